@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+# A folder is a layer is one static library: ddpdoctor_layer(stacks SOURCES a.cc b.cc USES base).
+# What a folder may include is said in cmake/layers.txt and checked by `./dev lint`.
+function(ddpdoctor_layer name)
+  cmake_parse_arguments(arg "" "" "SOURCES;USES" ${ARGN})
+  set(kind STATIC)
+  set(reach PUBLIC)
+  if(NOT arg_SOURCES)
+    set(kind INTERFACE)
+    set(reach INTERFACE)
+  endif()
+  add_library(ddpdoctor_${name} ${kind} ${arg_SOURCES})
+  target_include_directories(ddpdoctor_${name} ${reach} ${PROJECT_SOURCE_DIR})
+  if(arg_SOURCES)
+    target_link_libraries(ddpdoctor_${name} PRIVATE ddpdoctor_warnings)
+  endif()
+  foreach(used IN LISTS arg_USES)
+    target_link_libraries(ddpdoctor_${name} ${reach} ddpdoctor_${used})
+  endforeach()
+endfunction()

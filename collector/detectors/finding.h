@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// One detected cause, with what a person needs to believe it and to act on it.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collector/model/job_model.h"
+
+namespace ddpdoctor::detectors {
+
+/// kCertain needs two independent facts, kLikely one, kPossible is a resemblance.
+enum class Confidence { kPossible, kLikely, kCertain };
+
+/// A line of the user's code that matters, and why it does.
+struct Location {
+  std::optional<model::Rank> rank;   // absent: a process that is no rank
+  model::RankSet ranks;              // all who stand there, when more than one
+  std::string file;
+  int line = 0;
+  std::string function;
+  std::string note;  // "ranks 0-1,3 have waited here for 4 min 12 s", "the branch that separates them"
+};
+
+struct Evidence {
+  std::optional<model::Rank> rank;
+  std::string text;
+};
+
+struct Finding {
+  std::string kind;
+  Confidence confidence = Confidence::kPossible;
+  std::string summary;          // one sentence: who, what, where
+  model::RankSet culprits;      // whose behaviour must change; may be empty
+  model::RankSet waiting;
+  std::vector<Location> locations;  // the culprit's user line first; then the others in reading order
+  std::vector<Evidence> evidence;
+  std::string fix;              // imperative, concrete, one or two sentences
+  /// Report's "details": parameters, pids, paths; values as JSON text ("[\"a\"]", "12", "\"x\"").
+  std::map<std::string, model::FactValue> details;
+};
+
+using Findings = std::vector<Finding>;
+
+std::string_view confidence_name(Confidence confidence);
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where ranks part: for each group the lowest sequence number at which they disagree on what comes next.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collector/graph/standing.h"
+#include "collector/model/job_model.h"
+
+namespace ddpdoctor::graph {
+
+/// How far one rank has come in one group; both cumulative, from the recorder's own counters.
+struct RankProgress {
+  model::Rank rank = 0;
+  std::int64_t enqueued = 0;
+  std::int64_t completed = 0;
+  std::int64_t first_known = 1;  // records before this one are gone (ring wrapped)
+};
+
+/// Ranks that did the same at a divergence. `call` is absent when these ranks have not come to it.
+struct DivergentCall {
+  model::RankSet ranks;
+  std::optional<model::CollectiveCall> call;
+};
+
+/// What ranks disagree about.
+enum class Disagreement { kOperation, kShape, kDtype, kReduceOp, kRoot, kSplits, kMissing, kCallSite };
+
+struct Divergence {
+  std::string group;
+  std::int64_t sequence = 0;
+  Disagreement about = Disagreement::kMissing;
+  std::vector<DivergentCall> calls;  // largest rank set first; the absent side last
+};
+
+struct GroupView {
+  model::ProcessGroup group;
+  std::vector<RankProgress> progress;  // members with evidence, in rank order
+  /// Lowest sequence with differing operation, shape, dtype, reduce op, root or splits, or that some members lack while others wait in it.
+  std::optional<Divergence> first_divergence;
+  /// Lowest sequence at which the same operation came from different user lines on different ranks (rank-conditional calls that
+  /// happened to pair up). A hint, never a finding by itself.
+  std::optional<Divergence> first_site_divergence;
+};
+
+/// One view for each group that has evidence; the world first.
+std::vector<GroupView> group_views(const model::JobModel& job, const std::vector<Standing>& standings);
+
+std::string_view disagreement_name(Disagreement about);
+
+}  // namespace ddpdoctor::graph

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every detector is given: the job and the three readings of it that they all need, computed once.
+#pragma once
+
+#include <vector>
+
+#include "collector/graph/divergence.h"
+#include "collector/graph/standing.h"
+#include "collector/graph/wait_for.h"
+#include "collector/model/job_model.h"
+
+namespace ddpdoctor::graph {
+
+/// A job and its readings. `standings` point into `job`, which must outlive this.
+struct Examination {
+  const model::JobModel& job;
+  std::vector<Standing> standings;  // one per rank, in rank order
+  std::vector<GroupView> groups;    // the world first
+  WaitForGraph waits;
+
+  [[nodiscard]] const Standing* standing(model::Rank rank) const;
+  [[nodiscard]] const GroupView* group(std::string_view id) const;
+  /// True when nothing moves: two observations (or recorders) show no progress.
+  [[nodiscard]] bool still() const { return job.progress == model::Progress::kStill; }
+};
+
+Examination examine(const model::JobModel& job);
+
+}  // namespace ddpdoctor::graph

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who waits for whom, over the whole job: ranks, threads, processes, files, keys. Follow the arrows: where the waiting ends
+// is the culprit; where they close a circle is a deadlock.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "collector/graph/divergence.h"
+#include "collector/graph/standing.h"
+#include "collector/model/job_model.h"
+
+namespace ddpdoctor::graph {
+
+enum class EdgeKind { kCollective, kPeer, kMutex, kGil, kProcess, kPipe, kSocket, kFifo, kFileLock, kStoreKey, kImportLock, kThread, kStream, kOther };
+
+/// Nodes are "rank:0", "pid:77", "thread:123", "file:/path", "key:name".
+struct Edge {
+  std::string from;
+  std::string to;
+  EdgeKind kind = EdgeKind::kOther;
+  std::string why;  // "all_reduce #1043 of default_pg"
+};
+
+class WaitForGraph {
+ public:
+  void add(Edge edge);
+  [[nodiscard]] const std::vector<Edge>& edges() const { return edges_; }
+  [[nodiscard]] std::vector<std::string> nodes() const;
+  [[nodiscard]] std::vector<const Edge*> from(const std::string& node) const;
+  [[nodiscard]] std::vector<const Edge*> to(const std::string& node) const;
+  /// Nodes that others wait for and that wait for nobody.
+  [[nodiscard]] std::vector<std::string> sinks() const;
+  /// Simple cycles, each once, starting at its smallest node; at most `limit`.
+  [[nodiscard]] std::vector<std::vector<std::string>> cycles(std::size_t limit = 16) const;
+  /// The sinks reachable from a node.
+  [[nodiscard]] std::vector<std::string> ends_of_waiting(const std::string& node) const;
+
+ private:
+  std::vector<Edge> edges_;
+};
+
+/// Builds the graph: a rank and its main thread are one node ("rank:N"); other threads are "thread:TID", other processes "pid:PID".
+WaitForGraph wait_for(const model::JobModel& job, const std::vector<Standing>& standings,
+                      const std::vector<GroupView>& groups);
+
+/// "rank 0 waits for rank 1 in group tp, rank 1 waits for rank 0 in group dp"
+std::string cycle_sentence(const WaitForGraph& graph, const std::vector<std::string>& cycle);
+
+}  // namespace ddpdoctor::graph

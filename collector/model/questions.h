@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plain questions about a JobModel that many stages ask. No opinions.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "collector/model/job_model.h"
+
+namespace ddpdoctor::model {
+
+/// The newest observation; nullptr when there is none.
+const Observation* latest(const JobModel& job);
+const Observation* previous(const JobModel& job);
+
+/// The process that is this rank (not one of its workers) in the newest observation.
+const Process* rank_process(const JobModel& job, Rank rank);
+const Process* process(const JobModel& job, pid_t pid);
+
+/// Main thread: tid == pid, else the first.
+const Thread* main_thread(const Process& process);
+
+/// Ranks seen as processes in the newest observation (alive or with an exit).
+RankSet ranks_seen(const JobModel& job);
+/// All ranks the job should have: 0 .. world_size-1, or those seen.
+RankSet all_ranks(const JobModel& job);
+
+/// False for torch, site-packages, the standard library, frozen modules, multiprocessing's runners and launchers' own files.
+bool is_user_file(std::string_view path);
+bool is_torch_file(std::string_view path);
+
+/// The innermost frame that lies in the user's own code; nullptr when there is none.
+const Frame* user_frame(const Thread& thread);
+std::vector<const Frame*> user_frames(const Thread& thread);
+
+/// True when a Python frame of this function name lies in a file whose path ends with `file_suffix`.
+bool has_python_frame(const Thread& thread, std::string_view function, std::string_view file_suffix = {});
+/// True when a native frame's function contains `part`.
+bool has_native_frame(const Thread& thread, std::string_view part);
+const Frame* find_python_frame(const Thread& thread, std::string_view function, std::string_view file_suffix = {});
+const Frame* find_native_frame(const Thread& thread, std::string_view part);
+
+CallSite call_site(const Frame& frame);
+
+/// The source line when the model carries it.
+std::optional<std::string_view> source_line(const JobModel& job, std::string_view file, int line);
+
+std::string_view role_name(Role role);      // "rank", "launcher", "dataloader-worker", "other", …
+std::optional<Role> role_of(std::string_view name);
+
+std::vector<const Fact*> facts(const JobModel& job, std::string_view kind);
+const ProcessGroup* group(const JobModel& job, std::string_view id);
+
+}  // namespace ddpdoctor::model

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The attach path: find the job, look at it twice, build the model.
+#pragma once
+
+#include <sys/types.h>
+
+#include "base/result.h"
+#include "collector/model/job_model.h"
+
+namespace ddpdoctor::monitor {
+
+struct ObserveOptions {
+  bool whole_tree = true;
+  bool allow_stop = true;
+  bool native = true;
+  int samples = 2;
+  double interval = 0.5;  // seconds between observations
+};
+
+/// Looks at the job around `pid`; fails when nothing at all could be observed, with the reason and the remedy.
+base::Result<model::JobModel> observe(pid_t pid, const ObserveOptions& options);
+
+}  // namespace ddpdoctor::monitor

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a captured stack is: values, no behaviour. Stacks know a pid, not a job.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <sys/types.h>
+#include <utility>
+#include <vector>
+
+namespace ddpdoctor::stacks {
+
+enum class Language { kPython, kNative };
+
+/// One frame of one thread. `function` is a qualified name (Python) or a demangled, shortened one (native; empty = unknown).
+struct Frame {
+  Language language = Language::kNative;
+  std::string function;
+  std::string file;    // Python: co_filename; native: empty unless debug information named it
+  int line = 0;        // 1-based; 0 = unknown
+  int column = 0;      // 1-based, Python 3.11+; 0 = unknown
+  int end_line = 0;
+  int end_column = 0;
+  std::string module;  // native: file name of the ELF object
+  std::uint64_t address = 0;  // native: program counter
+  bool inferred = false;      // rests on a frame pointer that was inferred, not proven
+  /// Rendered arguments and locals; filled for torch.distributed frames and other listed waiting places only.
+  std::vector<std::pair<std::string, std::string>> locals;
+};
+
+/// How a thread's registers and stack were obtained.
+enum class CaptureMethod { kNone, kNoStop, kStopped };
+
+/// The system call a sleeping thread is in.
+struct Syscall {
+  std::int64_t number = -1;  // -1: none, the thread was running or in a page fault
+  std::array<std::uint64_t, 6> arguments{};
+};
+
+/// One thread at one instant; frames innermost first.
+struct ThreadStack {
+  pid_t tid = 0;        // in our pid namespace
+  pid_t inner_tid = 0;  // in the target's own
+  std::string name;         // the kernel's (comm)
+  std::string python_name;  // threading.Thread name where readable
+  char state = '?';         // R S D T t Z X
+  std::string wchan;
+  CaptureMethod method = CaptureMethod::kNone;
+  double stopped_ms = 0;
+  std::optional<Syscall> syscall;
+  std::vector<Frame> frames;
+  bool has_python = false;
+  std::optional<bool> holds_gil;
+  std::optional<std::uint64_t> mutex_address;  // the futex word it sleeps on
+  std::optional<pid_t> mutex_owner;            // owner tid found in a pthread mutex it waits for
+  std::uint64_t run_count = 0;  // times on CPU when captured: unchanged means it has not run since
+  bool complete = false;        // unwound to the thread's start
+  std::string problem;          // why the stack is absent, partial or unmerged; empty = nothing to say
+};
+
+/// A process group as c10d's Python and C++ objects describe it.
+struct TorchGroup {
+  std::string name;     // "0", "1", … as torch names it
+  std::string description;  // "default_pg" or empty
+  std::string backend;  // "gloo", "nccl"; empty = unknown
+  std::vector<int> ranks;   // global ranks in group order; empty = unknown
+};
+
+struct PythonLocation {
+  std::string file;
+  int line = 0;
+  std::string function;
+};
+
+/// One entry of torch's flight recorder, read from the target's memory.
+struct FlightRecord {
+  std::int64_t id = 0;
+  std::string group_name;
+  std::string group_description;
+  std::int64_t sequence = 0;      // collective_seq_id or p2p_seq_id
+  std::int64_t operation_id = 0;  // op_id
+  bool point_to_point = false;
+  std::string operation;          // "gloo:all_reduce" as recorded
+  std::vector<std::vector<std::int64_t>> input_shapes;
+  std::vector<std::vector<std::int64_t>> output_shapes;
+  std::vector<std::string> input_dtypes;
+  std::vector<std::string> output_dtypes;
+  std::int64_t created_ns = 0;  // wall clock
+  bool started = false;
+  bool completed = false;       // or retired
+  std::vector<PythonLocation> stack;  // Python frames of the call, innermost first; empty = unknown
+};
+
+/// What torch.distributed knows inside one process.
+struct TorchState {
+  std::string version;  // "2.13.0+cpu"; empty = unknown
+  std::optional<int> rank;
+  std::optional<int> world_size;
+  std::vector<TorchGroup> groups;
+  std::vector<FlightRecord> records;  // oldest first
+  bool recorder_read = false;
+  std::string problem;  // why the recorder was not read
+};
+
+struct PythonRuntime {
+  std::string version;  // "3.11"
+  std::optional<pid_t> gil_holder;  // tid; absent = nobody or unknown
+  bool gil_moving = false;          // changed while we looked
+  std::map<std::string, std::string> environment;  // os.environ as Python sees it, where readable
+  std::string problem;
+};
+
+struct ProcessStacks {
+  pid_t pid = 0;
+  std::vector<ThreadStack> threads;
+  std::optional<PythonRuntime> python;
+  std::optional<TorchState> torch;
+  std::vector<std::string> problems;  // what could not be read, each a sentence with its reason
+  double longest_stop_ms = 0;
+};
+
+}  // namespace ddpdoctor::stacks

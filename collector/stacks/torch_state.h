@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What torch.distributed knows inside a process, read from outside: groups, call arguments, the flight recorder's ring.
+// Layouts are known per torch version and validated before use; unknown means silent.
+#pragma once
+
+#include <optional>
+
+#include "collector/stacks/python_reader.h"
+#include "collector/stacks/stack.h"
+#include "collector/stacks/target.h"
+
+namespace ddpdoctor::stacks {
+
+/// Nothing when the process has no torch.distributed.
+std::optional<TorchState> read_torch_state(Target& target, PythonReader* python);
+
+}  // namespace ddpdoctor::stacks
