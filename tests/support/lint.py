@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The house rules a machine can check: layers, file sizes, detector triples, headers, formatting. `--tidy` adds clang-tidy on
+the files that differ from the last commit's parent."""
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LIMIT = 400
+TABLE = re.compile(r"(_offsets|_table|_layouts)\.(cc|h)$")
+FOLDERS = ("base", "wire", "agent", "collector", "viewer", "cli")
+
+
+def tracked(*patterns):
+    out = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", *patterns], cwd=ROOT, capture_output=True, text=True, check=True)
+    return [p for p in out.stdout.split() if (ROOT / p).is_file()]
+
+
+def layers():
+    """Every #include "…" against cmake/layers.txt."""
+    allowed = {}
+    for line in (ROOT / "cmake/layers.txt").read_text().splitlines():
+        if line and not line.startswith("#"):
+            folder, _, uses = line.partition(":")
+            allowed[folder] = set(uses.split()) | {folder}
+
+    def folder_of(path):
+        return next((f for f in sorted(allowed, key=len, reverse=True) if path.startswith(f + "/")), None)
+
+    for path in tracked("*.cc", "*.h"):
+        folder = folder_of(path)
+        if folder is None:
+            continue
+        for number, line in enumerate((ROOT / path).read_text().splitlines(), 1):
+            match = re.match(r'#include "([^"]+)"', line)
+            target = folder_of(match[1]) if match else None
+            if target and target not in allowed[folder]:
+                yield f"{path}:{number}: {folder} may not include {match[1]} (cmake/layers.txt)"
+
+
+def sizes():
+    for path in tracked("*.cc", "*.h", "*.py", "*.js", "*.sh"):
+        lines = (ROOT / path).read_text(errors="replace").count("\n")
+        if lines > LIMIT and not TABLE.search(path):
+            yield f"{path}: {lines} lines, more than {LIMIT}: two ideas in one file?"
+        if path.endswith("cli/main.cc") and lines > 60:
+            yield f"{path}: {lines} lines, more than 60"
+
+
+def detector_triples():
+    """A cause is three files: detector, unit test, zoo case (or a golden capture where no CPU job can show it)."""
+    listing = (ROOT / "collector/detectors/CMakeLists.txt").read_text()
+    not_detectors = set(re.search(r"NOT_DETECTORS([^)]*)\)", listing)[1].split())
+    captures = " ".join(tracked("tests/golden/*"))
+    for path in tracked("collector/detectors/*.cc"):
+        stem = Path(path).stem
+        if stem in not_detectors:
+            continue
+        if not (ROOT / f"tests/unit/detectors/{stem}_test.cc").is_file():
+            yield f"{path}: no tests/unit/detectors/{stem}_test.cc"
+        if not (ROOT / f"tests/zoo/{stem}").is_dir() and f"tests/golden/{stem}" not in captures:
+            yield f"{path}: neither tests/zoo/{stem}/ nor tests/golden/{stem}*"
+
+
+def heads():
+    for path in tracked("*.cc", "*.h", "*.py", "*.cmake"):
+        head = (ROOT / path).read_text(errors="replace")[:200]
+        if "SPDX-License-Identifier: Apache-2.0" not in head:
+            yield f"{path}: no SPDX line at the top"
+    for path in tracked("*.h"):
+        if path.startswith(FOLDERS) and "#pragma once" not in (ROOT / path).read_text():
+            yield f"{path}: no #pragma once"
+
+
+def formatting():
+    tool = Path(sys.executable).parent / "clang-format"
+    files = [p for p in tracked("*.cc", "*.h")]
+    if not tool.exists() or not files:
+        return
+    out = subprocess.run([tool, "--dry-run", *files], cwd=ROOT, capture_output=True, text=True)
+    bad = sorted({line.split(":")[0] for line in out.stderr.splitlines() if "warning: code should be clang-formatted" in line})
+    for path in bad:
+        yield f"{path}: not formatted (./dev format)"
+
+
+def links():
+    """Relative links of the documentation lead somewhere."""
+    for path in tracked("*.md"):
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", (ROOT / path).read_text()):
+            if not (ROOT / path).parent.joinpath(target).exists():
+                yield f"{path}: link to {target}, which is not there"
+
+
+def tidy():
+    tool = Path(sys.executable).parent / "clang-tidy"
+    changed = subprocess.run(["git", "diff", "--name-only", "HEAD~1", "--", "*.cc"], cwd=ROOT, capture_output=True, text=True).stdout.split()
+    files = [p for p in changed if p.startswith(FOLDERS) and (ROOT / p).is_file()]
+    if files:
+        out = subprocess.run([tool, "-p", "build/dev", "--quiet", *files], cwd=ROOT, capture_output=True, text=True)
+        yield from sorted({line for line in out.stdout.splitlines() if re.search(r": (warning|error):", line)})
+
+
+def main():
+    os.chdir(ROOT)
+    checks = [layers, sizes, detector_triples, heads, formatting, links] + ([tidy] if "--tidy" in sys.argv[1:] else [])
+    problems = [problem for check in checks for problem in check()]
+    for problem in problems:
+        print(problem)
+    print(f"lint: {len(problems)} problems in {len(checks)} checks")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
