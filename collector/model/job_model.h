@@ -86,6 +86,8 @@ struct Fact {
   [[nodiscard]] std::optional<std::string> text(const std::string& field) const;
   [[nodiscard]] std::optional<double> number(const std::string& field) const;
   [[nodiscard]] std::optional<bool> flag(const std::string& field) const;
+  /// Empty when absent.
+  [[nodiscard]] std::vector<std::string> list(const std::string& field) const;
 };
 
 /// Text a rank wrote (stderr), or a CI log (rank absent).

@@ -11,6 +11,9 @@ namespace ddpdoctor::model {
 /// A global rank: index in the world. The bare word is always this one.
 using Rank = int;
 
+/// Larger worlds are taken for garbage: sizes come from files and environments that may hold anything.
+inline constexpr int kMaxWorldSize = 1 << 20;
+
 /// Sorted, unique ranks.
 class RankSet {
  public:

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/model/questions.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace ddpdoctor::model {
+namespace {
+
+constexpr std::array<std::pair<Role, std::string_view>, 6> kRoleNames = {{
+    {Role::kRank, "rank"},
+    {Role::kLauncher, "launcher"},
+    {Role::kDataLoaderWorker, "dataloader-worker"},
+    {Role::kResourceTracker, "resource-tracker"},
+    {Role::kShmManager, "shm-manager"},
+    {Role::kOther, "other"},
+}};
+
+/// True when `path` ends with `suffix` at a folder's border: "distributed.py" is no end of
+/// "mydistributed.py".
+bool path_ends_with(std::string_view path, std::string_view suffix) {
+  if (suffix.empty()) {
+    return true;
+  }
+  if (!path.ends_with(suffix)) {
+    return false;
+  }
+  const std::size_t before = path.size() - suffix.size();
+  return before == 0 || suffix.front() == '/' || path[before - 1] == '/';
+}
+
+/// "DistributedDataParallel.forward" is called forward, too; "Trainer.fit.<locals>.step" is called
+/// step.
+bool function_matches(std::string_view qualified, std::string_view name) {
+  if (qualified == name) {
+    return true;
+  }
+  return qualified.size() > name.size() && qualified.ends_with(name) &&
+         qualified[qualified.size() - name.size() - 1] == '.';
+}
+
+/// Code given on the command line or typed: the user's when the thread shows nothing better. A
+/// spawned child's "<string>" only starts multiprocessing.
+const Frame* typed_frame(const Thread& thread) {
+  const Frame* inner = nullptr;
+  for (const Frame& frame : thread.frames) {
+    if (frame.language != Language::kPython) {
+      continue;
+    }
+    const bool typed = frame.file == "<string>" || frame.file == "<stdin>";
+    const bool starts_child =
+        inner != nullptr && inner->file.find("multiprocessing/") != std::string::npos;
+    if (typed && !starts_child) {
+      return &frame;
+    }
+    inner = &frame;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+const Observation* latest(const JobModel& job) {
+  return job.observations.empty() ? nullptr : &job.observations.back();
+}
+
+const Observation* previous(const JobModel& job) {
+  return job.observations.size() < 2 ? nullptr : &job.observations[job.observations.size() - 2];
+}
+
+const Process* rank_process(const JobModel& job, Rank rank) {
+  const Observation* now = latest(job);
+  if (now == nullptr) {
+    return nullptr;
+  }
+  const auto found =
+      std::find_if(now->processes.begin(), now->processes.end(),
+                   [rank](const Process& p) { return p.role == Role::kRank && p.rank == rank; });
+  return found == now->processes.end() ? nullptr : &*found;
+}
+
+const Process* process(const JobModel& job, pid_t pid) {
+  const Observation* now = latest(job);
+  if (now == nullptr) {
+    return nullptr;
+  }
+  const auto found = std::find_if(now->processes.begin(), now->processes.end(),
+                                  [pid](const Process& p) { return p.pid == pid; });
+  return found == now->processes.end() ? nullptr : &*found;
+}
+
+const Thread* main_thread(const Process& process) {
+  if (process.threads.empty()) {
+    return nullptr;
+  }
+  const auto found = std::find_if(process.threads.begin(), process.threads.end(),
+                                  [&process](const Thread& t) { return t.tid == process.pid; });
+  return found == process.threads.end() ? &process.threads.front() : &*found;
+}
+
+RankSet ranks_seen(const JobModel& job) {
+  std::vector<Rank> ranks;
+  if (const Observation* now = latest(job)) {
+    for (const Process& p : now->processes) {
+      if (p.role == Role::kRank && p.rank) {
+        ranks.push_back(*p.rank);
+      }
+    }
+  }
+  return RankSet(std::move(ranks));
+}
+
+RankSet all_ranks(const JobModel& job) {
+  std::vector<Rank> ranks;
+  if (job.world_size && *job.world_size > 0) {
+    ranks.resize(static_cast<std::size_t>(std::min(*job.world_size, kMaxWorldSize)));
+    Rank next = 0;
+    std::generate(ranks.begin(), ranks.end(), [&next] { return next++; });
+    return RankSet(std::move(ranks));
+  }
+  ranks = ranks_seen(job).values();
+  for (const ProcessGroup& g : job.groups) {
+    ranks.insert(ranks.end(), g.ranks.begin(), g.ranks.end());
+  }
+  for (const CollectiveCall& call : job.collectives) {
+    ranks.push_back(call.rank);
+  }
+  return RankSet(std::move(ranks));
+}
+
+const Frame* user_frame(const Thread& thread) {
+  const auto frames = user_frames(thread);
+  return frames.empty() ? typed_frame(thread) : frames.front();
+}
+
+std::vector<const Frame*> user_frames(const Thread& thread) {
+  std::vector<const Frame*> out;
+  for (const Frame& frame : thread.frames) {
+    if (frame.language == Language::kPython && is_user_file(frame.file)) {
+      out.push_back(&frame);
+    }
+  }
+  return out;
+}
+
+bool has_python_frame(const Thread& thread, std::string_view function,
+                      std::string_view file_suffix) {
+  return find_python_frame(thread, function, file_suffix) != nullptr;
+}
+
+bool has_native_frame(const Thread& thread, std::string_view part) {
+  return find_native_frame(thread, part) != nullptr;
+}
+
+const Frame* find_python_frame(const Thread& thread, std::string_view function,
+                               std::string_view file_suffix) {
+  const auto found =
+      std::find_if(thread.frames.begin(), thread.frames.end(), [&](const Frame& frame) {
+        return frame.language == Language::kPython && function_matches(frame.function, function) &&
+               path_ends_with(frame.file, file_suffix);
+      });
+  return found == thread.frames.end() ? nullptr : &*found;
+}
+
+const Frame* find_native_frame(const Thread& thread, std::string_view part) {
+  const auto found =
+      std::find_if(thread.frames.begin(), thread.frames.end(), [&](const Frame& frame) {
+        return frame.language == Language::kNative &&
+               frame.function.find(part) != std::string::npos;
+      });
+  return found == thread.frames.end() ? nullptr : &*found;
+}
+
+CallSite call_site(const Frame& frame) {
+  return {.file = frame.file, .line = frame.line, .function = frame.function};
+}
+
+std::optional<std::string_view> source_line(const JobModel& job, std::string_view file, int line) {
+  const auto lines = job.sources.find(std::string(file));
+  if (lines == job.sources.end()) {
+    return std::nullopt;
+  }
+  const auto text = lines->second.find(line);
+  if (text == lines->second.end()) {
+    return std::nullopt;
+  }
+  return std::string_view(text->second);
+}
+
+std::string_view role_name(Role role) {
+  const auto found = std::find_if(kRoleNames.begin(), kRoleNames.end(),
+                                  [role](const auto& entry) { return entry.first == role; });
+  return found == kRoleNames.end() ? "other" : found->second;
+}
+
+std::optional<Role> role_of(std::string_view name) {
+  const auto found = std::find_if(kRoleNames.begin(), kRoleNames.end(),
+                                  [name](const auto& entry) { return entry.second == name; });
+  if (found == kRoleNames.end()) {
+    return std::nullopt;
+  }
+  return found->first;
+}
+
+std::vector<const Fact*> facts(const JobModel& job, std::string_view kind) {
+  std::vector<const Fact*> out;
+  for (const Fact& fact : job.facts) {
+    if (fact.kind == kind) {
+      out.push_back(&fact);
+    }
+  }
+  return out;
+}
+
+const ProcessGroup* group(const JobModel& job, std::string_view id) {
+  const auto found = std::find_if(job.groups.begin(), job.groups.end(),
+                                  [id](const ProcessGroup& g) { return g.id == id; });
+  return found == job.groups.end() ? nullptr : &*found;
+}
+
+}  // namespace ddpdoctor::model

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which files are the user's own. By path alone: an editable install counts as the user's, a user's
+// package that was installed into site-packages cannot be told from a library and does not.
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "base/text.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::model {
+namespace {
+
+using std::string_view;
+
+template <std::size_t N>
+bool is_one_of(string_view word, const std::array<string_view, N>& words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+/// Console scripts that start a job; they have no ".py" and lie in some bin folder.
+constexpr std::array<string_view, 21> kLaunchers = {
+    "torchrun",         "accelerate",  "accelerate-launch", "deepspeed",  "lightning",
+    "fabric",           "composer",    "colossalai",        "horovodrun", "ray",
+    "pytest",           "py.test",     "ipython",           "ipython3",   "jupyter",
+    "jupyter-notebook", "jupyter-lab", "coverage",          "debugpy",    "py-spy",
+    "ddpdoctor"};
+
+/// Parts of torch's own tree, for checkouts that are built in place
+/// (".../pytorch/torch/distributed/...").
+constexpr std::array<string_view, 21> kTorchParts = {"distributed", "nn",
+                                                     "autograd",    "optim",
+                                                     "utils",       "multiprocessing",
+                                                     "_dynamo",     "_inductor",
+                                                     "_functorch",  "cuda",
+                                                     "fx",          "jit",
+                                                     "_tensor.py",  "functional.py",
+                                                     "_ops.py",     "_compile.py",
+                                                     "__init__.py", "serialization.py",
+                                                     "amp",         "_jit_internal.py",
+                                                     "overrides.py"};
+
+/// First components of paths that py-spy and hand-written captures shorten ("threading.py",
+/// "torch/nn/modules/module.py").
+constexpr std::array<string_view, 58> kLibraryRoots = {"torch",
+                                                       "torchvision",
+                                                       "torchaudio",
+                                                       "torchmetrics",
+                                                       "accelerate",
+                                                       "lightning",
+                                                       "pytorch_lightning",
+                                                       "lightning_fabric",
+                                                       "transformers",
+                                                       "datasets",
+                                                       "deepspeed",
+                                                       "fairscale",
+                                                       "apex",
+                                                       "horovod",
+                                                       "ignite",
+                                                       "numpy",
+                                                       "scipy",
+                                                       "pandas",
+                                                       "PIL",
+                                                       "cv2",
+                                                       "wandb",
+                                                       "tensorboard",
+                                                       "mlflow",
+                                                       "tqdm",
+                                                       "filelock",
+                                                       "fsspec",
+                                                       "huggingface_hub",
+                                                       "safetensors",
+                                                       "ray",
+                                                       "mpi4py",
+                                                       "asyncio",
+                                                       "concurrent",
+                                                       "collections",
+                                                       "ctypes",
+                                                       "email",
+                                                       "encodings",
+                                                       "http",
+                                                       "importlib",
+                                                       "json",
+                                                       "logging",
+                                                       "multiprocessing",
+                                                       "unittest",
+                                                       "urllib",
+                                                       "xmlrpc",
+                                                       "threading.py",
+                                                       "subprocess.py",
+                                                       "selectors.py",
+                                                       "socket.py",
+                                                       "queue.py",
+                                                       "runpy.py",
+                                                       "contextlib.py",
+                                                       "functools.py",
+                                                       "pdb.py",
+                                                       "bdb.py",
+                                                       "cmd.py",
+                                                       "ssl.py",
+                                                       "pickle.py",
+                                                       "tempfile.py"};
+
+/// "/…/lib/python3.11/threading.py", "/…/lib64/python3.9/…", "/…/lib/python311.zip/…".
+bool in_standard_library(string_view path) {
+  for (std::size_t at = path.find("/python"); at != string_view::npos;
+       at = path.find("/python", at + 1)) {
+    const string_view before = path.substr(0, at);
+    const string_view after = path.substr(at + string_view("/python").size());
+    const bool in_lib = before.ends_with("/lib") || before.ends_with("/lib64") ||
+                        before.ends_with("/Lib") || before.ends_with("/libexec");
+    if (in_lib && !after.empty() && after.front() >= '2' && after.front() <= '4') {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool is_launcher(string_view path) {
+  const std::size_t slash = path.rfind('/');
+  const string_view folder = slash == string_view::npos ? string_view() : path.substr(0, slash);
+  return folder.ends_with("/bin") && is_one_of(base::file_name(path), kLaunchers);
+}
+
+/// "/…/torch/distributed/…" but not the user's "/home/me/torch/train.py".
+bool in_torch_tree(string_view path) {
+  constexpr string_view kFolder = "/torch/";
+  for (std::size_t at = path.find(kFolder); at != string_view::npos;
+       at = path.find(kFolder, at + 1)) {
+    string_view part = path.substr(at + kFolder.size());
+    part = part.substr(0, part.find('/'));
+    if (is_one_of(part, kTorchParts)) {
+      return true;
+    }
+  }
+  return path.find("-packages/torch/") != string_view::npos;
+}
+
+bool is_relative_library(string_view path) {
+  return !path.starts_with('/') && is_one_of(path.substr(0, path.find('/')), kLibraryRoots);
+}
+
+bool contains(string_view text, string_view part) {
+  return text.find(part) != string_view::npos;
+}
+
+}  // namespace
+
+bool is_torch_file(std::string_view path) {
+  return path.starts_with("torch/") || in_torch_tree(path);
+}
+
+bool is_user_file(std::string_view path) {
+  if (path.empty()) {
+    return false;
+  }
+  if (path.front() ==
+      '<') {  // <frozen runpy>, <string>, <eval_with_key>.3; but a notebook's cell is the user's
+    return path.starts_with("<ipython-input");
+  }
+  constexpr std::array<string_view, 6> kForeign = {"/site-packages/",     "/dist-packages/",
+                                                   "site-packages/torch", "/torchinductor_",
+                                                   "/lib/ddpdoctor/",     "/.debugpy/"};
+  const bool foreign = std::any_of(kForeign.begin(), kForeign.end(),
+                                   [path](string_view part) { return contains(path, part); });
+  return !foreign && !in_standard_library(path) && !is_launcher(path) && !is_torch_file(path) &&
+         !is_relative_library(path);
+}
+
+}  // namespace ddpdoctor::model
