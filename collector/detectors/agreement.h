@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Questions that many detectors share: who waits, who was not seen, which ranks agree with each
+// other and who is alone.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collector/detectors/finding.h"
+#include "collector/graph/examination.h"
+#include "collector/python_source/blocks.h"
+
+namespace ddpdoctor::detectors {
+
+/// Ranks that did or said the same.
+struct Camp {
+  model::RankSet ranks;
+  std::string key;
+};
+
+/// Ranks grouped by what they say, the largest camp first (equal sizes: lowest rank first).
+std::vector<Camp> camps(const std::map<model::Rank, std::string>& said);
+
+/// True when the first camp is larger than all the others together or than each of them; a tie of
+/// the two largest is no majority.
+bool has_majority(const std::vector<Camp>& camps);
+
+/// Everyone outside the largest camp; empty when there is no majority.
+model::RankSet minority(const std::vector<Camp>& camps);
+
+/// Ranks whose standing answers yes.
+model::RankSet ranks_where(const graph::Examination& examination,
+                           const std::function<bool(const graph::Standing&)>& question);
+
+/// Ranks in something that only other ranks can end.
+model::RankSet waiting_ranks(const graph::Examination& examination);
+
+/// Ranks that we have no evidence about: neither a stack nor an end nor a recorded call.
+model::RankSet unobserved_ranks(const graph::Examination& examination);
+
+/// Members of the group that have not come to this sequence although we know how far they came.
+model::RankSet absent_from(const graph::GroupView& group, std::int64_t sequence);
+
+/// Nothing moves, or it is over, or nobody could tell; false only when movement was seen.
+bool may_hang(const graph::Examination& examination);
+
+/// Lines of a user file that the model carries; empty when none.
+const python_source::Lines& lines_of(const model::JobModel& job, const std::string& file);
+
+/// Fewer than two facts make a finding likely, two make it certain; none a resemblance.
+Confidence confidence_of(int facts);
+
+/// The lower of two.
+Confidence at_most(Confidence confidence, Confidence limit);
+
+}  // namespace ddpdoctor::detectors
