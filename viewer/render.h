@@ -2,7 +2,9 @@
 // Renderings of a diagnosis: each a pure function to a string.
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <string_view>
 
 #include "collector/diagnosis/diagnosis.h"
 
@@ -19,5 +21,21 @@ std::string text(const diagnosis::Diagnosis& diagnosis, const TextOptions& optio
 
 /// ddpdoctor.report/1, the one full rendering.
 std::string json(const diagnosis::Diagnosis& diagnosis);
+
+/// For a pull request or an issue.
+std::string markdown(const diagnosis::Diagnosis& diagnosis);
+
+/// GitHub Actions workflow commands: one annotation for each finding. Files below `current_folder`
+/// are said relative to it.
+std::string github(const diagnosis::Diagnosis& diagnosis, std::string_view current_folder);
+
+/// SARIF 2.1.0. Files below `current_folder` are relative URIs, others file:///…
+std::string sarif(const diagnosis::Diagnosis& diagnosis, std::string_view current_folder);
+
+/// JUnit XML: one suite, a case for each detector that ran, a failure for each finding.
+std::string junit(const diagnosis::Diagnosis& diagnosis);
+
+/// "0.1.0"
+std::string_view tool_version();
 
 }  // namespace ddpdoctor::viewer

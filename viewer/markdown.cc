@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// The report for an issue or a pull request: every finding with its places as a table, the stacks
+// as a block.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "viewer/layout.h"
+#include "viewer/render.h"
+#include "viewer/text_parts.h"
+
+namespace ddpdoctor::viewer {
+
+namespace {
+
+/// Text in a table cell or paragraph: nothing of it is taken for markup.
+std::string escaped(std::string_view text) {
+  constexpr std::string_view kMarkup = "\\`*_{}[]<>|#";
+  std::string out;
+  for (const char character : one_line(text)) {
+    if (kMarkup.find(character) != std::string_view::npos) {
+      out += '\\';
+    }
+    out += character;
+  }
+  return out;
+}
+
+/// Text as code: fenced by one more backtick than it holds in a row. A bar would end a table cell
+/// even in code.
+std::string code(std::string_view text) {
+  if (text.empty()) {
+    return {};
+  }
+  std::string inner;
+  std::size_t run = 0;
+  std::size_t longest = 0;
+  for (const char character : one_line(text)) {
+    run = character == '`' ? run + 1 : 0;
+    longest = std::max(longest, run);
+    inner += character == '|' ? std::string("\\|") : std::string(1, character);
+  }
+  const std::string fence(longest + 1, '`');
+  return longest == 0 ? fence + inner + fence : fence + " " + inner + " " + fence;
+}
+
+std::string finding_section(const diagnosis::Diagnosis& diagnosis,
+                            const detectors::Finding& finding, const FileNames& names) {
+  std::string out = fmt::format("### {}\n\n{} ({})\n\n", escaped(finding.summary),
+                                code(finding.kind), detectors::confidence_name(finding.confidence));
+  if (!finding.locations.empty()) {
+    out += "| where | source | |\n|---|---|---|\n";
+    for (const detectors::Location& location : finding.locations) {
+      out += fmt::format("| {} | {} | {} |\n", code(names.place(location.file, location.line)),
+                         code(source_text(diagnosis.job, location.file, location.line)),
+                         escaped(location.note));
+    }
+    out += "\n";
+  }
+  for (const detectors::Evidence& evidence : finding.evidence) {
+    out += fmt::format("- {}{}\n", evidence.rank ? fmt::format("rank {}: ", *evidence.rank) : "",
+                       escaped(evidence.text));
+  }
+  out +=
+      fmt::format("{}**Fix:** {}\n\n", finding.evidence.empty() ? "" : "\n", escaped(finding.fix));
+  return out;
+}
+
+}  // namespace
+
+std::string markdown(const diagnosis::Diagnosis& diagnosis) {
+  const FileNames names = file_names(diagnosis);
+  std::string out = fmt::format("## ddpdoctor: {}\n\n", diagnosis::verdict_name(diagnosis.verdict));
+  for (const std::string& sentence : diagnosis.job.coverage.unobserved) {
+    out += fmt::format("> not observed: {}\n", escaped(sentence));
+  }
+  for (const std::string& sentence : diagnosis.job.coverage.warnings) {
+    out += fmt::format("> note: {}\n", escaped(sentence));
+  }
+  if (out.ends_with("\n") && !out.ends_with("\n\n")) {
+    out += "\n";
+  }
+  if (diagnosis.findings.empty()) {
+    out += escaped(verdict_line(diagnosis, {})) + "\n\n";
+  }
+  for (const detectors::Finding& finding : diagnosis.findings) {
+    out += finding_section(diagnosis, finding, names);
+  }
+  if (const std::string stacks = stack_block(diagnosis, names, {}); !stacks.empty()) {
+    out += "```text\n" + stacks + "```\n";
+  }
+  return out;
+}
+
+}  // namespace ddpdoctor::viewer

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Folding works on paths: every leaf of the tree is a set of ranks that agree on all frames, so a
+// leaf's path is folded like a single thread and the folded paths are merged again. Ranks that
+// differ only inside a library end on one line.
+#include "viewer/stack_folding.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::viewer {
+
+namespace {
+
+using model::Frame;
+using model::Language;
+using Path = std::vector<const Frame*>;  // outermost first
+
+// Python functions that stand between the user's call and the function it means: decorators and
+// nn.Module's dispatch.
+constexpr std::array<std::string_view, 13> kWrappers{"wrapper",
+                                                     "wrapped",
+                                                     "inner",
+                                                     "decorate_context",
+                                                     "_wrapped_call_impl",
+                                                     "_call_impl",
+                                                     "__call__",
+                                                     "<lambda>",
+                                                     "_fn",
+                                                     "decorated",
+                                                     "wrap",
+                                                     "new_func",
+                                                     "apply"};
+
+// Deeper recursion than a person reads; a hostile capture must not exhaust our stack.
+constexpr std::size_t kDeepest = 4000;
+
+std::string_view last_part(std::string_view qualified) {
+  const std::size_t dot = qualified.rfind('.');
+  return dot == std::string_view::npos ? qualified : qualified.substr(dot + 1);
+}
+
+bool is_user(const Frame& frame) {
+  return frame.language == Language::kPython && model::is_user_file(frame.file);
+}
+
+bool is_telling(const Frame& frame) {
+  return !frame.function.empty() && std::find(kWrappers.begin(), kWrappers.end(),
+                                              last_part(frame.function)) == kWrappers.end();
+}
+
+std::string function_name(const Frame& frame) {
+  // "Trainer.fit.<locals>.step" is "step" to whoever wrote it; "Trainer.fit" keeps its class.
+  constexpr std::string_view kLocals = "<locals>.";
+  std::string_view name = frame.function;
+  if (const std::size_t at = name.rfind(kLocals); at != std::string_view::npos) {
+    name.remove_prefix(at + kLocals.size());
+  }
+  return base::printable(name.empty() ? std::string_view("?") : name);
+}
+
+/// The one name for everything from `begin` on: Python before native, telling before wrapper.
+std::string library_label(const Path& path, std::size_t begin) {
+  const auto from = path.begin() + static_cast<std::ptrdiff_t>(begin);
+  auto chosen =
+      std::find_if(from, path.end(), [](const Frame* frame) { return is_telling(*frame); });
+  if (chosen == path.end()) {
+    chosen = from;
+  }
+  return function_name(**chosen) + (chosen + 1 == path.end() ? "" : " …");
+}
+
+/// A stack without a line of the user: the innermost Python frame, else the innermost native frame
+/// that has a name.
+std::vector<std::string> foreign_labels(const Path& path, const FileNames& names) {
+  const auto python = std::find_if(path.rbegin(), path.rend(), [](const Frame* frame) {
+    return frame->language == Language::kPython && is_telling(*frame);
+  });
+  if (python != path.rend()) {
+    return {frame_label(**python, names)};
+  }
+  const auto native = std::find_if(path.rbegin(), path.rend(),
+                                   [](const Frame* frame) { return !frame->function.empty(); });
+  if (native != path.rend()) {
+    return {frame_label(**native, names)};
+  }
+  return {path.empty() ? std::string("no stack") : frame_label(*path.back(), names)};
+}
+
+std::vector<std::string> labels(const Path& path, const FileNames& names) {
+  const auto last_user =
+      std::find_if(path.rbegin(), path.rend(), [](const Frame* frame) { return is_user(*frame); });
+  if (last_user == path.rend()) {
+    return foreign_labels(path, names);
+  }
+  const auto below = static_cast<std::size_t>(path.rend() - last_user);
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < below; ++i) {
+    if (is_user(*path[i])) {
+      out.push_back(frame_label(*path[i], names));
+    }
+  }
+  if (below < path.size()) {
+    out.push_back(library_label(path, below));
+  }
+  return out;
+}
+
+void add(std::vector<FoldedNode>& nodes, const std::vector<std::string>& labels,
+         const model::RankSet& ranks) {
+  std::vector<FoldedNode>* level = &nodes;
+  for (const std::string& label : labels) {
+    auto node = std::find_if(level->begin(), level->end(),
+                             [&label](const FoldedNode& known) { return known.label == label; });
+    if (node == level->end()) {
+      level->push_back({.label = label, .ranks = {}, .children = {}});
+      node = level->end() - 1;
+    }
+    node->ranks = node->ranks.united(ranks);
+    level = &node->children;
+  }
+}
+
+/// Ranks that stop at this node and are in none of its children.
+model::RankSet ending_here(const diagnosis::StackNode& node) {
+  model::RankSet ranks = node.ranks;
+  for (const diagnosis::StackNode& child : node.children) {
+    ranks = ranks.minus(child.ranks);
+  }
+  return ranks;
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): bounded by kDeepest
+void walk(const diagnosis::StackNode& node, Path& path, const FileNames& names,
+          std::vector<FoldedNode>& out) {
+  path.push_back(&node.frame);
+  const bool leaf = node.children.empty() || path.size() >= kDeepest;
+  const model::RankSet ending = leaf ? node.ranks : ending_here(node);
+  if (!ending.empty()) {
+    add(out, labels(path, names), ending);
+  }
+  if (!leaf) {
+    for (const diagnosis::StackNode& child : node.children) {
+      walk(child, path, names, out);
+    }
+  }
+  path.pop_back();
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): bounded by kDeepest
+void sort_outliers_first(std::vector<FoldedNode>& nodes) {
+  std::stable_sort(nodes.begin(), nodes.end(), [](const FoldedNode& a, const FoldedNode& b) {
+    return a.ranks.size() != b.ranks.size() ? a.ranks.size() < b.ranks.size() : a.ranks < b.ranks;
+  });
+  for (FoldedNode& node : nodes) {
+    sort_outliers_first(node.children);
+  }
+}
+
+}  // namespace
+
+std::string frame_label(const Frame& frame, const FileNames& names) {
+  if (frame.language == Language::kPython) {
+    return fmt::format("{} {}", function_name(frame), names.place(frame.file, frame.line));
+  }
+  if (!frame.file.empty()) {
+    return fmt::format("{} {}", function_name(frame), names.place(frame.file, frame.line));
+  }
+  return frame.module.empty() ? function_name(frame)
+                              : fmt::format("{} [{}]", function_name(frame),
+                                            base::printable(base::file_name(frame.module)));
+}
+
+std::vector<FoldedNode> folded(const diagnosis::StackDiff& stacks, const FileNames& names) {
+  std::vector<FoldedNode> nodes;
+  Path path;
+  for (const diagnosis::StackNode& root : stacks.roots) {
+    walk(root, path, names, nodes);
+  }
+  sort_outliers_first(nodes);
+  return nodes;
+}
+
+std::vector<std::string> folded(const model::Thread& thread, const FileNames& names) {
+  Path path;
+  for (auto frame = thread.frames.rbegin(); frame != thread.frames.rend(); ++frame) {
+    path.push_back(&*frame);
+  }
+  return labels(path, names);
+}
+
+}  // namespace ddpdoctor::viewer
