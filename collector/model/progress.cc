@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/model/progress.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::model {
+namespace {
+
+/// Recorders whose newest entry is younger than this say nothing about a hang: a healthy step may
+/// take as long.
+constexpr double kQuietSeconds = 2;
+
+using Place = std::vector<std::pair<std::string, int>>;
+
+Place python_lines(const Thread& thread) {
+  Place out;
+  for (const Frame& frame : thread.frames) {
+    if (frame.language == Language::kPython) {
+      out.emplace_back(frame.file, frame.line);
+    }
+  }
+  return out;
+}
+
+const Process* same_process(const Observation& observation, const Process& wanted) {
+  const auto found = std::find_if(
+      observation.processes.begin(), observation.processes.end(), [&wanted](const Process& p) {
+        return p.role == Role::kRank && p.rank == wanted.rank && p.pid == wanted.pid;
+      });
+  return found == observation.processes.end() ? nullptr : &*found;
+}
+
+/// Nothing when no rank can be compared.
+std::optional<bool> ranks_stood_still(const Observation& before, const Observation& now) {
+  bool compared = false;
+  for (const Process& p : now.processes) {
+    if (p.role != Role::kRank) {
+      continue;
+    }
+    const Process* earlier = same_process(before, p);
+    if (earlier == nullptr || earlier->exit.has_value() != p.exit.has_value()) {
+      return false;  // came or ended in between
+    }
+    const auto same = same_place(*earlier, p);
+    if (same == false) {
+      return false;
+    }
+    compared = compared || same.has_value();
+  }
+  for (const Process& p : before.processes) {
+    if (p.role == Role::kRank && same_process(now, p) == nullptr) {
+      return false;
+    }
+  }
+  return compared ? std::optional(true) : std::nullopt;
+}
+
+std::optional<double> newest_collective(const JobModel& job, double not_after) {
+  std::optional<double> newest;
+  for (const CollectiveCall& call : job.collectives) {
+    if (call.time && *call.time <= not_after) {
+      newest = std::max(newest.value_or(*call.time), *call.time);
+    }
+  }
+  return newest;
+}
+
+bool some_rank_on_cpu(const Observation& now) {
+  return std::any_of(now.processes.begin(), now.processes.end(), [](const Process& p) {
+    const Thread* main = main_thread(p);
+    return p.role == Role::kRank && (p.state == 'R' || (main != nullptr && main->state == 'R'));
+  });
+}
+
+bool enqueued_between(const JobModel& job, double from, double to) {
+  return std::any_of(job.collectives.begin(), job.collectives.end(),
+                     [from, to](const CollectiveCall& call) {
+                       return call.time && *call.time > from && *call.time <= to;
+                     });
+}
+
+/// How long the ranks have stood where they stand, as far back as the observations go.
+double still_stretch(const JobModel& job) {
+  const auto& all = job.observations;
+  std::size_t first = all.size() - 1;
+  while (first > 0 && ranks_stood_still(all[first - 1], all[first]) == true) {
+    --first;
+  }
+  return std::max(0.0, all.back().time - all[first].time);
+}
+
+}  // namespace
+
+std::optional<bool> same_place(const Process& before, const Process& now) {
+  if (before.exit && now.exit) {
+    return true;
+  }
+  const Thread* old_main = main_thread(before);
+  const Thread* new_main = main_thread(now);
+  if (old_main == nullptr || new_main == nullptr) {
+    return std::nullopt;
+  }
+  if (old_main->run_count && old_main->run_count == new_main->run_count) {
+    return true;
+  }
+  const Place old_lines = python_lines(*old_main);
+  const Place new_lines = python_lines(*new_main);
+  if (old_lines.empty() || new_lines.empty()) {
+    return std::nullopt;
+  }
+  return old_lines == new_lines;
+}
+
+Movement movement(const JobModel& job, bool collectives_advanced) {
+  const Observation* now = latest(job);
+  const Observation* before = previous(job);
+  if (now == nullptr) {
+    return {};
+  }
+  const std::optional<double> newest = newest_collective(job, now->time);
+  if (before != nullptr) {
+    const auto still = ranks_stood_still(*before, *now);
+    if (collectives_advanced || still == false || enqueued_between(job, before->time, now->time)) {
+      return {.progress = Progress::kMoving, .seconds_without_progress = {}};
+    }
+    if (still == true) {
+      return {.progress = Progress::kStill,
+              .seconds_without_progress = newest ? now->time - *newest : still_stretch(job)};
+    }
+  }
+  if (newest && now->time - *newest > kQuietSeconds && !some_rank_on_cpu(*now)) {
+    return {.progress = Progress::kStill, .seconds_without_progress = now->time - *newest};
+  }
+  return {};
+}
+
+}  // namespace ddpdoctor::model
