@@ -27,6 +27,9 @@ class RemoteMemory {
 
   virtual bool read(RemoteAddress address, std::span<std::byte> into) = 0;
 
+  /// Drops what an implementation may remember: the next reads see the present.
+  virtual void forget() {}
+
   template <typename T>
   std::optional<T> get(RemoteAddress address) {
     static_assert(std::is_trivially_copyable_v<T>);

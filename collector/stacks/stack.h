@@ -78,6 +78,7 @@ struct PythonLocation {
 /// One entry of torch's flight recorder, read from the target's memory.
 struct FlightRecord {
   std::int64_t id = 0;
+  std::int64_t group_id = -1;  // torch's number of the group in this process; TORCH_DISTRIBUTED_DEBUG=DETAIL leaves the name empty
   std::string group_name;
   std::string group_description;
   std::int64_t sequence = 0;      // collective_seq_id or p2p_seq_id
