@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every detector is asked, each on its own; only here do findings meet.
+#include <algorithm>
+#include <utility>
+
+#include "collector/detectors/detector.h"
+#include "collector/diagnosis/diagnosis.h"
+#include "collector/diagnosis/explain_away.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::diagnosis {
+namespace {
+
+using detectors::Confidence;
+using detectors::Effect;
+
+/// Of a job that moves only what is proven may be called a hang; slowness, crashes and leaks are no
+/// matter of standing still.
+bool may_be_said(const Judged& judged, const graph::Examination& examination) {
+  if (examination.job.progress != model::Progress::kMoving) {
+    return true;
+  }
+  return judged.detector->effect != Effect::kHang ||
+         (judged.finding.confidence == Confidence::kCertain &&
+          judged.detector->specificity != detectors::kSaysNothing);
+}
+
+bool any_of_effect(const std::vector<Judged>& all, Effect effect) {
+  return std::any_of(all.begin(), all.end(), [effect](const Judged& judged) {
+    return judged.detector->effect == effect &&
+           judged.finding.confidence != Confidence::kPossible &&
+           judged.detector->specificity != detectors::kSaysNothing;
+  });
+}
+
+bool a_rank_failed(const model::JobModel& job) {
+  const auto failed = [](const model::Process& process) {
+    return process.rank && process.exit &&
+           (process.exit->signal || process.exit->status.value_or(0) != 0);
+  };
+  const model::Observation* now = model::latest(job);
+  return now != nullptr && std::any_of(now->processes.begin(), now->processes.end(), failed);
+}
+
+Verdict verdict_of(const graph::Examination& examination, const std::vector<Judged>& findings) {
+  const model::JobModel& job = examination.job;
+  if (any_of_effect(findings, Effect::kHang) && !(job.ended && a_rank_failed(job))) {
+    return Verdict::kHang;
+  }
+  if (any_of_effect(findings, Effect::kCrash) || (job.ended && a_rank_failed(job))) {
+    return Verdict::kCrash;
+  }
+  if (any_of_effect(findings, Effect::kSlow)) {
+    return Verdict::kSlow;
+  }
+  if (any_of_effect(findings, Effect::kLeak)) {
+    return Verdict::kLeak;
+  }
+  if (job.ended) {
+    return Verdict::kFinished;
+  }
+  if (job.progress == model::Progress::kMoving || any_of_effect(findings, Effect::kWrongNumbers)) {
+    return Verdict::kRunning;
+  }
+  return Verdict::kUndetermined;
+}
+
+}  // namespace
+
+std::string_view verdict_name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kHang:
+      return "hang";
+    case Verdict::kCrash:
+      return "crash";
+    case Verdict::kLeak:
+      return "leak";
+    case Verdict::kSlow:
+      return "slow";
+    case Verdict::kRunning:
+      return "running";
+    case Verdict::kFinished:
+      return "finished";
+    case Verdict::kUndetermined:
+      return "undetermined";
+  }
+  return "undetermined";
+}
+
+Diagnosis diagnose(const model::JobModel& job) {
+  Diagnosis diagnosis{.job = job,
+                      .findings = {},
+                      .detectors_run = {},
+                      .examination = graph::examine(job),
+                      .stack_diff = stack_diff(job)};
+  std::vector<Judged> all;
+  for (const detectors::Detector* detector : detectors::catalog()) {
+    diagnosis.detectors_run.emplace_back(detector->kind);
+    for (detectors::Finding& finding : detector->detect(diagnosis.examination)) {
+      all.push_back({.finding = std::move(finding), .detector = detector});
+    }
+  }
+  std::erase_if(all, [&diagnosis](const Judged& judged) {
+    return !may_be_said(judged, diagnosis.examination);
+  });
+  all = without_explained(std::move(all), diagnosis.examination);
+  put_in_order(all, diagnosis.examination);
+  diagnosis.verdict = verdict_of(diagnosis.examination, all);
+  for (Judged& judged : all) {
+    diagnosis.findings.push_back(std::move(judged.finding));
+  }
+  return diagnosis;
+}
+
+}  // namespace ddpdoctor::diagnosis

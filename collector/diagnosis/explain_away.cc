@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/diagnosis/explain_away.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <tuple>
+
+#include <fmt/format.h>
+
+namespace ddpdoctor::diagnosis {
+namespace {
+
+using detectors::Confidence;
+using detectors::Effect;
+using model::Rank;
+using model::RankSet;
+
+bool is_subset(const RankSet& part, const RankSet& whole) {
+  return part.minus(whole).empty();
+}
+
+/// Nodes of the wait-for graph that a finding accuses: its culprits, and the process it names.
+std::set<std::string> accused_nodes(const detectors::Finding& finding) {
+  std::set<std::string> nodes;
+  for (const Rank rank : finding.culprits) {
+    nodes.insert(fmt::format("rank:{}", rank));
+  }
+  if (const auto pid = finding.details.find("pid"); pid != finding.details.end()) {
+    if (const auto* number = std::get_if<std::int64_t>(&pid->second)) {
+      nodes.insert(fmt::format("pid:{}", *number));
+    }
+  }
+  return nodes;
+}
+
+/// Every arrow from this rank ends at one of `nodes`.
+bool waiting_ends_at(const graph::WaitForGraph& waits, Rank rank,
+                     const std::set<std::string>& nodes) {
+  const auto ends = waits.ends_of_waiting(fmt::format("rank:{}", rank));
+  return !ends.empty() && std::all_of(ends.begin(), ends.end(), [&nodes](const std::string& end) {
+    return nodes.contains(end);
+  });
+}
+
+/// Each of `ranks` is a culprit of the finding or waits because of one.
+bool held_up(const RankSet& ranks, const detectors::Finding& by, const graph::WaitForGraph& waits) {
+  const RankSet rest = ranks.minus(by.culprits).minus(by.waiting);
+  if (rest.empty()) {
+    return true;
+  }
+  const std::set<std::string> nodes = accused_nodes(by);
+  return std::all_of(rest.begin(), rest.end(),
+                     [&](Rank rank) { return waiting_ends_at(waits, rank, nodes); });
+}
+
+/// Leaks and silently wrong numbers stand beside a hang; nothing explains them but a finding of
+/// their own sort.
+bool stands_alone(const Judged& one, const Judged& other) {
+  const auto apart = [](Effect effect) {
+    return effect == Effect::kLeak || effect == Effect::kWrongNumbers;
+  };
+  const Effect a = one.detector->effect;
+  const Effect b = other.detector->effect;
+  return a != b && (apart(a) || apart(b));
+}
+
+/// Strict: never true both ways.
+bool finer(const Judged& one, const Judged& other) {
+  return std::pair(one.detector->specificity, one.finding.confidence) >
+         std::pair(other.detector->specificity, other.finding.confidence);
+}
+
+/// A culprit that nobody waits for and that is not waiting, or a member of a circle: where the
+/// arrows lead.
+bool waiting_ends_here(const detectors::Finding& finding, const std::set<std::string>& ends) {
+  const auto nodes = accused_nodes(finding);
+  return std::any_of(nodes.begin(), nodes.end(),
+                     [&ends](const std::string& node) { return ends.contains(node); });
+}
+
+std::set<std::string> ends_of_all_waiting(const graph::WaitForGraph& waits) {
+  std::set<std::string> ends;
+  for (std::string& sink : waits.sinks()) {
+    ends.insert(std::move(sink));
+  }
+  for (auto& cycle : waits.cycles()) {
+    ends.insert(cycle.begin(), cycle.end());
+  }
+  return ends;
+}
+
+}  // namespace
+
+bool explains(const Judged& cause, const Judged& effect, const graph::Examination& examination) {
+  if (!finer(cause, effect) || stands_alone(cause, effect)) {
+    return false;
+  }
+  const Confidence sure = cause.finding.confidence;
+  if (effect.detector->specificity == detectors::kSaysNothing) {
+    return true;
+  }
+  if (sure == Confidence::kPossible && effect.finding.confidence != Confidence::kPossible) {
+    return false;
+  }
+  const RankSet& accused = effect.finding.culprits;
+  if (accused.empty()) {
+    return sure >= effect.finding.confidence &&
+           held_up(effect.finding.waiting, cause.finding, examination.waits) &&
+           !(cause.finding.culprits.empty() && cause.finding.waiting.empty());
+  }
+  if (is_subset(accused, cause.finding.culprits)) {
+    return true;
+  }
+  // Accusing a rank that merely waits for another: the other one must be at least as sure.
+  return sure >= effect.finding.confidence && !cause.finding.culprits.empty() &&
+         held_up(accused, cause.finding, examination.waits);
+}
+
+std::vector<Judged> without_explained(std::vector<Judged> all,
+                                      const graph::Examination& examination) {
+  std::stable_sort(all.begin(), all.end(), finer);
+  std::vector<Judged> kept;
+  for (Judged& candidate : all) {
+    const bool explained = std::any_of(kept.begin(), kept.end(), [&](const Judged& cause) {
+      return explains(cause, candidate, examination);
+    });
+    if (!explained) {
+      kept.push_back(std::move(candidate));
+    }
+  }
+  return kept;
+}
+
+void put_in_order(std::vector<Judged>& all, const graph::Examination& examination) {
+  const std::set<std::string> ends = ends_of_all_waiting(examination.waits);
+  const auto key = [&ends](const Judged& one) {
+    const detectors::Finding& finding = one.finding;
+    const Rank first = finding.culprits.empty() ? model::kMaxWorldSize : finding.culprits.front();
+    return std::tuple(finding.confidence == Confidence::kPossible,
+                      one.detector->effect == Effect::kLeak,
+                      finding.confidence != Confidence::kCertain, !waiting_ends_here(finding, ends),
+                      -one.detector->specificity, std::string_view(finding.kind), first);
+  };
+  std::stable_sort(all.begin(), all.end(),
+                   [&key](const Judged& a, const Judged& b) { return key(a) < key(b); });
+}
+
+}  // namespace ddpdoctor::diagnosis
