@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where CPython keeps things: one row of offsets per version, x86-64. The rows are written by tests/support/generate_python_offsets.c
-// from the headers of each version; from 3.13 on the interpreter carries its own (_Py_DebugOffsets) and those are preferred.
+// Where CPython keeps things: one row of offsets per version, x86-64. The rows are written by
+// tests/support/generate_python_offsets.c from the headers of each version; from 3.13 on the
+// interpreter carries its own (_Py_DebugOffsets) and those are preferred.
 #pragma once
 
 #include <cstddef>
@@ -32,11 +33,12 @@ struct PythonLayout {
   std::int64_t cframe_frame = -1;
 
   std::int64_t frame_code = -1;
-  std::int64_t frame_instruction = -1;  // f_lasti (int) ≤3.10, prev_instr 3.11–3.12, instr_ptr 3.13+
+  std::int64_t frame_instruction =
+      -1;  // f_lasti (int) ≤3.10, prev_instr 3.11–3.12, instr_ptr 3.13+
   std::int64_t frame_previous = -1;
-  std::int64_t frame_locals = -1;  // first slot of f_localsplus / localsplus
-  std::int64_t frame_owner = -1;   // 3.12+
-  std::int64_t frame_entry = -1;   // 3.11
+  std::int64_t frame_locals = -1;   // first slot of f_localsplus / localsplus
+  std::int64_t frame_owner = -1;    // 3.12+
+  std::int64_t frame_entry = -1;    // 3.11
   std::int32_t owner_c_stack = -1;  // lowest owner value that means "entry shim"
 
   std::int64_t code_filename = -1;
@@ -73,9 +75,9 @@ struct PythonLayout {
   std::int64_t list_items = -1;
   std::int64_t dict_keys = -1;
   std::int64_t dict_values = -1;
-  std::int64_t keys_size = -1;    // dk_size (word) ≤3.10, dk_log2_size (byte) from 3.11
-  std::int64_t keys_count = -1;   // dk_nentries
-  std::int64_t keys_index = -1;   // dk_indices
+  std::int64_t keys_size = -1;     // dk_size (word) ≤3.10, dk_log2_size (byte) from 3.11
+  std::int64_t keys_count = -1;    // dk_nentries
+  std::int64_t keys_index = -1;    // dk_indices
   std::int64_t values_first = -1;  // first pointer in _dictvalues
   std::int64_t cell_content = -1;
 };
@@ -85,5 +87,9 @@ std::span<const PythonLayout> python_layouts();
 
 /// The row of a version (0x030b); null when there is none.
 const PythonLayout* python_layout(std::int32_t version);
+
+/// For 3.13+: where in _Py_DebugOffsets (the first bytes of _PyRuntime) each offset stands; -1 =
+/// not told there. Null before 3.13.
+const PythonLayout* python_debug_positions(std::int32_t version);
 
 }  // namespace ddpdoctor::stacks

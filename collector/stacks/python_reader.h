@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "collector/stacks/python_objects.h"
 #include "collector/stacks/stack.h"
 #include "collector/stacks/target.h"
 
@@ -46,12 +47,17 @@ class PythonReader {
   virtual std::vector<PythonThreadState> thread_states() = 0;
   virtual RawPythonStack read_stack(RemoteAddress thread_state) = 0;
   virtual std::vector<PythonFrame> decode(const RawPythonStack& stack) = 0;
+  /// A place in a code object without a running frame, as torch's flight recorder keeps it: `lasti` counts bytes of bytecode in every
+  /// version (PyFrame_GetLasti). No locals.
+  virtual std::optional<Frame> decode_code(RemoteAddress /*code*/, int /*lasti*/) { return std::nullopt; }
   /// Inner tid of the thread that holds the GIL now; nothing when nobody does or it cannot be read.
   virtual std::optional<pid_t> gil_holder() = 0;
   /// threading.Thread names by inner tid, as far as readable.
   virtual std::vector<std::pair<pid_t, std::string>> thread_names() = 0;
   /// os.environ as Python sees it (variables set after exec), only the keys a job is described by.
   virtual std::map<std::string, std::string> environment() = 0;
+  /// The interpreter's objects; valid as long as the reader.
+  virtual PythonObjects& objects() = 0;
 };
 
 /// Finds the interpreter by its _PyRuntime; nothing when the process is no (known) CPython: `problem` then says why, or stays
