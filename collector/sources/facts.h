@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts about the job's surroundings: shared memory, descriptors, file locks, lock files, listeners, cgroup kills.
+// Facts about the job's surroundings: shared memory, descriptors, file locks, lock files,
+// listeners, cgroup kills.
 #pragma once
 
 #include <map>
 #include <optional>
 #include <string>
-#include <sys/types.h>
 #include <variant>
 #include <vector>
+
+#include <sys/types.h>
 
 #include "collector/sources/process_table.h"
 #include "collector/stacks/stack.h"
@@ -24,6 +26,7 @@ struct RawFact {
   std::map<std::string, Value> fields;
 };
 
-std::vector<RawFact> surroundings(const JobTree& job, const std::vector<stacks::ProcessStacks>& stacks);
+std::vector<RawFact> surroundings(const JobTree& job,
+                                  const std::vector<stacks::ProcessStacks>& stacks);
 
 }  // namespace ddpdoctor::sources

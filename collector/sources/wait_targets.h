@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a blocked thread waits for, resolved through its system call, descriptors, sockets and locks.
+// What a blocked thread waits for, resolved through its system call, descriptors, sockets and
+// locks.
 #pragma once
 
 #include <map>
 #include <optional>
 #include <string>
-#include <sys/types.h>
 #include <vector>
+
+#include <sys/types.h>
 
 #include "collector/sources/process_table.h"
 #include "collector/stacks/stack.h"
@@ -21,6 +23,7 @@ struct WaitTarget {
 };
 
 /// For each (pid, tid) that waits for something nameable.
-std::map<std::pair<pid_t, pid_t>, WaitTarget> wait_targets(const JobTree& job, const std::vector<stacks::ProcessStacks>& stacks);
+std::map<std::pair<pid_t, pid_t>, WaitTarget> wait_targets(
+    const JobTree& job, const std::vector<stacks::ProcessStacks>& stacks);
 
 }  // namespace ddpdoctor::sources
