@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// dataloader-worker-stuck: a rank waits for its next batch, and the DataLoader worker that should
+// bring it stands still in the user's __getitem__, in a lock or in input/output. The other ranks
+// wait for that rank in a collective, where the hang shows.
+#include <fmt/format.h>
+
+#include "collector/detectors/agreement.h"
+#include "collector/detectors/detector.h"
+#include "collector/detectors/processes.h"
+#include "collector/detectors/signs.h"
+#include "collector/detectors/suspects.h"
+#include "collector/detectors/wording.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kKind = "dataloader-worker-stuck";
+
+/// A batch that takes longer than this is not merely slow to load; below it a sleeping worker may
+/// be reading or pacing itself.
+constexpr double kLongBatchSeconds = 30;
+
+/// The main thread, or the pin-memory thread behind it, asks the workers' queue.
+bool rank_waits_for_batch(const model::Process& rank) {
+  const model::Thread* main = model::main_thread(rank);
+  return main != nullptr && waits_for_batch(*main);
+}
+
+bool long_without_progress(const model::JobModel& job) {
+  return job.seconds_without_progress.value_or(0) >= kLongBatchSeconds;
+}
+
+std::string what_it_does(const model::JobModel& job, const model::Thread& thread) {
+  if (thread.waits_on && !thread.waits_on->kind.empty() && thread.waits_on->kind != "other") {
+    const auto path = target_path(*thread.waits_on);
+    return fmt::format("waits on a {}{}{}", thread.waits_on->kind, path ? " " : "",
+                       path.value_or(""));
+  }
+  if (waits_for_private_lock(job, thread)) {
+    return "waits for a lock";
+  }
+  if (thread.state == 'D') {
+    return "is in uninterruptible input/output";
+  }
+  return asleep(thread) ? "stands" : "computes";
+}
+
+/// A sleep or a computation may end by itself; a wait in a poll loop, a lock, a pipe or a device
+/// does not promise to.
+Confidence how_sure(const model::JobModel& job, const model::Thread& thread, Confidence still) {
+  if (long_without_progress(job)) {
+    return still;
+  }
+  const bool may_end = !asleep(thread) || (sleeps_by_choice(thread) && !polls(job, thread));
+  return may_end ? Confidence::kPossible : still;
+}
+
+std::optional<Suspect> stuck_worker(const graph::Examination& examination,
+                                    const model::Process& rank, const model::Process& worker,
+                                    Confidence still) {
+  const model::Thread* main = model::main_thread(worker);
+  if (!alive(worker) || main == nullptr || waits_for_indices(*main)) {
+    return std::nullopt;
+  }
+  const model::Frame* user = own_user_frame(*main);
+  if (user == nullptr) {
+    return std::nullopt;  // between batches: nothing of the user's to name
+  }
+  const std::string doing = what_it_does(examination.job, *main);
+  Suspect suspect = suspect_in(examination, worker, main);
+  suspect.confidence = how_sure(examination.job, *main, still);
+  suspect.note = fmt::format("DataLoader worker {} {} here", worker.pid, doing);
+  suspect.evidence = fmt::format("process {} waits for a batch; its DataLoader worker {} {} at {}",
+                                 rank.pid, worker.pid, doing, place(suspect.place));
+  return suspect;
+}
+
+Findings detect(const graph::Examination& examination) {
+  const auto still = stuck(examination);
+  std::vector<Suspect> suspects;
+  for (const model::Process* rank : processes(examination.job)) {
+    if (!still || rank->role != model::Role::kRank || !rank_waits_for_batch(*rank)) {
+      continue;
+    }
+    for (const model::Process* worker : children_of(examination.job, *rank)) {
+      if (worker->role != model::Role::kDataLoaderWorker) {
+        continue;
+      }
+      if (auto suspect = stuck_worker(examination, *rank, *worker, *still)) {
+        suspects.push_back(std::move(*suspect));
+      }
+    }
+  }
+  Findings findings;
+  for (const auto& there : by_place(std::move(suspects))) {
+    Finding finding = accuse(examination, kKind, there);
+    finding.summary =
+        fmt::format("{} waits for a batch, and its DataLoader worker does not come back from {}{}",
+                    who(there), place(there.front().place), and_who_waits(finding));
+    finding.fix = fmt::format(
+        "Make {} return or raise: bound the wait there, and give the DataLoader a timeout=, so "
+        "that a stuck "
+        "worker becomes an error.",
+        there.front().place.function.empty() ? "the dataset" : there.front().place.function);
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+}  // namespace
+
+extern const Detector dataloader_worker_stuck;
+const Detector dataloader_worker_stuck{
+    .kind = kKind,
+    .title = "A DataLoader worker never delivers its batch",
+    .explanation =
+        R"(What you see: all ranks but one stand in all_reduce or backward; that one stands in `for batch in loader`. Nothing is
+printed, and the GPU of that rank is idle.
+
+Why: the worker process that owes the next batch is held up in the dataset: a lock, a pipe, a file system, a loop that waits
+for a file. DataLoader waits without limit unless timeout= is given.
+
+How it is recognised: the rank's main thread waits in dataloader.py, and one of its workers stands at the same line of the
+user's code in two observations. Workers that wait for indices are idle and are not accused.
+
+Fix:
+    - DataLoader(dataset, num_workers=4)
+    + DataLoader(dataset, num_workers=4, timeout=120)
+and bound the wait in the dataset.)",
+    .detect = detect,
+    .specificity = kPlaceOfCause,
+};
+
+}  // namespace ddpdoctor::detectors

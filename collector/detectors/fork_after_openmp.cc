@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// fork-after-openmp: a process used a native thread pool and forked. The child has the pool's
+// bookkeeping but none of its threads: its first parallel region (a matmul, an einsum) waits for a
+// team that does not exist. The parent waits for the child, the other ranks for the parent.
+#include <fmt/format.h>
+
+#include "collector/detectors/agreement.h"
+#include "collector/detectors/detector.h"
+#include "collector/detectors/processes.h"
+#include "collector/detectors/signs.h"
+#include "collector/detectors/suspects.h"
+#include "collector/detectors/wording.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kKind = "fork-after-openmp";
+
+/// A team of its own would show as threads of the pool, also when it sleeps between regions.
+bool has_team(const model::Process& process) {
+  for (const model::Thread& thread : process.threads) {
+    if (serves_native_pool(thread)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Threads whose stack we could not read might be the team.
+bool all_threads_read(const model::Process& process) {
+  for (const model::Thread& thread : process.threads) {
+    if (thread.frames.empty()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::string pool_name(const model::Frame& frame) {
+  return frame.function.empty() ? frame.module : frame.function;
+}
+
+bool parent_has_team(const model::JobModel& job, const model::Process& child) {
+  for (const model::Fact* fact : model::facts(job, "openmp-team")) {
+    if (fact->pid == child.ppid && fact->number("threads").value_or(0) > 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+std::optional<Suspect> forked_into_dead_pool(const graph::Examination& examination,
+                                             const model::Process& process) {
+  const model::Thread* main = model::main_thread(process);
+  if (!alive(process) || main == nullptr || has_team(process)) {
+    return std::nullopt;
+  }
+  const model::Frame* pool = waits_for_native_pool(*main);
+  if (pool == nullptr || !forked_without_exec(examination.job, process)) {
+    return std::nullopt;
+  }
+  Suspect suspect = suspect_in(examination, process, main);
+  suspect.confidence = Confidence::kCertain;
+  if (!asleep(*main) || !all_threads_read(process)) {
+    // A spinning wait and a busy parallel region look alike; so do a hidden team and none.
+    const auto sure = stuck(examination);
+    if (!sure) {
+      return std::nullopt;
+    }
+    suspect.confidence = *sure;
+  }
+  suspect.note =
+      fmt::format("process {}, forked by process {}, waits here", process.pid, process.ppid);
+  suspect.evidence = fmt::format(
+      "process {} was forked from process {} without exec, waits in {} and has no thread of that "
+      "pool{}",
+      process.pid, process.ppid, pool_name(*pool),
+      parent_has_team(examination.job, process) ? "; the pool's threads are in the parent" : "");
+  return suspect;
+}
+
+Findings detect(const graph::Examination& examination) {
+  std::vector<Suspect> suspects;
+  for (const model::Process* process : processes(examination.job)) {
+    if (auto suspect = forked_into_dead_pool(examination, *process)) {
+      suspects.push_back(std::move(*suspect));
+    }
+  }
+  Findings findings;
+  for (const auto& there : by_place(std::move(suspects))) {
+    Finding finding = accuse(examination, kKind, there);
+    finding.summary = fmt::format(
+        "a process that {} forked waits at {} for native threads that fork did not copy{}",
+        who(there), place(there.front().place), and_who_waits(finding));
+    finding.fix =
+        "Start the child with the spawn or forkserver method (multiprocessing_context=\"spawn\" "
+        "for a DataLoader), or "
+        "fork before the first parallel computation, or call torch.set_num_threads(1) before it.";
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+}  // namespace
+
+extern const Detector fork_after_openmp;
+const Detector fork_after_openmp{
+    .kind = kKind,
+    .title = "A forked child uses a thread pool that only its parent has",
+    .explanation =
+        R"(What you see: a child process (a DataLoader worker, multiprocessing.Process, os.fork) stands in a matmul, einsum or
+numpy.dot for ever at 0 % CPU; its rank waits for the child, the other ranks for that rank.
+
+Why: fork copies memory, but only the thread that called it. GNU OpenMP and OpenBLAS keep a team of sleeping threads; in the
+child the team is recorded as present and is not there, so the first parallel region waits for it.
+
+How it is recognised: the process was forked without exec, its main thread waits in libgomp or OpenBLAS, and none of its
+threads belongs to that pool.
+
+Fix:
+    - context = multiprocessing.get_context("fork")
+    + context = multiprocessing.get_context("spawn")   # DataLoader(..., multiprocessing_context="spawn")
+or make no parallel computation before the fork.)",
+    .detect = detect,
+    .specificity = kMechanism,
+};
+
+}  // namespace ddpdoctor::detectors

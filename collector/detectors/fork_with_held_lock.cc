@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// fork-with-held-lock: a process forked while another of its threads held a lock (a logging
+// handler's, an allocator's, the user's). The child inherits the locked lock without the thread
+// that would unlock it, and waits for ever.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "collector/detectors/agreement.h"
+#include "collector/detectors/detector.h"
+#include "collector/detectors/processes.h"
+#include "collector/detectors/signs.h"
+#include "collector/detectors/suspects.h"
+#include "collector/detectors/wording.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kKind = "fork-with-held-lock";
+
+bool has_thread(const model::Process& process, pid_t tid) {
+  return std::any_of(process.threads.begin(), process.threads.end(),
+                     [tid](const model::Thread& thread) { return thread.tid == tid; });
+}
+
+/// The thread that the lock itself names as its owner, when this process has no such thread.
+std::optional<pid_t> foreign_owner(const model::Process& process, const model::Thread& thread) {
+  const model::WaitsOn* mutex = waits_on(thread, "mutex");
+  if (mutex == nullptr) {
+    return std::nullopt;
+  }
+  const auto owner = target_thread(*mutex);
+  return owner && !has_thread(process, *owner) ? owner : std::nullopt;
+}
+
+std::string lock_name(const model::JobModel& job, const model::Thread& thread) {
+  if (const auto wanted = wanted_lock(job, thread)) {
+    return "the lock " + *wanted;
+  }
+  if (python_frame_in(thread, "logging/__init__.py") != nullptr) {
+    return "the lock of a logging handler";
+  }
+  return "a lock";
+}
+
+std::optional<Suspect> waits_for_lost_owner(const graph::Examination& examination,
+                                            const model::Process& process) {
+  if (!alive(process) || !forked_without_exec(examination.job, process)) {
+    return std::nullopt;
+  }
+  for (const model::Thread& thread : process.threads) {
+    const auto owner = foreign_owner(process, thread);
+    const bool alone =
+        process.threads.size() == 1 && waits_for_private_lock(examination.job, thread);
+    if (!owner && !alone) {
+      continue;
+    }
+    Suspect suspect = suspect_in(examination, process, &thread);
+    suspect.confidence = Confidence::kCertain;
+    suspect.note = fmt::format("process {}, forked by process {}, waits here for {}", process.pid,
+                               process.ppid, lock_name(examination.job, thread));
+    suspect.evidence = owner ? fmt::format(
+                                   "process {} was forked from process {}; the lock it waits for "
+                                   "belongs to thread {}, which "
+                                   "process {} does not have",
+                                   process.pid, process.ppid, *owner, process.pid)
+                             : fmt::format(
+                                   "process {} was forked from process {}, has one thread only and "
+                                   "waits for {}: nobody is left to "
+                                   "release it",
+                                   process.pid, process.ppid, lock_name(examination.job, thread));
+    return suspect;
+  }
+  return std::nullopt;
+}
+
+Findings detect(const graph::Examination& examination) {
+  std::vector<Suspect> suspects;
+  for (const model::Process* process : processes(examination.job)) {
+    if (auto suspect = waits_for_lost_owner(examination, *process)) {
+      suspects.push_back(std::move(*suspect));
+    }
+  }
+  Findings findings;
+  for (const auto& there : by_place(std::move(suspects))) {
+    Finding finding = accuse(examination, kKind, there);
+    finding.summary = fmt::format(
+        "a process that {} forked waits at {} for a lock whose owner stayed in the parent{}",
+        who(there), place(there.front().place), and_who_waits(finding));
+    finding.fix =
+        "Fork before threads are started that take this lock, or start the child with the spawn or "
+        "forkserver method.";
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+}  // namespace
+
+extern const Detector fork_with_held_lock;
+const Detector fork_with_held_lock{
+    .kind = kKind,
+    .title = "A forked child waits for a lock whose owner is not in it",
+    .explanation =
+        R"(What you see: now and then a child (DataLoader worker, multiprocessing.Process) never starts its work; it sleeps in a lock,
+often in logging, in an allocator or in a library's clean-up. Its rank waits for it, the other ranks for that rank.
+
+Why: fork copies every lock as it stands and only the thread that forks. A lock that another thread held at that moment stays
+locked in the child for ever.
+
+How it is recognised: the process was forked without exec and either the lock names an owner that is no thread of the
+process, or the process has a single thread and that one waits for a lock of its own process.
+
+Fix:
+    + start the children first
+      start the threads (pin_memory, metrics, logging queues)
+or multiprocessing.get_context("spawn").)",
+    .detect = detect,
+    .specificity = kMechanism,
+};
+
+}  // namespace ddpdoctor::detectors

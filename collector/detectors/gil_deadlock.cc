@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// gil-deadlock: a thread sleeps in native code and holds the GIL meanwhile; the thread that would
+// wake it needs the GIL. No Python thread of the process ever runs again, and the other ranks wait
+// for its rank.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "collector/detectors/agreement.h"
+#include "collector/detectors/detector.h"
+#include "collector/detectors/processes.h"
+#include "collector/detectors/signs.h"
+#include "collector/detectors/suspects.h"
+#include "collector/detectors/wording.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kKind = "gil-deadlock";
+
+const model::Thread* sleeping_holder(const model::Process& process) {
+  const auto holder =
+      std::find_if(process.threads.begin(), process.threads.end(), [](const model::Thread& thread) {
+        return thread.gil.value_or(false) && asleep(thread) && !waits_for_gil(thread);
+      });
+  return holder == process.threads.end() ? nullptr : &*holder;
+}
+
+std::vector<const model::Thread*> threads_without_gil(const model::Process& process) {
+  std::vector<const model::Thread*> out;
+  for (const model::Thread& thread : process.threads) {
+    if (waits_for_gil(thread)) {
+      out.push_back(&thread);
+    }
+  }
+  return out;
+}
+
+/// The holder waits, by what the kernel or the lock says, for one of the threads that want the GIL.
+bool waits_for_one_of(const model::Thread& holder,
+                      const std::vector<const model::Thread*>& threads) {
+  if (!holder.waits_on) {
+    return false;
+  }
+  const auto target = target_thread(*holder.waits_on);
+  return target &&
+         std::any_of(threads.begin(), threads.end(),
+                     [&target](const model::Thread* thread) { return thread->tid == *target; });
+}
+
+std::string native_call(const model::Thread& thread) {
+  for (const model::Frame& frame : thread.frames) {
+    if (frame.language == model::Language::kNative && !frame.function.empty()) {
+      return frame.function;
+    }
+  }
+  return "native code";
+}
+
+std::optional<Suspect> sleeps_with_gil(const graph::Examination& examination,
+                                       const model::Process& process) {
+  const model::Thread* holder = sleeping_holder(process);
+  if (!alive(process) || holder == nullptr) {
+    return std::nullopt;
+  }
+  const auto others = threads_without_gil(process);
+  // A holder that waits for other ranks is held up by them; its GIL is no cause.
+  if (others.empty() || graph::standing_of(examination.job, process, *holder).waits_for_ranks()) {
+    return std::nullopt;
+  }
+  auto sure = stuck(examination);
+  if (waits_for_one_of(*holder, others)) {
+    sure = Confidence::kCertain;
+  }
+  if (!sure) {
+    return std::nullopt;
+  }
+  Suspect suspect = suspect_in(examination, process, holder);
+  suspect.confidence = *sure;
+  suspect.note = fmt::format("thread {} sleeps here in {} and holds the GIL", holder->tid,
+                             native_call(*holder));
+  suspect.evidence = fmt::format(
+      "thread {} of process {} holds the GIL and sleeps in {}; {} thread{} of the process wait{} "
+      "for the GIL",
+      holder->tid, process.pid, native_call(*holder), others.size(), others.size() == 1 ? "" : "s",
+      others.size() == 1 ? "s" : "");
+  return suspect;
+}
+
+Findings detect(const graph::Examination& examination) {
+  std::vector<Suspect> suspects;
+  for (const model::Process* process : processes(examination.job)) {
+    if (auto suspect = sleeps_with_gil(examination, *process)) {
+      suspects.push_back(std::move(*suspect));
+    }
+  }
+  Findings findings;
+  for (const auto& there : by_place(std::move(suspects))) {
+    Finding finding = accuse(examination, kKind, there);
+    finding.summary = fmt::format(
+        "{} sleeps at {} with the GIL held, and threads of its process that could end the wait "
+        "need the GIL{}",
+        who(there), place(there.front().place), and_who_waits(finding));
+    finding.fix =
+        "Release the GIL around the blocking native call (ctypes.CDLL instead of PyDLL, "
+        "Py_BEGIN_ALLOW_THREADS, "
+        "pybind11::gil_scoped_release), or do not wait in that thread.";
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+}  // namespace
+
+extern const Detector gil_deadlock;
+const Detector gil_deadlock{
+    .kind = kKind,
+    .title = "A thread sleeps in native code and holds the GIL",
+    .explanation =
+        R"(What you see: a rank is silent, no thread of it runs Python any more, at 0 % CPU; the other ranks wait for it.
+
+Why: an extension (or ctypes.PyDLL, a triton launcher, a logging handler in C) blocks without giving the GIL back. The thread
+that would end the wait asks for the GIL first.
+
+How it is recognised: the interpreter names a thread of the process as GIL holder, that thread sleeps in a native call that is
+no wait for other ranks, and other threads sleep in take_gil.
+
+Fix:
+    - library = ctypes.PyDLL("libupload.so")
+    + library = ctypes.CDLL("libupload.so")      # in C++: pybind11::gil_scoped_release
+)",
+    .detect = detect,
+    .specificity = kMechanism,
+};
+
+}  // namespace ddpdoctor::detectors

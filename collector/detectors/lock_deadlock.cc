@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// lock-deadlock: threads of one process each hold a lock that the next one wants. The thread that
+// feeds or trains never comes back, and the other ranks wait for its rank.
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "collector/detectors/agreement.h"
+#include "collector/detectors/detector.h"
+#include "collector/detectors/processes.h"
+#include "collector/detectors/signs.h"
+#include "collector/detectors/suspects.h"
+#include "collector/detectors/wording.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kKind = "lock-deadlock";
+
+/// A thread blocked in a lock: what it wants and what its source says it holds already.
+struct Blocked {
+  const model::Thread* thread = nullptr;
+  std::string wanted;
+  std::set<std::string> held;
+};
+
+/// Locks entered on the way to each user line of the stack. The innermost line only wants its lock.
+std::set<std::string> held_locks(const model::JobModel& job, const model::Thread& thread,
+                                 const std::string& wanted) {
+  std::set<std::string> held;
+  const model::Frame* innermost = innermost_python(thread);
+  for (const model::Frame* frame : model::user_frames(thread)) {
+    for (std::string& lock : python_source::locks_held(lines_of(job, frame->file), frame->line)) {
+      if (frame != innermost || lock != wanted) {
+        held.insert(std::move(lock));
+      }
+    }
+  }
+  return held;
+}
+
+std::vector<Blocked> blocked_threads(const model::JobModel& job, const model::Process& process) {
+  std::vector<Blocked> out;
+  for (const model::Thread& thread : process.threads) {
+    const auto wanted = wanted_lock(job, thread);
+    if (wanted && waits_for_private_lock(job, thread)) {
+      out.push_back(
+          {.thread = &thread, .wanted = *wanted, .held = held_locks(job, thread, *wanted)});
+    }
+  }
+  return out;
+}
+
+/// Follows "wants what the next one holds" from `start` until it closes; empty when it does not.
+std::vector<const Blocked*> circle_from(const std::vector<Blocked>& all, const Blocked& start) {
+  std::vector<const Blocked*> path = {&start};
+  while (path.size() <= all.size()) {
+    const auto next = std::find_if(all.begin(), all.end(), [&path](const Blocked& other) {
+      return other.held.contains(path.back()->wanted);
+    });
+    if (next == all.end()) {
+      return {};
+    }
+    if (&*next == &start) {
+      return path;
+    }
+    path.push_back(&*next);
+  }
+  return {};
+}
+
+Suspect member(const graph::Examination& examination, const model::Process& process,
+               const model::Thread& thread, std::string text, Confidence confidence) {
+  Suspect suspect = suspect_in(examination, process, &thread);
+  suspect.confidence = confidence;
+  suspect.note = text;
+  suspect.evidence =
+      fmt::format("thread {} ({}) of process {} {}", thread.tid, thread.name, process.pid, text);
+  return suspect;
+}
+
+/// Python locks do not name their owner; the source does.
+std::vector<Suspect> circle_by_source(const graph::Examination& examination,
+                                      const model::Process& process) {
+  const auto sure = stuck(examination);
+  if (!sure) {
+    return {};
+  }
+  const std::vector<Blocked> blocked = blocked_threads(examination.job, process);
+  for (const Blocked& start : blocked) {
+    const auto circle = circle_from(blocked, start);
+    std::vector<Suspect> out;
+    for (std::size_t i = 0; i < circle.size(); ++i) {
+      // Two threads and two locks of one name could still be other objects when only one thread is
+      // in the circle.
+      const bool proven = *sure == Confidence::kLikely && circle.size() > 1;
+      out.push_back(member(examination, process, *circle[i]->thread,
+                           fmt::format("wants {} and holds {}", circle[i]->wanted,
+                                       circle[(i + circle.size() - 1) % circle.size()]->wanted),
+                           proven ? Confidence::kCertain : *sure));
+    }
+    if (!out.empty()) {
+      return out;
+    }
+  }
+  return {};
+}
+
+/// A node of the wait-for graph as a thread of this job.
+std::pair<const model::Process*, const model::Thread*> thread_of(const model::JobModel& job,
+                                                                 const std::string& node) {
+  for (const model::Process* process : processes(job)) {
+    for (const model::Thread& thread : process->threads) {
+      const bool is_main = &thread == model::main_thread(*process);
+      if (node == fmt::format("thread:{}", thread.tid) ||
+          (is_main && (node == fmt::format("pid:{}", process->pid) ||
+                       (process->role == model::Role::kRank && process->rank &&
+                        node == fmt::format("rank:{}", *process->rank))))) {
+        return {process, &thread};
+      }
+    }
+  }
+  return {nullptr, nullptr};
+}
+
+/// Every arrow of the cycle is a mutex that names its owner: nothing is left to doubt.
+std::vector<Suspect> circle_by_owner(const graph::Examination& examination,
+                                     const std::vector<std::string>& cycle) {
+  std::vector<Suspect> out;
+  for (std::size_t i = 0; i < cycle.size(); ++i) {
+    const std::string& next = cycle[(i + 1) % cycle.size()];
+    const auto edges = examination.waits.from(cycle[i]);
+    const bool by_mutex = std::any_of(edges.begin(), edges.end(), [&next](const graph::Edge* edge) {
+      return edge->to == next && edge->kind == graph::EdgeKind::kMutex;
+    });
+    const auto [process, thread] = thread_of(examination.job, cycle[i]);
+    if (!by_mutex || thread == nullptr) {
+      return {};
+    }
+    out.push_back(member(examination, *process, *thread,
+                         fmt::format("waits for a mutex that {} owns", next),
+                         Confidence::kCertain));
+  }
+  return out;
+}
+
+Finding deadlock(const graph::Examination& examination, const std::vector<Suspect>& circle) {
+  Finding finding = accuse(examination, kKind, circle);
+  const std::string second =
+      circle.size() > 1 ? fmt::format(" and {}", place(circle[1].place)) : std::string();
+  finding.summary =
+      circle.size() > 1
+          ? fmt::format("threads of {} wait for each other's locks at {}{}{}", who(circle),
+                        place(circle.front().place), second, and_who_waits(finding))
+          : fmt::format("a thread of {} waits at {} for a lock that it holds already{}",
+                        who(circle), place(circle.front().place), and_who_waits(finding));
+  finding.fix = circle.size() > 1
+                    ? "Take these locks in one order everywhere, or use one lock for both."
+                    : "Use threading.RLock, or release the lock before calling this function.";
+  return finding;
+}
+
+Findings detect(const graph::Examination& examination) {
+  Findings findings;
+  std::set<const model::Process*> told;
+  for (const auto& cycle : examination.waits.cycles()) {
+    const auto circle = circle_by_owner(examination, cycle);
+    if (!circle.empty()) {
+      findings.push_back(deadlock(examination, circle));
+      told.insert(circle.front().process);
+    }
+  }
+  for (const model::Process* process : processes(examination.job)) {
+    const auto circle =
+        told.contains(process) ? std::vector<Suspect>{} : circle_by_source(examination, *process);
+    if (!circle.empty()) {
+      findings.push_back(deadlock(examination, circle));
+    }
+  }
+  return findings;
+}
+
+}  // namespace
+
+extern const Detector lock_deadlock;
+const Detector lock_deadlock{
+    .kind = kKind,
+    .title = "Threads wait for each other's locks",
+    .explanation =
+        R"(What you see: one rank stands in `with some_lock:`; another thread of the same process stands in another lock; the other
+ranks wait for that rank in a collective.
+
+Why: thread A holds lock 1 and wants lock 2, thread B holds lock 2 and wants lock 1 (or one thread takes a plain Lock twice).
+
+How it is recognised: the owners that the mutexes themselves name form a circle; for Python locks, which name no owner, the
+source around each line of the stacks says what a thread has entered already.
+
+Fix: one order for all threads.
+      def export():
+    -     with queue_lock:
+    -         with model_lock:
+    +     with model_lock:
+    +         with queue_lock:)",
+    .detect = detect,
+    .specificity = kMechanism,
+};
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plain questions about the processes of a job: whose child, which rank it serves, alive or not,
+// forked or started anew.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collector/model/job_model.h"
+
+namespace ddpdoctor::detectors {
+
+/// All processes of the newest observation, in order of pid.
+std::vector<const model::Process*> processes(const model::JobModel& job);
+
+std::vector<const model::Process*> children_of(const model::JobModel& job,
+                                               const model::Process& parent);
+
+/// The rank of a process, or of its nearest ancestor in the job that has one.
+std::optional<model::Rank> served_rank(const model::JobModel& job, const model::Process& process);
+
+/// It has not ended: neither a zombie nor known by its exit only.
+bool alive(const model::Process& process);
+
+/// A copy of its parent: a `fork` fact says so, or it runs the very command of its parent (exec
+/// would have changed it).
+bool forked_without_exec(const model::JobModel& job, const model::Process& process);
+
+/// How a process ended: its own exit, or an `exit` fact about its pid.
+std::optional<model::Exit> exit_of(const model::JobModel& job, const model::Process& process);
+
+/// "SIGKILL" for 9; "signal 99" when it has no common name.
+std::string signal_name(int signal);
+
+/// "killed by SIGKILL", "exited with status 1", "ended".
+std::string how_it_ended(const std::optional<model::Exit>& exit);
+
+/// The integer named `field` as a pid.
+std::optional<pid_t> pid_field(const model::Fact& fact, const std::string& field);
+
+/// The pid after "pid:" in a wait target ("pid:77"); absent for other targets.
+std::optional<pid_t> target_pid(const model::WaitsOn& waits_on);
+
+/// The tid after "thread:".
+std::optional<pid_t> target_thread(const model::WaitsOn& waits_on);
+
+/// The path after "file:", else the detail when it is a path.
+std::optional<std::string> target_path(const model::WaitsOn& waits_on);
+
+/// The waits_on of a thread when it is of this kind.
+const model::WaitsOn* waits_on(const model::Thread& thread, std::string_view kind);
+
+}  // namespace ddpdoctor::detectors
