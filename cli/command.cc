@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/command.h"
+
+#include <array>
+
+namespace ddpdoctor::cli {
+
+std::span<const Command> commands() {
+  static constexpr std::array<Command, 3> kCommands{{
+      {.name = "attach", .summary = "look at a job that hangs now", .declare = declare_attach},
+      {.name = "report",
+       .summary = "read captures of a job and say what they show",
+       .declare = declare_report},
+      {.name = "explain",
+       .summary = "what a kind of finding means, and its fix",
+       .declare = declare_explain},
+  }};
+  return kCommands;
+}
+
+}  // namespace ddpdoctor::cli

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one list of commands. A command declares its words and gives back what is to be done once
+// they are parsed.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace CLI {
+class App;
+}
+
+namespace ddpdoctor::cli {
+
+/// A command with its parsed words.
+class Action {
+ public:
+  Action() = default;
+  Action(const Action&) = delete;
+  Action& operator=(const Action&) = delete;
+  Action(Action&&) = delete;
+  Action& operator=(Action&&) = delete;
+  virtual ~Action() = default;
+
+  /// Does it; the exit status, or why it was refused (exit status 2).
+  virtual base::Result<int> run() = 0;
+};
+
+struct Command {
+  std::string_view name;
+  std::string_view summary;
+  std::unique_ptr<Action> (*declare)(CLI::App& app);
+};
+
+std::span<const Command> commands();
+
+std::unique_ptr<Action> declare_attach(CLI::App& app);
+std::unique_ptr<Action> declare_report(CLI::App& app);
+std::unique_ptr<Action> declare_explain(CLI::App& app);
+
+}  // namespace ddpdoctor::cli

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// ddpdoctor attach PID: a job that hangs now and was started without us.
+#include <limits>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include "cli/command.h"
+#include "cli/exit_codes.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "cli/usage.h"
+#include "collector/diagnosis/diagnosis.h"
+#include "collector/monitor/observe.h"
+
+namespace ddpdoctor::cli {
+
+namespace {
+
+// The job's files are read as they are, and a crafted one can make libdw ask for gigabytes
+// (docs/adr: native unwinding). A capture of 100 threads needs a tenth of this.
+constexpr rlim_t kMostMemory = rlim_t{768} << 20U;
+
+constexpr int kMostSamples = 1000;
+constexpr double kLongestInterval = 3600;
+
+void limit_memory() {
+  struct rlimit limit{};
+  if (::getrlimit(RLIMIT_DATA, &limit) == 0 && limit.rlim_cur > kMostMemory) {
+    limit.rlim_cur = kMostMemory;
+    ::setrlimit(RLIMIT_DATA, &limit);
+  }
+}
+
+class Attach : public Action {
+ public:
+  explicit Attach(CLI::App& app) {
+    app.add_option("pid", pid_, "any process of the job: launcher, rank or worker")
+        ->type_name("PID");
+    app.add_flag("--no-tree", no_tree_, "look at this process only, not at the whole job");
+    app.add_flag("--no-stop", no_stop_, "never stop a thread, not even for microseconds");
+    app.add_option("--samples", options_.samples, "how often to look")
+        ->type_name("N")
+        ->capture_default_str();
+    app.add_option("--interval", options_.interval, "seconds between two looks")
+        ->type_name("S")
+        ->capture_default_str();
+    declare_output(app, output_);
+  }
+
+  base::Result<int> run() override {
+    if (pid_.empty()) {
+      return base::failure("attach: no pid was given",
+                           "ddpdoctor attach PID, with the pid of any process of the job");
+    }
+    const auto pid =
+        static_cast<pid_t>(TRY(number(pid_, "pid", 1, std::numeric_limits<pid_t>::max())));
+    if (options_.samples < 1 || options_.samples > kMostSamples) {
+      return base::failure(fmt::format("--samples {}: it must lie between 1 and {}",
+                                       options_.samples, kMostSamples));
+    }
+    if (!(options_.interval >= 0 && options_.interval <= kLongestInterval)) {
+      return base::failure(fmt::format("--interval {}: it must lie between 0 and {} seconds",
+                                       options_.interval, kLongestInterval));
+    }
+    const Output output = TRY(Output::create(output_));
+    options_.whole_tree = !no_tree_;
+    options_.allow_stop = !no_stop_;
+    limit_memory();
+    const Progress progress(fmt::format("looking at the job of pid {} …", pid));
+    const auto job = monitor::observe(pid, options_);
+    if (!job) {
+      print_error(job.error());
+      return kNotObserved;
+    }
+    return output.present(diagnosis::diagnose(*job));
+  }
+
+ private:
+  std::string pid_;
+  bool no_tree_ = false;
+  bool no_stop_ = false;
+  monitor::ObserveOptions options_;
+  OutputOptions output_;
+};
+
+}  // namespace
+
+std::unique_ptr<Action> declare_attach(CLI::App& app) {
+  return std::make_unique<Attach>(app);
+}
+
+}  // namespace ddpdoctor::cli

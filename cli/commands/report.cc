@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// ddpdoctor report FILE…: what captures of a job show, after the fact.
+#include <CLI/CLI.hpp>
+
+#include "cli/command.h"
+#include "cli/exit_codes.h"
+#include "cli/inputs.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "cli/usage.h"
+#include "collector/diagnosis/diagnosis.h"
+
+namespace ddpdoctor::cli {
+
+namespace {
+
+class Report : public Action {
+ public:
+  explicit Report(CLI::App& app) {
+    app.add_option("files", files_, "captures of one job, or folders of them")->type_name("FILE");
+    declare_output(app, output_);
+  }
+
+  base::Result<int> run() override {
+    if (files_.empty()) {
+      return base::failure("report: no file was given",
+                           "ddpdoctor report FILE…, with captures of one job");
+    }
+    const Output output = TRY(Output::create(output_));
+    const Progress progress("reading …");
+    const auto job = read_inputs(files_);
+    if (!job) {
+      print_error(job.error());
+      return kNotObserved;
+    }
+    return output.present(diagnosis::diagnose(*job));
+  }
+
+ private:
+  std::vector<std::string> files_;
+  OutputOptions output_;
+};
+
+}  // namespace
+
+std::unique_ptr<Action> declare_report(CLI::App& app) {
+  return std::make_unique<Report>(app);
+}
+
+}  // namespace ddpdoctor::cli

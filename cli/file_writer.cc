@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/file_writer.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "base/unique_fd.h"
+
+namespace ddpdoctor::cli {
+
+namespace {
+
+std::string reason(int error) {
+  return std::strerror(error);  // NOLINT(concurrency-mt-unsafe): glibc's is per thread
+}
+
+auto cannot_write(const std::string& path, const std::string& why) {
+  return base::failure(fmt::format("-o {} cannot be written: {}", path, why));
+}
+
+/// Where the bytes go in the end: a symbolic link is followed, so that it stays one.
+std::string real_target(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::weakly_canonical(path, error);
+  return error ? path : real.string();
+}
+
+/// A new file beside the target that is removed unless it was renamed.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const std::string& target) {
+    const std::size_t slash = target.rfind('/');
+    const std::string folder = slash == std::string::npos ? "" : target.substr(0, slash + 1);
+    constexpr int kTries = 100;  // names left by a killed ddpdoctor whose pid came again
+    for (int i = 0; i < kTries && !fd_; ++i) {
+      name_ = fmt::format("{}.ddpdoctor-{}-{}", folder, ::getpid(), i);
+      fd_.reset(::open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+      if (!fd_ && errno != EEXIST) {
+        error_ = errno;
+        return;
+      }
+    }
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  TemporaryFile(TemporaryFile&&) = delete;
+  TemporaryFile& operator=(TemporaryFile&&) = delete;
+  ~TemporaryFile() {
+    if (fd_) {
+      ::unlink(name_.c_str());
+    }
+  }
+
+  [[nodiscard]] bool open() const {
+    return static_cast<bool>(fd_);
+  }
+  [[nodiscard]] int error() const {
+    return error_;
+  }
+
+  /// 0 or the errno of the first step that failed.
+  int write(std::string_view text) {
+    while (!text.empty()) {
+      const ssize_t written = ::write(fd_.get(), text.data(), text.size());
+      if (written < 0 && errno != EINTR) {
+        return errno;
+      }
+      text.remove_prefix(written > 0 ? static_cast<std::size_t>(written) : 0);
+    }
+    return ::fsync(fd_.get()) == 0 ? 0 : errno;
+  }
+
+  int rename_to(const std::string& target) {
+    if (::rename(name_.c_str(), target.c_str()) != 0) {
+      return errno;
+    }
+    fd_.reset();
+    return 0;
+  }
+
+ private:
+  std::string name_;
+  base::UniqueFd fd_;
+  int error_ = EEXIST;
+};
+
+}  // namespace
+
+base::Result<void> check_writable(const std::string& path) {
+  const std::string target = real_target(path);
+  struct stat status{};
+  if (::stat(target.c_str(), &status) == 0) {
+    if (S_ISDIR(status.st_mode)) {
+      return cannot_write(path, "it is a folder");
+    }
+    if (!S_ISREG(status.st_mode)) {
+      return cannot_write(path, "it is no regular file");
+    }
+  } else if (errno != ENOENT) {
+    return cannot_write(path, reason(errno));
+  }
+  const TemporaryFile probe(target);
+  if (!probe.open()) {
+    return cannot_write(
+        path, probe.error() == ENOENT ? "its folder does not exist" : reason(probe.error()));
+  }
+  return {};
+}
+
+base::Result<void> write_whole(const std::string& path, std::string_view text) {
+  const std::string target = real_target(path);
+  TemporaryFile file(target);
+  if (!file.open()) {
+    return cannot_write(path, reason(file.error()));
+  }
+  if (const int error = file.write(text); error != 0) {
+    return cannot_write(path, reason(error));
+  }
+  if (const int error = file.rename_to(target); error != 0) {
+    return cannot_write(path, reason(error));
+  }
+  return {};
+}
+
+}  // namespace ddpdoctor::cli

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files that `report` is given → one JobModel. What a file is, its content says, not its name.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "collector/model/job_model.h"
+
+namespace ddpdoctor::cli {
+
+/// Reads files and folders of files. One that cannot be used is told in coverage when another can;
+/// an error when none can.
+base::Result<model::JobModel> read_inputs(const std::vector<std::string>& paths);
+
+}  // namespace ddpdoctor::cli

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/output.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+
+#include "cli/exit_codes.h"
+#include "cli/file_writer.h"
+#include "cli/usage.h"
+#include "viewer/render.h"
+
+namespace ddpdoctor::cli {
+
+namespace {
+
+constexpr std::size_t kNarrowest = 60;  // below, columns cannot be kept
+constexpr std::size_t kWidest = 140;    // beyond, the eye loses the line
+
+// NOLINTBEGIN(concurrency-mt-unsafe): nobody here calls setenv
+bool colour_wanted() {
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* terminal = std::getenv("TERM");
+  return ::isatty(STDOUT_FILENO) == 1 && (no_color == nullptr || *no_color == '\0') &&
+         (terminal == nullptr || std::string_view(terminal) != "dumb");
+}
+// NOLINTEND(concurrency-mt-unsafe)
+
+viewer::TextOptions text_options(const OutputOptions& options) {
+  viewer::TextOptions out{
+      .colour = colour_wanted(), .native = options.native, .all_findings = options.all};
+  struct winsize window{};
+  if (::isatty(STDOUT_FILENO) == 1 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 &&
+      window.ws_col > 0) {
+    out.width = std::clamp<std::size_t>(window.ws_col, kNarrowest, kWidest);
+  }
+  return out;
+}
+
+}  // namespace
+
+void declare_output(CLI::App& app, OutputOptions& options) {
+  app.add_option("-o,--output", options.files,
+                 "also write FILE; its ending chooses the format: .json .md .sarif .xml")
+      ->allow_extra_args(false)
+      ->type_name("FILE");
+  app.add_option("--format", options.format, "what stdout gets: text, json, markdown, github")
+      ->type_name("FORMAT");
+  app.add_flag("--native", options.native, "also print every frame of every thread");
+  app.add_flag("--all", options.all, "all findings, all evidence, all branches");
+}
+
+base::Result<Output> Output::create(const OutputOptions& options) {
+  Output output;
+  output.options_ = options;
+  output.on_stdout_ = TRY(rendering_of_format(options.format));
+  for (const std::string& path : options.files) {
+    output.targets_.push_back({.path = path, .rendering = TRY(rendering_of_file(path))});
+  }
+  for (const Target& target : output.targets_) {
+    if (const auto writable = check_writable(target.path); !writable) {
+      return tl::make_unexpected(writable.error());
+    }
+  }
+  return output;
+}
+
+int Output::present(const diagnosis::Diagnosis& diagnosis) const {
+  int status = diagnosis.findings.empty() ? kNothingFound : kFound;
+  std::error_code no_folder;
+  const std::string folder = std::filesystem::current_path(no_folder).string();
+  const std::string shown = on_stdout_ == nullptr ? viewer::text(diagnosis, text_options(options_))
+                                                  : on_stdout_->render(diagnosis, folder);
+  if (!print(shown)) {
+    status = kNotObserved;
+  }
+  for (const Target& target : targets_) {
+    if (const auto written = write_whole(target.path, target.rendering->render(diagnosis, folder));
+        !written) {
+      print_error(written.error());
+      status = kNotObserved;
+    }
+  }
+  return status;
+}
+
+bool print(std::string_view text) {
+  const bool whole =
+      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  if (whole || errno == EPIPE) {
+    return true;
+  }
+  print_error({.what = fmt::format("stdout cannot be written: {}", std::strerror(errno)),
+               .hint = {}});  // NOLINT(concurrency-mt-unsafe)
+  return false;
+}
+
+}  // namespace ddpdoctor::cli

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a diagnosis goes: stdout for the person, files for the rest. The same for every command
+// that has one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/renderings.h"
+#include "collector/diagnosis/diagnosis.h"
+
+namespace CLI {
+class App;
+}
+
+namespace ddpdoctor::cli {
+
+/// -o, --format, --native, --all as typed.
+struct OutputOptions {
+  std::vector<std::string> files;
+  std::string format = "text";
+  bool native = false;
+  bool all = false;
+};
+
+void declare_output(CLI::App& app, OutputOptions& options);
+
+/// Checked places for the answer; made before anything is observed, so that a wrong word costs
+/// nothing.
+class Output {
+ public:
+  static base::Result<Output> create(const OutputOptions& options);
+
+  /// Writes all of it, stdout first; the exit status of the command.
+  [[nodiscard]] int present(const diagnosis::Diagnosis& diagnosis) const;
+
+ private:
+  struct Target {
+    std::string path;
+    const Rendering* rendering = nullptr;
+  };
+
+  OutputOptions options_;
+  const Rendering* on_stdout_ = nullptr;  // null = text
+  std::vector<Target> targets_;
+};
+
+/// Everything to stdout; false when it could not be written for another reason than a reader that
+/// has gone.
+bool print(std::string_view text);
+
+}  // namespace ddpdoctor::cli

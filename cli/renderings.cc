@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/renderings.h"
+
+#include <array>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "viewer/render.h"
+
+namespace ddpdoctor::cli {
+
+namespace {
+
+using diagnosis::Diagnosis;
+
+// A recording and the page need their own layers; until those are there the ending is known and
+// refused.
+constexpr std::array<Rendering, 8> kRenderings{{
+    {.ending = ".json",
+     .format = "json",
+     .render = [](const Diagnosis& found, std::string_view) { return viewer::json(found); }},
+    {.ending = ".md",
+     .format = "markdown",
+     .render = [](const Diagnosis& found, std::string_view) { return viewer::markdown(found); }},
+    {.ending = ".sarif",
+     .format = {},
+     .render = [](const Diagnosis& found,
+                  std::string_view folder) { return viewer::sarif(found, folder); }},
+    {.ending = ".xml",
+     .format = {},
+     .render = [](const Diagnosis& found, std::string_view) { return viewer::junit(found); }},
+    {.ending = {},
+     .format = "github",
+     .render = [](const Diagnosis& found,
+                  std::string_view folder) { return viewer::github(found, folder); }},
+    {.ending = ".html", .format = {}, .render = nullptr},
+    {.ending = ".ddpd", .format = {}, .render = nullptr},
+    {.ending = ".perfetto.json", .format = {}, .render = nullptr},
+}};
+
+std::string endings_that_work() {
+  std::string out;
+  for (const Rendering& rendering : kRenderings) {
+    if (!rendering.ending.empty() && rendering.render != nullptr) {
+      out += (out.empty() ? "" : " ") + std::string(rendering.ending);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+base::Result<const Rendering*> rendering_of_file(std::string_view path) {
+  const Rendering* best = nullptr;
+  for (const Rendering& rendering : kRenderings) {
+    if (!rendering.ending.empty() && path.ends_with(rendering.ending) &&
+        (best == nullptr || rendering.ending.size() > best->ending.size())) {
+      best = &rendering;
+    }
+  }
+  if (best == nullptr) {
+    return base::failure(fmt::format("-o {}: its ending says no format", path),
+                         fmt::format("endings: {}", endings_that_work()));
+  }
+  if (best->render == nullptr) {
+    return base::failure(fmt::format("-o {}: this version cannot write {} yet", path, best->ending),
+                         fmt::format("endings: {}", endings_that_work()));
+  }
+  return best;
+}
+
+base::Result<const Rendering*> rendering_of_format(std::string_view format) {
+  if (format == "text") {
+    return nullptr;
+  }
+  for (const Rendering& rendering : kRenderings) {
+    if (!rendering.format.empty() && rendering.format == format) {
+      return &rendering;
+    }
+  }
+  return base::failure(fmt::format("--format {}: no such format", format),
+                       "formats: text json markdown github");
+}
+
+}  // namespace ddpdoctor::cli

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clocks of different machines are not compared: looks are matched by their place from the end, not
+// by their time.
+#include "collector/imports/merge.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace ddpdoctor::imports {
+
+namespace {
+
+template <typename T>
+void append(std::vector<T>& to, std::vector<T> from) {
+  to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+}
+
+void merge_observations(std::vector<model::Observation>& whole,
+                        std::vector<model::Observation> part) {
+  if (part.size() > whole.size()) {
+    std::swap(whole, part);
+  }
+  const std::size_t older = whole.size() - part.size();
+  for (std::size_t i = 0; i < part.size(); ++i) {
+    append(whole[older + i].processes, std::move(part[i].processes));
+  }
+}
+
+void merge_groups(std::vector<model::ProcessGroup>& whole, std::vector<model::ProcessGroup> part) {
+  for (model::ProcessGroup& group : part) {
+    const auto known =
+        std::find_if(whole.begin(), whole.end(),
+                     [&group](const model::ProcessGroup& other) { return other.id == group.id; });
+    if (known == whole.end()) {
+      whole.push_back(std::move(group));
+    } else if (known->ranks.empty()) {
+      known->ranks = std::move(group.ranks);
+    }
+  }
+}
+
+void merge_coverage(model::Coverage& whole, model::Coverage part) {
+  append(whole.observed, std::move(part.observed));
+  append(whole.unobserved, std::move(part.unobserved));
+  append(whole.warnings, std::move(part.warnings));
+  whole.events_lost += part.events_lost;
+}
+
+/// What one capture could not see another may have seen.
+void forget_seen_ranks(model::JobModel& whole) {
+  for (const model::Observation& observation : whole.observations) {
+    for (const model::Process& process : observation.processes) {
+      if (process.rank && process.role == model::Role::kRank && !process.threads.empty()) {
+        whole.coverage.unobserved_ranks.erase(*process.rank);
+      }
+    }
+  }
+}
+
+model::Progress merged(model::Progress a, model::Progress b) {
+  if (a == model::Progress::kMoving || b == model::Progress::kMoving) {
+    return model::Progress::kMoving;
+  }
+  return a == b ? a : model::Progress::kUnknown;
+}
+
+}  // namespace
+
+void merge(model::JobModel& whole, model::JobModel part) {
+  whole.world_size = std::max(whole.world_size, part.world_size);
+  if (whole.command.empty()) {
+    whole.command = std::move(part.command);
+  }
+  for (std::string& host : part.hosts) {
+    if (std::find(whole.hosts.begin(), whole.hosts.end(), host) == whole.hosts.end()) {
+      whole.hosts.push_back(std::move(host));
+    }
+  }
+  if (!whole.launcher_pid) {
+    whole.launcher_pid = part.launcher_pid;
+  }
+  merge_groups(whole.groups, std::move(part.groups));
+  merge_observations(whole.observations, std::move(part.observations));
+  append(whole.collectives, std::move(part.collectives));
+  append(whole.facts, std::move(part.facts));
+  append(whole.logs, std::move(part.logs));
+  for (auto& [file, lines] : part.sources) {
+    whole.sources[file].merge(lines);
+  }
+  whole.coverage.unobserved_ranks =
+      whole.coverage.unobserved_ranks.united(part.coverage.unobserved_ranks);
+  merge_coverage(whole.coverage, std::move(part.coverage));
+  forget_seen_ranks(whole);
+  whole.progress = merged(whole.progress, part.progress);
+  if (part.seconds_without_progress && whole.seconds_without_progress) {
+    whole.seconds_without_progress =
+        std::min(*whole.seconds_without_progress, *part.seconds_without_progress);
+  }
+  whole.ended = whole.ended && part.ended;
+  whole.history_complete = whole.history_complete && part.history_complete;
+}
+
+}  // namespace ddpdoctor::imports

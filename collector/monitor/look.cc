@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/monitor/look.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "collector/stacks/capture.h"
+
+namespace ddpdoctor::monitor {
+
+namespace {
+
+using Stacks = std::vector<stacks::ProcessStacks>;
+
+double now_seconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+stacks::CaptureOptions capture_options(const ObserveOptions& options) {
+  return {.allow_stop = options.allow_stop, .native = options.native};
+}
+
+std::vector<pid_t> pids_of(const sources::JobTree& tree) {
+  std::vector<pid_t> pids;
+  pids.reserve(tree.processes.size());
+  for (const sources::JobProcess& process : tree.processes) {
+    pids.push_back(process.row.pid);
+  }
+  return pids;
+}
+
+bool has_frames(const stacks::ProcessStacks& process) {
+  return std::any_of(process.threads.begin(), process.threads.end(),
+                     [](const stacks::ThreadStack& thread) { return !thread.frames.empty(); });
+}
+
+/// Stacks of the earlier look that still hold, by pid. A process that could not be read then is not
+/// tried again.
+std::map<pid_t, const stacks::ProcessStacks*> still_valid(const model::Look& before,
+                                                          const sources::JobTree& tree) {
+  std::map<pid_t, const stacks::ProcessStacks*> valid;
+  for (const stacks::ProcessStacks& process : before.stacks) {
+    const sources::JobProcess* then = before.tree.find(process.pid);
+    const sources::JobProcess* now = tree.find(process.pid);
+    const bool same =
+        then != nullptr && now != nullptr && then->row.start_ticks == now->row.start_ticks;
+    if (same && (!has_frames(process) || has_not_run(process, stacks::run_counts(process.pid)))) {
+      valid.emplace(process.pid, &process);
+    }
+  }
+  return valid;
+}
+
+Stacks joined(const std::vector<pid_t>& pids,
+              const std::map<pid_t, const stacks::ProcessStacks*>& kept, Stacks fresh) {
+  Stacks all;
+  all.reserve(pids.size());
+  auto next = fresh.begin();
+  for (const pid_t pid : pids) {
+    const auto old = kept.find(pid);
+    all.push_back(old != kept.end() ? *old->second : std::move(*next++));
+  }
+  return all;
+}
+
+bool on_cpu_or_in_kernel(const stacks::ThreadStack& thread) {
+  // A thread that had to be stopped, or that no rung could read, was running.
+  return thread.state == 'R' || thread.state == 'D' ||
+         thread.method == stacks::CaptureMethod::kStopped ||
+         (thread.method == stacks::CaptureMethod::kNone && thread.frames.empty());
+}
+
+/// The ranks whose recorder holds something, and the newest entry of all.
+struct Recorders {
+  std::set<int> ranks;
+  double newest = 0;
+};
+
+Recorders recorders(const model::Look& look) {
+  Recorders found;
+  for (std::size_t i = 0; i < look.stacks.size() && i < look.tree.processes.size(); ++i) {
+    const auto& torch = look.stacks[i].torch;
+    const sources::JobProcess& process = look.tree.processes[i];
+    if (process.role != sources::JobRole::kRank || !process.rank || !torch ||
+        !torch->recorder_read || torch->records.empty()) {
+      continue;
+    }
+    found.ranks.insert(*process.rank);
+    for (const stacks::FlightRecord& record : torch->records) {
+      constexpr double kNanosecond = 1e-9;
+      found.newest = std::max(found.newest, static_cast<double>(record.created_ns) * kNanosecond);
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+base::Result<model::Look> first_look(pid_t pid, const ObserveOptions& options) {
+  model::Look look;
+  look.tree = TRY(sources::find_job(pid, options.whole_tree));
+  look.time = now_seconds();
+  look.stacks = stacks::capture(pids_of(look.tree), capture_options(options));
+  sources::refine_roles(look.tree, look.stacks);
+  look.waits = sources::wait_targets(look.tree, look.stacks);
+  look.facts = sources::surroundings(look.tree, look.stacks);
+  return look;
+}
+
+base::Result<model::Look> next_look(pid_t pid, const model::Look& before,
+                                    const ObserveOptions& options) {
+  model::Look look;
+  look.tree = TRY(sources::find_job(pid, options.whole_tree));
+  look.time = now_seconds();
+  const std::vector<pid_t> pids = pids_of(look.tree);
+  const auto kept = still_valid(before, look.tree);
+  std::vector<pid_t> moved;
+  std::copy_if(pids.begin(), pids.end(), std::back_inserter(moved),
+               [&kept](pid_t each) { return !kept.contains(each); });
+  look.stacks = joined(pids, kept, stacks::capture(moved, capture_options(options)));
+  sources::refine_roles(look.tree, look.stacks);
+  if (moved.empty() && pids == pids_of(before.tree)) {
+    look.waits = before.waits;
+  } else {
+    look.waits = sources::wait_targets(look.tree, look.stacks);
+  }
+  look.facts = sources::surroundings(look.tree, look.stacks);
+  return look;
+}
+
+bool has_not_run(const stacks::ProcessStacks& before,
+                 const std::vector<std::pair<pid_t, std::uint64_t>>& now) {
+  if (now.empty() || now.size() != before.threads.size()) {
+    return false;
+  }
+  std::map<pid_t, std::uint64_t> counts(now.begin(), now.end());
+  return std::all_of(before.threads.begin(), before.threads.end(),
+                     [&counts](const stacks::ThreadStack& thread) {
+                       const auto count = counts.find(thread.tid);
+                       return count != counts.end() && count->second == thread.run_count;
+                     });
+}
+
+std::optional<double> still_by_recorders(const model::Look& look, double quiet_seconds) {
+  std::set<int> ranks;
+  for (const sources::JobProcess& process : look.tree.processes) {
+    if (process.role == sources::JobRole::kRank) {
+      ranks.insert(process.rank.value_or(-1));
+    }
+  }
+  const bool all_ranks =
+      look.tree.world_size && ranks.size() == static_cast<std::size_t>(*look.tree.world_size);
+  const Recorders found = recorders(look);
+  const double age = look.time - found.newest;
+  if (!all_ranks || found.ranks != ranks || age < quiet_seconds) {
+    return std::nullopt;
+  }
+  for (const stacks::ProcessStacks& process : look.stacks) {
+    const sources::JobProcess* row = look.tree.find(process.pid);
+    const bool works = row != nullptr && (row->role == sources::JobRole::kRank ||
+                                          row->role == sources::JobRole::kDataLoaderWorker);
+    if (works &&
+        (process.threads.empty() ||
+         std::any_of(process.threads.begin(), process.threads.end(), on_cpu_or_in_kernel))) {
+      return std::nullopt;
+    }
+  }
+  return age;
+}
+
+}  // namespace ddpdoctor::monitor

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// One look at the job: processes, stacks, what they wait for, what surrounds them.
+#pragma once
+
+#include <optional>
+
+#include <sys/types.h>
+
+#include "base/result.h"
+#include "collector/model/build_model.h"
+#include "collector/monitor/observe.h"
+
+namespace ddpdoctor::monitor {
+
+/// Looks at everything.
+base::Result<model::Look> first_look(pid_t pid, const ObserveOptions& options);
+
+/// Looks again: a process none of whose threads was on a CPU since `before` keeps its stacks, the
+/// others are captured anew.
+base::Result<model::Look> next_look(pid_t pid, const model::Look& before,
+                                    const ObserveOptions& options);
+
+/// Whether this single look proves that the job stands still: every rank's flight recorder was
+/// read, the newest record of all is older than `quiet_seconds`, and no thread of the job was on a
+/// CPU or in uninterruptible sleep. The age of that record in seconds, or nothing.
+std::optional<double> still_by_recorders(const model::Look& look, double quiet_seconds);
+
+/// Whether `now` shows a process whose stacks are exactly those of `before`.
+bool has_not_run(const stacks::ProcessStacks& before,
+                 const std::vector<std::pair<pid_t, std::uint64_t>>& now);
+
+}  // namespace ddpdoctor::monitor

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two looks tell hung from slow. When torch's own flight recorders already show that nothing was
+// called for long and nobody is on a CPU, their clock is the first look and the wait between the
+// two is saved.
+#include "collector/monitor/observe.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "collector/model/build_model.h"
+#include "collector/monitor/look.h"
+#include "collector/sources/access.h"
+
+namespace ddpdoctor::monitor {
+
+namespace {
+
+constexpr int kUsualSamples = 2;
+
+// A recorder must have been silent this long, and for so many intervals, to stand in for a look:
+// most healthy steps are shorter.
+constexpr double kQuietSeconds = 2;
+constexpr double kQuietIntervals = 4;
+
+bool saw_a_thread(const model::Look& look) {
+  return std::any_of(look.stacks.begin(), look.stacks.end(),
+                     [](const stacks::ProcessStacks& process) { return !process.threads.empty(); });
+}
+
+bool saw_a_frame(const model::Look& look) {
+  return std::any_of(
+      look.stacks.begin(), look.stacks.end(), [](const stacks::ProcessStacks& process) {
+        return std::any_of(
+            process.threads.begin(), process.threads.end(),
+            [](const stacks::ThreadStack& thread) { return !thread.frames.empty(); });
+      });
+}
+
+/// Why nothing could be seen; an empty `what` when something could.
+base::Error blindness(pid_t pid, const model::Look& look) {
+  if (saw_a_frame(look)) {
+    return {};
+  }
+  if (base::Error reason = sources::why_unreadable(pid); !reason.what.empty()) {
+    return reason;
+  }
+  if (saw_a_thread(look)) {
+    return {};
+  }
+  for (const stacks::ProcessStacks& process : look.stacks) {
+    if (!process.problems.empty()) {
+      return {
+          .what = fmt::format("pid {} could not be observed: {}", pid, process.problems.front()),
+          .hint = {}};
+    }
+  }
+  return {.what = fmt::format("pid {} ended while we looked", pid), .hint = {}};
+}
+
+/// The looks after the first. A job that ends meanwhile leaves us with what we have.
+std::vector<model::Look> look_on(pid_t pid, model::Look first, const ObserveOptions& options,
+                                 std::string& ended) {
+  std::vector<model::Look> looks;
+  looks.push_back(std::move(first));
+  for (int i = 1; i < options.samples; ++i) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(options.interval));
+    auto next = next_look(pid, looks.back(), options);
+    if (!next) {
+      ended = fmt::format("only {} of {} looks: {}", i, options.samples, next.error().what);
+      break;
+    }
+    looks.push_back(std::move(*next));
+  }
+  return looks;
+}
+
+}  // namespace
+
+base::Result<model::JobModel> observe(pid_t pid, const ObserveOptions& options) {
+  model::Look first = TRY(first_look(pid, options));
+  if (base::Error blind = blindness(pid, first); !blind.what.empty()) {
+    return tl::make_unexpected(std::move(blind));
+  }
+  const double quiet = std::max(kQuietSeconds, kQuietIntervals * options.interval);
+  const auto silence =
+      options.samples == kUsualSamples ? still_by_recorders(first, quiet) : std::nullopt;
+  std::vector<model::Look> looks;
+  std::string ended;
+  if (silence) {
+    looks.push_back(std::move(first));
+  } else {
+    looks = look_on(pid, std::move(first), options, ended);
+  }
+  model::JobModel job = model::build_model(looks);
+  if (silence) {
+    job.coverage.observed.push_back(
+        fmt::format("one look was enough: no collective started for {} by torch's flight recorders",
+                    base::duration(*silence)));
+  } else if (looks.size() > 1) {
+    job.coverage.observed.push_back(
+        fmt::format("{} looks, {} apart", looks.size(), base::duration(options.interval)));
+  }
+  if (!ended.empty()) {
+    job.coverage.warnings.push_back(std::move(ended));
+  }
+  return job;
+}
+
+}  // namespace ddpdoctor::monitor
