@@ -240,6 +240,23 @@ std::vector<std::pair<std::string, std::string>> FrameDecoder::locals(const RawP
   return shown;
 }
 
+std::optional<Frame> FrameDecoder::decode_code(RemoteAddress address, int lasti) {
+  const Code& code = code_at(address);
+  if (!code.valid) {
+    return std::nullopt;
+  }
+  const SourceRange range = place(code, lasti);
+  Frame frame;
+  frame.language = Language::kPython;
+  frame.function = code.function;
+  frame.file = code.file;
+  frame.line = range.line;
+  frame.column = range.column;
+  frame.end_line = range.end_line;
+  frame.end_column = range.end_column;
+  return frame;
+}
+
 std::vector<PythonFrame> FrameDecoder::decode(const RawPythonStack& stack) {
   std::vector<PythonFrame> frames;
   frames.reserve(stack.size());

@@ -67,6 +67,10 @@ class LivePythonReader final : public PythonReader {
     return decoder_.decode(stack);
   }
 
+  std::optional<Frame> decode_code(RemoteAddress code, int lasti) override {
+    return decoder_.decode_code(code, lasti);
+  }
+
   std::optional<pid_t> gil_holder() override {
     return python_gil_holder(memory_, home_);
   }
