@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between the trampolines and the probes: which function is called with which registers, and where the real one is.
+#pragma once
+
+#include <cstdint>
+
+#include "wire/events.h"
+
+namespace ddpdoctor::agent {
+
+/// What a hooked function means to the probes.
+enum class Meaning : std::uint8_t {
+  kCall,
+  kGetBackend,
+  kStoreGet,
+  kStoreWait,
+  kEnqueue,
+  kFinish,
+  kFinishError,
+  kGlooConstructor,
+  kReducerConstructor,
+  kPrepareBackward,
+  kPrepareForward,
+  kAutogradHook,
+  kVariableReady,
+  kFinalizeBackward,
+  kStaticGraph
+};
+
+/// How to read the arguments of an operation; see c10d_hooks.inc.
+struct Hook {
+  const char* symbol;
+  Meaning meaning;
+  wire::Operation operation;
+  std::int8_t tensor_argument;
+  std::int8_t tensor_form;
+  std::int8_t options_argument;
+  std::int8_t root_offset;
+  std::int8_t reduce_offset;
+  std::int8_t async_offset;
+};
+
+inline constexpr int kHooks = 40;
+extern const Hook hooks[kHooks];
+
+/// Registers at the call: rdi, rsi, rdx, rcx, r8, r9, and the first stack argument.
+struct Arguments {
+  std::uint64_t value[7];
+  const std::uint64_t* stack;  // stack[1] is the first stack argument
+};
+
+// Probes. `entered` answers whether the call counts (is not inside another one); `left` gets what it answered.
+bool call_entered(const Hook& hook, const Arguments& arguments);
+void call_left(const Hook& hook, const Arguments& arguments, bool counted, bool threw, std::uint64_t result);
+void store_entered(const Hook& hook, const Arguments& arguments);
+void store_left(const Hook& hook, const Arguments& arguments, bool threw);
+void backend_found(const Arguments& arguments, std::uint64_t result);
+void work_event(Meaning meaning, const Arguments& arguments);
+void group_constructed(const Arguments& arguments);
+void reducer_event(Meaning meaning, const Arguments& arguments);
+
+/// Torch's functions that we ask; null when the installed torch has none.
+struct TorchFunctions {
+  std::int32_t (*count)(void*, std::int64_t*) = nullptr;
+  std::int32_t (*dtype)(void*, std::int32_t*) = nullptr;
+  std::int32_t (*dimensions)(void*, std::int64_t*) = nullptr;
+  std::int32_t (*sizes)(void*, std::int64_t**) = nullptr;
+  std::uint64_t (*sequence)(void*) = nullptr;
+  const void* (*group_name)(const void*) = nullptr;
+  bool known_layout = false;  // offsets in options structs hold for this torch
+  char version[32] = {};
+};
+const TorchFunctions& torch_functions();
+
+}  // namespace ddpdoctor::agent

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// While we are inside, our own calls are not recorded and errno belongs to the job.
+#pragma once
+
+#include <cerrno>
+
+namespace ddpdoctor::agent {
+
+extern constinit thread_local int inside_depth;
+
+/// Recursion guard that also gives errno back.
+class Inside {
+ public:
+  Inside() : outermost_(inside_depth++ == 0), saved_errno_(errno) {}
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+  Inside(Inside&&) = delete;
+  Inside& operator=(Inside&&) = delete;
+  ~Inside() {
+    --inside_depth;
+    errno = saved_errno_;
+  }
+  explicit operator bool() const { return outermost_; }
+
+ private:
+  bool outermost_;
+  int saved_errno_;
+};
+
+}  // namespace ddpdoctor::agent
+
+#define EXPORT __attribute__((visibility("default")))

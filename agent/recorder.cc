@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/recorder.h"
+
+#include <atomic>
+#include <cstring>
+#include <ctime>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "agent/inside.h"
+#include "agent/ring_file.h"
+
+namespace ddpdoctor::agent {
+
+constinit thread_local int inside_depth = 0;
+
+namespace {
+
+enum State : int { kAbsent, kMaking, kReady, kOff };
+
+constinit std::atomic<wire::Ring*> current{nullptr};
+constinit std::atomic<int> state{kAbsent};
+constinit std::atomic<std::uint64_t> lost_before{0};
+constinit thread_local std::uint32_t cached_tid = 0;
+char spool[512];
+bool spool_chosen = false;
+
+// Texts already in the pool, by hash; open addressing. A full table loses nothing but sharing.
+constexpr std::uint32_t kTextSlots = 8192;
+struct TextSlot {
+  std::atomic<std::uint64_t> hash;
+  std::atomic<std::uint32_t> offset;
+};
+TextSlot texts[kTextSlots];
+
+std::uint64_t hash_of(const char* text, std::size_t length) {
+  std::uint64_t hash = 14695981039346656037U;
+  for (std::size_t i = 0; i < length; ++i) {
+    hash = (hash ^ static_cast<unsigned char>(text[i])) * 1099511628211U;
+  }
+  return hash == 0 ? 1 : hash;
+}
+
+}  // namespace
+
+std::uint64_t now() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1000000000U + static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+std::uint32_t thread_id() {
+  if (cached_tid == 0) {
+    cached_tid = static_cast<std::uint32_t>(syscall(SYS_gettid));
+  }
+  return cached_tid;
+}
+
+void choose_spool(const char* folder) {
+  const std::size_t length = strlen(folder);
+  if (length > 0 && length < sizeof spool - 64 && folder[0] == '/') {
+    memcpy(spool, folder, length + 1);
+    spool_chosen = true;
+  }
+}
+
+wire::Ring* ring() {
+  return current.load(std::memory_order_acquire);
+}
+
+wire::Ring* ring_or_make() {
+  if (wire::Ring* const made = ring(); made != nullptr) {
+    return made;
+  }
+  if (!spool_chosen) {
+    return nullptr;
+  }
+  int expected = kAbsent;
+  if (!state.compare_exchange_strong(expected, kMaking, std::memory_order_acq_rel)) {
+    lost_before.fetch_add(1, std::memory_order_relaxed);  // another thread makes it right now
+    return nullptr;
+  }
+  wire::Ring* const made = make_ring_file(spool);
+  if (made == nullptr) {
+    state.store(kOff, std::memory_order_release);
+    return nullptr;
+  }
+  made->header.lost.fetch_add(lost_before.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  current.store(made, std::memory_order_release);
+  state.store(kReady, std::memory_order_release);
+  return made;
+}
+
+void forget_ring() {
+  current.store(nullptr, std::memory_order_relaxed);
+  state.store(kAbsent, std::memory_order_relaxed);
+  lost_before.store(0, std::memory_order_relaxed);
+  cached_tid = 0;
+  for (TextSlot& slot : texts) {
+    if (slot.hash.load(std::memory_order_relaxed) != 0) {
+      slot.hash.store(0, std::memory_order_relaxed);
+      slot.offset.store(0, std::memory_order_relaxed);
+    }
+  }
+}
+
+std::uint64_t record(wire::Ring& ring, const Event& event) {
+  const std::uint64_t index = ring.header.head.fetch_add(1, std::memory_order_relaxed);
+  wire::Slot& slot = ring.slot[index % wire::kSlots];
+  slot.sequence.store(0, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);
+  slot.time = now();
+  slot.tid = thread_id();
+  slot.kind = static_cast<std::uint16_t>(event.kind);
+  slot.phase = static_cast<std::uint8_t>(event.phase);
+  slot.operation = static_cast<std::uint8_t>(event.operation);
+  slot.site = event.site;
+  slot.group = event.group;
+  slot.dtype = event.dtype;
+  slot.reduce_op = event.reduce_op;
+  slot.object = event.object;
+  slot.count = event.count;
+  slot.group_sequence = event.group_sequence;
+  slot.peer = event.peer;
+  slot.text = event.text;
+  slot.detail = event.detail;
+  slot.sequence.store(index + 1, std::memory_order_release);
+  return index + 1;
+}
+
+std::uint32_t intern(wire::Ring& ring, const char* text, std::size_t length) {
+  constexpr std::size_t kLongest = 1024;
+  if (length > kLongest) {
+    text += length - kLongest;  // the end of a path tells more than its beginning
+    length = kLongest;
+  }
+  const std::uint64_t hash = hash_of(text, length);
+  TextSlot* free_slot = nullptr;
+  for (std::uint32_t i = 0; i < 32; ++i) {
+    TextSlot& slot = texts[(hash + i) % kTextSlots];
+    const std::uint64_t seen = slot.hash.load(std::memory_order_acquire);
+    if (seen == hash) {
+      return slot.offset.load(std::memory_order_acquire);  // 0 while its writer is at work: the text is then unknown, never wrong
+    }
+    if (seen == 0) {
+      free_slot = &slot;
+      break;
+    }
+  }
+  const auto bytes = static_cast<std::uint32_t>(length + 1);
+  const std::uint32_t offset = ring.header.text_used.fetch_add(bytes, std::memory_order_relaxed);
+  if (offset + bytes > wire::kTextBytes || offset + bytes < offset) {
+    ring.header.text_used.store(wire::kTextBytes, std::memory_order_relaxed);
+    return 0;
+  }
+  memcpy(ring.text + offset, text, length);
+  ring.text[offset + length] = 0;
+  std::uint64_t expected = 0;
+  if (free_slot != nullptr && free_slot->hash.compare_exchange_strong(expected, hash, std::memory_order_acq_rel)) {
+    free_slot->offset.store(offset, std::memory_order_release);
+  }
+  return offset;
+}
+
+void keep_stderr(wire::Ring& ring, const char* text, std::size_t length) {
+  if (length > wire::kStderrBytes) {
+    text += length - wire::kStderrBytes;
+    length = wire::kStderrBytes;
+  }
+  const std::uint32_t at =
+      ring.header.stderr_head.fetch_add(static_cast<std::uint32_t>(length), std::memory_order_relaxed) % wire::kStderrBytes;
+  const std::size_t first = length < wire::kStderrBytes - at ? length : wire::kStderrBytes - at;
+  memcpy(ring.standard_error + at, text, first);
+  memcpy(ring.standard_error, text + first, length - first);
+}
+
+}  // namespace ddpdoctor::agent

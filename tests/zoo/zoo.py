@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the zoo: real jobs that hang, each with a healthy twin (`--healthy`), and asks ddpdoctor what it says.
+
+  zoo.py [NAME…] [--mode attach|run] [--ci] [--twins|--no-twins] [--repeat N] [--keep DIR]
+
+A folder is a kind; its expected.json lists the cases: script, launch (torchrun, python, shell), ranks, culprits, and what else is
+accepted. The culprit's line is marked `# CULPRIT` in the script and found by search. The tool is $DDPDOCTOR. Ends non-zero when
+a case is wrong; the last line counts."""
+import argparse
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+TOOL = os.environ.get("DDPDOCTOR", "ddpdoctor")
+UNITS = os.sysconf("SC_CLK_TCK")
+CI_CASES = {"rank_conditional_collective/train.py", "unused_parameters/train.py", "uneven_inputs/train.py", "mismatched_op/train.py",
+            "dataloader_worker_stuck/train.py", "lock_deadlock/train.py", "rendezvous_incomplete/train.py", "missing_rank/train.py",
+            "p2p_deadlock/both_receive.py", "stale_file_lock/baton.py", "healthy/dataloader.py", "healthy/barrier.py"}
+
+
+def stat(pid):
+    text = Path(f"/proc/{pid}/stat").read_text()
+    return text[text.rindex(")") + 2:].split()
+
+
+def tree(root):
+    children = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                children.setdefault(int(stat(name)[1]), []).append(int(name))
+            except (OSError, ValueError):
+                pass
+    found, todo = [], [root]
+    while todo:
+        pid = todo.pop()
+        found.append(pid)
+        todo += children.get(pid, [])
+    return found
+
+
+def ticks(root):
+    total = 0
+    for pid in tree(root):
+        try:
+            fields = stat(pid)
+            total += int(fields[11]) + int(fields[12])
+        except OSError:
+            pass
+    return total
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Job:
+    """One case running under a shell, output in a file; ended by pid, children first."""
+
+    def __init__(self, folder, case, healthy, prefix=(), work=None):
+        self.case, self.port = case, free_port()
+        self.folder = Path(work or tempfile.mkdtemp(prefix="ddpzoo_"))
+        for file in (HERE / folder).glob("*.py"):
+            shutil.copy(file, self.folder)
+        self.log = self.folder / "job.log"
+        (self.folder / "cmd.sh").write_text(self.script(healthy))
+        environment = {k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "TMPDIR")}
+        environment.update(OMP_NUM_THREADS="1", GLOO_SOCKET_IFNAME="lo", PYTHONUNBUFFERED="1", ZOO_PORT=str(self.port))
+        stdin = subprocess.PIPE if case.get("stdin") == "pipe" else subprocess.DEVNULL
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen([*prefix, "bash", "cmd.sh"], cwd=self.folder, env=environment, stdin=stdin, stdout=log, stderr=log,
+                                            start_new_session=True)
+
+    def script(self, healthy):
+        case, python = self.case, sys.executable
+        arguments = [case["script"], *(["--healthy"] if healthy else [])]
+        words = " ".join(arguments)
+        if case["launch"] == "torchrun":
+            return (f"{python} -m torch.distributed.run --nnodes=1 --nproc_per_node={case['ranks']} --master_addr=127.0.0.1 "
+                    f"--master_port={self.port} {words}\nexit $?\n")
+        if case["launch"] == "python":
+            return f"{python} {words}\nexit $?\n"
+        started = case["ranks"] if healthy else case.get("started", case["ranks"])
+        lines = [f"export WORLD_SIZE={case['ranks']} MASTER_ADDR=127.0.0.1 MASTER_PORT={self.port}", "exec 3<&0"]
+        lines += [f"RANK={r} LOCAL_RANK={r} {python} {words} <&3 &" for r in range(started)]
+        return "\n".join([*lines, "wait", ""])
+
+    def output(self):
+        return self.log.read_text(errors="replace")
+
+    def wait_ready(self, healthy, limit=90):
+        """Every rank has said READY and the job has settled; false when it ended or never came up."""
+        case, start = self.case, time.time()
+        wanted = case.get("healthy_ready") if healthy and case.get("healthy_ready") else case.get("ready", case.get("started", case["ranks"]))
+        while self.output().count("READY") < wanted:
+            if self.process.poll() is not None or time.time() - start > limit:
+                return False
+            time.sleep(0.1)
+        settle, calm, last = time.time(), 0, ticks(self.process.pid)
+        while time.time() - settle < 6 and calm < 2:
+            time.sleep(0.5)
+            now = ticks(self.process.pid)
+            calm = calm + 1 if now - last < 0.1 * UNITS else 0
+            last = now
+        time.sleep(max(0.0, case.get("settle", 1.5) - (time.time() - settle)))
+        return self.process.poll() is None
+
+    def end(self):
+        for _ in range(20):
+            pids = [p for p in tree(self.process.pid) if p != self.process.pid]
+            for pid in [*reversed(pids), self.process.pid]:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except OSError:
+                    pass
+            if self.process.poll() is not None and not pids:
+                break
+            time.sleep(0.1)
+        self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def marked_lines(folder, case):
+    text = (HERE / folder / case["script"]).read_text().splitlines()
+    return {number for number, line in enumerate(text, 1) if "# CULPRIT" in line}
+
+
+def problems(folder, case, healthy, report):
+    """What is wrong with the report, each a sentence; empty when it is right."""
+    sure = [f for f in report.get("findings", []) if f.get("confidence") in ("certain", "likely")]
+    if healthy or case.get("healthy_only"):
+        return [f"false alarm: {f['kind']} ({f['confidence']}): {f['summary']}" for f in sure if f["kind"] != "undetermined"]
+    if not report.get("findings"):
+        return [f"no finding (verdict {report.get('verdict')})"]
+    first, wrong = report["findings"][0], []
+    kinds = [case["kind"], *case.get("also", [])]
+    if first["kind"] not in kinds:
+        wrong.append(f"kind {first['kind']} instead of {kinds[0]}: {first['summary']}")
+    if first.get("culprits") not in [case["culprits"], *case.get("culprits_also", [])]:
+        wrong.append(f"culprits {first.get('culprits')} instead of {case['culprits']}")
+    if case.get("location", True):
+        place = (first.get("locations") or [{}])[0]
+        lines = marked_lines(folder, case)
+        if Path(place.get("file") or "").name != case["script"] or (place.get("line") not in lines and place.get("function") not in case.get("functions", [])):
+            wrong.append(f"location {place.get('file')}:{place.get('line')} ({place.get('function')}) instead of {case['script']}:{sorted(lines)}")
+    return wrong
+
+
+def attach(folder, case, healthy, keep):
+    job = Job(folder, case, healthy)
+    try:
+        if not job.wait_ready(healthy):
+            return [f"the job did not come up: {job.output()[-400:]}"], None
+        target = job.folder / "report.json"
+        started = time.time()
+        done = subprocess.run([TOOL, "attach", str(job.process.pid), "-o", str(target)], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+        seconds = time.time() - started
+        if done.returncode not in (0, 1):
+            return [f"attach ended with {done.returncode}: {done.stderr.strip()[:300]}"], done.stdout
+        report = json.loads(target.read_text())
+        if keep:
+            stem = f"{folder}-{case['script'][:-3]}{'-healthy' if healthy else ''}"
+            (Path(keep) / f"{stem}.json").write_text(json.dumps(report, indent=1))
+            (Path(keep) / f"{stem}.txt").write_text(done.stdout + done.stderr + f"\n[{seconds:.2f} s]\n")
+            (Path(keep) / f"{stem}.log").write_text(job.output())
+        if job.process.poll() is not None:
+            return ["the job ended while it was observed"], done.stdout
+        return problems(folder, case, healthy, report), done.stdout
+    finally:
+        job.end()
+
+
+def run(folder, case, healthy, keep):
+    reports = Path(tempfile.mkdtemp(prefix="ddpzoo_report_"))
+    job = Job(folder, case, healthy, prefix=(TOOL, "run", "--hang-timeout", "6", "--on-hang", "kill", "--always", "--report-dir", str(reports), "--"))
+    try:
+        limit = time.time() + (40 if healthy or case.get("healthy_only") else 90)
+        while job.process.poll() is None and time.time() < limit:
+            time.sleep(0.2)
+        if job.process.poll() is None:
+            job.process.send_signal(signal.SIGINT)
+            try:
+                job.process.wait(20)
+            except subprocess.TimeoutExpired:
+                return ["ddpdoctor run did not end after SIGINT"], job.output()
+        file = reports / "report.json"
+        if not file.exists():
+            return [f"no report (exit {job.process.returncode})"], job.output()
+        report = json.loads(file.read_text())
+        if keep:
+            stem = f"run-{folder}-{case['script'][:-3]}{'-healthy' if healthy else ''}"
+            (Path(keep) / f"{stem}.json").write_text(json.dumps(report, indent=1))
+            (Path(keep) / f"{stem}.log").write_text(job.output())
+        return problems(folder, case, healthy, report), job.output()
+    finally:
+        job.end()
+        shutil.rmtree(reports, ignore_errors=True)
+
+
+def cases(names, ci):
+    for file in sorted(HERE.glob("*/expected.json")):
+        for case in json.loads(file.read_text()):
+            label = f"{file.parent.name}/{case['script']}"
+            if (not names or any(n in label for n in names)) and (not ci or label in CI_CASES):
+                yield file.parent.name, case
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--mode", choices=["attach", "run"], default="attach")
+    parser.add_argument("--ci", action="store_true")
+    parser.add_argument("--twins", action="store_true", help="healthy twins only")
+    parser.add_argument("--no-twins", action="store_true")
+    parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--keep")
+    parser.add_argument("-v", "--verbose", action="store_true")
+    options = parser.parse_args()
+    if options.keep:
+        os.makedirs(options.keep, exist_ok=True)
+    observe = attach if options.mode == "attach" else run
+    passed = failed = 0
+    for _ in range(options.repeat):
+        for folder, case in cases(options.names, options.ci):
+            sides = [False] if case.get("healthy_only") or options.no_twins or case.get("healthy") is False else [False, True]
+            if options.twins:
+                sides = [s for s in sides if s or case.get("healthy_only")]
+            for healthy in sides:
+                wrong, output = observe(folder, case, healthy, options.keep)
+                good = not wrong or case.get("optional", False)
+                passed, failed = passed + good, failed + (not good)
+                print(f"{'ok  ' if good else 'MISS'} {folder}/{case['script']}{' --healthy' if healthy else ''}" + "".join(f"\n       {w}" for w in wrong), flush=True)
+                if wrong and options.verbose and output:
+                    print("\n".join("     | " + line for line in output.splitlines()[:60]), flush=True)
+    print(f"zoo ({options.mode}): {passed} passed, {failed} failed")
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can stand in a slot. Numbers are part of the format: append, never renumber.
+#pragma once
+
+#include <cstdint>
+
+namespace ddpdoctor::wire {
+
+enum class EventKind : std::uint16_t {
+  kNone = 0,
+  kCollective = 1,     // a call of one rank: enqueued, completed, failed
+  kPointToPoint = 2,
+  kStore = 3,          // store get/wait/set; text = key
+  kGroupCreated = 4,
+  kReducerCreated = 5,
+  kBackwardBegin = 6,
+  kBackwardEnd = 7,
+  kFork = 8,           // count = child
+  kExec = 9,           // text = path
+  kExit = 10,
+  kChildExit = 11,     // count = child, peer = raw wait status
+  kTeam = 12,          // first OpenMP team; count = threads asked for
+  kDeadTeam = 13,      // a forked child enters a team that does not exist in it; count = the parent
+  kShmOpen = 14,       // text = name; count = descriptor or -errno
+  kShmUnlink = 15,
+  kShmSize = 16,       // ftruncate or fallocate; count = bytes, peer = errno
+  kCudaContext = 17,   // count = device
+  kCudaAfterFork = 18,
+  kDescriptorsFull = 19,  // EMFILE; text = what was opened
+  kWaitBegin = 20,
+  kWaitEnd = 21,
+  kBarrierMonitored = 22
+};
+
+enum class Phase : std::uint8_t { kEnqueued = 0, kStarted = 1, kCompleted = 2, kFailed = 3 };
+
+/// PyTorch's operations; operation_name spells them as PyTorch does.
+enum class Operation : std::uint8_t {
+  kUnknown = 0,
+  kAllReduce = 1,
+  kBroadcast = 2,
+  kReduce = 3,
+  kAllGather = 4,
+  kGather = 5,
+  kScatter = 6,
+  kReduceScatter = 7,
+  kAllToAll = 8,
+  kBarrier = 9,
+  kMonitoredBarrier = 10,
+  kSend = 11,
+  kRecv = 12,
+  kRecvAny = 13,
+  kAllReduceCoalesced = 14,
+  kAllReduceSparse = 15,
+  kAllGatherCoalesced = 16,
+  kAllGatherIntoTensor = 17,
+  kAllGatherIntoTensorCoalesced = 18,
+  kReduceScatterTensor = 19,
+  kReduceScatterTensorCoalesced = 20,
+  kAllToAllSingle = 21
+};
+
+constexpr const char* operation_name(Operation operation) {
+  switch (operation) {
+    case Operation::kAllReduce:
+      return "all_reduce";
+    case Operation::kBroadcast:
+      return "broadcast";
+    case Operation::kReduce:
+      return "reduce";
+    case Operation::kAllGather:
+      return "all_gather";
+    case Operation::kGather:
+      return "gather";
+    case Operation::kScatter:
+      return "scatter";
+    case Operation::kReduceScatter:
+      return "reduce_scatter";
+    case Operation::kAllToAll:
+      return "all_to_all";
+    case Operation::kBarrier:
+      return "barrier";
+    case Operation::kMonitoredBarrier:
+      return "monitored_barrier";
+    case Operation::kSend:
+      return "send";
+    case Operation::kRecv:
+    case Operation::kRecvAny:
+      return "recv";
+    case Operation::kAllReduceCoalesced:
+      return "all_reduce_coalesced";
+    case Operation::kAllReduceSparse:
+      return "all_reduce_sparse";
+    case Operation::kAllGatherCoalesced:
+      return "all_gather_coalesced";
+    case Operation::kAllGatherIntoTensor:
+      return "all_gather_into_tensor";
+    case Operation::kAllGatherIntoTensorCoalesced:
+      return "all_gather_into_tensor_coalesced";
+    case Operation::kReduceScatterTensor:
+      return "reduce_scatter_tensor";
+    case Operation::kReduceScatterTensorCoalesced:
+      return "reduce_scatter_tensor_coalesced";
+    case Operation::kAllToAllSingle:
+      return "all_to_all_single";
+    case Operation::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
+/// Bits of Slot::detail for calls.
+inline constexpr std::uint32_t kAsync = 1;
+inline constexpr std::uint32_t kTensorsMany = 2;  // several tensors: count is their sum
+
+}  // namespace ddpdoctor::wire
