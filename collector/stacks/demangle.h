@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Native function names as a person reads them: no parameter lists, no template arguments, no clone
+// suffixes.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace ddpdoctor::stacks {
+
+/// Short readable form of a mangled or plain name, at most some 200 bytes of printable text.
+std::string readable_function(std::string_view mangled);
+
+/// "void c10d::f<int>(c10d::Work&) const" → "c10d::f"; what pybind11 wraps around bound functions
+/// becomes "pybind11 binding of NAME".
+std::string folded_name(std::string_view demangled);
+
+}  // namespace ddpdoctor::stacks

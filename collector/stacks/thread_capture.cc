@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/stacks/thread_capture.h"
+
+#include <chrono>
+#include <fcntl.h>
+#include <thread>
+
+#include <fmt/format.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+
+#include "base/text.h"
+#include "collector/stacks/proc_file.h"
+#include "collector/stacks/ptrace_stop.h"
+
+namespace ddpdoctor::stacks {
+
+namespace {
+
+// Used stacks of training processes are some 5 KB; what lies beyond the copy is read on demand and
+// checked.
+constexpr std::size_t kStackBytes = 64 * 1024;
+constexpr std::size_t kStoppedStackBytes = 256 * 1024;
+constexpr int kAttempts = 5;
+constexpr int kPatientAttempts = 40;  // when stopping is forbidden
+constexpr std::chrono::milliseconds kHaltDeadline{100};
+
+bool waits_for_futex(const Syscall& call) {
+  const auto operation = static_cast<int>(call.arguments[1]) & FUTEX_CMD_MASK;
+  return call.number == SYS_futex && (operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET ||
+                                      operation == FUTEX_LOCK_PI || operation == FUTEX_LOCK_PI2);
+}
+
+std::string process_name(pid_t pid) {
+  const auto name = read_proc_file(AT_FDCWD, fmt::format("/proc/{}/comm", pid));
+  return name ? base::printable(base::trim(*name)) : std::string("?");
+}
+
+}  // namespace
+
+ThreadCapture::ThreadCapture(LiveTarget& target, const ProcTasks& tasks, PythonReader* python,
+                             const CaptureOptions& options)
+    : target_(target),
+      tasks_(tasks),
+      python_(python),
+      options_(options),
+      copy_(target.memory(), kStackBytes) {}
+
+bool ThreadCapture::describe(CapturedThread& thread) const {
+  const auto name = tasks_.name(thread.stack.tid);
+  if (!name) {
+    return false;
+  }
+  thread.stack.name = name->name;
+  thread.stack.state = name->state;
+  thread.stack.wchan = tasks_.wchan(thread.stack.tid);
+  return true;
+}
+
+void ThreadCapture::read_python(CapturedThread& thread, std::optional<RemoteAddress> python_state) {
+  thread.python.clear();
+  thread.has_python_state = python_state.has_value();
+  if (python_ != nullptr && python_state) {
+    thread.python = python_->read_stack(*python_state);
+  }
+}
+
+void ThreadCapture::read_mutex(CapturedThread& thread) {
+  // glibc, struct __pthread_mutex_s: lock, count, owner. Whether it is a mutex at all is known when
+  // the frames have names.
+  constexpr RemoteAddress kOwnerOffset = 8;
+  thread.mutex_word_owner.reset();
+  if (thread.stack.syscall && waits_for_futex(*thread.stack.syscall)) {
+    thread.mutex_word_owner =
+        target_.memory().get<pid_t>(thread.stack.syscall->arguments[0] + kOwnerOffset);
+  }
+}
+
+ThreadCapture::Attempt ThreadCapture::look_without_stop(CapturedThread& thread,
+                                                        std::optional<RemoteAddress> python_state) {
+  ThreadStack& stack = thread.stack;
+  const auto before = tasks_.run_count(stack.tid);
+  const auto blocked = tasks_.blocked(stack.tid);
+  if (!before || !blocked) {
+    stack.problem = blocked ? "its run count cannot be read" : blocked.error().what;
+    return Attempt::kFailed;
+  }
+  if (blocked->running) {
+    return Attempt::kRunning;
+  }
+  target_.memory().forget();
+  stack.syscall = blocked->syscall;
+  thread.stack_pointer = blocked->registers[kRsp];
+  if (options_.native && !copy_.take(thread.stack_pointer, target_.maps())) {
+    stack.problem = fmt::format("its stack at {:#x} cannot be read", thread.stack_pointer);
+    return target_.refresh_maps() ? Attempt::kMoved : Attempt::kFailed;
+  }
+  read_python(thread, python_state);
+  read_mutex(thread);
+  if (!describe(thread) || tasks_.run_count(stack.tid) != before) {
+    return Attempt::kMoved;
+  }
+  if (options_.native) {
+    Walk walk{.target = target_, .stack = copy_};
+    thread.native = unwind(walk, blocked->registers);
+    if (thread.native.end == UnwindEnd::kUnmapped && target_.refresh_maps()) {
+      return Attempt::kMoved;
+    }
+    if (copy_.went_outside() && tasks_.run_count(stack.tid) != before) {
+      return Attempt::kMoved;
+    }
+  }
+  stack.method = CaptureMethod::kNoStop;
+  stack.run_count = *before;
+  stack.problem.clear();
+  return Attempt::kDone;
+}
+
+bool ThreadCapture::look_stopped(CapturedThread& thread,
+                                 std::optional<RemoteAddress> python_state) {
+  CapturedThread stopped;
+  stopped.stack = thread.stack;
+  stopped.stack.syscall.reset();
+  StackCopy copy(target_.memory(), kStoppedStackBytes);
+  // First the walk is done on the copy, after the release. Should it need memory beside the copy (a
+  // signal stack, a very deep one), a second stop walks while the thread stands still, by then with
+  // every file open.
+  for (const bool walk_inside : {false, true}) {
+    Registers registers;
+    const auto walk_now = [&] {
+      Walk walk{.target = target_, .stack = copy};
+      stopped.native = unwind(walk, registers);
+    };
+    const StopOutcome outcome =
+        with_stopped_thread(stopped.stack.tid, kHaltDeadline, [&](const Registers& halted) {
+          registers = halted;
+          target_.memory().forget();
+          stopped.stack_pointer = registers[kRsp];
+          copy.take(registers[kRsp], target_.maps());
+          read_python(stopped, python_state);
+          stopped.stack.run_count = tasks_.run_count(stopped.stack.tid).value_or(0);
+          if (walk_inside) {
+            walk_now();
+          }
+        });
+    stopped.stack.stopped_ms = std::max(stopped.stack.stopped_ms, outcome.milliseconds);
+    if (!outcome.stopped) {
+      thread.stack.problem = outcome.problem;
+      return walk_inside;  // the first walk stands
+    }
+    if (options_.native && !walk_inside) {
+      walk_now();
+    }
+    stopped.stack.method = CaptureMethod::kStopped;
+    stopped.stack.problem.clear();
+    thread = stopped;
+    const bool needs_more = copy.went_outside() ||
+                            (stopped.native.end == UnwindEnd::kUnmapped && target_.refresh_maps());
+    if (!options_.native || !needs_more) {
+      break;
+    }
+  }
+  return true;
+}
+
+bool ThreadCapture::may_stop(const CapturedThread& thread) const {
+  // A thread in uninterruptible sleep does not come to a halt; t is somebody else's halt.
+  return options_.allow_stop && thread.stack.state != 'D' && thread.stack.state != 't';
+}
+
+ThreadCapture::Attempt ThreadCapture::climb(CapturedThread& thread,
+                                            std::optional<RemoteAddress> python_state) {
+  Attempt attempt = Attempt::kFailed;
+  const int attempts = options_.allow_stop ? kAttempts : kPatientAttempts;
+  for (int i = 0; i < attempts; ++i) {
+    attempt = look_without_stop(thread, python_state);
+    if (attempt == Attempt::kDone || attempt == Attempt::kFailed) {
+      return attempt;
+    }
+    if (attempt == Attempt::kRunning) {
+      std::this_thread::sleep_for(std::chrono::microseconds(50 * (i + 1)));
+    }
+  }
+  return attempt;
+}
+
+CapturedThread ThreadCapture::capture(pid_t tid, std::optional<RemoteAddress> python_state) {
+  CapturedThread thread;
+  thread.stack.tid = tid;
+  thread.stack.inner_tid = tasks_.inner_tid(tid);
+  if (!describe(thread)) {
+    thread.stack.problem = "the thread ended while we looked";
+    return thread;
+  }
+  if (thread.stack.state == 'Z' || thread.stack.state == 'X') {
+    thread.stack.problem = "the thread has ended (zombie)";
+    return thread;
+  }
+  const Attempt attempt = climb(thread, python_state);
+  if (attempt == Attempt::kDone && !thread.native.unproven) {
+    return thread;
+  }
+  if (attempt == Attempt::kFailed) {
+    if (!tasks_.name(tid)) {
+      thread.stack.problem = "the thread ended while we looked";
+    }
+    return thread;
+  }
+  if (may_stop(thread) && look_stopped(thread, python_state)) {
+    return thread;
+  }
+  if (attempt == Attempt::kDone) {
+    thread.stack.problem.clear();  // the inferred frames stay, marked as such
+    return thread;
+  }
+  thread.native = {};
+  thread.python.clear();
+  if (const pid_t tracer = tasks_.tracer(tid); tracer != 0) {
+    thread.stack.problem =
+        fmt::format("it runs, and cannot be stopped: process {} ({}) traces it already", tracer,
+                    process_name(tracer));
+  } else if (!options_.allow_stop) {
+    thread.stack.problem =
+        attempt == Attempt::kRunning
+            ? "it is running, and stopping threads is forbidden (--no-stop)"
+            : "it moved during every look, and stopping threads is forbidden (--no-stop)";
+  } else if (thread.stack.problem.empty()) {
+    thread.stack.problem = "it moved during every look";
+  }
+  return thread;
+}
+
+}  // namespace ddpdoctor::stacks

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// One thread at one instant, by the ladder: without stopping it, checked by an unchanged run count;
+// else stopped for microseconds; else not at all, with the reason. Never the whole process.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <sys/types.h>
+
+#include "collector/stacks/capture.h"
+#include "collector/stacks/live_target.h"
+#include "collector/stacks/native_unwind.h"
+#include "collector/stacks/proc_tasks.h"
+#include "collector/stacks/python_reader.h"
+#include "collector/stacks/stack_copy.h"
+
+namespace ddpdoctor::stacks {
+
+/// What a captured thread is before it has names.
+struct CapturedThread {
+  ThreadStack stack;  // all but frames
+  Unwound native;
+  RemoteAddress stack_pointer = 0;
+  bool has_python_state = false;
+  RawPythonStack python;
+  std::optional<pid_t>
+      mutex_word_owner;  // the owner field, if the futex it waits on is in a pthread mutex
+};
+
+/// Captures the threads of one process.
+class ThreadCapture {
+ public:
+  ThreadCapture(LiveTarget& target, const ProcTasks& tasks, PythonReader* python,
+                const CaptureOptions& options);
+
+  /// Never fails: what could not be had is said in `problem`. `python_state` is the address of its
+  /// PyThreadState.
+  CapturedThread capture(pid_t tid, std::optional<RemoteAddress> python_state);
+
+ private:
+  enum class Attempt { kDone, kRunning, kMoved, kFailed };
+
+  Attempt look_without_stop(CapturedThread& thread, std::optional<RemoteAddress> python_state);
+  Attempt climb(CapturedThread& thread, std::optional<RemoteAddress> python_state);
+  bool look_stopped(CapturedThread& thread, std::optional<RemoteAddress> python_state);
+  void read_python(CapturedThread& thread, std::optional<RemoteAddress> python_state);
+  void read_mutex(CapturedThread& thread);
+  bool describe(CapturedThread& thread) const;
+  [[nodiscard]] bool may_stop(const CapturedThread& thread) const;
+
+  LiveTarget& target_;
+  const ProcTasks& tasks_;
+  PythonReader* python_;
+  const CaptureOptions& options_;
+  StackCopy copy_;
+};
+
+}  // namespace ddpdoctor::stacks
