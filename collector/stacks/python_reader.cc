@@ -53,14 +53,29 @@ class LivePythonReader final : public PythonReader {
 
   std::vector<PythonThreadState> thread_states() override {
     std::vector<PythonThreadState> states;
+    std::map<pid_t, RemoteAddress> first;
+    also_running_.clear();
     for (const PythonThread& thread : python_threads(memory_, home_)) {
-      states.push_back(thread.state);
+      const auto [known, is_new] = first.emplace(thread.state.inner_tid, thread.state.address);
+      if (is_new || thread.state.inner_tid == 0) {
+        states.push_back(thread.state);
+      } else {
+        also_running_[known->second].push_back(thread.state.address);
+      }
     }
     return states;
   }
 
   RawPythonStack read_stack(RemoteAddress thread_state) override {
-    return read_python_stack(memory_, home_.layout, thread_state);
+    RawPythonStack stack = read_python_stack(memory_, home_.layout, thread_state);
+    const auto others = also_running_.find(thread_state);
+    if (others != also_running_.end()) {
+      for (const RemoteAddress other : others->second) {
+        const RawPythonStack more = read_python_stack(memory_, home_.layout, other);
+        stack.insert(stack.end(), more.begin(), more.end());
+      }
+    }
+    return stack;
   }
 
   std::vector<PythonFrame> decode(const RawPythonStack& stack) override {
@@ -125,6 +140,9 @@ class LivePythonReader final : public PythonReader {
   PythonHome home_;
   PythonObjects objects_;
   FrameDecoder decoder_;
+  // A thread that entered a subinterpreter has a state in each. The list of interpreters is newest
+  // first, and so is the stack.
+  std::map<RemoteAddress, std::vector<RemoteAddress>> also_running_;
 };
 
 }  // namespace
