@@ -257,6 +257,9 @@ ProcessStacks ProcessCapture::finish(const FunctionNames& names) {
   if (target_) {
     target_->memory().forget();
     describe_python();
+    if (python_ && options_.torch_state) {
+      show_torch_values(*target_, *python_);
+    }
   }
   for (CapturedThread& thread : threads_) {
     if (target_) {
