@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// dead-rank: a rank was killed (out of memory, a crash in native code, kill -9) and nobody told the
+// others: they wait for it in a collective or in the store.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "collector/detectors/agreement.h"
+#include "collector/detectors/detector.h"
+#include "collector/detectors/processes.h"
+#include "collector/detectors/suspects.h"
+#include "collector/detectors/wording.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using enum graph::Activity;
+
+constexpr std::string_view kKind = "dead-rank";
+constexpr int kTerminated =
+    15;  // SIGTERM: what launchers send to the innocent when somebody else has died
+constexpr std::size_t kLongestLine = 200;
+
+struct Death {
+  model::Rank rank = 0;
+  std::optional<model::Exit> exit;
+  const model::Process* process = nullptr;
+};
+
+std::optional<model::Exit> exit_fact(const model::JobModel& job, model::Rank rank) {
+  for (const model::Fact* fact : model::facts(job, "exit")) {
+    if (fact->rank != rank || fact->text("role").value_or("rank") != "rank") {
+      continue;
+    }
+    model::Exit exit;
+    if (const auto signal = fact->number("signal")) {
+      exit.signal = static_cast<int>(*signal);
+    } else if (const auto status = fact->number("status")) {
+      exit.status = static_cast<int>(*status);
+    }
+    return exit;
+  }
+  return std::nullopt;
+}
+
+std::vector<Death> deaths(const graph::Examination& examination) {
+  std::vector<Death> out;
+  for (const graph::Standing& standing : examination.standings) {
+    if (standing.activity != kDead && standing.activity != kAbsent) {
+      continue;
+    }
+    Death death{.rank = standing.rank,
+                .exit = exit_fact(examination.job, standing.rank),
+                .process = standing.process};
+    if (standing.process != nullptr && standing.process->exit) {
+      death.exit = standing.process->exit;
+    }
+    if (standing.activity == kDead || (death.exit && death.exit->signal)) {
+      out.push_back(death);
+    }
+  }
+  // The first to fall was not asked to go.
+  const bool by_itself = std::any_of(out.begin(), out.end(), [](const Death& death) {
+    return death.exit && death.exit->signal && *death.exit->signal != kTerminated;
+  });
+  if (by_itself) {
+    std::erase_if(
+        out, [](const Death& death) { return death.exit && death.exit->signal == kTerminated; });
+  }
+  return out;
+}
+
+/// Ranks without a process although others are past the rendezvous, which needed them.
+model::RankSet vanished(const graph::Examination& examination) {
+  const bool joined = std::any_of(examination.standings.begin(), examination.standings.end(),
+                                  [](const graph::Standing& standing) {
+                                    return standing.activity == kCollective ||
+                                           standing.activity == kDdpBackward ||
+                                           standing.activity == kDdpForward;
+                                  });
+  if (!joined || !examination.still()) {
+    return {};
+  }
+  return ranks_where(examination,
+                     [](const graph::Standing& standing) { return standing.activity == kAbsent; });
+}
+
+void add_kernel_lines(const model::JobModel& job, Finding& finding) {
+  for (const model::Fact* fact : model::facts(job, "kernel-log")) {
+    const std::string about = fact->text("about").value_or("");
+    if (about == "oom-kill" || about == "segfault") {
+      finding.evidence.push_back(
+          {.rank = fact->rank,
+           .text = "kernel: " + base::elide(fact->text("text").value_or(about), kLongestLine)});
+    }
+  }
+  for (const model::Fact* fact : model::facts(job, "memory")) {
+    if (const auto kills = fact->number("oom_kills"); kills && *kills > 0) {
+      finding.evidence.push_back(
+          {.rank = fact->rank,
+           .text =
+               fmt::format("the job's memory group {} has counted {:.0f} kills for lack of memory",
+                           fact->text("cgroup").value_or(""), *kills)});
+    }
+  }
+}
+
+std::string fix_for(const std::optional<model::Exit>& exit) {
+  const int signal = exit ? exit->signal.value_or(0) : 0;
+  if (signal == 9) {
+    return "Look for the out-of-memory killer (dmesg, the memory limit of the container) or "
+           "whoever sent SIGKILL; lower the memory "
+           "of this rank. Start ranks with torchrun, which ends the others when one dies.";
+  }
+  if (signal == 7) {
+    return "SIGBUS is a full /dev/shm more often than not: raise it (--shm-size, --ipc=host) or "
+           "lower num_workers.";
+  }
+  if (signal == 11 || signal == 6 || signal == 4 || signal == 8) {
+    return "Find the native crash: run this rank with python -X faulthandler, or open its core "
+           "file.";
+  }
+  return "Find out why this rank ended (its log, dmesg); start ranks with torchrun, which ends the "
+         "others when one dies.";
+}
+
+Finding killed(const graph::Examination& examination, const std::vector<Death>& dead) {
+  Finding finding;
+  finding.kind = kKind;
+  for (const Death& death : dead) {
+    finding.culprits.insert(death.rank);
+    finding.evidence.push_back({.rank = death.rank,
+                                .text = fmt::format("rank {} {}{}", death.rank,
+                                                    death.exit && death.exit->signal ? "was " : "",
+                                                    how_it_ended(death.exit))});
+    if (death.process != nullptr) {
+      finding.details["pid"] = static_cast<std::int64_t>(death.process->pid);
+    }
+    if (death.exit && death.exit->signal) {
+      finding.details["signal"] = static_cast<std::int64_t>(*death.exit->signal);
+    }
+  }
+  add_waiting(examination, finding);
+  const bool known = std::any_of(dead.begin(), dead.end(), [](const Death& death) {
+    return death.exit && death.exit->signal;
+  });
+  finding.confidence = known && (!finding.waiting.empty() || examination.job.ended)
+                           ? Confidence::kCertain
+                           : Confidence::kLikely;
+  finding.summary = fmt::format(
+      "{} {}{}{}", said(finding.culprits), finding.culprits.size() == 1 ? "was " : "were ",
+      known ? how_it_ended(dead.front().exit) : "killed", and_who_waits(finding));
+  finding.fix = fix_for(dead.front().exit);
+  add_kernel_lines(examination.job, finding);
+  return finding;
+}
+
+Findings detect(const graph::Examination& examination) {
+  const std::vector<Death> dead = deaths(examination);
+  if (!dead.empty()) {
+    return {killed(examination, dead)};
+  }
+  const model::RankSet gone = vanished(examination);
+  if (gone.empty()) {
+    return {};
+  }
+  Finding finding;
+  finding.kind = kKind;
+  finding.culprits = gone;
+  finding.confidence = Confidence::kLikely;
+  add_waiting(examination, finding);
+  finding.summary = fmt::format("{} {} no process any more{}", said(gone), has_or_have(gone),
+                                and_who_waits(finding));
+  finding.fix = fix_for(std::nullopt);
+  finding.evidence.push_back(
+      {.rank = std::nullopt,
+       .text =
+           fmt::format("other ranks are past the rendezvous, so {} took part in it", said(gone))});
+  return {std::move(finding)};
+}
+
+}  // namespace
+
+extern const Detector dead_rank;
+const Detector dead_rank{
+    .kind = kKind,
+    .title = "A rank was killed and the others wait for it",
+    .explanation =
+        R"(What you see: fewer processes than ranks; those that are left stand in a collective or in the store. NCCL and the store notice
+nothing for minutes.
+
+Why: the out-of-memory killer, a crash in native code, or a person ended the process, and the launcher did not look (mpirun
+without clean-up, a shell script with &).
+
+How it is recognised: the signal in the process table (a zombie keeps it), in the agent's record, or the absence of a process
+whose rank had joined the job.
+
+Fix: as the signal says. SIGKILL: memory. SIGBUS: /dev/shm. SIGSEGV, SIGABRT: a native crash; python -X faulthandler shows it.)",
+    .detect = detect,
+    .specificity = kPlainFact,
+};
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// import-lock: a thread imports a module that another thread of the process is still importing, and
+// that one waits for the first: module-level code that starts a thread and joins it. Neither import
+// ends, and the other ranks wait for this one.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "collector/detectors/agreement.h"
+#include "collector/detectors/detector.h"
+#include "collector/detectors/processes.h"
+#include "collector/detectors/signs.h"
+#include "collector/detectors/suspects.h"
+#include "collector/detectors/wording.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kKind = "import-lock";
+constexpr std::string_view kImportMachinery = "importlib._bootstrap>";
+
+bool waits_for_import(const model::Thread& thread) {
+  return waits_on(thread, "import-lock") != nullptr ||
+         python_frame_in(thread, kImportMachinery, {"acquire", "_lock_unlock_module"}) != nullptr;
+}
+
+/// In the middle of an import of its own: it runs a module's code and holds that module's lock.
+bool imports(const model::Thread& thread) {
+  return !waits_for_import(thread) &&
+         python_frame_in(thread, kImportMachinery, {"_find_and_load", "_load_unlocked"}) != nullptr;
+}
+
+/// The line of the importing thread that holds everything up: the user's, else the innermost of the
+/// module being imported.
+model::CallSite blocked_line(const model::Thread& thread) {
+  const model::Frame* user = own_user_frame(thread);
+  return user == nullptr ? model::CallSite{} : model::call_site(*user);
+}
+
+std::optional<Suspect> half_imported(const graph::Examination& examination,
+                                     const model::Process& process) {
+  const auto waiter =
+      std::find_if(process.threads.begin(), process.threads.end(), waits_for_import);
+  const auto holder = std::find_if(process.threads.begin(), process.threads.end(), imports);
+  const auto still = stuck(examination);
+  if (!alive(process) || waiter == process.threads.end() || !still) {
+    return std::nullopt;
+  }
+  const bool both = holder != process.threads.end() && asleep(*holder);
+  const model::Thread& blamed = both ? *holder : *waiter;
+  Suspect suspect = suspect_in(examination, process, &blamed);
+  suspect.place = blocked_line(blamed);
+  suspect.confidence = both ? *still : Confidence::kPossible;
+  suspect.note = both ? "this import waits for a thread that needs the same import"
+                      : "this import waits for another thread";
+  suspect.evidence =
+      both ? fmt::format(
+                 "thread {} of process {} waits for the import lock of a module; thread {} is "
+                 "importing it and sleeps",
+                 waiter->tid, process.pid, holder->tid)
+           : fmt::format("thread {} of process {} waits for the import lock of a module",
+                         waiter->tid, process.pid);
+  return suspect;
+}
+
+Findings detect(const graph::Examination& examination) {
+  std::vector<Suspect> suspects;
+  for (const model::Process* process : processes(examination.job)) {
+    if (auto suspect = half_imported(examination, *process)) {
+      suspects.push_back(std::move(*suspect));
+    }
+  }
+  Findings findings;
+  for (const auto& there : by_place(std::move(suspects))) {
+    Finding finding = accuse(examination, kKind, there);
+    finding.summary = fmt::format(
+        "an import in {} never ends at {}: two of its threads wait for each other's import{}",
+        who(there), place(there.front().place), and_who_waits(finding));
+    finding.fix =
+        "Start no thread and wait for none while a module is imported: move that code into a "
+        "function, and import in the main thread first.";
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+}  // namespace
+
+extern const Detector import_lock;
+const Detector import_lock{
+    .kind = kKind,
+    .title = "Two threads wait for each other's import",
+    .explanation = R"(What you see: one rank stands in an import statement, the others wait for it.
+
+Why: every module has a lock while it is imported. Module-level code starts a thread (or a pool) and waits for it; that thread
+imports the same module and waits for the lock.
+
+How it is recognised: one thread in _ModuleLock.acquire, another one in the middle of an import and asleep.
+
+Fix:
+      # tokenizer_rules.py
+    - worker.start(); worker.join()
+    + def load():
+    +     worker.start(); worker.join())",
+    .detect = detect,
+    .specificity = kMechanism,
+};
+
+}  // namespace ddpdoctor::detectors

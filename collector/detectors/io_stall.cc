@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// io-stall: a rank is in a read or open that does not return: a named pipe without a writer, a
+// server that never answers, a file system that hangs (state D). The other ranks wait for it in a
+// collective.
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "collector/detectors/agreement.h"
+#include "collector/detectors/detector.h"
+#include "collector/detectors/processes.h"
+#include "collector/detectors/signs.h"
+#include "collector/detectors/suspects.h"
+#include "collector/detectors/wording.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kKind = "io-stall";
+
+constexpr std::array<std::string_view, 4> kChannels = {"fifo", "socket", "pipe", "file"};
+
+/// What the rank is in, when it is input/output that no other process of the job would end.
+struct Stall {
+  std::string object;  // "the named pipe /data/manifest"
+  std::optional<std::string> path;
+  bool named = false;  // the kernel said which object
+};
+
+/// The other end is another process of the job: then that process, not the channel, is what the
+/// rank waits for.
+bool is_within_job(const model::JobModel& job, const model::Process& rank,
+                   const model::WaitsOn& waits) {
+  const auto peer = target_pid(waits);
+  return (peer && *peer != rank.pid && model::process(job, *peer) != nullptr) ||
+         waits.target.starts_with("rank:");
+}
+
+std::string object_of(const model::WaitsOn& waits, const std::optional<std::string>& path) {
+  if (waits.kind == "fifo") {
+    return "the named pipe " + path.value_or(waits.detail);
+  }
+  if (waits.kind == "file") {
+    return "the file " + path.value_or(waits.detail);
+  }
+  constexpr std::string_view kAddress = "address:";
+  const std::string other_end =
+      waits.target.starts_with(kAddress) ? waits.target.substr(kAddress.size()) : waits.detail;
+  return fmt::format("a {}{}{}", waits.kind, other_end.empty() ? "" : " to ", other_end);
+}
+
+std::optional<Stall> channel_stall(const model::JobModel& job, const model::Process& rank,
+                                   const model::Thread& thread) {
+  if (!thread.waits_on ||
+      std::find(kChannels.begin(), kChannels.end(), thread.waits_on->kind) == kChannels.end() ||
+      is_within_job(job, rank, *thread.waits_on)) {
+    return std::nullopt;
+  }
+  const auto path = target_path(*thread.waits_on);
+  return Stall{.object = object_of(*thread.waits_on, path), .path = path, .named = true};
+}
+
+/// In uninterruptible sleep in both observations: a disk that answers leaves that state within
+/// milliseconds.
+std::optional<Stall> device_stall(const model::JobModel& job, const model::Process& rank,
+                                  const model::Thread& thread) {
+  const model::Observation* before = model::previous(job);
+  if (thread.state != 'D' || before == nullptr) {
+    return std::nullopt;
+  }
+  for (const model::Process& process : before->processes) {
+    const model::Thread* then = process.pid == rank.pid ? model::main_thread(process) : nullptr;
+    if (then != nullptr && then->state == 'D' && then->wchan == thread.wchan) {
+      return Stall{.object = thread.wchan.empty()
+                                 ? "a device or file system"
+                                 : "a device or file system, in the kernel's " + thread.wchan,
+                   .path = std::nullopt,
+                   .named = !thread.wchan.empty()};
+    }
+  }
+  return std::nullopt;
+}
+
+/// Waits that look like input/output but belong to somebody else's explanation.
+bool waits_for_something_else(const graph::Standing& standing) {
+  using enum graph::Activity;
+  constexpr std::array kOthers = {kDataLoader, kQueue,   kJoin, kStore, kRendezvous,
+                                  kInput,      kStopped, kExit, kLock,  kImport};
+  return standing.waits_for_ranks() ||
+         std::find(kOthers.begin(), kOthers.end(), standing.activity) != kOthers.end();
+}
+
+std::optional<Suspect> stalled(const graph::Examination& examination,
+                               const graph::Standing& standing, Confidence still,
+                               std::optional<std::string>& path) {
+  if (standing.process == nullptr || !alive(*standing.process) ||
+      waits_for_something_else(standing)) {
+    return std::nullopt;
+  }
+  const model::Thread* main = model::main_thread(*standing.process);
+  if (main == nullptr ||
+      python_frame_in(*main, "torch/distributed/distributed_c10d.py") != nullptr) {
+    return std::nullopt;
+  }
+  auto stall = channel_stall(examination.job, *standing.process, *main);
+  if (!stall) {
+    stall = device_stall(examination.job, *standing.process, *main);
+  }
+  if (!stall) {
+    return std::nullopt;
+  }
+  Suspect suspect = suspect_in(examination, *standing.process, main);
+  // The kernel names the object and the stack the user's line: two facts, once nothing moves.
+  const bool both = stall->named && suspect.place.known() && still == Confidence::kLikely;
+  suspect.confidence = both && !waiting_ranks(examination).empty() ? Confidence::kCertain : still;
+  suspect.note = fmt::format("rank {} waits here for {}", standing.rank, stall->object);
+  suspect.evidence = fmt::format("rank {} (process {}) is blocked on {}", standing.rank,
+                                 standing.process->pid, stall->object);
+  path = stall->path;
+  return suspect;
+}
+
+Findings detect(const graph::Examination& examination) {
+  const auto still = stuck(examination);
+  std::vector<Suspect> suspects;
+  std::map<std::string, std::string> paths;  // by place
+  for (const graph::Standing& standing : examination.standings) {
+    std::optional<std::string> path;
+    if (auto suspect = still ? stalled(examination, standing, *still, path) : std::nullopt) {
+      if (path) {
+        paths.emplace(place(suspect->place), *path);
+      }
+      suspects.push_back(std::move(*suspect));
+    }
+  }
+  Findings findings;
+  for (const auto& there : by_place(std::move(suspects))) {
+    Finding finding = accuse(examination, kKind, there);
+    const std::string where = place(there.front().place);
+    finding.summary = fmt::format("{} {} blocked in input/output at {}{}", who(there),
+                                  is_or_are(finding.culprits), where, and_who_waits(finding));
+    finding.fix =
+        "Find out why the other side does not answer, and bound this wait (a timeout, a "
+        "non-blocking open), so that it becomes an error.";
+    if (const auto path = paths.find(where); path != paths.end()) {
+      finding.details["path"] = path->second;
+      finding.fix =
+          fmt::format("Look at {}: nobody serves it. Bound this wait, so that it becomes an error.",
+                      path->second);
+    }
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+}  // namespace
+
+extern const Detector io_stall;
+const Detector io_stall{
+    .kind = kKind,
+    .title = "A rank is blocked in input or output",
+    .explanation =
+        R"(What you see: one rank stands in open(), read() or recv(); the others wait for it in a collective. State D and a wchan of nfs_…
+or rpc_… mean a network file system.
+
+Why: a named pipe nobody writes to, a server that does not answer, a mount whose server is gone. Without a timeout the call
+never returns.
+
+How it is recognised: the system call the rank sleeps in and the object behind its descriptor; state D in two observations.
+Channels to other processes of the job are not counted: there the other process is the cause.
+
+Fix:
+    - data = connection.recv(100)
+    + connection.settimeout(60)
+    + data = connection.recv(100))",
+    .detect = detect,
+    .specificity = kPlaceOfCause,
+};
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// pool-worker-lost: a worker of a multiprocessing.Pool was killed in the middle of a task. The pool
+// starts another worker, but the task is gone, and map, get or join wait for its result for ever.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "collector/detectors/agreement.h"
+#include "collector/detectors/detector.h"
+#include "collector/detectors/processes.h"
+#include "collector/detectors/signs.h"
+#include "collector/detectors/suspects.h"
+#include "collector/detectors/wording.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kKind = "pool-worker-lost";
+
+/// A pool starts its workers together; one that is this much younger took a dead one's place.
+constexpr double kReplacedAfterSeconds = 0.2;
+
+bool waits_for_pool(const model::Thread& thread) {
+  return python_frame_in(thread, "multiprocessing/pool.py",
+                         {"get", "wait", "map", "starmap", "next", "join", "apply"}) != nullptr;
+}
+
+bool is_pool_worker(const model::Process& process) {
+  const model::Thread* main = model::main_thread(process);
+  return main != nullptr &&
+         python_frame_in(*main, "multiprocessing/pool.py", {"worker"}) != nullptr;
+}
+
+/// Waits for a task: nothing of the user's runs inside the pool's loop.
+bool is_idle(const model::Process& worker) {
+  const model::Thread& main = *model::main_thread(worker);
+  return python_frame_in(main, "multiprocessing/queues.py", {"get"}) != nullptr &&
+         own_user_frame(main) == nullptr;
+}
+
+/// What speaks for a lost worker; empty when nothing does.
+std::string loss(const model::JobModel& job, const model::Process& owner,
+                 const std::vector<const model::Process*>& workers) {
+  for (const model::Process* child : children_of(job, owner)) {
+    if (!alive(*child)) {
+      return fmt::format("child process {} {}", child->pid, how_it_ended(exit_of(job, *child)));
+    }
+  }
+  for (const model::Fact* fact : model::facts(job, "exit")) {
+    if (pid_field(*fact, "parent_pid") == owner.pid && fact->number("signal")) {
+      return fmt::format("child process {} was killed by {}", fact->pid.value_or(0),
+                         signal_name(static_cast<int>(*fact->number("signal"))));
+    }
+  }
+  const auto [oldest, youngest] =
+      std::minmax_element(workers.begin(), workers.end(), [](const auto* a, const auto* b) {
+        return a->start_time.value_or(0) < b->start_time.value_or(0);
+      });
+  if (oldest != workers.end() && (*oldest)->start_time && (*youngest)->start_time &&
+      *(*youngest)->start_time - *(*oldest)->start_time > kReplacedAfterSeconds) {
+    return fmt::format("worker {} was started {:.1f} s after worker {}: it replaces one that ended",
+                       (*youngest)->pid, *(*youngest)->start_time - *(*oldest)->start_time,
+                       (*oldest)->pid);
+  }
+  return {};
+}
+
+std::optional<Suspect> waits_for_lost_task(const graph::Examination& examination,
+                                           const model::Process& owner) {
+  const model::Thread* main = model::main_thread(owner);
+  const auto still = stuck(examination);
+  if (!alive(owner) || main == nullptr || !still || !waits_for_pool(*main)) {
+    return std::nullopt;
+  }
+  std::vector<const model::Process*> workers = children_of(examination.job, owner);
+  std::erase_if(workers, [](const model::Process* child) {
+    return !alive(*child) || !is_pool_worker(*child);
+  });
+  const bool all_idle = std::all_of(workers.begin(), workers.end(),
+                                    [](const model::Process* worker) { return is_idle(*worker); });
+  const std::string lost = loss(examination.job, owner, workers);
+  if (!all_idle || (workers.empty() && lost.empty())) {
+    return std::nullopt;  // a worker is busy: its result may still come
+  }
+  Suspect suspect = suspect_in(examination, owner, main);
+  suspect.confidence = lost.empty()                    ? Confidence::kPossible
+                       : *still == Confidence::kLikely ? Confidence::kCertain
+                                                       : *still;
+  suspect.note = "waits here for a result that no worker computes";
+  suspect.evidence =
+      fmt::format("process {} waits for a result of its pool, all {} workers are idle{}{}",
+                  owner.pid, workers.size(), lost.empty() ? "" : "; ", lost);
+  return suspect;
+}
+
+Findings detect(const graph::Examination& examination) {
+  std::vector<Suspect> suspects;
+  for (const model::Process* process : processes(examination.job)) {
+    if (auto suspect = waits_for_lost_task(examination, *process)) {
+      suspects.push_back(std::move(*suspect));
+    }
+  }
+  Findings findings;
+  for (const auto& there : by_place(std::move(suspects))) {
+    Finding finding = accuse(examination, kKind, there);
+    finding.summary =
+        fmt::format("{} waits at {} for a task of its multiprocessing.Pool whose worker is gone{}",
+                    who(there), place(there.front().place), and_who_waits(finding));
+    finding.fix =
+        "Use concurrent.futures.ProcessPoolExecutor, which raises BrokenProcessPool, or pass a "
+        "timeout to get(); find out what "
+        "killed the worker (memory, a native crash).";
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+}  // namespace
+
+extern const Detector pool_worker_lost;
+const Detector pool_worker_lost{
+    .kind = kKind,
+    .title = "A multiprocessing.Pool waits for a worker that was killed",
+    .explanation =
+        R"(What you see: a rank stands in pool.map, get or join; its pool workers are all idle; the other ranks wait for that rank.
+
+Why: multiprocessing.Pool replaces a worker that dies and forgets the task it had taken. The result never comes.
+
+How it is recognised: the rank waits for a result, every worker waits for a task, and a child has died or was replaced.
+
+Fix:
+    - with multiprocessing.Pool(2) as pool:
+    + with concurrent.futures.ProcessPoolExecutor(2) as pool:)",
+    .detect = detect,
+    .specificity = kMechanism,
+};
+
+}  // namespace ddpdoctor::detectors

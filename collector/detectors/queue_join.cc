@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// queue-join: a process joins its child before it has emptied the queue that the child still has to
+// flush. A pipe holds 64 KB; the child's feeder thread waits for a reader, and the reader waits for
+// the child to end.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "collector/detectors/agreement.h"
+#include "collector/detectors/detector.h"
+#include "collector/detectors/processes.h"
+#include "collector/detectors/signs.h"
+#include "collector/detectors/suspects.h"
+#include "collector/detectors/wording.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kKind = "queue-join";
+
+bool joins_child(const model::Thread& thread) {
+  return python_frame_in(thread, "multiprocessing/process.py", {"join"}) != nullptr ||
+         python_frame_in(thread, "torch/multiprocessing/spawn.py", {"join"}) != nullptr;
+}
+
+/// A feeder that is in the middle of a write, not one that waits for something to send.
+bool feeds_full_pipe(const model::Thread& thread) {
+  return python_frame_in(thread, "multiprocessing/queues.py", {"_feed"}) != nullptr &&
+         python_frame_in(thread, "multiprocessing/connection.py", {"_send", "_send_bytes"}) !=
+             nullptr;
+}
+
+bool is_over(const model::Process& process) {
+  const model::Thread* main = model::main_thread(process);
+  return main != nullptr && python_frame_in(*main, "multiprocessing/util.py",
+                                            {"_exit_function", "_run_finalizers"}) != nullptr;
+}
+
+std::optional<Suspect> joins_before_draining(const graph::Examination& examination,
+                                             const model::Process& parent) {
+  const model::Thread* main = model::main_thread(parent);
+  const auto still = stuck(examination);
+  if (!alive(parent) || main == nullptr || !still || !joins_child(*main)) {
+    return std::nullopt;
+  }
+  for (const model::Process* child : children_of(examination.job, parent)) {
+    const bool stuck_feeder =
+        std::any_of(child->threads.begin(), child->threads.end(), feeds_full_pipe);
+    const bool is_done = is_over(*child);
+    if (!alive(*child) || !stuck_feeder) {
+      continue;
+    }
+    Suspect suspect = suspect_in(examination, parent, main);
+    suspect.confidence = is_done && still == Confidence::kLikely ? Confidence::kCertain : *still;
+    suspect.note = fmt::format("joins process {} here, whose queue is not empty", child->pid);
+    suspect.evidence = fmt::format(
+        "process {} joins its child {}; the child {}and its queue's feeder thread waits in a write "
+        "to a full pipe",
+        parent.pid, child->pid, is_done ? "has finished its work " : "");
+    return suspect;
+  }
+  return std::nullopt;
+}
+
+Findings detect(const graph::Examination& examination) {
+  std::vector<Suspect> suspects;
+  for (const model::Process* process : processes(examination.job)) {
+    if (auto suspect = joins_before_draining(examination, *process)) {
+      suspects.push_back(std::move(*suspect));
+    }
+  }
+  Findings findings;
+  for (const auto& there : by_place(std::move(suspects))) {
+    Finding finding = accuse(examination, kKind, there);
+    finding.summary =
+        fmt::format("{} joins a child at {} before it has emptied the child's queue{}", who(there),
+                    place(there.front().place), and_who_waits(finding));
+    finding.fix =
+        "Read everything from the queue before join(), or call queue.cancel_join_thread() in the "
+        "child when its data may be lost.";
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+}  // namespace
+
+extern const Detector queue_join;
+const Detector queue_join{
+    .kind = kKind,
+    .title = "A child is joined before its queue was read",
+    .explanation =
+        R"(What you see: a rank stands in Process.join; its child does not end although its work is done. With little data it works.
+
+Why: multiprocessing.Queue writes through a pipe of 64 KB. A process ends only after its feeder thread has written everything,
+and the only reader is the one who waits in join.
+
+How it is recognised: the parent in join, the child in its clean-up with the feeder thread in a write.
+
+Fix:
+    - child.join()
+    - result = queue.get()
+    + result = queue.get()
+    + child.join())",
+    .detect = detect,
+    .specificity = kMechanism,
+};
+
+}  // namespace ddpdoctor::detectors

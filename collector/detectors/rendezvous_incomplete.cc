@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// rendezvous-incomplete: fewer processes than WORLD_SIZE reached init_process_group; those who came
+// wait in the store for the rest. A node was not started, a rank died before the rendezvous, or
+// WORLD_SIZE is too large.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "collector/detectors/agreement.h"
+#include "collector/detectors/detector.h"
+#include "collector/detectors/suspects.h"
+#include "collector/detectors/wording.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using enum graph::Activity;
+
+constexpr std::string_view kKind = "rendezvous-incomplete";
+
+model::RankSet ranks_in(const graph::Examination& examination, graph::Activity activity) {
+  return ranks_where(examination, [activity](const graph::Standing& standing) {
+    return standing.activity == activity;
+  });
+}
+
+/// Somebody who is in a collective has a complete rendezvous behind it.
+bool somebody_is_past_it(const graph::Examination& examination) {
+  return std::any_of(examination.standings.begin(), examination.standings.end(),
+                     [](const graph::Standing& standing) {
+                       return standing.waits_for_ranks() && standing.activity != kRendezvous &&
+                              standing.activity != kStore;
+                     }) ||
+         !examination.job.collectives.empty();
+}
+
+/// LOCAL_WORLD_SIZE below WORLD_SIZE: the others may be on nodes we do not see.
+bool spans_nodes(const model::JobModel& job) {
+  const model::Observation* now = model::latest(job);
+  if (now == nullptr) {
+    return false;
+  }
+  return std::any_of(now->processes.begin(), now->processes.end(),
+                     [](const model::Process& process) {
+                       const auto local = process.environment.find("LOCAL_WORLD_SIZE");
+                       const auto world = process.environment.find("WORLD_SIZE");
+                       return local != process.environment.end() &&
+                              world != process.environment.end() && local->second != world->second;
+                     });
+}
+
+Findings detect(const graph::Examination& examination) {
+  const model::RankSet arrived = ranks_in(examination, kRendezvous);
+  const model::RankSet absent = ranks_in(examination, kAbsent);
+  const auto still = stuck(examination);
+  if (arrived.empty() || absent.empty() || !still || somebody_is_past_it(examination)) {
+    return {};
+  }
+  Finding finding;
+  finding.kind = kKind;
+  finding.culprits = absent;
+  const bool seen_all = ranks_in(examination, kUnobserved).empty() && !spans_nodes(examination.job);
+  finding.confidence = still != Confidence::kLikely ? Confidence::kPossible
+                       : seen_all                   ? Confidence::kCertain
+                                                    : Confidence::kPossible;
+  add_waiting(examination, finding);
+  const std::size_t world = arrived.size() + absent.size();
+  finding.summary =
+      fmt::format("{} of {} ranks reached the rendezvous; {} {} no process", arrived.size(),
+                  std::max<std::size_t>(
+                      world, static_cast<std::size_t>(examination.job.world_size.value_or(0))),
+                  said(absent), has_or_have(absent));
+  finding.evidence.push_back(
+      {.rank = std::nullopt,
+       .text = fmt::format(
+           "the processes of the job expect {} ranks; there is no process with RANK={}",
+           examination.job.world_size.value_or(static_cast<int>(world)), absent.ranges())});
+  add_whereabouts(finding, examination, arrived);
+  finding.fix = fmt::format(
+      "Start {}, or set WORLD_SIZE (--nproc-per-node, --nnodes) to the number of processes you "
+      "start.",
+      said(absent));
+  return {std::move(finding)};
+}
+
+}  // namespace
+
+extern const Detector rendezvous_incomplete;
+const Detector rendezvous_incomplete{
+    .kind = kKind,
+    .title = "Not all ranks reached the rendezvous",
+    .explanation =
+        R"(What you see: every rank you started stands in init_process_group (TCPStore, _store_based_barrier) until the timeout.
+
+Why: WORLD_SIZE counts more ranks than were started: a node is missing, a process died on the way, --nnodes is too large.
+
+How it is recognised: the ranks that exist, against the world size they were told; all of them are in the rendezvous.
+
+Fix:
+    - torchrun --nnodes 2 train.py
+    + torchrun --nnodes 1 train.py          # or start the second node)",
+    .detect = detect,
+    .specificity = kPlaceOfCause,
+};
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// stale-file-lock: a build or a download was killed and left its lock file behind; every later run
+// waits for an owner that no longer exists (torch's file_baton for extensions, filelock, a user's
+// own poll loop on exists(lock)).
+#include <array>
+
+#include <fmt/format.h>
+
+#include "collector/detectors/agreement.h"
+#include "collector/detectors/detector.h"
+#include "collector/detectors/processes.h"
+#include "collector/detectors/signs.h"
+#include "collector/detectors/suspects.h"
+#include "collector/detectors/wording.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kKind = "stale-file-lock";
+
+/// A loop of the user that waits for a file to go away.
+bool polls_for_lock(const model::JobModel& job, const model::Thread& thread) {
+  const model::Frame* user = own_user_frame(thread);
+  if (user == nullptr || innermost_python(thread) != user) {
+    return false;
+  }
+  for (const auto& block : python_source::enclosing(lines_of(job, user->file), user->line)) {
+    if (block.kind == python_source::BlockKind::kWhile &&
+        (block.condition.find("exists(") != std::string::npos ||
+         block.condition.find("isfile(") != std::string::npos) &&
+        block.condition.find("not ") == std::string::npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Waits until a lock file goes away, by the frames of those who do so.
+bool waits_for_lock_file(const model::JobModel& job, const model::Thread& thread) {
+  if (waits_on(thread, "lock-file") != nullptr ||
+      python_frame_in(thread, "torch/utils/file_baton.py", {"wait"}) != nullptr) {
+    return true;
+  }
+  for (const model::Frame& frame : thread.frames) {
+    if (frame.language == model::Language::kPython &&
+        frame.file.find("/filelock/") != std::string::npos) {
+      return true;
+    }
+  }
+  return polls_for_lock(job, thread);
+}
+
+const model::Fact* lock_fact(const model::JobModel& job, const model::Process& process) {
+  const std::string pid = std::to_string(process.pid);
+  for (const model::Fact* fact : model::facts(job, "lock-file")) {
+    const auto waiting = fact->list("waiting_pids");
+    if (fact->pid == process.pid ||
+        std::find(waiting.begin(), waiting.end(), pid) != waiting.end()) {
+      return fact;
+    }
+  }
+  return nullptr;
+}
+
+std::optional<std::string> lock_path(const model::Thread& thread, const model::Fact* fact) {
+  if (fact != nullptr) {
+    if (auto path = fact->text("path")) {
+      return path;
+    }
+  }
+  return thread.waits_on ? target_path(*thread.waits_on) : std::nullopt;
+}
+
+std::string age_of(const model::Fact& fact) {
+  const auto age = fact.number("age_seconds");
+  return fact.flag("older_than_job").value_or(false)
+             ? ", which is older than every process of the job"
+             : (age ? fmt::format(", which is {:.0f} s old", *age) : std::string());
+}
+
+struct Waiter {
+  Suspect suspect;
+  std::optional<std::string> path;
+};
+
+std::optional<Waiter> waits_for_nobody(const graph::Examination& examination,
+                                       const model::Process& process) {
+  const model::Thread* main = model::main_thread(process);
+  const auto still = stuck(examination);
+  if (!alive(process) || main == nullptr || !still ||
+      !waits_for_lock_file(examination.job, *main)) {
+    return std::nullopt;
+  }
+  const model::Fact* fact = lock_fact(examination.job, process);
+  if (fact != nullptr &&
+      (fact->flag("held").value_or(false) || !fact->flag("exists").value_or(true))) {
+    return std::nullopt;  // somebody works under that lock: a wait, but not for nobody
+  }
+  const auto path = lock_path(*main, fact);
+  Suspect suspect = suspect_in(examination, process, main);
+  const bool ownerless =
+      fact != nullptr && fact->flag("exists").value_or(false) && fact->flag("held") == false;
+  const bool old = fact != nullptr && fact->flag("older_than_job").value_or(false);
+  suspect.confidence = ownerless && old && still == Confidence::kLikely ? Confidence::kCertain
+                       : ownerless || old                               ? *still
+                                                                        : Confidence::kPossible;
+  // The baton has no owner to ask for: its wait alone is as good as a file without a holder.
+  if (fact == nullptr && python_frame_in(*main, "torch/utils/file_baton.py", {"wait"}) != nullptr) {
+    suspect.confidence = *still;
+  }
+  suspect.note = fmt::format("process {} waits here for {} to go away", process.pid,
+                             path.value_or("a lock file"));
+  suspect.evidence = fmt::format(
+      "process {} waits for the lock file {}{}{}", process.pid, path.value_or("(path unknown)"),
+      fact != nullptr ? age_of(*fact) : "", ownerless ? "; no process holds it" : "");
+  return Waiter{.suspect = std::move(suspect), .path = path};
+}
+
+Findings detect(const graph::Examination& examination) {
+  std::map<std::string, std::vector<Suspect>> by_path;
+  for (const model::Process* process : processes(examination.job)) {
+    if (auto waiter = waits_for_nobody(examination, *process)) {
+      by_path[waiter->path.value_or("")].push_back(std::move(waiter->suspect));
+    }
+  }
+  Findings findings;
+  for (const auto& [path, suspects] : by_path) {
+    Finding finding = accuse(examination, kKind, suspects);
+    const std::string file = path.empty() ? std::string("a lock file") : "the lock file " + path;
+    finding.summary = fmt::format("{} {} at {} for {}, which nobody will remove{}", who(suspects),
+                                  finding.culprits.size() > 1 ? "wait" : "waits",
+                                  place(suspects.front().place), file, and_who_waits(finding));
+    finding.fix =
+        path.empty()
+            ? "Remove the lock file that the killed run left behind, then start again."
+            : fmt::format("Remove {} after making sure that no build is running, then start again.",
+                          path);
+    if (!path.empty()) {
+      finding.details["path"] = path;
+    }
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+}  // namespace
+
+extern const Detector stale_file_lock;
+const Detector stale_file_lock{
+    .kind = kKind,
+    .title = "A lock file without an owner",
+    .explanation =
+        R"(What you see: ranks stand in file_baton.wait while a C++ extension "compiles", or poll a *.lock file; no compiler runs, every
+restart hangs again.
+
+Why: a lock by existence is only released by whoever created the file. That run was killed.
+
+How it is recognised: the frames of the waiting function and the file itself: it exists, no live process holds it, and it is
+older than the job.
+
+Fix:
+    $ rm ~/.cache/torch_extensions/py311_cpu/my_extension/lock)",
+    .detect = detect,
+    .specificity = kPlaceOfCause,
+};
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// store-wait: ranks wait in the store (TCPStore, FileStore) for a key that nobody sets: a forgotten
+// set, a key spelled differently, a set that only runs under a condition.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "collector/detectors/agreement.h"
+#include "collector/detectors/detector.h"
+#include "collector/detectors/processes.h"
+#include "collector/detectors/suspects.h"
+#include "collector/detectors/wording.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kKind = "store-wait";
+
+std::string key_of(const graph::Standing& standing) {
+  return standing.call ? standing.call->store_key : std::string();
+}
+
+/// Ranks in the user's own store calls, by key. Torch's own use of the store (init, new_group) has
+/// another activity.
+std::map<std::string, model::RankSet> waiters_by_key(const graph::Examination& examination) {
+  std::map<std::string, model::RankSet> out;
+  for (const graph::Standing& standing : examination.standings) {
+    if (standing.activity == graph::Activity::kStore && standing.user.known()) {
+      out[key_of(standing)].insert(standing.rank);
+    }
+  }
+  return out;
+}
+
+/// Ranks that are gone or unseen: one of them may be the one who sets the key.
+bool somebody_is_missing(const graph::Examination& examination) {
+  using enum graph::Activity;
+  return std::any_of(examination.standings.begin(), examination.standings.end(),
+                     [](const graph::Standing& standing) {
+                       return standing.activity == kUnobserved || standing.activity == kAbsent ||
+                              standing.activity == kDead || standing.activity == kExited;
+                     });
+}
+
+/// The part of a key before the rank or step in it: "address/" of "address/3".
+std::string_view stem(std::string_view key) {
+  const std::size_t digit = key.find_first_of("0123456789");
+  return digit == std::string_view::npos || digit == 0 ? key : key.substr(0, digit);
+}
+
+/// A line of the user's that sets this key.
+std::optional<model::CallSite> setter(const model::JobModel& job, std::string_view key) {
+  if (key.empty()) {
+    return std::nullopt;
+  }
+  for (const auto& [file, lines] : job.sources) {
+    for (const auto& [number, text] : lines) {
+      const bool sets = text.find(".set(") != std::string::npos ||
+                        text.find(".add(") != std::string::npos ||
+                        text.find(".compare_set(") != std::string::npos;
+      if (sets && text.find(stem(key)) != std::string::npos) {
+        return model::CallSite{.file = file, .line = number, .function = {}};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+/// Observed ranks that are not in the store and wait for nobody: one of them may still set the key.
+model::RankSet ranks_elsewhere(const graph::Examination& examination) {
+  return ranks_where(examination, [](const graph::Standing& standing) {
+    return standing.activity != graph::Activity::kStore && !standing.waits_for_ranks();
+  });
+}
+
+Finding nobody_sets(const graph::Examination& examination, const std::string& key,
+                    const model::RankSet& waiters, Confidence sure) {
+  Finding finding;
+  finding.kind = kKind;
+  const auto set_at = setter(examination.job, key);
+  const model::RankSet elsewhere = ranks_elsewhere(examination);
+  finding.culprits = set_at && !elsewhere.empty() ? elsewhere : waiters;
+  finding.confidence = sure;
+  const std::string name = key.empty() ? std::string("a key") : fmt::format("the key {}", key);
+  const graph::Standing* first = examination.standing(waiters.front());
+  const std::string place_of_wait = place(first->user);
+  finding.locations.push_back(location(
+      first->user, waiters, fmt::format("{} for {}", waited_here(examination.job, waiters), name)));
+  if (set_at) {
+    finding.locations.push_back(
+        location(*set_at, elsewhere, fmt::format("{} is set here, which has not happened", name)));
+    std::rotate(finding.locations.begin(), finding.locations.begin() + (elsewhere.empty() ? 0 : 1),
+                finding.locations.end());
+  }
+  finding.waiting = waiting_ranks(examination).united(waiters).minus(finding.culprits);
+  finding.summary =
+      fmt::format("{} {} in the store at {} for {}, which no rank has set", said(waiters),
+                  waiters.size() == 1 ? "waits" : "wait", place_of_wait, name);
+  finding.fix = set_at ? fmt::format("Make sure that {} runs before the others wait for {}.",
+                                     place(*set_at), name)
+                       : fmt::format(
+                             "Set {} on one rank before this line (compare the spelling of the "
+                             "key), or do not wait for it.",
+                             name);
+  add_whereabouts(finding, examination, waiters.united(elsewhere));
+  if (!key.empty()) {
+    finding.details["key"] = key;
+  }
+  return finding;
+}
+
+Findings detect(const graph::Examination& examination) {
+  const auto sure = stuck(examination);
+  if (!sure || somebody_is_missing(examination)) {
+    return {};
+  }
+  Findings findings;
+  for (const auto& [key, waiters] : waiters_by_key(examination)) {
+    findings.push_back(nobody_sets(examination, key, waiters, *sure));
+  }
+  return findings;
+}
+
+}  // namespace
+
+extern const Detector store_wait;
+const Detector store_wait{
+    .kind = kKind,
+    .title = "Ranks wait in the store for a key that nobody sets",
+    .explanation =
+        R"(What you see: ranks stand in store.get or store.wait until the store's timeout (30 minutes and more).
+
+Why: get waits until the key exists. The rank that should set it took another branch, spells the key differently, or waits for
+the others itself.
+
+How it is recognised: the frames of the store and the key in their arguments; the user's source tells where the key is set.
+
+Fix:
+    + if rank == 0:
+    +     store.set("plan/epoch-0", plan)
+      plan = store.get("plan/epoch-0"))",
+    .detect = detect,
+};
+
+}  // namespace ddpdoctor::detectors

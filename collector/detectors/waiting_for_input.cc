@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// waiting-for-input: a rank waits for a person: a breakpoint() was left in, input() asks on a
+// terminal nobody sees, or the process was stopped by a signal. The other ranks wait for it.
+#include <fmt/format.h>
+
+#include "collector/detectors/agreement.h"
+#include "collector/detectors/detector.h"
+#include "collector/detectors/processes.h"
+#include "collector/detectors/signs.h"
+#include "collector/detectors/suspects.h"
+#include "collector/detectors/wording.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kKind = "waiting-for-input";
+
+/// How a thread waits for a person; empty when it does not.
+std::string_view asks_a_person(const model::JobModel& job, const model::Thread& thread) {
+  if (python_frame_in(thread, "/pdb.py", {"interaction", "_cmdloop", "cmdloop"}) != nullptr ||
+      python_frame_in(thread, "/cmd.py", {"cmdloop"}) != nullptr) {
+    return "is in the debugger";
+  }
+  const bool reads = model::has_native_frame(thread, "PyOS_Readline") ||
+                     model::has_native_frame(thread, "builtin_input") ||
+                     waits_on(thread, "input") != nullptr;
+  const model::Frame* innermost = innermost_python(thread);
+  if (reads && innermost != nullptr) {
+    return "reads from its terminal or standard input";
+  }
+  // Stripped interpreters show no C names: the line itself and a read of an anonymous channel.
+  const std::string_view line =
+      innermost == nullptr
+          ? std::string_view()
+          : model::source_line(job, innermost->file, innermost->line).value_or(std::string_view());
+  const bool reads_channel = model::has_native_frame(thread, "read") ||
+                             waits_on(thread, "pipe") != nullptr ||
+                             waits_on(thread, "file") != nullptr;
+  if (reads_channel && (line.find("input(") != std::string_view::npos ||
+                        line.find("stdin") != std::string_view::npos)) {
+    return "reads from its standard input";
+  }
+  return {};
+}
+
+std::optional<Suspect> waits_for_person(const graph::Examination& examination,
+                                        const model::Process& process) {
+  const model::Thread* main = model::main_thread(process);
+  if (!alive(process) || main == nullptr || process.role != model::Role::kRank) {
+    return std::nullopt;
+  }
+  const bool stopped = process.state == 'T';
+  const std::string_view doing = stopped ? "was stopped by a signal (SIGSTOP, SIGTTIN or Ctrl-Z)"
+                                         : asks_a_person(examination.job, *main);
+  if (doing.empty()) {
+    return std::nullopt;
+  }
+  Suspect suspect = suspect_in(examination, process, main);
+  // A person is never fast, but a program may feed the standard input: only a debugger or a stop is
+  // certain at once.
+  const auto still = stuck(examination);
+  if (!still) {
+    return std::nullopt;
+  }
+  suspect.confidence = still == Confidence::kLikely && !waiting_ranks(examination).empty()
+                           ? Confidence::kCertain
+                           : *still;
+  suspect.note = fmt::format(
+      "{} {} here", suspect.rank ? fmt::format("rank {}", *suspect.rank) : "the process", doing);
+  suspect.evidence =
+      fmt::format("process {} {}{}", process.pid, doing, stopped ? ": its state is T" : "");
+  return suspect;
+}
+
+Findings detect(const graph::Examination& examination) {
+  std::vector<Suspect> suspects;
+  for (const model::Process* process : processes(examination.job)) {
+    if (auto suspect = waits_for_person(examination, *process)) {
+      suspects.push_back(std::move(*suspect));
+    }
+  }
+  Findings findings;
+  for (const auto& there : by_place(std::move(suspects))) {
+    Finding finding = accuse(examination, kKind, there);
+    const bool stopped = there.front().process->state == 'T';
+    finding.summary =
+        fmt::format("{} {} at {}{}", who(there), stopped ? "was stopped" : "waits for a person",
+                    place(there.front().place), and_who_waits(finding));
+    finding.fix = stopped
+                      ? fmt::format("Continue it with kill -CONT {}, or find out who stopped it.",
+                                    there.front().process->pid)
+                      : "Remove the breakpoint() or input() from code that several ranks run; to "
+                        "debug, start one rank only.";
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+}  // namespace
+
+extern const Detector waiting_for_input;
+const Detector waiting_for_input{
+    .kind = kKind,
+    .title = "A rank waits for a person",
+    .explanation =
+        R"(What you see: one rank is in pdb, in input(), or stopped (state T); the others wait for it in a collective. Under torchrun the
+prompt is often not visible at all.
+
+Why: a breakpoint() or a question was left in the code, or the job was put in the background and touched its terminal.
+
+How it is recognised: the frames of the debugger or of input(), a read of the terminal, or the process state.
+
+Fix:
+    - breakpoint()
+    + if not torch.distributed.is_initialized():
+    +     breakpoint())",
+    .detect = detect,
+    .specificity = kPlaceOfCause,
+};
+
+}  // namespace ddpdoctor::detectors
