@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "collector/graph/history.h"
 #include "collector/graph/standing.h"
 #include "collector/model/job_model.h"
 
@@ -43,10 +44,27 @@ struct GroupView {
   /// Lowest sequence at which the same operation came from different user lines on different ranks (rank-conditional calls that
   /// happened to pair up). A hint, never a finding by itself.
   std::optional<Divergence> first_site_divergence;
+  /// The lowest sequence of every kind of disagreement, by sequence; first_divergence is the first of them.
+  std::vector<Divergence> disagreements;
+
+  [[nodiscard]] const RankProgress* progress_of(model::Rank rank) const;
+  [[nodiscard]] const Divergence* disagreement(Disagreement about) const;
 };
+
+/// How one rank's calls relate to another's from a sequence number on, by the lines they come from.
+enum class Shift {
+  kUnknown,
+  kExtra,     // the first rank made one call more here
+  kSkipped,   // the first rank left out the call that the other made here
+  kReplaced,  // both go on alike afterwards: two branches with one call each
+};
+
+Shift shift_between(const History& history, const std::string& group, std::int64_t sequence, model::Rank rank, model::Rank other);
+
 
 /// One view for each group that has evidence; the world first.
 std::vector<GroupView> group_views(const model::JobModel& job, const std::vector<Standing>& standings);
+std::vector<GroupView> group_views(const model::JobModel& job, const std::vector<Standing>& standings, const History& history);
 
 std::string_view disagreement_name(Disagreement about);
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "collector/graph/divergence.h"
+#include "collector/graph/history.h"
 #include "collector/graph/standing.h"
 #include "collector/graph/wait_for.h"
 #include "collector/model/job_model.h"
@@ -17,6 +18,7 @@ struct Examination {
   std::vector<Standing> standings;  // one per rank, in rank order
   std::vector<GroupView> groups;    // the world first
   WaitForGraph waits;
+  History history = {};
 
   [[nodiscard]] const Standing* standing(model::Rank rank) const;
   [[nodiscard]] const GroupView* group(std::string_view id) const;

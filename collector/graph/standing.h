@@ -10,6 +10,8 @@
 
 namespace ddpdoctor::graph {
 
+class History;
+
 enum class Activity {
   kUnobserved,     // no evidence about this rank
   kAbsent,         // should exist and no process of it was found
@@ -71,8 +73,12 @@ struct Standing {
 
 /// One standing for each rank of the job, in rank order.
 std::vector<Standing> standings(const model::JobModel& job);
+std::vector<Standing> standings(const model::JobModel& job, const History& history);
 
 /// The same for a single thread (DataLoader workers, helper threads).
 Standing standing_of(const model::JobModel& job, const model::Process& process, const model::Thread& thread);
+
+/// The same with the index of recorded calls at hand, for those who ask for many threads.
+Standing standing_of(const model::JobModel& job, const History& history, const model::Process& process, const model::Thread& thread);
 
 }  // namespace ddpdoctor::graph

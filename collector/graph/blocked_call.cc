@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/graph/blocked_call.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/text.h"
+#include "collector/graph/activity_rules.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::graph {
+namespace {
+
+constexpr std::size_t kMostDimensions = 16;
+
+const std::string* local(const stacks::Frame& frame, std::string_view name) {
+  for (const auto& [key, value] : frame.locals) {
+    if (key == name) {
+      return &value;
+    }
+  }
+  return nullptr;
+}
+
+template <typename Number>
+std::optional<Number> number_in(std::string_view text) {
+  text = base::trim(text);
+  Number value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+std::optional<model::Rank> rank_local(const stacks::Frame& frame, std::string_view name) {
+  const std::string* value = local(frame, name);
+  return value == nullptr ? std::nullopt : number_in<model::Rank>(*value);
+}
+
+// "<ProcessGroup 0>", "ProcessGroup(1)", "0", "tp": the last word; None and the world constant are
+// the default group.
+std::string group_in(const model::JobModel& job, std::string_view text) {
+  text = base::trim(text);
+  while (!text.empty() && (text.back() == '>' || text.back() == ')' || text.back() == '\'')) {
+    text.remove_suffix(1);
+  }
+  const std::size_t cut = text.find_last_of(" ('<");
+  const std::string_view word = cut == std::string_view::npos ? text : text.substr(cut + 1);
+  if (word.empty() || word == "None" || word.find("WORLD") != std::string_view::npos) {
+    return world_group(job);
+  }
+  for (const model::ProcessGroup& group : job.groups) {
+    if (group.id == word || group.name == word) {
+      return group.id;
+    }
+  }
+  return {};
+}
+
+// "Tensor(1000x7, float32)", "Tensor([1000, 7], float32)", "Tensor((), int64)".
+void read_tensor(BlockedCall& call, std::string_view text) {
+  const std::size_t open = text.find('(');
+  const std::size_t comma = text.rfind(',');
+  const std::size_t close = text.rfind(')');
+  if (!text.starts_with("Tensor") || open == std::string_view::npos ||
+      comma == std::string_view::npos || close == std::string_view::npos || comma < open ||
+      close < comma) {
+    return;
+  }
+  std::vector<std::int64_t> shape;
+  std::string_view dimensions = text.substr(open + 1, comma - open - 1);
+  while (!dimensions.empty() && shape.size() < kMostDimensions) {
+    const std::size_t digit = dimensions.find_first_of("0123456789");
+    if (digit == std::string_view::npos) {
+      break;
+    }
+    dimensions.remove_prefix(digit);
+    const std::size_t end = std::min(dimensions.find_first_not_of("0123456789"), dimensions.size());
+    const auto value = number_in<std::int64_t>(dimensions.substr(0, end));
+    if (!value) {
+      return;
+    }
+    shape.push_back(*value);
+    dimensions.remove_prefix(end);
+  }
+  call.shape = std::move(shape);
+  call.dtype = std::string(base::trim(text.substr(comma + 1, close - comma - 1)));
+}
+
+// "<RedOpType.SUM: 0>", "ReduceOp.MAX", "RedOpType.AVG" → "sum", "max", "avg".
+std::string reduce_op_in(std::string_view text) {
+  const std::size_t dot = text.rfind('.');
+  if (dot == std::string_view::npos) {
+    return {};
+  }
+  std::string word;
+  for (const char c : text.substr(dot + 1)) {
+    if ((c < 'A' || c > 'Z') && c != '_') {
+      break;
+    }
+    word += c == '_' ? c : static_cast<char>(c - 'A' + 'a');
+  }
+  return word;
+}
+
+bool in_c10d(const stacks::Frame& frame) {
+  return frame.language == stacks::Language::kPython &&
+         frame.file.find("distributed_c10d.py") != std::string::npos;
+}
+
+void read_arguments(BlockedCall& call, const model::JobModel& job, const stacks::Frame& frame) {
+  if (const std::string* group = local(frame, "group")) {
+    call.group = group_in(job, *group);
+  }
+  for (const std::string_view name : {"tensor", "input_tensor", "input", "output_tensor"}) {
+    const std::string* value = local(frame, name);
+    if (value != nullptr && !call.shape) {
+      read_tensor(call, *value);
+    }
+  }
+  if (const std::string* op = local(frame, "op")) {
+    call.reduce_op = reduce_op_in(*op);
+  }
+  const bool peer = is_point_to_point(call.operation);
+  for (const std::string_view name : {"src", "dst", "group_src", "group_dst", "peer"}) {
+    const auto value = rank_local(frame, name);
+    std::optional<model::Rank>& slot = peer ? call.peer : call.root;
+    if (value && !slot) {
+      slot = value;
+    }
+  }
+}
+
+bool unfinished(const model::CollectiveCall& call) {
+  return call.state != model::CallState::kCompleted && call.state != model::CallState::kFailed;
+}
+
+const model::CollectiveCall* newest_record(const BlockedCall& call, model::Rank rank,
+                                           const History& history) {
+  if (!call.group.empty()) {
+    return history.last(call.group, rank);
+  }
+  const model::CollectiveCall* found = nullptr;
+  for (const std::string& group : history.groups()) {
+    const model::CollectiveCall* last = history.last(group, rank);
+    if (last == nullptr || (!call.operation.empty() && last->operation != call.operation)) {
+      continue;
+    }
+    const bool later = found == nullptr || (unfinished(*last) && !unfinished(*found)) ||
+                       (last->time && found->time && *last->time > *found->time);
+    found = later ? last : found;
+  }
+  return found;
+}
+
+}  // namespace
+
+std::string world_group(const model::JobModel& job) {
+  for (const model::ProcessGroup& group : job.groups) {
+    if (group.name == "default_pg") {
+      return group.id;
+    }
+  }
+  if (model::group(job, "0") != nullptr) {
+    return "0";
+  }
+  return job.groups.size() == 1 ? job.groups.front().id : std::string();
+}
+
+std::optional<BlockedCall> call_in_frames(const model::JobModel& job,
+                                          std::span<const stacks::Frame> frames) {
+  for (const stacks::Frame& frame : frames) {
+    const Operation* operation = in_c10d(frame) ? operation_of(frame.function) : nullptr;
+    if (operation != nullptr) {
+      BlockedCall call;
+      call.operation = operation->operation;
+      read_arguments(call, job, frame);
+      return call;
+    }
+  }
+  return std::nullopt;
+}
+
+void complete_from_history(BlockedCall& call, Activity activity, model::Rank rank,
+                           const model::JobModel& job, const History& history) {
+  if (activity == Activity::kPointToPoint) {
+    const Calls& all = history.point_to_point(rank);
+    if (!all.empty()) {
+      call.operation = call.operation.empty() || call.operation == "batch_isend_irecv"
+                           ? all.back()->operation
+                           : call.operation;
+      call.peer = call.peer ? call.peer : all.back()->peer;
+      call.group = call.group.empty() ? all.back()->group : call.group;
+    }
+    return;
+  }
+  const bool of_ddp = activity == Activity::kDdpBackward || activity == Activity::kDdpForward ||
+                      activity == Activity::kDdpConstructor;
+  if (call.group.empty() && (of_ddp || job.groups.size() == 1)) {
+    call.group = world_group(job);
+  }
+  const model::CollectiveCall* record = newest_record(call, rank, history);
+  if (record == nullptr) {
+    return;
+  }
+  // Sub-operations differ in spelling between torch's Python and its recorder; the record is what
+  // peers see.
+  call.operation = record->operation.empty() ? call.operation : record->operation;
+  call.group = record->group;
+  call.sequence = record->sequence;
+  call.root = call.root ? call.root : record->root;
+  call.shape = record->shape ? record->shape : call.shape;
+  call.dtype = record->dtype.empty() ? call.dtype : record->dtype;
+  call.reduce_op = record->reduce_op.empty() ? call.reduce_op : record->reduce_op;
+}
+
+}  // namespace ddpdoctor::graph

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a blocked call was given, from the locals of torch.distributed's frames and from the newest
+// record of the rank.
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "collector/graph/history.h"
+#include "collector/graph/standing.h"
+
+namespace ddpdoctor::graph {
+
+/// Reads the arguments of the innermost operation among these frames; nullopt when there is no
+/// operation.
+std::optional<BlockedCall> call_in_frames(const model::JobModel& job,
+                                          std::span<const stacks::Frame> frames);
+
+/// Fills what the stack did not tell from the rank's newest record that fits: sequence number,
+/// group, operation, shape.
+void complete_from_history(BlockedCall& call, Activity activity, model::Rank rank,
+                           const model::JobModel& job, const History& history);
+
+/// The id of the group of all ranks: "default_pg", "0", or the only one known; empty = unknown.
+std::string world_group(const model::JobModel& job);
+
+}  // namespace ddpdoctor::graph

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// How two sides of one collective are compared. What is unknown on either side never differs.
+#include "collector/graph/comparison.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+namespace ddpdoctor::graph {
+namespace {
+
+// Operations whose input has one size on all ranks; the root of a scatter or the ranks of an
+// all_to_all may differ.
+constexpr std::array<std::string_view, 9> kSameSize = {"all_reduce",     "reduce",
+                                                       "broadcast",      "all_gather",
+                                                       "gather",         "all_gather_into_tensor",
+                                                       "reduce_scatter", "reduce_scatter_tensor",
+                                                       "_allgather_base"};
+
+bool has_same_size(std::string_view operation) {
+  return std::find(kSameSize.begin(), kSameSize.end(), operation) != kSameSize.end();
+}
+
+bool differ(const std::string& a, const std::string& b) {
+  return !a.empty() && !b.empty() && a != b;
+}
+
+template <typename T>
+bool differ(const std::optional<T>& a, const std::optional<T>& b) {
+  return a && b && *a != *b;
+}
+
+bool shapes_differ(const model::CollectiveCall& a, const model::CollectiveCall& b) {
+  if (!has_same_size(a.operation)) {
+    return false;
+  }
+  return a.shape && b.shape ? *a.shape != *b.shape : differ(a.count, b.count);
+}
+
+bool sites_differ(const model::CollectiveCall& a, const model::CollectiveCall& b) {
+  return a.call_site.known() && b.call_site.known() && !same_line(a.call_site, b.call_site);
+}
+
+}  // namespace
+
+bool differ_in(Disagreement about, const model::CollectiveCall& a, const model::CollectiveCall& b) {
+  switch (about) {
+    case Disagreement::kOperation:
+      return differ(a.operation, b.operation);
+    case Disagreement::kShape:
+      return shapes_differ(a, b);
+    case Disagreement::kDtype:
+      return has_same_size(a.operation) && differ(a.dtype, b.dtype);
+    case Disagreement::kReduceOp:
+      return differ(a.reduce_op, b.reduce_op);
+    case Disagreement::kRoot:
+      return differ(a.root, b.root);
+    case Disagreement::kSplits:
+      return a.splits && b.splits && a.splits->size() != b.splits->size();
+    case Disagreement::kCallSite:
+      return sites_differ(a, b);
+    case Disagreement::kMissing:
+      return false;
+  }
+  return false;
+}
+
+std::vector<DivergentCall> sort_into_sides(const Calls& calls, Disagreement about) {
+  std::vector<DivergentCall> sides;
+  for (const model::CollectiveCall* call : calls) {
+    const auto side = std::find_if(sides.begin(), sides.end(), [&](const DivergentCall& one) {
+      return !differ_in(about, *one.call, *call);
+    });
+    if (side == sides.end()) {
+      sides.push_back({.ranks = model::RankSet({call->rank}), .call = *call});
+    } else {
+      side->ranks.insert(call->rank);
+    }
+  }
+  std::stable_sort(sides.begin(), sides.end(), [](const DivergentCall& a, const DivergentCall& b) {
+    return a.ranks.size() > b.ranks.size();
+  });
+  return sides;
+}
+
+bool any_differs(const Calls& calls, Disagreement about) {
+  return std::any_of(calls.begin(), calls.end(), [&](const model::CollectiveCall* call) {
+    return differ_in(about, *calls.front(), *call);
+  });
+}
+
+Walk::Walk(const std::map<model::Rank, Calls>& ranks, std::int64_t from) {
+  for (const auto& [rank, calls] : ranks) {
+    const auto start = std::lower_bound(calls.begin(), calls.end(), from,
+                                        [](const model::CollectiveCall* call, std::int64_t wanted) {
+                                          return call->sequence < wanted;
+                                        });
+    heads_.push_back({.next = start, .end = calls.end()});
+  }
+}
+
+bool Walk::advance() {
+  sequence_ = std::numeric_limits<std::int64_t>::max();
+  bool any = false;
+  for (const Head& head : heads_) {
+    if (head.next != head.end) {
+      any = true;
+      sequence_ = std::min(sequence_, (*head.next)->sequence);
+    }
+  }
+  present_.clear();
+  for (Head& head : heads_) {
+    if (head.next != head.end && (*head.next)->sequence == sequence_) {
+      present_.push_back(*head.next);
+      ++head.next;
+    }
+  }
+  return any;
+}
+
+}  // namespace ddpdoctor::graph

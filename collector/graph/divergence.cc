@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the recorded calls of a group side by side, oldest common sequence first. Nobody is the
+// reference: at every sequence the ranks are sorted into sides, the largest first.
+#include "collector/graph/divergence.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <set>
+
+#include "collector/graph/blocked_call.h"
+#include "collector/graph/comparison.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::graph {
+namespace {
+
+constexpr std::array<Disagreement, 6> kOfContent = {
+    Disagreement::kOperation, Disagreement::kRoot,  Disagreement::kShape,
+    Disagreement::kSplits,    Disagreement::kDtype, Disagreement::kReduceOp};
+
+bool unfinished(const model::CollectiveCall& call) {
+  return call.state != model::CallState::kCompleted && call.state != model::CallState::kFailed;
+}
+
+/// Everything needed to read one group.
+struct Reading {
+  const model::JobModel& job;
+  const std::vector<Standing>& standings;
+  const History& history;
+  GroupView& view;
+
+  [[nodiscard]] const Standing* standing(model::Rank rank) const {
+    const auto found =
+        std::lower_bound(standings.begin(), standings.end(), rank,
+                         [](const Standing& one, model::Rank wanted) { return one.rank < wanted; });
+    return found == standings.end() || found->rank != rank ? nullptr : &*found;
+  }
+
+  /// In a collective of this group now, as its stack shows.
+  [[nodiscard]] bool stands_here(model::Rank rank) const {
+    const Standing* one = standing(rank);
+    return one != nullptr && one->call && one->call->group == view.group.id &&
+           one->activity != Activity::kPointToPoint;
+  }
+
+  /// Has this call and is not known to be past it.
+  [[nodiscard]] bool waits_in(const model::CollectiveCall& call) const {
+    const Standing* one = standing(call.rank);
+    const bool has_stack =
+        one != nullptr && one->thread != nullptr && !one->thread->frames.empty();
+    return has_stack ? one->waits_for_ranks() && stands_here(call.rank) : unfinished(call);
+  }
+};
+
+RankProgress progress_from(const Reading& reading, model::Rank rank, const Calls& calls) {
+  RankProgress result{.rank = rank, .enqueued = 0, .completed = 0, .first_known = 1};
+  if (calls.empty()) {
+    return result;
+  }
+  result.enqueued = calls.back()->sequence;
+  result.first_known = calls.front()->sequence;
+  result.completed = result.enqueued;
+  if (reading.stands_here(rank)) {
+    result.completed = result.enqueued - 1;
+  }
+  for (auto call = calls.rbegin(); call != calls.rend(); ++call) {
+    const bool open = (*call)->state == model::CallState::kEnqueued ||
+                      (*call)->state == model::CallState::kStarted;
+    if (!open) {
+      break;
+    }
+    result.completed = std::min(result.completed, (*call)->sequence - 1);
+  }
+  return result;
+}
+
+// A rank whose recorder was read and shows nothing in this group has made no call in it.
+bool recorder_was_read(const History& history, model::Rank rank) {
+  const std::vector<std::string> groups = history.groups();
+  return !history.point_to_point(rank).empty() ||
+         std::any_of(groups.begin(), groups.end(),
+                     [&](const std::string& group) { return !history.calls(group, rank).empty(); });
+}
+
+void read_progress(const Reading& reading) {
+  const std::map<model::Rank, Calls>& ranks = reading.history.ranks(reading.view.group.id);
+  std::set<model::Rank> members(reading.view.group.ranks.begin(), reading.view.group.ranks.end());
+  for (const auto& [rank, calls] : ranks) {
+    members.insert(rank);
+  }
+  for (const model::Rank rank : members) {
+    const auto found = ranks.find(rank);
+    if (found != ranks.end()) {
+      reading.view.progress.push_back(progress_from(reading, rank, found->second));
+    } else if (!ranks.empty() && recorder_was_read(reading.history, rank)) {
+      reading.view.progress.push_back(
+          {.rank = rank, .enqueued = 0, .completed = 0, .first_known = 1});
+    }
+  }
+}
+
+// Rings wrap: only from the largest first record on can all be compared. A rank that stopped before
+// it is behind, not unknown.
+std::int64_t first_comparable(const GroupView& view) {
+  std::int64_t first = 1;
+  for (const RankProgress& progress : view.progress) {
+    first = std::max(first, progress.first_known);
+  }
+  return first;
+}
+
+model::RankSet behind(const GroupView& view, std::int64_t sequence) {
+  std::vector<model::Rank> ranks;
+  for (const RankProgress& progress : view.progress) {
+    if (progress.enqueued < sequence) {
+      ranks.push_back(progress.rank);
+    }
+  }
+  return model::RankSet(std::move(ranks));
+}
+
+void note(GroupView& view, Divergence divergence) {
+  if (view.disagreement(divergence.about) == nullptr) {
+    view.disagreements.push_back(std::move(divergence));
+  }
+}
+
+void note_content(const Reading& reading, const Walk& walk) {
+  for (const Disagreement about : kOfContent) {
+    if (!any_differs(walk.present(), about)) {
+      continue;
+    }
+    Divergence divergence{.group = reading.view.group.id,
+                          .sequence = walk.sequence(),
+                          .about = about,
+                          .calls = sort_into_sides(walk.present(), about)};
+    const model::RankSet late = behind(reading.view, walk.sequence());
+    if (about == Disagreement::kOperation && !late.empty()) {
+      divergence.calls.push_back({.ranks = late, .call = std::nullopt});
+    }
+    note(reading.view, std::move(divergence));
+    if (about == Disagreement::kOperation) {
+      return;
+    }
+  }
+}
+
+bool note_missing(const Reading& reading, const Walk& walk) {
+  const model::RankSet late = behind(reading.view, walk.sequence());
+  const bool somebody_waits = std::any_of(
+      walk.present().begin(), walk.present().end(),
+      [&reading](const model::CollectiveCall* call) { return reading.waits_in(*call); });
+  if (late.empty() || !somebody_waits) {
+    return false;
+  }
+  Divergence divergence{.group = reading.view.group.id,
+                        .sequence = walk.sequence(),
+                        .about = Disagreement::kMissing,
+                        .calls = sort_into_sides(walk.present(), Disagreement::kOperation)};
+  divergence.calls.push_back({.ranks = late, .call = std::nullopt});
+  note(reading.view, std::move(divergence));
+  return true;
+}
+
+// Once operations differ or a rank is missing, later numbers mean different things on different
+// ranks.
+void read_disagreements(const Reading& reading) {
+  Walk walk(reading.history.ranks(reading.view.group.id), first_comparable(reading.view));
+  while (walk.advance()) {
+    note_content(reading, walk);
+    if (reading.view.disagreement(Disagreement::kOperation) != nullptr ||
+        note_missing(reading, walk)) {
+      break;
+    }
+  }
+  if (!reading.view.disagreements.empty()) {
+    reading.view.first_divergence = reading.view.disagreements.front();
+  }
+}
+
+const Divergence* end_of_agreement(const GroupView& view) {
+  const Divergence* operation = view.disagreement(Disagreement::kOperation);
+  return operation != nullptr ? operation : view.disagreement(Disagreement::kMissing);
+}
+
+// Two branches with one call each are no divergence; a call too many or too few shifts all that
+// follow.
+bool shifts(const Reading& reading, const Divergence& divergence) {
+  for (std::size_t i = 1; i < divergence.calls.size(); ++i) {
+    const Shift shift =
+        shift_between(reading.history, divergence.group, divergence.sequence,
+                      divergence.calls[i].ranks.front(), divergence.calls[0].ranks.front());
+    if (shift == Shift::kExtra || shift == Shift::kSkipped) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void read_sites(const Reading& reading) {
+  const Divergence* end = end_of_agreement(reading.view);
+  if (end == nullptr) {
+    return;
+  }
+  Walk walk(reading.history.ranks(reading.view.group.id), first_comparable(reading.view));
+  while (walk.advance() && walk.sequence() < end->sequence) {
+    if (!any_differs(walk.present(), Disagreement::kCallSite)) {
+      continue;
+    }
+    Divergence divergence{.group = reading.view.group.id,
+                          .sequence = walk.sequence(),
+                          .about = Disagreement::kCallSite,
+                          .calls = sort_into_sides(walk.present(), Disagreement::kCallSite)};
+    if (shifts(reading, divergence)) {
+      reading.view.first_site_divergence = std::move(divergence);
+      return;
+    }
+  }
+}
+
+std::vector<model::ProcessGroup> groups_with_evidence(const model::JobModel& job,
+                                                      const std::vector<Standing>& standings,
+                                                      const History& history) {
+  std::set<std::string> wanted;
+  for (const std::string& group : history.groups()) {
+    wanted.insert(group);
+  }
+  for (const Standing& standing : standings) {
+    if (standing.call && !standing.call->group.empty()) {
+      wanted.insert(standing.call->group);
+    }
+  }
+  std::vector<model::ProcessGroup> result;
+  const std::string world = world_group(job);
+  for (const std::string& id : wanted) {
+    const model::ProcessGroup* known = model::group(job, id);
+    model::ProcessGroup group =
+        known != nullptr ? *known
+                         : model::ProcessGroup{.id = id, .name = {}, .backend = {}, .ranks = {}};
+    result.insert(id == world ? result.begin() : result.end(), std::move(group));
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string_view disagreement_name(Disagreement about) {
+  switch (about) {
+    case Disagreement::kOperation:
+      return "operation";
+    case Disagreement::kShape:
+      return "shape";
+    case Disagreement::kDtype:
+      return "dtype";
+    case Disagreement::kReduceOp:
+      return "reduce_op";
+    case Disagreement::kRoot:
+      return "root";
+    case Disagreement::kSplits:
+      return "splits";
+    case Disagreement::kMissing:
+      return "missing";
+    case Disagreement::kCallSite:
+      return "call_site";
+  }
+  return "missing";
+}
+
+const RankProgress* GroupView::progress_of(model::Rank rank) const {
+  const auto found = std::lower_bound(
+      progress.begin(), progress.end(), rank,
+      [](const RankProgress& one, model::Rank wanted) { return one.rank < wanted; });
+  return found == progress.end() || found->rank != rank ? nullptr : &*found;
+}
+
+const Divergence* GroupView::disagreement(Disagreement about) const {
+  const auto found = std::find_if(disagreements.begin(), disagreements.end(),
+                                  [about](const Divergence& one) { return one.about == about; });
+  return found == disagreements.end() ? nullptr : &*found;
+}
+
+std::vector<GroupView> group_views(const model::JobModel& job,
+                                   const std::vector<Standing>& standings) {
+  return group_views(job, standings, History(job));
+}
+
+std::vector<GroupView> group_views(const model::JobModel& job,
+                                   const std::vector<Standing>& standings, const History& history) {
+  std::vector<GroupView> result;
+  for (model::ProcessGroup& group : groups_with_evidence(job, standings, history)) {
+    GroupView view;
+    view.group = std::move(group);
+    const Reading reading{.job = job, .standings = standings, .history = history, .view = view};
+    read_progress(reading);
+    read_disagreements(reading);
+    read_sites(reading);
+    result.push_back(std::move(view));
+  }
+  return result;
+}
+
+}  // namespace ddpdoctor::graph

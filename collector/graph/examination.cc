@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/graph/examination.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace ddpdoctor::graph {
+
+const Standing* Examination::standing(model::Rank rank) const {
+  const auto found =
+      std::lower_bound(standings.begin(), standings.end(), rank,
+                       [](const Standing& one, model::Rank wanted) { return one.rank < wanted; });
+  return found == standings.end() || found->rank != rank ? nullptr : &*found;
+}
+
+const GroupView* Examination::group(std::string_view id) const {
+  const auto found = std::find_if(groups.begin(), groups.end(),
+                                  [id](const GroupView& one) { return one.group.id == id; });
+  return found == groups.end() ? nullptr : &*found;
+}
+
+Examination examine(const model::JobModel& job) {
+  History history(job);
+  std::vector<Standing> stands = standings(job, history);
+  std::vector<GroupView> groups = group_views(job, stands, history);
+  WaitForGraph waits = wait_for(job, stands, groups);
+  return Examination{.job = job,
+                     .standings = std::move(stands),
+                     .groups = std::move(groups),
+                     .waits = std::move(waits),
+                     .history = std::move(history)};
+}
+
+}  // namespace ddpdoctor::graph

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/graph/history.h"
+
+#include <algorithm>
+#include <array>
+
+namespace ddpdoctor::graph {
+namespace {
+
+constexpr std::array<std::string_view, 6> kPointToPoint = {
+    "send", "recv", "isend", "irecv", "batch_isend_irecv", "recv_any_source"};
+
+void put_in_order(Calls& calls) {
+  const auto by_sequence = [](const model::CollectiveCall* a, const model::CollectiveCall* b) {
+    return a->sequence < b->sequence;
+  };
+  if (!std::is_sorted(calls.begin(), calls.end(), by_sequence)) {
+    std::stable_sort(calls.begin(), calls.end(), by_sequence);
+  }
+}
+
+// A hostile or merged capture may tell one call twice: the first telling counts.
+void drop_repeats(Calls& calls) {
+  const auto same = [](const model::CollectiveCall* a, const model::CollectiveCall* b) {
+    return a->sequence == b->sequence;
+  };
+  calls.erase(std::unique(calls.begin(), calls.end(), same), calls.end());
+}
+
+}  // namespace
+
+bool is_point_to_point(std::string_view operation) {
+  return std::find(kPointToPoint.begin(), kPointToPoint.end(), operation) != kPointToPoint.end();
+}
+
+History::History(const model::JobModel& job) {
+  const std::string* group = nullptr;
+  std::map<model::Rank, Calls>* ranks = nullptr;
+  model::Rank rank = -1;
+  Calls* calls = nullptr;
+  for (const model::CollectiveCall& call : job.collectives) {
+    if (call.point_to_point || is_point_to_point(call.operation)) {
+      point_to_point_[call.rank].push_back(&call);
+      continue;
+    }
+    if (group == nullptr || *group != call.group || calls == nullptr || rank != call.rank) {
+      group = &call.group;
+      rank = call.rank;
+      ranks = &by_group_[call.group];
+      calls = &(*ranks)[call.rank];
+    }
+    calls->push_back(&call);
+  }
+  for (auto& [id, members] : by_group_) {
+    for (auto& [member, recorded] : members) {
+      put_in_order(recorded);
+      drop_repeats(recorded);
+    }
+  }
+  for (auto& [member, recorded] : point_to_point_) {
+    put_in_order(recorded);
+  }
+}
+
+std::vector<std::string> History::groups() const {
+  std::vector<std::string> result;
+  result.reserve(by_group_.size());
+  for (const auto& [id, ranks] : by_group_) {
+    result.push_back(id);
+  }
+  return result;
+}
+
+const std::map<model::Rank, Calls>& History::ranks(std::string_view group) const {
+  static const std::map<model::Rank, Calls> kNone;
+  const auto found = by_group_.find(group);
+  return found == by_group_.end() ? kNone : found->second;
+}
+
+const Calls& History::calls(std::string_view group, model::Rank rank) const {
+  static const Calls kNone;
+  const std::map<model::Rank, Calls>& members = ranks(group);
+  const auto found = members.find(rank);
+  return found == members.end() ? kNone : found->second;
+}
+
+const model::CollectiveCall* History::at(std::string_view group, model::Rank rank,
+                                         std::int64_t sequence) const {
+  const Calls& all = calls(group, rank);
+  const auto found = std::lower_bound(all.begin(), all.end(), sequence,
+                                      [](const model::CollectiveCall* call, std::int64_t wanted) {
+                                        return call->sequence < wanted;
+                                      });
+  return found == all.end() || (*found)->sequence != sequence ? nullptr : *found;
+}
+
+const model::CollectiveCall* History::last(std::string_view group, model::Rank rank) const {
+  const Calls& all = calls(group, rank);
+  return all.empty() ? nullptr : all.back();
+}
+
+const Calls& History::point_to_point(model::Rank rank) const {
+  static const Calls kNone;
+  const auto found = point_to_point_.find(rank);
+  return found == point_to_point_.end() ? kNone : found->second;
+}
+
+bool same_line(const model::CallSite& a, const model::CallSite& b) {
+  return a.line == b.line && a.file == b.file;
+}
+
+std::vector<model::CallSite> callers_of(const model::CollectiveCall& call) {
+  if (!call.callers.empty()) {
+    return call.callers;
+  }
+  if (call.call_site.known()) {
+    return {call.call_site};
+  }
+  return {};
+}
+
+}  // namespace ddpdoctor::graph

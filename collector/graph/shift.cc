@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// Libraries pair collectives by order: a call too many pairs with the others' next one, and
+// everything after it is off by one. Comparing the lines the calls came from shows where that
+// began.
+#include <algorithm>
+
+#include "collector/graph/divergence.h"
+
+namespace ddpdoctor::graph {
+namespace {
+
+// Calls compared after a difference: enough to tell a shift from chance, few enough for rings of
+// 256.
+constexpr std::int64_t kFollowed = 8;
+
+enum class Agreement { kUnknown, kYes, kNo };
+
+Agreement same_place(const model::CollectiveCall* a, const model::CollectiveCall* b) {
+  if (a == nullptr || b == nullptr || !a->call_site.known() || !b->call_site.known()) {
+    return Agreement::kUnknown;
+  }
+  return same_line(a->call_site, b->call_site) && a->operation == b->operation ? Agreement::kYes
+                                                                               : Agreement::kNo;
+}
+
+// Calls of one rank from `ours` on against the other's from `theirs` on.
+Agreement goes_on_alike(const Calls& ours, std::size_t our_start, const Calls& theirs,
+                        std::size_t their_start) {
+  Agreement result = Agreement::kUnknown;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(kFollowed); ++i) {
+    if (our_start + i >= ours.size() || their_start + i >= theirs.size()) {
+      break;
+    }
+    const Agreement one = same_place(ours[our_start + i], theirs[their_start + i]);
+    if (one == Agreement::kNo) {
+      return Agreement::kNo;
+    }
+    result = one == Agreement::kYes ? one : result;
+  }
+  return result;
+}
+
+std::size_t index_of(const Calls& calls, std::int64_t sequence) {
+  const auto found = std::lower_bound(calls.begin(), calls.end(), sequence,
+                                      [](const model::CollectiveCall* call, std::int64_t wanted) {
+                                        return call->sequence < wanted;
+                                      });
+  return static_cast<std::size_t>(found - calls.begin());
+}
+
+}  // namespace
+
+Shift shift_between(const History& history, const std::string& group, std::int64_t sequence,
+                    model::Rank rank, model::Rank other) {
+  const Calls& ours = history.calls(group, rank);
+  const Calls& theirs = history.calls(group, other);
+  const std::size_t our = index_of(ours, sequence);
+  const std::size_t their = index_of(theirs, sequence);
+  if (our >= ours.size() || their >= theirs.size()) {
+    return Shift::kUnknown;
+  }
+  if (goes_on_alike(ours, our + 1, theirs, their) == Agreement::kYes) {
+    return Shift::kExtra;
+  }
+  if (goes_on_alike(ours, our, theirs, their + 1) == Agreement::kYes) {
+    return Shift::kSkipped;
+  }
+  if (goes_on_alike(ours, our + 1, theirs, their + 1) == Agreement::kYes) {
+    return Shift::kReplaced;
+  }
+  return Shift::kUnknown;
+}
+
+}  // namespace ddpdoctor::graph

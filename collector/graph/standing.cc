@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+// The segment of a stack below the user's innermost frame says what the thread does; the table in
+// activity_table.cc names it.
+#include "collector/graph/standing.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+#include "collector/graph/activity_rules.h"
+#include "collector/graph/blocked_call.h"
+#include "collector/graph/history.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::graph {
+namespace {
+
+// A function of torch.distributed outweighs the waits inside it and yields to what surrounds it
+// (see the table).
+constexpr int kOperationWeight = 60;
+constexpr int kBackwardWeight = 55;
+
+constexpr std::array<std::pair<Activity, std::string_view>, 26> kNames = {{
+    {Activity::kUnobserved, "unobserved"},
+    {Activity::kAbsent, "absent"},
+    {Activity::kDead, "dead"},
+    {Activity::kExited, "exited"},
+    {Activity::kCollective, "in a collective"},
+    {Activity::kPointToPoint, "in a send or receive"},
+    {Activity::kDdpBackward, "in DDP's backward"},
+    {Activity::kDdpForward, "in DDP's forward"},
+    {Activity::kDdpConstructor, "in DDP's constructor"},
+    {Activity::kNewGroup, "in new_group"},
+    {Activity::kStore, "waiting for a key of the store"},
+    {Activity::kRendezvous, "in the rendezvous"},
+    {Activity::kDataLoader, "waiting for a DataLoader worker"},
+    {Activity::kJoin, "waiting for a process or thread to end"},
+    {Activity::kQueue, "waiting at a queue or pipe"},
+    {Activity::kLock, "waiting for a lock"},
+    {Activity::kImport, "waiting for an import lock"},
+    {Activity::kInput, "waiting for input"},
+    {Activity::kStopped, "stopped"},
+    {Activity::kIo, "in input or output"},
+    {Activity::kSleeping, "sleeping"},
+    {Activity::kCompiling, "compiling"},
+    {Activity::kSaving, "saving or loading"},
+    {Activity::kExit, "ending"},
+    {Activity::kComputing, "computing"},
+    {Activity::kUnknown, "at a place that says nothing"},
+}};
+
+using Segment = std::span<const stacks::Frame>;
+
+// Frames below the user's innermost one; all of them when there is no user frame.
+Segment below_user(const model::Thread& thread) {
+  const stacks::Frame* user = model::user_frame(thread);
+  if (user == nullptr) {
+    return thread.frames;
+  }
+  return Segment(thread.frames).first(static_cast<std::size_t>(user - thread.frames.data()));
+}
+
+bool runs(const model::Thread& thread) {
+  return thread.state == 'R';
+}
+
+bool has_native(Segment frames, std::initializer_list<std::string_view> parts) {
+  return std::any_of(frames.begin(), frames.end(), [&parts](const stacks::Frame& frame) {
+    return frame.language == stacks::Language::kNative &&
+           std::any_of(parts.begin(), parts.end(), [&frame](std::string_view part) {
+             return frame.function.find(part) != std::string::npos;
+           });
+  });
+}
+
+// backward() waits for other ranks when the reducer or a Work is on the stack, or when it sleeps
+// and no kernel is.
+bool waits_in_backward(Segment frames, const model::Thread& thread) {
+  const bool backward = std::any_of(frames.begin(), frames.end(), [](const stacks::Frame& frame) {
+    return frame.language == stacks::Language::kPython &&
+           (plain_name(frame.function) == "_engine_run_backward" ||
+            (plain_name(frame.function) == "backward" &&
+             (frame.file.find("torch/_tensor.py") != std::string::npos ||
+              frame.file.find("torch/autograd/") != std::string::npos)));
+  });
+  if (!backward) {
+    return false;
+  }
+  if (has_native(frames, {"c10d::", "gloo::", "ncclAllReduce"})) {
+    return true;
+  }
+  return !runs(thread) && !has_native(frames, {"at::native", "GOMP", "gomp_", "mkl", "dnnl"});
+}
+
+bool waits_for_gpu(Segment frames) {
+  return has_native(frames, {"cudaStreamSynchronize", "cudaEventSynchronize",
+                             "cudaDeviceSynchronize", "cuStreamSynchronize", "cuEventSynchronize",
+                             "cuCtxSynchronize", "_local_scalar_dense", "hipStreamSynchronize"});
+}
+
+// The newest record of a rank that is not known to be complete; a host that waits for its GPU waits
+// for this.
+bool has_unfinished_call(const History& history, model::Rank rank) {
+  for (const std::string& group : history.groups()) {
+    const model::CollectiveCall* last = history.last(group, rank);
+    if (last != nullptr &&
+        (last->state == model::CallState::kEnqueued || last->state == model::CallState::kStarted)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+Activity activity_by_state(const model::JobModel& job, const model::Thread& thread) {
+  if (thread.state == 'D') {
+    return Activity::kIo;
+  }
+  if (thread.wchan.find("nanosleep") != std::string::npos) {
+    return Activity::kSleeping;
+  }
+  const stacks::Frame* user = model::user_frame(thread);
+  if (user != nullptr && user == thread.frames.data()) {
+    const auto text = model::source_line(job, user->file, user->line);
+    if (text && text->find("sleep(") != std::string_view::npos) {
+      return Activity::kSleeping;
+    }
+  }
+  return runs(thread) ? Activity::kComputing : Activity::kUnknown;
+}
+
+Activity activity_of(const model::JobModel& job, const model::Process& process,
+                     const model::Thread& thread, const std::optional<BlockedCall>& call) {
+  if (process.exit) {
+    return process.exit->signal ? Activity::kDead : Activity::kExited;
+  }
+  if (thread.state == 'T' || thread.state == 't') {
+    return Activity::kStopped;
+  }
+  const Segment frames = below_user(thread);
+  const stacks::Frame* at = nullptr;
+  const ActivityRule* rule = deciding_rule(frames, &at);
+  const int weight = rule == nullptr ? 0 : rule->weight;
+  if (call && weight < kOperationWeight) {
+    return is_point_to_point(call->operation) ? Activity::kPointToPoint : Activity::kCollective;
+  }
+  if (weight < kBackwardWeight && waits_in_backward(frames, thread)) {
+    return Activity::kDdpBackward;
+  }
+  return rule == nullptr ? activity_by_state(job, thread) : rule->activity;
+}
+
+bool same_stack(const model::Thread& a, const model::Thread& b) {
+  return std::equal(a.frames.begin(), a.frames.end(), b.frames.begin(), b.frames.end(),
+                    [](const stacks::Frame& x, const stacks::Frame& y) {
+                      return x.function == y.function && x.line == y.line && x.file == y.file;
+                    });
+}
+
+// Whether this thread was elsewhere in the observation before the newest one.
+bool moved_since(const model::Process* before, const model::Thread& thread) {
+  if (before == nullptr) {
+    return false;
+  }
+  const auto found =
+      std::find_if(before->threads.begin(), before->threads.end(),
+                   [&thread](const model::Thread& other) { return other.tid == thread.tid; });
+  return found != before->threads.end() && !found->frames.empty() && !thread.frames.empty() &&
+         !same_stack(*found, thread);
+}
+
+const model::Process* process_before(const model::JobModel& job, const model::Process& process) {
+  const model::Observation* before = model::previous(job);
+  if (before == nullptr) {
+    return nullptr;
+  }
+  const auto found = std::find_if(before->processes.begin(), before->processes.end(),
+                                  [&process](const model::Process& other) {
+                                    return other.pid == process.pid && other.host == process.host;
+                                  });
+  return found == before->processes.end() ? nullptr : &*found;
+}
+
+bool calls_ranks(Activity activity) {
+  return activity == Activity::kCollective || activity == Activity::kPointToPoint ||
+         activity == Activity::kDdpBackward || activity == Activity::kDdpForward ||
+         activity == Activity::kDdpConstructor;
+}
+
+struct Context {
+  const model::JobModel& job;
+  const History& history;
+  const model::Process* before = nullptr;
+};
+
+Standing stand(const Context& context, const model::Process& process, const model::Thread& thread) {
+  Standing result;
+  result.rank = process.rank.value_or(-1);
+  result.process = &process;
+  result.thread = &thread;
+  result.on_cpu = runs(thread);
+  result.moved = moved_since(context.before, thread);
+  const Segment frames = below_user(thread);
+  result.call = call_in_frames(context.job, frames);
+  result.activity = activity_of(context.job, process, thread, result.call);
+  if (result.activity != Activity::kCollective && !result.call && waits_for_gpu(frames) &&
+      has_unfinished_call(context.history, result.rank)) {
+    result.activity = Activity::kCollective;
+  }
+  if (calls_ranks(result.activity)) {
+    result.call = result.call.value_or(BlockedCall{});
+    if (result.activity == Activity::kDdpBackward && result.call->operation.empty()) {
+      result.call->operation = "all_reduce";
+    }
+    if (result.activity == Activity::kDdpForward && result.call->operation.empty()) {
+      result.call->operation = "broadcast";
+    }
+    complete_from_history(*result.call, result.activity, result.rank, context.job, context.history);
+  }
+  if (const stacks::Frame* user = model::user_frame(thread)) {
+    result.user = model::call_site(*user);
+  }
+  for (const stacks::Frame* frame : model::user_frames(thread)) {
+    result.callers.push_back(model::call_site(*frame));
+  }
+  if (result.callers.empty() && result.user.known()) {
+    result.callers.push_back(result.user);
+  }
+  return result;
+}
+
+// Training may run in a thread that the main thread only waits for.
+bool only_waits_for_threads(const Standing& standing) {
+  return standing.activity == Activity::kJoin || standing.activity == Activity::kLock ||
+         standing.activity == Activity::kQueue || standing.activity == Activity::kUnknown;
+}
+
+Standing stand(const Context& context, const model::Process& process) {
+  const model::Thread* main = model::main_thread(process);
+  if (main == nullptr) {
+    Standing result;
+    result.rank = process.rank.value_or(-1);
+    result.process = &process;
+    result.activity = Activity::kUnobserved;
+    if (process.exit) {
+      result.activity = process.exit->signal ? Activity::kDead : Activity::kExited;
+    }
+    return result;
+  }
+  Standing standing = stand(context, process, *main);
+  if (!only_waits_for_threads(standing)) {
+    return standing;
+  }
+  for (const model::Thread& thread : process.threads) {
+    if (&thread == main || model::user_frame(thread) == nullptr) {
+      continue;
+    }
+    Standing other = stand(context, process, thread);
+    if (calls_ranks(other.activity)) {
+      return other;
+    }
+  }
+  return standing;
+}
+
+Standing without_process(const model::JobModel& job, const History& history, model::Rank rank) {
+  Standing result;
+  result.rank = rank;
+  const bool looked = model::latest(job) != nullptr && !model::ranks_seen(job).empty();
+  result.activity = !looked || job.coverage.unobserved_ranks.contains(rank) ? Activity::kUnobserved
+                                                                            : Activity::kAbsent;
+  // Records alone: the rank stands where its newest unfinished call says.
+  if (looked) {
+    return result;
+  }
+  const model::CollectiveCall* newest = nullptr;
+  for (const std::string& group : history.groups()) {
+    const model::CollectiveCall* last = history.last(group, rank);
+    const bool unfinished = last != nullptr && last->state != model::CallState::kCompleted &&
+                            last->state != model::CallState::kFailed;
+    if (unfinished &&
+        (newest == nullptr || (last->time && newest->time && *last->time > *newest->time))) {
+      newest = last;
+    }
+  }
+  if (newest != nullptr) {
+    result.activity = Activity::kCollective;
+    result.call = BlockedCall{.operation = newest->operation,
+                              .group = newest->group,
+                              .sequence = newest->sequence,
+                              .root = newest->root,
+                              .peer = newest->peer,
+                              .reduce_op = newest->reduce_op,
+                              .shape = newest->shape,
+                              .dtype = newest->dtype,
+                              .store_key = {}};
+    result.user = newest->call_site;
+    result.callers = callers_of(*newest);
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string_view activity_name(Activity activity) {
+  const auto* const found =
+      std::find_if(kNames.begin(), kNames.end(),
+                   [activity](const auto& entry) { return entry.first == activity; });
+  return found == kNames.end() ? "unknown" : found->second;
+}
+
+bool Standing::waits_for_ranks() const {
+  switch (activity) {
+    case Activity::kCollective:
+    case Activity::kPointToPoint:
+    case Activity::kDdpBackward:
+    case Activity::kDdpForward:
+    case Activity::kDdpConstructor:
+    case Activity::kNewGroup:
+    case Activity::kStore:
+    case Activity::kRendezvous:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::vector<Standing> standings(const model::JobModel& job) {
+  return standings(job, History(job));
+}
+
+std::vector<Standing> standings(const model::JobModel& job, const History& history) {
+  std::map<model::Rank, const model::Process*> processes;
+  std::map<pid_t, const model::Process*> before;
+  if (const model::Observation* now = model::latest(job)) {
+    for (const model::Process& process : now->processes) {
+      if (process.role == model::Role::kRank && process.rank) {
+        processes.emplace(*process.rank, &process);
+      }
+    }
+  }
+  if (const model::Observation* earlier = model::previous(job)) {
+    for (const model::Process& process : earlier->processes) {
+      if (process.rank && process.role == model::Role::kRank) {
+        before.emplace(process.pid, &process);
+      }
+    }
+  }
+  std::vector<Standing> result;
+  for (const model::Rank rank : model::all_ranks(job)) {
+    const auto found = processes.find(rank);
+    if (found == processes.end()) {
+      result.push_back(without_process(job, history, rank));
+      continue;
+    }
+    const auto earlier = before.find(found->second->pid);
+    result.push_back(stand({.job = job,
+                            .history = history,
+                            .before = earlier == before.end() ? nullptr : earlier->second},
+                           *found->second));
+  }
+  return result;
+}
+
+Standing standing_of(const model::JobModel& job, const model::Process& process,
+                     const model::Thread& thread) {
+  return standing_of(job, History(job), process, thread);
+}
+
+Standing standing_of(const model::JobModel& job, const History& history,
+                     const model::Process& process, const model::Thread& thread) {
+  return stand({.job = job, .history = history, .before = process_before(job, process)}, process,
+               thread);
+}
+
+}  // namespace ddpdoctor::graph

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/graph/wait_for.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "collector/graph/blocked_call.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::graph {
+namespace {
+
+// Arrows of one waiting rank to those it waits for: more say nothing new and would be millions in a
+// large job.
+constexpr std::size_t kMostTargets = 16;
+
+std::string rank_node(model::Rank rank) {
+  return fmt::format("rank:{}", rank);
+}
+
+std::string group_name(const GroupView* view, const std::string& id) {
+  if (view == nullptr || view->group.name.empty()) {
+    return id;
+  }
+  return view->group.name;
+}
+
+std::string reason(const Standing& standing, const GroupView* view) {
+  const BlockedCall& call = *standing.call;
+  std::string text = call.operation.empty() ? "a collective" : call.operation;
+  if (call.sequence && *call.sequence > 0) {
+    text += fmt::format(" #{}", *call.sequence);
+  }
+  const std::string group = group_name(view, call.group);
+  return group.empty() ? text : text + " of " + group;
+}
+
+bool stands_in(const Standing& other, const BlockedCall& call) {
+  return other.call && other.call->group == call.group &&
+         (other.call->operation == call.operation || other.call->operation.empty() ||
+          call.operation.empty()) &&
+         (!other.call->sequence || !call.sequence || *other.call->sequence == *call.sequence);
+}
+
+bool has_joined(const Standing& other, const Standing& waiting, const GroupView* view) {
+  const BlockedCall& call = *waiting.call;
+  if (stands_in(other, call)) {
+    return true;
+  }
+  if (view == nullptr || !call.sequence) {
+    return false;
+  }
+  const RankProgress* progress = view->progress_of(other.rank);
+  if (progress == nullptr || progress->enqueued < *call.sequence) {
+    return false;
+  }
+  // It has this number; with another operation it has not joined this call.
+  for (const Divergence& one : view->disagreements) {
+    if (one.about != Disagreement::kOperation || one.sequence > *call.sequence) {
+      continue;
+    }
+    for (const DivergentCall& side : one.calls) {
+      if (side.ranks.contains(other.rank) != side.ranks.contains(waiting.rank)) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+void add_collective_edges(WaitForGraph& graph, const std::vector<Standing>& standings,
+                          const Standing& waiting, const GroupView* view) {
+  std::size_t added = 0;
+  for (const Standing& other : standings) {
+    if (other.rank == waiting.rank || added == kMostTargets) {
+      continue;
+    }
+    const bool member = view == nullptr || view->group.ranks.empty() ||
+                        std::find(view->group.ranks.begin(), view->group.ranks.end(), other.rank) !=
+                            view->group.ranks.end();
+    if (member && !has_joined(other, waiting, view)) {
+      graph.add({.from = rank_node(waiting.rank),
+                 .to = rank_node(other.rank),
+                 .kind = EdgeKind::kCollective,
+                 .why = reason(waiting, view)});
+      ++added;
+    }
+  }
+}
+
+void add_rank_edges(WaitForGraph& graph, const std::vector<Standing>& standings,
+                    const std::vector<GroupView>& groups) {
+  for (const Standing& standing : standings) {
+    if (!standing.call || !standing.waits_for_ranks()) {
+      continue;
+    }
+    if (standing.activity == Activity::kPointToPoint) {
+      if (standing.call->peer) {
+        const bool receives = standing.call->operation == "recv";
+        graph.add({.from = rank_node(standing.rank),
+                   .to = rank_node(*standing.call->peer),
+                   .kind = EdgeKind::kPeer,
+                   .why = fmt::format("{} {} rank {}", standing.call->operation,
+                                      receives ? "from" : "to", *standing.call->peer)});
+      }
+      continue;
+    }
+    const auto view = std::find_if(groups.begin(), groups.end(), [&standing](const GroupView& one) {
+      return one.group.id == standing.call->group;
+    });
+    add_collective_edges(graph, standings, standing, view == groups.end() ? nullptr : &*view);
+  }
+}
+
+constexpr std::array<std::pair<std::string_view, EdgeKind>, 12> kKinds = {
+    {{"mutex", EdgeKind::kMutex},
+     {"gil", EdgeKind::kGil},
+     {"process", EdgeKind::kProcess},
+     {"pipe", EdgeKind::kPipe},
+     {"socket", EdgeKind::kSocket},
+     {"fifo", EdgeKind::kFifo},
+     {"file-lock", EdgeKind::kFileLock},
+     {"store-key", EdgeKind::kStoreKey},
+     {"import-lock", EdgeKind::kImportLock},
+     {"semaphore", EdgeKind::kMutex},
+     {"thread", EdgeKind::kThread},
+     {"stream", EdgeKind::kStream}}};
+
+EdgeKind edge_kind(std::string_view waits_on) {
+  const auto* const found = std::find_if(
+      kKinds.begin(), kKinds.end(), [waits_on](const auto& one) { return one.first == waits_on; });
+  return found == kKinds.end() ? EdgeKind::kOther : found->second;
+}
+
+/// Names of threads and processes as nodes: a rank's main thread and its process are the rank.
+class Nodes {
+ public:
+  explicit Nodes(const model::Observation& now) {
+    for (const model::Process& process : now.processes) {
+      const bool is_rank = process.role == model::Role::kRank && process.rank;
+      const std::string own =
+          is_rank ? rank_node(*process.rank) : fmt::format("pid:{}", process.pid);
+      names_[fmt::format("pid:{}", process.pid)] = own;
+      const model::Thread* main = model::main_thread(process);
+      for (const model::Thread& thread : process.threads) {
+        const std::string name = fmt::format("thread:{}", thread.tid);
+        names_[name] = &thread == main ? own : name;
+      }
+    }
+  }
+
+  [[nodiscard]] std::string of(const std::string& target) const {
+    const auto found = names_.find(target);
+    return found == names_.end() ? target : found->second;
+  }
+
+ private:
+  std::map<std::string, std::string> names_;
+};
+
+std::string target_node(const Nodes& nodes, const model::WaitsOn& waits) {
+  if (waits.target.empty()) {
+    return {};
+  }
+  const bool named = waits.target.find(':') != std::string::npos;
+  if (!named && waits.kind == "store-key") {
+    return "key:" + waits.target;
+  }
+  return nodes.of(waits.target);
+}
+
+void add_thread_edges(WaitForGraph& graph, const model::JobModel& job) {
+  const model::Observation* now = model::latest(job);
+  if (now == nullptr) {
+    return;
+  }
+  const Nodes nodes(*now);
+  for (const model::Process& process : now->processes) {
+    for (const model::Thread& thread : process.threads) {
+      if (!thread.waits_on) {
+        continue;
+      }
+      const std::string to = target_node(nodes, *thread.waits_on);
+      const std::string from = nodes.of(fmt::format("thread:{}", thread.tid));
+      if (!to.empty() && to != from) {
+        const std::string& detail = thread.waits_on->detail;
+        graph.add(
+            {.from = from,
+             .to = to,
+             .kind = edge_kind(thread.waits_on->kind),
+             .why = detail.empty() ? thread.waits_on->kind : thread.waits_on->kind + " " + detail});
+      }
+    }
+  }
+}
+
+}  // namespace
+
+WaitForGraph wait_for(const model::JobModel& job, const std::vector<Standing>& standings,
+                      const std::vector<GroupView>& groups) {
+  WaitForGraph graph;
+  add_rank_edges(graph, standings, groups);
+  add_thread_edges(graph, job);
+  return graph;
+}
+
+}  // namespace ddpdoctor::graph

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/graph/standing.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/job_builder.h"
+
+namespace ddpdoctor::graph {
+namespace {
+
+using tests::job;
+using tests::kAll;
+
+constexpr const char* kC10d =
+    "/venv/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py";
+constexpr const char* kDdp = "/venv/lib/python3.11/site-packages/torch/nn/parallel/distributed.py";
+
+std::string c10d(const std::string& function, const std::string& locals = {}) {
+  return "py:" + function + (locals.empty() ? "" : "{" + locals + "}") + "@" + kC10d + ":100";
+}
+
+Standing only_rank(tests::JobBuilder builder) {
+  static model::JobModel kept;
+  kept = builder.build();
+  return standings(kept).at(0);
+}
+
+TEST(Standing, OfBarrierIsACollectiveOnTheUsersLine) {
+  const Standing standing = only_rank(
+      job().ranks(1).stack(0, "native:pthread_cond_wait | native:c10d::Work::wait | " +
+                                  c10d("barrier", "group=<ProcessGroup 0>") +
+                                  " | "
+                                  "py:_exception_logger.<locals>.wrapper@/venv/lib/python3.11/"
+                                  "site-packages/torch/distributed/c10d_logger.py:83"
+                                  " | py:evaluate@/srv/train.py:61 | py:main@/srv/train.py:97"));
+  EXPECT_EQ(standing.activity, Activity::kCollective);
+  ASSERT_TRUE(standing.call.has_value());
+  EXPECT_EQ(standing.call->operation, "barrier");
+  EXPECT_EQ(standing.call->group, "0");
+  EXPECT_EQ(standing.user.line, 61);
+  EXPECT_EQ(standing.callers.size(), 2U);
+  EXPECT_TRUE(standing.waits_for_ranks());
+}
+
+TEST(Standing, ReadsTheArgumentsOfTheCall) {
+  const Standing standing = only_rank(
+      job()
+          .ranks(1)
+          .group("1", {0}, "tp")
+          .stack(
+              0,
+              c10d(
+                  "all_reduce",
+                  "tensor=Tensor(1000x7, float32); op=<RedOpType.MAX: 3>; group=<ProcessGroup 1>") +
+                  " | py:f@/srv/train.py:3"));
+  ASSERT_TRUE(standing.call.has_value());
+  EXPECT_EQ(standing.call->group, "1");
+  EXPECT_EQ(standing.call->shape, (std::vector<std::int64_t>{1000, 7}));
+  EXPECT_EQ(standing.call->dtype, "float32");
+  EXPECT_EQ(standing.call->reduce_op, "max");
+}
+
+TEST(Standing, OfRecvKnowsItsPeer) {
+  const Standing standing = only_rank(
+      job().ranks(2).stack(0, c10d("recv", "src=1; group=None") + " | py:f@/srv/train.py:3"));
+  EXPECT_EQ(standing.activity, Activity::kPointToPoint);
+  ASSERT_TRUE(standing.call.has_value());
+  EXPECT_EQ(standing.call->peer, 1);
+}
+
+TEST(Standing, TakesTheSequenceFromTheNewestRecord) {
+  const Standing standing = only_rank(job().ranks(1).history(0, 1, 7).barrier(0, 8).stack(
+      0, c10d("barrier") + " | py:f@/srv/train.py:3"));
+  ASSERT_TRUE(standing.call && standing.call->sequence);
+  EXPECT_EQ(*standing.call->sequence, 8);
+}
+
+struct Case {
+  const char* name;
+  std::string stack;
+  Activity activity;
+};
+
+class StandingOfStack : public testing::TestWithParam<Case> {};
+
+TEST_P(StandingOfStack, IsNamed) {
+  EXPECT_EQ(
+      only_rank(job().ranks(1).stack(0, GetParam().stack + " | py:f@/srv/train.py:3")).activity,
+      GetParam().activity)
+      << GetParam().stack;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, StandingOfStack,
+    testing::Values(
+        Case{"Backward",
+             "native:c10d::Work::wait | native:c10d::Reducer::finalize_backward | "
+             "py:_engine_run_backward@/v/torch/autograd/graph.py:10 | "
+             "py:Tensor.backward@/v/torch/_tensor.py:5",
+             Activity::kDdpBackward},
+        Case{"BackwardWithoutNativeFrames",
+             "py:_engine_run_backward@/v/torch/autograd/graph.py:10 | "
+             "py:backward@/v/torch/_tensor.py:5",
+             Activity::kDdpBackward},
+        Case{"Buffers",
+             "native:c10d::broadcast_coalesced | py:DistributedDataParallel._sync_buffers@" +
+                 std::string(kDdp) + ":1 | py:DistributedDataParallel.forward@" + kDdp + ":2",
+             Activity::kDdpForward},
+        Case{"KernelInsideDdpForward",
+             "native:at::native::conv2d | py:DistributedDataParallel.forward@" + std::string(kDdp) +
+                 ":2",
+             Activity::kUnknown},
+        Case{"Constructor",
+             "native:c10d::Work::wait | "
+             "py:_verify_param_shape_across_processes@/v/torch/distributed/utils.py:2 | "
+             "py:DistributedDataParallel.__init__@" +
+                 std::string(kDdp) + ":2",
+             Activity::kDdpConstructor},
+        Case{"NewGroupWaitingInTheStore",
+             "native:poll | native:c10d::TCPStore::doWait | " + c10d("_new_process_group_helper") +
+                 " | " + c10d("new_group"),
+             Activity::kNewGroup},
+        Case{"Rendezvous", "native:c10d::TCPStore::doWait | " + c10d("init_process_group"),
+             Activity::kRendezvous},
+        Case{"Store", "native:poll | native:c10d::TCPStore::doWait", Activity::kStore},
+        Case{"AsyncWork", "native:pthread_cond_wait | native:c10d::Work::wait",
+             Activity::kCollective},
+        Case{"AsyncReceive", "native:c10d::ProcessGroupGloo::RecvWork::wait",
+             Activity::kPointToPoint},
+        Case{"DataLoader",
+             "py:wait@/usr/lib/python3.11/threading.py:1 | py:get@/usr/lib/python3.11/queue.py:1 | "
+             "py:_MultiProcessingDataLoaderIter._try_get_data@/v/torch/utils/data/dataloader.py:9",
+             Activity::kDataLoader},
+        Case{"Sleep", "native:clock_nanosleep | native:time_sleep", Activity::kSleeping},
+        Case{"Pdb",
+             "native:read | py:Pdb.cmdloop@/usr/lib/python3.11/cmd.py:9 | "
+             "py:Pdb.interaction@/usr/lib/python3.11/pdb.py:9",
+             Activity::kInput},
+        Case{"Destroy", "native:c10d::Work::wait | " + c10d("destroy_process_group"),
+             Activity::kExit},
+        Case{"Compiling", "native:read | py:compile_fx_inner@/v/torch/_inductor/compile_fx.py:9",
+             Activity::kCompiling},
+        Case{"Join",
+             "native:wait4 | py:Popen.poll@/usr/lib/python3.11/multiprocessing/popen_fork.py:1 | "
+             "py:BaseProcess.join@/usr/lib/python3.11/multiprocessing/process.py:9",
+             Activity::kJoin}),
+    [](const auto& told) { return std::string(told.param.name); });
+
+TEST(Standing, OfAUserCalledBackwardInAnotherFileIsNoDdpBackward) {
+  EXPECT_EQ(only_rank(job().ranks(1).stack(0, "py:backward@/srv/my_autograd.py:3")).activity,
+            Activity::kUnknown);
+}
+
+TEST(Standing, KnowsDeadExitedAbsentAndUnobservedRanks) {
+  const model::JobModel told =
+      job().ranks(5).killed(0, 9).exited(1, 0).absent(2).unobserved(3).build();
+  const std::vector<Standing> all = standings(told);
+  EXPECT_EQ(all[0].activity, Activity::kDead);
+  EXPECT_EQ(all[1].activity, Activity::kExited);
+  EXPECT_EQ(all[2].activity, Activity::kAbsent);
+  EXPECT_EQ(all[3].activity, Activity::kUnobserved);
+}
+
+TEST(Standing, SaysWhoMoved) {
+  const model::JobModel told = job()
+                                   .ranks(2)
+                                   .python(kAll, "/srv/train.py", 5, "f")
+                                   .stack_before(1, "py:f@/srv/train.py:4")
+                                   .build();
+  const std::vector<Standing> all = standings(told);
+  EXPECT_FALSE(all[0].moved);
+  EXPECT_TRUE(all[1].moved);
+}
+
+TEST(Standing, FollowsTrainingIntoAnotherThread) {
+  const Standing standing = only_rank(
+      job()
+          .ranks(1)
+          .stack(0, "py:join@/usr/lib/python3.11/threading.py:1 | py:main@/srv/train.py:50")
+          .thread(0, {.stack = c10d("all_reduce") + " | py:train@/srv/train.py:9"}));
+  EXPECT_EQ(standing.activity, Activity::kCollective);
+  EXPECT_EQ(standing.user.line, 9);
+}
+
+TEST(Standing, ComesFromRecordsAloneWhenThereIsNoStack) {
+  model::JobModel told = job().ranks(2).all_reduce(0, 4, 8, "step@/srv/train.py:8").build();
+  told.observations.clear();
+  const std::vector<Standing> all = standings(told);
+  EXPECT_EQ(all[0].activity, Activity::kCollective);
+  EXPECT_EQ(all[0].user.line, 8);
+  EXPECT_EQ(all[1].activity, Activity::kUnobserved);
+}
+
+}  // namespace
+}  // namespace ddpdoctor::graph
