@@ -110,6 +110,7 @@ Attempt walk(EntryReader& reader, const Header& header, const TorchLayout& layou
     found.misfit = "its entries cannot be read";
     return found;
   }
+  found.entries.reserve(count);
   std::uint64_t expected = header.next_id;
   for (std::uint64_t back = 0; back < count; ++back) {
     const RemoteAddress address = entry_address(header, layout, back);

@@ -106,7 +106,8 @@ std::optional<std::vector<std::string>> EntryReader::dtypes(RemoteAddress addres
     if (number >= layout_.scalar_types) {
       return std::nullopt;
     }
-    names.push_back(dtype_name(number).value_or(fmt::format("dtype {}", number)));
+    auto name = dtype_name(number);
+    names.push_back(name ? std::move(*name) : fmt::format("dtype {}", number));
   }
   return names;
 }

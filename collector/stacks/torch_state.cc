@@ -94,6 +94,7 @@ void append_records(RecorderReading&& reading, PythonReader* python, TorchState&
   if (python != nullptr) {
     sites.emplace(*python);
   }
+  state.records.reserve(state.records.size() + reading.entries.size());
   for (RecorderEntry& entry : reading.entries) {
     if (sites) {
       entry.record.stack = sites->decode(entry.calls);
