@@ -178,8 +178,9 @@ Json groups(const diagnosis::Diagnosis& diagnosis) {
   }
   for (const model::ProcessGroup& known : diagnosis.job.groups) {
     if (diagnosis.examination.group(known.id) == nullptr) {
-      out.push_back(group(
-          {.group = known, .progress = {}, .first_divergence = {}, .first_site_divergence = {}}));
+      graph::GroupView view;
+      view.group = known;
+      out.push_back(group(view));
     }
   }
   return out;

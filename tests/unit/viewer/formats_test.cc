@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// The projections: markdown, GitHub annotations, SARIF, JUnit.
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/unit/viewer/story.h"
+#include "viewer/place.h"
+#include "viewer/render.h"
+
+namespace ddpdoctor::viewer {
+namespace {
+
+using tests::conditional_barrier;
+using tests::diagnosis_of;
+using tests::hung_job;
+
+TEST(Place, UrisAreRelativeBelowTheFolderAndAbsoluteElsewhere) {
+  EXPECT_EQ(uri("/srv/a b/train.py", "/srv"), "a%20b/train.py");
+  EXPECT_EQ(uri("/srv/train.py", "/srv/"), "train.py");
+  EXPECT_EQ(uri("/srv2/train.py", "/srv"), "file:///srv2/train.py");
+  EXPECT_EQ(uri("/srv/train.py", "/"), "file:///srv/train.py");
+}
+
+TEST(Place, FallsBackToTheLaunchedScript) {
+  const model::JobModel job = hung_job();
+  detectors::Finding finding = conditional_barrier();
+  finding.locations.clear();
+  const MainPlace place = main_place(diagnosis_of(job, {finding}), finding);
+  EXPECT_EQ(place.file, "train.py");
+  EXPECT_EQ(place.line, 1);
+}
+
+TEST(Sarif, NamesRuleLocationAndFingerprint) {
+  const model::JobModel job = hung_job();
+  const auto log = nlohmann::json::parse(sarif(diagnosis_of(job, {conditional_barrier()}), "/srv"));
+  EXPECT_EQ(log["version"], "2.1.0");
+  const auto& run = log["runs"][0];
+  const auto& result = run["results"][0];
+  EXPECT_EQ(result["ruleId"], "rank-conditional-collective");
+  EXPECT_EQ(run["tool"]["driver"]["rules"][result["ruleIndex"].get<std::size_t>()]["id"],
+            "rank-conditional-collective");
+  EXPECT_EQ(result["level"], "error");
+  EXPECT_EQ(result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "train.py");
+  EXPECT_EQ(result["locations"][0]["physicalLocation"]["region"]["startLine"], 61);
+  EXPECT_EQ(result["relatedLocations"].size(), 2U);
+}
+
+TEST(Sarif, FingerprintsForgetRanksAndShiftedLines) {
+  model::JobModel job = hung_job();
+  const auto print = [&job](const detectors::Finding& finding) {
+    return nlohmann::json::parse(sarif(diagnosis_of(job, {finding}),
+                                       "/srv"))["runs"][0]["results"][0]["partialFingerprints"];
+  };
+  const auto before = print(conditional_barrier());
+  detectors::Finding finding = conditional_barrier();
+  finding.culprits = {0};
+  finding.locations.front().line = 71;
+  job.sources["/srv/train.py"][71] = "    dist.barrier()";
+  EXPECT_EQ(print(finding), before);
+  finding.kind = "missing-rank";
+  EXPECT_NE(print(finding), before);
+}
+
+TEST(Sarif, EveryResultHasALocation) {
+  model::JobModel job;
+  detectors::Finding finding = conditional_barrier();
+  finding.locations.clear();
+  const auto log = nlohmann::json::parse(sarif(diagnosis_of(job, {finding}), "/srv"));
+  EXPECT_EQ(log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["region"]["startLine"],
+            1);
+}
+
+TEST(Junit, HasAGreenCaseForEveryCauseThatWasLookedFor) {
+  const model::JobModel job = hung_job();
+  const std::string xml = junit(diagnosis_of(job, {conditional_barrier()}));
+  EXPECT_NE(xml.find(R"(<testsuite name="ddpdoctor" tests="2" failures="1" errors="0">)"),
+            std::string::npos)
+      << xml;
+  EXPECT_NE(xml.find(R"(<testcase classname="ddpdoctor" name="missing-rank"/>)"), std::string::npos)
+      << xml;
+  EXPECT_NE(
+      xml.find(
+          R"(<failure type="rank-conditional-collective" message="rank 2 never joined all_reduce #1043">)"),
+      std::string::npos)
+      << xml;
+}
+
+TEST(Junit, EscapesMarkup) {
+  const model::JobModel job = hung_job();
+  detectors::Finding finding = conditional_barrier();
+  finding.summary = "a < b & \"c\" \x01";
+  EXPECT_NE(
+      junit(diagnosis_of(job, {finding})).find(R"(message="a &lt; b &amp; &quot;c&quot; \x01")"),
+      std::string::npos);
+}
+
+TEST(Github, WritesOneEscapedAnnotationForEachFinding) {
+  const model::JobModel job = hung_job();
+  detectors::Finding finding = conditional_barrier();
+  finding.summary = "100% stuck\nhere";
+  finding.fix.clear();
+  EXPECT_EQ(github(diagnosis_of(job, {finding}), "/srv"),
+            "::error file=train.py,line=61,title=ddpdoctor rank-conditional-collective::100%25 "
+            "stuck here\n");
+  EXPECT_EQ(github(diagnosis_of(job, {}, diagnosis::Verdict::kRunning), "/srv"),
+            "::notice title=ddpdoctor::running: 4 ranks in motion, nothing is stuck\n");
+}
+
+TEST(Markdown, TellsFindingPlacesAndStacks) {
+  const model::JobModel job = hung_job();
+  const std::string said = markdown(diagnosis_of(job, {conditional_barrier()}));
+  EXPECT_NE(said.find("### rank 2 never joined all\\_reduce "
+                      "\\#1043\n\n`rank-conditional-collective` (certain)\n"),
+            std::string::npos)
+      << said;
+  EXPECT_NE(said.find("| `train.py:61` | `dist.barrier()` | rank 2 is here, in evaluate |\n"),
+            std::string::npos)
+      << said;
+  EXPECT_NE(said.find("```text\nstacks of 4 ranks"), std::string::npos) << said;
+}
+
+TEST(Markdown, SourceCannotBreakOutOfItsCell) {
+  model::JobModel job = hung_job();
+  job.sources["/srv/train.py"][61] = "x = `a` | b";
+  const std::string said = markdown(diagnosis_of(job, {conditional_barrier()}));
+  EXPECT_NE(said.find("`` x = `a` \\| b ``"), std::string::npos) << said;
+}
+
+}  // namespace
+}  // namespace ddpdoctor::viewer
