@@ -45,8 +45,19 @@ std::optional<Block> rank_decorator(const Lines& lines, int line);
 /// First and last line of the function that holds `line`.
 std::optional<std::pair<int, int>> function_extent(const Lines& lines, int line);
 
-/// The innermost conditional that separates two lines of one function: it leads to one of them and not to the other.
+/// The conditional that separates two lines of one function: it leads to one of them and not to the other. Of several that do, the
+/// innermost that tests the rank, else the innermost that tests data, else a loop one line is in and the other is not. An `if` that
+/// leaves the loop or the function between the lines counts; nothing for two lines that differ only in time.
 std::optional<Block> separating_branch(const Lines& lines, int line_a, int line_b);
+
+/// The innermost `for` or `while` around `line` in its function.
+std::optional<Block> loop_around(const Lines& lines, int line);
+
+/// Conditional ways out of the loops around `line` ("if loss.isnan(): break"), wherever they stand in the loop, innermost loop first.
+std::vector<Block> loop_exits(const Lines& lines, int line);
+
+/// The logical line that covers `line`, continuation lines joined, without comments; empty when the line is not known.
+std::string statement_at(const Lines& lines, int line);
 
 /// Lock expressions entered by `with` or `.acquire()` around `line`, outermost first.
 std::vector<std::string> locks_held(const Lines& lines, int line);

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/python_source/exits.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+namespace ddpdoctor::python_source {
+namespace {
+
+Leaving leaving_of_simple(Tokens part) {
+  if (part.empty()) {
+    return Leaving::kNothing;
+  }
+  if (part.front().is("break")) {
+    return Leaving::kBreak;
+  }
+  if (part.front().is("continue")) {
+    return Leaving::kContinue;
+  }
+  if (part.front().is("return") || part.front().is("raise")) {
+    return Leaving::kFunction;
+  }
+  constexpr std::array<std::string_view, 5> kEnds = {"sys.exit(", "exit(", "quit(", "os._exit(",
+                                                     "os.abort("};
+  const std::string text = text_of(part);
+  const bool ends = std::any_of(kEnds.begin(), kEnds.end(),
+                                [&text](std::string_view end) { return text.starts_with(end); });
+  return ends ? Leaving::kFunction : Leaving::kNothing;
+}
+
+std::size_t last_child(const Structure& structure, std::size_t header) {
+  std::size_t last = kNowhere;
+  for (std::size_t i = header + 1; i < structure.end_of_suite(header); ++i) {
+    if (structure.statements[i].parent == header) {
+      last = i;
+    }
+  }
+  return last;
+}
+
+}  // namespace
+
+Leaving leaving_of(const Structure& structure, std::size_t header) {
+  while (true) {
+    const Statement& statement = structure.statements[header];
+    if (statement.has_inline_body() || !statement.kind) {
+      return leaving_of_simple(split_at(statement.body(), ";", 0).back());
+    }
+    const std::size_t last = last_child(structure, header);
+    if (last == kNowhere) {
+      return Leaving::kNothing;
+    }
+    const auto kind = structure.statements[last].kind;
+    if (kind && kind != BlockKind::kWith) {
+      return Leaving::kNothing;
+    }
+    header = last;
+  }
+}
+
+std::size_t loop_of(const Structure& structure, std::size_t statement) {
+  for (const std::size_t header : structure.headers_around(statement)) {
+    if (is_loop(*structure.statements[header].kind)) {
+      return header;
+    }
+  }
+  return kNowhere;
+}
+
+bool is_exit_branch(const Structure& structure, std::size_t statement) {
+  const auto kind = structure.statements[statement].kind;
+  const bool branch =
+      kind == BlockKind::kIf || kind == BlockKind::kElif || kind == BlockKind::kElse;
+  return branch && leaving_of(structure, statement) != Leaving::kNothing;
+}
+
+std::vector<std::size_t> exits_between(const Structure& structure, std::size_t header,
+                                       std::size_t before, std::size_t statement) {
+  std::vector<std::size_t> out;
+  const std::size_t begin = header == kNowhere ? 0 : header + 1;
+  const std::size_t function = structure.function_around(statement);
+  std::size_t chain_mate = structure.statements[before].opener;
+  for (std::size_t i = before; i-- > begin;) {
+    if (i == chain_mate) {  // its condition is told by the elif or else itself
+      chain_mate = structure.statements[i].opener;
+      continue;
+    }
+    if (!is_exit_branch(structure, i) || structure.function_around(i) != function) {
+      continue;
+    }
+    const std::size_t loop = loop_of(structure, i);
+    const bool same_loop = loop != kNowhere && structure.encloses(loop, statement);
+    if (leaving_of(structure, i) == Leaving::kFunction || same_loop) {
+      out.push_back(i);
+    }
+  }
+  return out;
+}
+
+std::vector<std::size_t> ways_out_of(const Structure& structure, std::size_t loop) {
+  std::vector<std::size_t> out;
+  const std::size_t function = structure.function_around(loop);
+  for (std::size_t i = loop + 1; i < structure.end_of_suite(loop); ++i) {
+    if (!is_exit_branch(structure, i) || structure.function_around(i) != function) {
+      continue;
+    }
+    const Leaving leaving = leaving_of(structure, i);
+    const bool own_break = leaving == Leaving::kBreak && loop_of(structure, i) == loop;
+    if (own_break || leaving == Leaving::kFunction) {
+      out.push_back(i);
+    }
+  }
+  return out;
+}
+
+}  // namespace ddpdoctor::python_source
