@@ -149,9 +149,10 @@ class Separation {
                  [&](std::size_t i) { return !contains(around_b, i); });
     std::copy_if(around_b.begin(), around_b.end(), std::back_inserter(only_b_),
                  [&](std::size_t i) { return !contains(around_a, i); });
-    if (!only_a_.empty() && !only_b_.empty() &&
-        same_chain(structure_, only_a_.back(), only_b_.back())) {
-      return block_of(structure_, std::min(only_a_.back(), only_b_.back()));
+    if (!only_a_.empty() && !only_b_.empty()) {
+      if (const auto fork = fork_of(only_a_.back(), only_b_.back())) {
+        return fork;
+      }
     }
     add_inline(a_, line_a_);
     add_inline(b_, line_b_);
@@ -162,6 +163,21 @@ class Separation {
   }
 
  private:
+  /// The header that chooses between two suites of one if…else, try…except or match.
+  [[nodiscard]] std::optional<Block> fork_of(std::size_t a, std::size_t b) const {
+    const Statement& one = structure_.statements[a];
+    const Statement& other = structure_.statements[b];
+    if (one.kind == BlockKind::kCase && other.kind == BlockKind::kCase && one.parent != kNowhere) {
+      return block_of(structure_, one.parent);
+    }
+    if (!same_chain(structure_, a, b)) {
+      return std::nullopt;
+    }
+    const std::size_t earlier = std::min(a, b);
+    const bool tests = structure_.statements[earlier].kind != BlockKind::kTry;
+    return block_of(structure_, tests ? earlier : std::max(a, b));
+  }
+
   void add(std::size_t header, bool loop) {
     Block block = block_of(structure_, header);
     const Dependence tested = dependence_of(structure_, block.condition, header);
