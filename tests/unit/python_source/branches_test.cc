@@ -130,7 +130,7 @@ INSTANTIATE_TEST_SUITE_P(
                    " break\n    y()  # B",
                    "loss < 3"},
         Separating{"def f():\n    for b in it:\n        x()  # A\n    y()  # B", "it"},
-        Separating{"def f():\n    for i in range(5 + rank):\n        x()  # A\n        if i > n: "
+        Separating{"def f():\n    for i in range(5 + rank):\n        x()  # A\n        if bad(x): "
                    "break\n    y()  # B",
                    "range(5 + rank)"},
         Separating{"def f():\n    while True:\n        x()  # A\n    y()  # B", nullptr},
