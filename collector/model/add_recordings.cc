@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/model/add_recordings.h"
+
+#include <algorithm>
+#include <map>
+#include <sys/wait.h>
+
+#include <fmt/format.h>
+
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::model {
+namespace {
+
+using sources::Recording;
+
+/// What all recordings together say of a group: who is which group rank.
+struct Membership {
+  ProcessGroup group;
+  std::map<int, Rank> global;  // group rank → rank
+  std::optional<int> size;
+};
+
+std::string group_id(const Recording& recording, std::size_t index) {
+  const sources::RecordedGroup& group = recording.groups[index];
+  return group.name.empty() ? fmt::format("{}", index) : group.name;
+}
+
+std::map<std::string, Membership> memberships(const std::vector<Recording>& recordings) {
+  std::map<std::string, Membership> groups;
+  for (const Recording& recording : recordings) {
+    for (std::size_t i = 0; i < recording.groups.size() && recording.rank; ++i) {
+      const sources::RecordedGroup& group = recording.groups[i];
+      Membership& known = groups[group_id(recording, i)];
+      known.group.id = group_id(recording, i);
+      known.group.backend = group.backend;
+      known.size = group.size ? group.size : known.size;
+      if (group.group_rank) {
+        known.global[*group.group_rank] = *recording.rank;
+      }
+      if (group.size && recording.world_size && *group.size == *recording.world_size && i == 0) {
+        known.group.name = "default_pg";
+        for (Rank rank = 0; rank < *group.size; ++rank) {
+          known.global[rank] = rank;
+        }
+      }
+    }
+  }
+  for (auto& [id, known] : groups) {
+    known.group.name = known.group.name.empty() ? id : known.group.name;
+    if (known.size && static_cast<int>(known.global.size()) == *known.size) {
+      for (const auto& [group_rank, rank] : known.global) {
+        known.group.ranks.push_back(rank);
+      }
+    }
+  }
+  return groups;
+}
+
+std::vector<CallSite> user_sites(const std::vector<sources::RecordedFrame>& stack) {
+  std::vector<CallSite> sites;
+  for (const sources::RecordedFrame& frame : stack) {
+    if (is_user_file(frame.file)) {
+      sites.push_back({frame.file, frame.line, frame.function});
+    }
+  }
+  return sites;
+}
+
+CallState state_of(sources::RecordedState state) {
+  switch (state) {
+    case sources::RecordedState::kEnqueued:
+      return CallState::kEnqueued;
+    case sources::RecordedState::kStarted:
+      return CallState::kStarted;
+    case sources::RecordedState::kCompleted:
+      return CallState::kCompleted;
+    case sources::RecordedState::kFailed:
+      return CallState::kFailed;
+  }
+  return CallState::kUnknown;
+}
+
+CollectiveCall call_of(const Recording& recording, const sources::RecordedCall& recorded, const std::map<std::string, Membership>& groups) {
+  CollectiveCall call;
+  call.rank = *recording.rank;
+  call.group = group_id(recording, recorded.group);
+  call.sequence = recorded.sequence;
+  call.point_to_point = recorded.point_to_point;
+  call.operation = recorded.operation;
+  call.count = recorded.count;
+  call.shape = recorded.shape;
+  call.dtype = recorded.dtype;
+  call.reduce_op = recorded.reduce_op;
+  call.splits = recorded.input_splits;
+  call.state = state_of(recorded.state);
+  call.time = recorded.time;
+  call.callers = user_sites(recorded.stack);
+  if (!call.callers.empty()) {
+    call.call_site = call.callers.front();
+  }
+  if (recorded.peer) {
+    const auto& global = groups.at(call.group).global;
+    const auto known = global.find(*recorded.peer);
+    if (known != global.end()) {
+      (recorded.point_to_point ? call.peer : call.root) = known->second;
+    }
+  }
+  return call;
+}
+
+void add_groups(JobModel& job, const std::map<std::string, Membership>& groups) {
+  for (const auto& [id, known] : groups) {
+    const auto there = std::find_if(job.groups.begin(), job.groups.end(), [&](const ProcessGroup& group) { return group.id == id; });
+    if (there == job.groups.end()) {
+      job.groups.push_back(known.group);
+    } else if (there->ranks.empty()) {
+      there->ranks = known.group.ranks;
+    }
+  }
+}
+
+void add_calls(JobModel& job, const std::vector<Recording>& recordings, const std::map<std::string, Membership>& groups) {
+  RankSet recorded;
+  for (const Recording& recording : recordings) {
+    if (recording.rank && !recording.calls.empty() && !recording.forked) {
+      recorded.insert(*recording.rank);
+    }
+  }
+  std::erase_if(job.collectives, [&](const CollectiveCall& call) { return recorded.contains(call.rank); });
+  for (const Recording& recording : recordings) {
+    if (!recording.rank || recording.forked) {
+      continue;
+    }
+    for (const sources::RecordedCall& call : recording.calls) {
+      job.collectives.push_back(call_of(recording, call, groups));
+    }
+  }
+}
+
+/// Ends of children as their parents saw them: the only witness of a SIGKILL.
+std::map<pid_t, Exit> ends_of_children(const std::vector<Recording>& recordings) {
+  std::map<pid_t, Exit> ends;
+  for (const Recording& recording : recordings) {
+    for (const sources::RecordedEvent& event : recording.events) {
+      if (event.kind != "child-exit" || event.count <= 0) {
+        continue;
+      }
+      const auto status = static_cast<int>(event.peer);
+      Exit& end = ends[static_cast<pid_t>(event.count)];
+      if (WIFSIGNALED(status)) {
+        end.signal = WTERMSIG(status);
+      } else if (WIFEXITED(status)) {
+        end.status = WEXITSTATUS(status);
+      }
+    }
+  }
+  return ends;
+}
+
+std::optional<Exit> end_of(const Recording& recording, const std::map<pid_t, Exit>& ends) {
+  if (const auto seen = ends.find(recording.pid); seen != ends.end()) {
+    return seen->second;
+  }
+  if (recording.exit && recording.exit->kind == "abort") {
+    constexpr int kSigAbrt = 6;
+    return Exit{.status = std::nullopt, .signal = kSigAbrt};
+  }
+  if (recording.exit && recording.exit->kind != "exec") {
+    return Exit{.status = recording.exit->value, .signal = std::nullopt};
+  }
+  return std::nullopt;
+}
+
+void add_processes(JobModel& job, const std::vector<Recording>& recordings) {
+  if (job.observations.empty()) {
+    job.observations.emplace_back();
+  }
+  const std::map<pid_t, Exit> ends = ends_of_children(recordings);
+  std::vector<Process>& processes = job.observations.back().processes;
+  for (const Recording& recording : recordings) {
+    const auto there = std::find_if(processes.begin(), processes.end(), [&](const Process& process) { return process.pid == recording.pid; });
+    Process added;
+    Process& process = there != processes.end() ? *there : added;
+    process.pid = recording.pid;
+    process.ppid = process.ppid == 0 ? recording.ppid : process.ppid;
+    if (!process.rank) {
+      process.rank = recording.rank;
+    }
+    if (!process.exit) {
+      process.exit = end_of(recording, ends);
+    }
+    if (process.python_version.empty()) {
+      process.python_version = recording.python_version.substr(0, recording.python_version.find(' '));
+    }
+    if (there == processes.end()) {
+      process.role = recording.forked ? Role::kOther : recording.rank ? Role::kRank : Role::kLauncher;
+      if (process.command.empty() && !recording.command.empty()) {
+        process.command = {recording.command};
+      }
+      process.state = 'X';
+      processes.push_back(std::move(added));
+    }
+  }
+}
+
+Fact reducer_fact(const Recording& recording, const sources::RecordedReducer& reducer) {
+  Fact fact{.rank = recording.rank, .pid = recording.pid, .kind = "reducer", .fields = {}};
+  fact.fields["parameters"] = reducer.parameters;
+  fact.fields["backward"] = reducer.generation;
+  fact.fields["finalized"] = reducer.finalized;
+  fact.fields["forwards"] = reducer.forwards;
+  fact.fields["find_unused"] = reducer.find_unused;
+  fact.fields["static_graph"] = reducer.static_graph;
+  fact.fields["last_time"] = reducer.last_time;
+  std::vector<std::string> names;
+  for (const sources::RecordedParameter& parameter : reducer.not_ready) {
+    names.push_back(parameter.name.empty() ? fmt::format("parameter {}", parameter.index) : parameter.name);
+  }
+  fact.fields["not_ready"] = std::move(names);
+  return fact;
+}
+
+void add_facts(JobModel& job, const Recording& recording) {
+  for (const sources::RecordedReducer& reducer : recording.reducers) {
+    job.facts.push_back(reducer_fact(recording, reducer));
+  }
+  if (recording.parent_team) {
+    job.facts.push_back({.rank = recording.rank, .pid = recording.pid, .kind = "openmp-team",
+                         .fields = {{"before_fork", true}, {"parent_pid", static_cast<std::int64_t>(*recording.parent_team)}}});
+  }
+  for (const sources::RecordedEvent& event : recording.events) {
+    if (event.kind == "fork" && event.detail > 0) {
+      job.facts.push_back({.rank = recording.rank, .pid = static_cast<pid_t>(event.count), .kind = "openmp-team",
+                           .fields = {{"before_fork", true}, {"threads", static_cast<std::int64_t>(event.detail)},
+                                      {"parent_pid", static_cast<std::int64_t>(recording.pid)}}});
+    }
+    const bool no_room = (event.kind == "shm-size" && event.peer > 0) || (event.kind == "shm-open" && event.count < 0);
+    if (no_room) {
+      const std::int64_t error = event.kind == "shm-size" ? event.peer : -event.count;
+      job.facts.push_back({.rank = recording.rank, .pid = recording.pid, .kind = "shm-failure",
+                           .fields = {{"path", "/dev/shm/" + event.text}, {"errno", error}, {"bytes", std::max<std::int64_t>(event.count, 0)}}});
+    }
+  }
+  for (const sources::RecordedSegment& segment : recording.segments) {
+    if (!segment.unlinked) {
+      job.facts.push_back({.rank = recording.rank, .pid = recording.pid, .kind = "shm-segment",
+                           .fields = {{"path", "/dev/shm" + segment.name}, {"bytes", segment.bytes},
+                                      {"creator_pid", static_cast<std::int64_t>(recording.pid)}, {"recorded", true}}});
+    }
+  }
+  if (!recording.standard_error.empty()) {
+    job.logs.push_back({.rank = recording.rank, .text = recording.standard_error});
+  }
+}
+
+}  // namespace
+
+void add_recordings(JobModel& job, const std::vector<Recording>& recordings) {
+  const std::map<std::string, Membership> groups = memberships(recordings);
+  add_groups(job, groups);
+  add_calls(job, recordings, groups);
+  add_processes(job, recordings);
+  bool complete = !recordings.empty();
+  for (const Recording& recording : recordings) {
+    add_facts(job, recording);
+    job.coverage.events_lost += recording.lost;
+    complete = complete && !recording.wrapped && recording.lost == 0;
+    if (recording.world_size && !job.world_size) {
+      job.world_size = recording.world_size;
+    }
+    for (const std::string& note : recording.notes) {
+      job.coverage.warnings.push_back(fmt::format("pid {}: {}", recording.pid, note));
+    }
+  }
+  job.history_complete = complete;
+  if (!recordings.empty()) {
+    job.coverage.observed.push_back(fmt::format("recordings of {} processes", recordings.size()));
+  }
+}
+
+}  // namespace ddpdoctor::model

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/sources/ring_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "wire/events.h"
+#include "wire/layout.h"
+
+namespace ddpdoctor::sources {
+namespace {
+
+constexpr std::array<std::string_view, 10> kReduceOps{"sum", "avg", "product", "min", "max", "band", "bor", "bxor", "premul_sum", "unused"};
+
+/// c10::ScalarType by number, in PyTorch's spelling.
+constexpr std::array<std::string_view, 16> kDtypes{"uint8",   "int8",      "int16",     "int32",      "int64", "float16", "float32", "float64",
+                                                   "complex32", "complex64", "complex128", "bool",      "qint8", "quint8",  "qint32",  "bfloat16"};
+
+/// The bytes of a ring, copied field by field: nothing in them is trusted.
+class RingBytes {
+ public:
+  explicit RingBytes(std::span<const std::byte> bytes) : bytes_(bytes) {}
+
+  template <typename T>
+  [[nodiscard]] T load(std::size_t offset) const {
+    T value;
+    std::memcpy(&value, bytes_.data() + offset, sizeof value);
+    return value;
+  }
+
+  [[nodiscard]] std::string text(std::uint32_t offset) const {
+    if (offset == 0 || offset >= wire::kTextBytes) {
+      return {};
+    }
+    return fixed(offsetof(wire::Ring, text) + offset, std::min<std::size_t>(wire::kTextBytes - offset, 1100));
+  }
+
+  /// A NUL-terminated text in a field of `size` bytes.
+  [[nodiscard]] std::string fixed(std::size_t offset, std::size_t size) const {
+    const auto* const begin = reinterpret_cast<const char*>(bytes_.data()) + offset;
+    return base::printable(std::string_view(begin, strnlen(begin, size)));
+  }
+
+  [[nodiscard]] std::span<const std::byte> all() const { return bytes_; }
+
+ private:
+  std::span<const std::byte> bytes_;
+};
+
+/// A slot without its atomics.
+struct PlainSlot {
+  std::uint64_t sequence;
+  std::uint64_t time;
+  std::uint32_t tid;
+  std::uint16_t kind;
+  std::uint8_t phase;
+  std::uint8_t operation;
+  std::uint32_t site;
+  std::uint16_t group;
+  std::uint8_t dtype;
+  std::uint8_t reduce_op;
+  std::uint64_t object;
+  std::int64_t count;
+  std::uint32_t group_sequence;
+  std::int32_t peer;
+  std::uint32_t text;
+  std::uint32_t detail;
+};
+static_assert(sizeof(PlainSlot) == sizeof(wire::Slot));
+
+struct PlainSite {
+  std::uint32_t caller;
+  std::uint32_t file;
+  std::uint32_t function;
+  std::uint32_t line;
+};
+static_assert(sizeof(PlainSite) == sizeof(wire::Site));
+
+#define HEADER(field) offsetof(wire::Header, field)
+
+std::vector<std::int64_t> numbers(std::string_view text, char separator) {
+  std::vector<std::int64_t> values;
+  for (const std::string_view part : base::split(text, separator)) {
+    std::int64_t value = 0;
+    if (std::from_chars(part.data(), part.data() + part.size(), value).ec == std::errc{}) {
+      values.push_back(value);
+    }
+  }
+  return values;
+}
+
+/// Turns slots into calls and events.
+class Reader {
+ public:
+  Reader(const RingBytes& ring, Recording& recording) : ring_(ring), recording_(recording) {
+    const auto monotonic = ring.load<std::uint64_t>(HEADER(monotonic_ns));
+    const auto wall = ring.load<std::uint64_t>(HEADER(wall_ns));
+    offset_ns_ = static_cast<std::int64_t>(wall - monotonic);
+  }
+
+  [[nodiscard]] double seconds(std::uint64_t monotonic) const {
+    return monotonic == 0 ? 0 : static_cast<double>(static_cast<std::int64_t>(monotonic) + offset_ns_) / 1e9;
+  }
+
+  [[nodiscard]] std::vector<RecordedFrame> stack(std::uint32_t site) const {
+    std::vector<RecordedFrame> frames;
+    while (site != 0 && site < wire::kSites && frames.size() < wire::kSiteDepth) {
+      const auto plain = ring_.load<PlainSite>(offsetof(wire::Ring, site) + site * sizeof(wire::Site));
+      frames.push_back({ring_.text(plain.file), static_cast<int>(plain.line & 0x7FFFFFFFU), ring_.text(plain.function)});
+      site = plain.caller;
+    }
+    return frames;
+  }
+
+  void read_slots() {
+    const auto head = ring_.load<std::uint64_t>(HEADER(head));
+    const std::uint64_t first = head > wire::kSlots ? head - wire::kSlots : 0;
+    recording_.wrapped = first > 0;
+    for (std::uint64_t index = first; index < head; ++index) {
+      const auto slot = ring_.load<PlainSlot>(offsetof(wire::Ring, slot) + (index % wire::kSlots) * sizeof(wire::Slot));
+      if (slot.sequence != index + 1) {
+        ++recording_.torn;
+        continue;
+      }
+      add(slot);
+    }
+  }
+
+ private:
+  void add(const PlainSlot& slot) {
+    switch (static_cast<wire::EventKind>(slot.kind)) {
+      case wire::EventKind::kCollective:
+      case wire::EventKind::kPointToPoint:
+        add_call(slot);
+        break;
+      case wire::EventKind::kStore:
+        add_event("store", slot);
+        break;
+      case wire::EventKind::kFork:
+        add_event("fork", slot);
+        break;
+      case wire::EventKind::kChildExit:
+        add_event("child-exit", slot);
+        break;
+      case wire::EventKind::kTeam:
+        add_event("team", slot);
+        break;
+      case wire::EventKind::kShmOpen:
+        add_event("shm-open", slot);
+        break;
+      case wire::EventKind::kShmUnlink:
+        add_event("shm-unlink", slot);
+        break;
+      case wire::EventKind::kShmSize:
+        add_event("shm-size", slot);
+        break;
+      default:
+        break;
+    }
+  }
+
+  void add_call(const PlainSlot& slot) {
+    if (slot.group == 0 || slot.group > recording_.groups.size()) {
+      return;
+    }
+    const bool peer_to_peer = static_cast<wire::EventKind>(slot.kind) == wire::EventKind::kPointToPoint;
+    const auto key = std::tuple(slot.group, peer_to_peer, slot.group_sequence);
+    const auto phase = static_cast<wire::Phase>(slot.phase);
+    if (phase == wire::Phase::kCompleted || phase == wire::Phase::kFailed) {
+      const auto known = open_.find(key);
+      if (known != open_.end()) {
+        recording_.calls[known->second].state = phase == wire::Phase::kFailed ? RecordedState::kFailed : RecordedState::kCompleted;
+        open_.erase(known);
+      }
+      return;
+    }
+    open_[key] = recording_.calls.size();
+    recording_.calls.push_back(call_of(slot, peer_to_peer));
+  }
+
+  [[nodiscard]] RecordedCall call_of(const PlainSlot& slot, bool peer_to_peer) const {
+    const auto operation = static_cast<wire::Operation>(slot.operation);
+    RecordedCall call{.group = static_cast<std::size_t>(slot.group - 1), .sequence = slot.group_sequence, .point_to_point = peer_to_peer};
+    call.operation = wire::operation_name(operation);
+    if (slot.count >= 0) {
+      call.count = slot.count;
+    }
+    if (slot.dtype < kDtypes.size()) {
+      call.dtype = kDtypes.at(slot.dtype);
+    }
+    if (slot.reduce_op < kReduceOps.size()) {
+      call.reduce_op = kReduceOps.at(slot.reduce_op);
+    }
+    if (slot.peer >= 0) {
+      call.peer = slot.peer;
+    }
+    call.asynchronous = (slot.detail & wire::kAsync) != 0;
+    call.time = seconds(slot.time);
+    call.stack = stack(slot.site);
+    const std::string text = ring_.text(slot.text);
+    if (operation == wire::Operation::kAllToAllSingle) {
+      for (const std::string_view part : base::split(text, '|')) {
+        if (part.starts_with("in=")) {
+          call.input_splits = numbers(part.substr(3), ',');
+        } else if (part.starts_with("out=")) {
+          call.output_splits = numbers(part.substr(4), ',');
+        }
+      }
+    } else if (!text.empty()) {
+      call.shape = numbers(text, 'x');
+    }
+    return call;
+  }
+
+  void add_event(std::string kind, const PlainSlot& slot) {
+    RecordedEvent event{.kind = std::move(kind), .time = seconds(slot.time), .count = slot.count, .peer = slot.peer, .detail = slot.detail};
+    const auto phase = static_cast<wire::Phase>(slot.phase);
+    event.state = phase == wire::Phase::kCompleted ? RecordedState::kCompleted
+                  : phase == wire::Phase::kFailed  ? RecordedState::kFailed
+                  : phase == wire::Phase::kStarted ? RecordedState::kStarted
+                                                   : RecordedState::kEnqueued;
+    event.text = ring_.text(slot.text);
+    event.stack = stack(slot.site);
+    recording_.events.push_back(std::move(event));
+  }
+
+  const RingBytes& ring_;
+  Recording& recording_;
+  std::int64_t offset_ns_ = 0;
+  std::map<std::tuple<std::uint16_t, bool, std::uint32_t>, std::size_t> open_;
+};
+
+void read_groups(const RingBytes& ring, Recording& recording) {
+  const auto count = std::min(ring.load<std::uint32_t>(HEADER(groups)), wire::kGroups);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::size_t at = offsetof(wire::Ring, group) + i * sizeof(wire::Group);
+    RecordedGroup group{.name = ring.fixed(at + offsetof(wire::Group, name), sizeof(wire::Group::name)),
+                        .backend = ring.fixed(at + offsetof(wire::Group, backend_name), sizeof(wire::Group::backend_name))};
+    const auto rank = ring.load<std::int32_t>(at + offsetof(wire::Group, group_rank));
+    const auto size = ring.load<std::int32_t>(at + offsetof(wire::Group, size));
+    if (rank >= 0 && size > 0 && rank < size) {
+      group.group_rank = rank;
+      group.size = size;
+    }
+    group.enqueued = ring.load<std::uint32_t>(at + offsetof(wire::Group, enqueued));
+    group.completed = ring.load<std::uint32_t>(at + offsetof(wire::Group, completed));
+    group.failed = ring.load<std::uint32_t>(at + offsetof(wire::Group, failed));
+    group.point_to_point = ring.load<std::uint32_t>(at + offsetof(wire::Group, point_to_point));
+    recording.groups.push_back(std::move(group));
+  }
+}
+
+void read_reducers(const RingBytes& ring, const Reader& reader, Recording& recording) {
+  constexpr std::size_t kNamedAtMost = 64;
+  for (std::uint32_t i = 0; i < wire::kReducers; ++i) {
+    const std::size_t at = offsetof(wire::Ring, reducer) + i * sizeof(wire::Reducer);
+    if (ring.load<std::uint64_t>(at + offsetof(wire::Reducer, object)) == 0) {
+      continue;
+    }
+    RecordedReducer reducer{.parameters = ring.load<std::uint32_t>(at + offsetof(wire::Reducer, parameters)),
+                            .generation = ring.load<std::uint32_t>(at + offsetof(wire::Reducer, generation)),
+                            .finalized = ring.load<std::uint32_t>(at + offsetof(wire::Reducer, finalized)),
+                            .forwards = ring.load<std::uint32_t>(at + offsetof(wire::Reducer, forwards))};
+    reducer.find_unused = ring.load<std::uint32_t>(at + offsetof(wire::Reducer, find_unused)) != 0;
+    reducer.static_graph = ring.load<std::uint32_t>(at + offsetof(wire::Reducer, static_graph)) != 0;
+    reducer.last_time = reader.seconds(ring.load<std::uint64_t>(at + offsetof(wire::Reducer, last_time)));
+    reducer.stack = reader.stack(ring.load<std::uint32_t>(at + offsetof(wire::Reducer, site)));
+    const auto known = std::min<std::int64_t>(reducer.parameters, wire::kParameters);
+    for (std::int64_t k = 0; k < known && reducer.generation > 0 && reducer.not_ready.size() < kNamedAtMost; ++k) {
+      const std::size_t parameter = at + offsetof(wire::Reducer, parameter) + static_cast<std::size_t>(k) * sizeof(wire::Parameter);
+      if (ring.load<std::uint32_t>(parameter + offsetof(wire::Parameter, ready)) != reducer.generation) {
+        reducer.not_ready.push_back({k, ring.text(ring.load<std::uint32_t>(parameter + offsetof(wire::Parameter, name)))});
+      }
+    }
+    recording.reducers.push_back(std::move(reducer));
+  }
+}
+
+void read_segments(const RingBytes& ring, Recording& recording) {
+  const auto count = std::min(ring.load<std::uint32_t>(HEADER(segments)), wire::kSegments);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::size_t at = offsetof(wire::Ring, segment) + i * sizeof(wire::Segment);
+    recording.segments.push_back({.name = ring.fixed(at, sizeof(wire::Segment::name)),
+                                  .bytes = static_cast<std::int64_t>(ring.load<std::uint64_t>(at + offsetof(wire::Segment, bytes)) >> 1U << 1U),
+                                  .unlinked = ring.load<std::uint32_t>(at + offsetof(wire::Segment, unlinked)) != 0});
+  }
+}
+
+std::string read_stderr(const RingBytes& ring) {
+  const auto written = ring.load<std::uint32_t>(HEADER(stderr_head));
+  const auto* const begin = reinterpret_cast<const char*>(ring.all().data()) + offsetof(wire::Ring, standard_error);
+  if (written <= wire::kStderrBytes) {
+    return {begin, written};
+  }
+  const std::uint32_t at = written % wire::kStderrBytes;
+  std::string text(begin + at, wire::kStderrBytes - at);
+  text.append(begin, at);
+  return text;
+}
+
+void read_exit(const RingBytes& ring, const Reader& reader, Recording& recording) {
+  constexpr std::array<std::string_view, 6> kKinds{"", "exit", "_exit", "signal", "abort", "exec"};
+  const auto kind = ring.load<std::uint32_t>(HEADER(exit_kind));
+  if (kind == 0 || kind >= kKinds.size()) {
+    return;
+  }
+  recording.exit = RecordedExit{.kind = std::string(kKinds.at(kind)),
+                                .value = ring.load<std::int32_t>(HEADER(exit_value)),
+                                .time = reader.seconds(ring.load<std::uint64_t>(HEADER(exit_time))),
+                                .stack = reader.stack(ring.load<std::uint32_t>(HEADER(exit_site)))};
+}
+
+void read_header(const RingBytes& ring, Recording& recording) {
+  recording.pid = static_cast<pid_t>(ring.load<std::uint32_t>(HEADER(pid)) & 0x7FFFFFFFU);
+  recording.ppid = static_cast<pid_t>(ring.load<std::uint32_t>(HEADER(ppid)) & 0x7FFFFFFFU);
+  recording.start_ticks = ring.load<std::uint64_t>(HEADER(start_ticks));
+  const auto rank = ring.load<std::int32_t>(HEADER(rank));
+  const auto world = ring.load<std::int32_t>(HEADER(world_size));
+  constexpr std::int32_t kMostRanks = 10000000;
+  if (rank >= 0 && rank < kMostRanks) {
+    recording.rank = rank;
+  }
+  if (world > 0 && world < kMostRanks) {
+    recording.world_size = world;
+  }
+  recording.torch_version = ring.fixed(HEADER(torch_version), sizeof(wire::Header::torch_version));
+  recording.python_version = ring.fixed(HEADER(python_version), sizeof(wire::Header::python_version));
+  recording.command = ring.fixed(HEADER(command), sizeof(wire::Header::command));
+  recording.forked = ring.load<std::uint32_t>(HEADER(forked)) != 0;
+  if (const auto team = ring.load<std::uint32_t>(HEADER(parent_team)); team != 0) {
+    recording.parent_team = static_cast<pid_t>(team & 0x7FFFFFFFU);
+  }
+  recording.lost = ring.load<std::uint64_t>(HEADER(lost));
+  const auto disabled = ring.load<std::uint32_t>(HEADER(disabled));
+  if ((disabled & wire::kNoCallSites) != 0) {
+    recording.notes.push_back(fmt::format("no call sites: the layout of CPython {} is unknown", recording.python_version));
+  }
+  if ((disabled & wire::kNoTensorFacts) != 0) {
+    recording.notes.push_back(fmt::format("no shapes and data types: torch {} does not tell them", recording.torch_version));
+  }
+}
+
+}  // namespace
+
+base::Result<Recording> read_ring(std::span<const std::byte> bytes, const std::string& name) {
+  if (bytes.size() < sizeof(wire::Ring)) {
+    return base::failure(fmt::format("{}: {} bytes, a ring has {}", name, bytes.size(), sizeof(wire::Ring)),
+                         "the process was probably stopped while it made the file, or the file was cut");
+  }
+  const RingBytes ring(bytes);
+  if (ring.load<std::uint64_t>(HEADER(magic)) != wire::kMagic) {
+    return base::failure(fmt::format("{}: not a ring of ddpdoctor", name), "report reads the *.ring files of a --spool folder");
+  }
+  if (const auto version = ring.load<std::uint32_t>(HEADER(version)); version != wire::kVersion) {
+    return base::failure(fmt::format("{}: ring of version {}, this program reads version {}", name, version, wire::kVersion),
+                         "read it with the ddpdoctor that recorded it");
+  }
+  Recording recording;
+  read_header(ring, recording);
+  read_groups(ring, recording);
+  Reader reader(ring, recording);
+  reader.read_slots();
+  read_reducers(ring, reader, recording);
+  read_segments(ring, recording);
+  read_exit(ring, reader, recording);
+  recording.standard_error = read_stderr(ring);
+  return recording;
+}
+
+}  // namespace ddpdoctor::sources

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// A ring as bytes → what its process recorded. The bytes may come from a process that died in the middle of a write, or from
+// anybody: every index is checked, torn slots are counted and left out.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace ddpdoctor::sources {
+
+/// A Python frame of a recorded call.
+struct RecordedFrame {
+  std::string file{};
+  int line = 0;
+  std::string function{};
+};
+
+enum class RecordedState { kEnqueued, kStarted, kCompleted, kFailed };
+
+/// One call of this rank. Ranks in it are group ranks.
+struct RecordedCall {
+  std::size_t group = 0;  // index into Recording::groups
+  std::int64_t sequence = 0;
+  bool point_to_point = false;
+  std::string operation{};
+  std::optional<std::int64_t> count{};
+  std::optional<std::vector<std::int64_t>> shape{};
+  std::optional<std::vector<std::int64_t>> input_splits{};
+  std::optional<std::vector<std::int64_t>> output_splits{};
+  std::string dtype{};
+  std::string reduce_op{};
+  std::optional<int> peer{};  // root of a collective, other side of send and recv
+  bool asynchronous = false;
+  RecordedState state = RecordedState::kEnqueued;
+  double time = 0;  // seconds since the epoch, when it was enqueued
+  std::vector<RecordedFrame> stack{};  // innermost first
+};
+
+struct RecordedGroup {
+  std::string name{};  // empty = unknown
+  std::string backend{};
+  std::optional<int> group_rank{};
+  std::optional<int> size{};
+  std::int64_t enqueued = 0;
+  std::int64_t completed = 0;
+  std::int64_t failed = 0;
+  std::int64_t point_to_point = 0;
+};
+
+struct RecordedParameter {
+  std::int64_t index = 0;
+  std::string name{};
+};
+
+/// A DDP reducer and which parameters its newest backward still misses.
+struct RecordedReducer {
+  std::int64_t parameters = 0;
+  std::int64_t generation = 0;  // backwards begun
+  std::int64_t finalized = 0;
+  std::int64_t forwards = 0;
+  bool find_unused = false;
+  bool static_graph = false;
+  std::vector<RecordedParameter> not_ready{};
+  double last_time = 0;
+  std::vector<RecordedFrame> stack{};
+};
+
+/// Anything else that happened.
+struct RecordedEvent {
+  std::string kind{};  // "store", "fork", "child-exit", "team", "shm-open", "shm-unlink", "shm-size", "exit"
+  RecordedState state = RecordedState::kEnqueued;
+  double time = 0;
+  std::int64_t count = -1;
+  std::int64_t peer = -1;
+  std::uint32_t detail = 0;
+  std::string text{};
+  std::vector<RecordedFrame> stack{};
+};
+
+struct RecordedSegment {
+  std::string name{};
+  std::int64_t bytes = 0;
+  bool unlinked = false;
+};
+
+/// How the process said that it ends.
+struct RecordedExit {
+  std::string kind{};  // "exit", "_exit", "abort", "exec"
+  int value = 0;
+  double time = 0;
+  std::vector<RecordedFrame> stack{};
+};
+
+struct Recording {
+  pid_t pid = 0;
+  pid_t ppid = 0;
+  std::uint64_t start_ticks = 0;
+  std::optional<int> rank{};
+  std::optional<int> world_size{};
+  std::string torch_version{};
+  std::string python_version{};
+  std::string command{};
+  bool forked = false;
+  std::optional<pid_t> parent_team{};  // the ancestor whose OpenMP or BLAS threads existed before the fork
+  std::vector<RecordedGroup> groups{};
+  std::vector<RecordedCall> calls{};  // oldest first, newest state of each
+  std::vector<RecordedReducer> reducers{};
+  std::vector<RecordedEvent> events{};
+  std::vector<RecordedSegment> segments{};
+  std::optional<RecordedExit> exit{};
+  std::string standard_error{};  // the tail
+  std::uint64_t lost = 0;
+  std::uint64_t torn = 0;      // slots whose writer did not finish
+  bool wrapped = false;        // older slots were overwritten
+  std::vector<std::string> notes{};
+};
+
+/// Reads one ring; `name` is the file for messages.
+base::Result<Recording> read_ring(std::span<const std::byte> bytes, const std::string& name);
+
+/// Every ring of a spool folder, in the order of file names. A bad file among good ones becomes a sentence in `problems`.
+base::Result<std::vector<Recording>> read_spool(const std::string& folder, std::vector<std::string>& problems);
+
+}  // namespace ddpdoctor::sources
