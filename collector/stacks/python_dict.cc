@@ -24,9 +24,11 @@ constexpr std::int32_t kVersion313 = 0x030d;
 constexpr RemoteAddress kManagedDictBefore = 24;
 constexpr RemoteAddress kValuesBefore = 32;  // 3.11 only
 
-// Untrusted sizes; sys.modules of a large job has some thousands of entries.
+// Untrusted sizes; sys.modules of a large job has some thousands of entries. Of a larger dict only
+// the first are seen.
 constexpr std::uint64_t kMostSlots = 1ULL << 26U;
-constexpr std::uint64_t kMostEntries = 1ULL << 22U;
+constexpr std::uint64_t kMostEntries = 1ULL << 17U;
+constexpr std::uint64_t kEntriesPerRead = 1024;
 constexpr int kMostProbes = 512;
 
 RemoteAddress at(RemoteAddress base, std::int64_t offset) {
@@ -132,7 +134,7 @@ std::optional<PythonObjects::Keys> PythonObjects::keys_at(RemoteAddress address)
     index_bytes = keys.size * keys.index_width;
   }
   std::memcpy(&keys.count, header.data() + layout_.keys_count, sizeof keys.count);
-  if (keys.count > kMostEntries || keys.count > keys.size) {
+  if (keys.count > keys.size) {
     return std::nullopt;
   }
   keys.index = at(address, layout_.keys_index);
@@ -142,24 +144,29 @@ std::optional<PythonObjects::Keys> PythonObjects::keys_at(RemoteAddress address)
 
 PythonObjects::Pairs PythonObjects::entries(const Keys& keys, RemoteAddress values,
                                             std::size_t limit) {
-  std::uint64_t count = keys.count;
+  std::uint64_t count = std::min(keys.count, kMostEntries);
   if (values != 0 && layout_.version >= kVersion313) {  // the first byte is the capacity
     count = std::min<std::uint64_t>(count, memory_.get<std::uint8_t>(values).value_or(0));
   }
-  std::vector<std::byte> block(count * keys.stride);
-  std::vector<RemoteAddress> split(values != 0 ? count : 0);
-  if (!memory_.read(keys.entries, block) ||
-      (values != 0 &&
-       !memory_.read(at(values, layout_.values_first), std::as_writable_bytes(std::span(split))))) {
-    return {};
-  }
   Pairs pairs;
-  for (std::uint64_t i = 0; i < count && pairs.size() < limit; ++i) {
-    std::array<RemoteAddress, 2> entry{};
-    std::memcpy(entry.data(), block.data() + (i + 1) * keys.stride - sizeof entry, sizeof entry);
-    const RemoteAddress value = values != 0 ? split[i] : entry[1];
-    if (entry[0] != 0 && value != 0) {
-      pairs.emplace_back(entry[0], value);
+  std::vector<std::byte> block;
+  std::vector<RemoteAddress> split;
+  for (std::uint64_t first = 0; first < count && pairs.size() < limit; first += kEntriesPerRead) {
+    const std::uint64_t here = std::min(kEntriesPerRead, count - first);
+    block.resize(here * keys.stride);
+    split.resize(values != 0 ? here : 0);
+    if (!memory_.read(keys.entries + first * keys.stride, block) ||
+        (values != 0 && !memory_.read(at(values, layout_.values_first) + 8 * first,
+                                      std::as_writable_bytes(std::span(split))))) {
+      return {};
+    }
+    for (std::uint64_t i = 0; i < here && pairs.size() < limit; ++i) {
+      std::array<RemoteAddress, 2> entry{};
+      std::memcpy(entry.data(), block.data() + (i + 1) * keys.stride - sizeof entry, sizeof entry);
+      const RemoteAddress value = values != 0 ? split[i] : entry[1];
+      if (entry[0] != 0 && value != 0) {
+        pairs.emplace_back(entry[0], value);
+      }
     }
   }
   return pairs;
