@@ -83,7 +83,8 @@ std::string Candidates::job_below(pid_t pid) {
       return found.job;
     }
   }
-  return claim(pid).job;
+  const RankClaim& own = claim(pid);
+  return own.rank ? own.job : std::string();
 }
 
 std::set<int> Candidates::ranks_below(pid_t pid, const std::string& job) {

@@ -63,7 +63,9 @@ bool has_other_ranks_below(Candidates& candidates, pid_t pid) {
 }  // namespace
 
 pid_t top_of_job(Candidates& candidates, pid_t start) {
-  if (candidates.program(start) == Program::kLauncher || has_other_ranks_below(candidates, start)) {
+  const bool may_be_top = !candidates.made_by_multiprocessing(start);
+  if (candidates.program(start) == Program::kLauncher ||
+      (may_be_top && has_other_ranks_below(candidates, start))) {
     return start;
   }
   pid_t top = start;

@@ -36,6 +36,7 @@ class Assignment {
     }
     name_zombies();
     name_parents_of_ranks();
+    ask_workers_for_ranks();
     guess_ranks();
     return std::move(found_);
   }
@@ -239,6 +240,24 @@ class Assignment {
     return parent != nullptr && rank.rank.value_or(0) > 0 &&
            !rank.row.environment.contains("RANK") && rank.row.environment.contains("LOCAL_RANK") &&
            python_target(rank.row.command) == python_target(parent->row.command);
+  }
+
+  /// A rank of mp.spawn sets RANK in its own os.environ; the workers it starts with spawn have it
+  /// in theirs.
+  void ask_workers_for_ranks() {
+    for (const JobProcess& worker : found_) {
+      JobProcess* above = worker.role == JobRole::kDataLoaderWorker ? rank_above(worker) : nullptr;
+      const RankClaim& claim = candidates_.claim(worker.row.pid);
+      if (above != nullptr && !above->rank && claim.rank && !claim.weak) {
+        above->rank = claim.rank;
+      }
+    }
+    for (JobProcess& worker : found_) {
+      const JobProcess* above = worker.role == JobRole::kRank ? nullptr : rank_above(worker);
+      if (above != nullptr) {
+        worker.rank = above->rank;
+      }
+    }
   }
 
   /// mp.spawn starts ranks in order: the place among the siblings is a guess until Python's own

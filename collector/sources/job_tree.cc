@@ -34,11 +34,13 @@ Expectation expectation(Candidates& candidates, const std::vector<JobProcess>& p
   std::set<int> here;
   for (const JobProcess& process : processes) {
     const RankClaim& claim = candidates.claim(process.row.pid);
-    if (process.role != JobRole::kRank || !claim.rank || !claim.world_size ||
-        *claim.world_size > kLargestWorld) {
+    const bool counts =
+        process.role == JobRole::kRank || process.role == JobRole::kDataLoaderWorker;
+    if (!counts || !claim.rank || !claim.world_size || *claim.world_size > kLargestWorld) {
       continue;
     }
-    ++world_votes[*claim.world_size];
+    ++world_votes[*claim.world_size];  // workers of mp.spawn's ranks know what these set in
+                                       // os.environ
     found.nodes = claim.nodes ? claim.nodes : found.nodes;
     if (claim.local_world_size && claim.local_rank &&
         *claim.local_world_size <= *claim.world_size) {
@@ -170,13 +172,15 @@ class Search {
     const bool leads = candidates_.program(top) == Program::kShell ||
                        candidates_.program(top) == Program::kInteractive;
     const pid_t above_all = leads ? top : 0;
-    return JobTree{.processes = std::move(processes_),
-                   .launcher = launcher == processes_.end() ? above_all : launcher->row.pid,
-                   .world_size = expected.world_size,
-                   .notes = std::move(notes_),
-                   .local_world_size = expected.local_world_size,
-                   .nodes = expected.nodes,
-                   .ranks_here = expected.ranks_here};
+    JobTree job;
+    job.launcher = launcher == processes_.end() ? above_all : launcher->row.pid;
+    job.processes = std::move(processes_);
+    job.world_size = expected.world_size;
+    job.notes = std::move(notes_);
+    job.local_world_size = expected.local_world_size;
+    job.nodes = expected.nodes;
+    job.ranks_here = expected.ranks_here;
+    return job;
   }
 
   void note_other_jobs() {

@@ -16,11 +16,13 @@
 namespace ddpdoctor::sources {
 namespace {
 
-constexpr std::array<std::string_view, 10> kReduceOps{"sum", "avg", "product", "min", "max", "band", "bor", "bxor", "premul_sum", "unused"};
+constexpr std::array<std::string_view, 10> kReduceOps{
+    "sum", "avg", "product", "min", "max", "band", "bor", "bxor", "premul_sum", "unused"};
 
 /// c10::ScalarType by number, in PyTorch's spelling.
-constexpr std::array<std::string_view, 16> kDtypes{"uint8",   "int8",      "int16",     "int32",      "int64", "float16", "float32", "float64",
-                                                   "complex32", "complex64", "complex128", "bool",      "qint8", "quint8",  "qint32",  "bfloat16"};
+constexpr std::array<std::string_view, 16> kDtypes{
+    "uint8",     "int8",      "int16",      "int32", "int64", "float16", "float32", "float64",
+    "complex32", "complex64", "complex128", "bool",  "qint8", "quint8",  "qint32",  "bfloat16"};
 
 /// The bytes of a ring, copied field by field: nothing in them is trusted.
 class RingBytes {
@@ -38,7 +40,8 @@ class RingBytes {
     if (offset == 0 || offset >= wire::kTextBytes) {
       return {};
     }
-    return fixed(offsetof(wire::Ring, text) + offset, std::min<std::size_t>(wire::kTextBytes - offset, 1100));
+    return fixed(offsetof(wire::Ring, text) + offset,
+                 std::min<std::size_t>(wire::kTextBytes - offset, 1100));
   }
 
   /// A NUL-terminated text in a field of `size` bytes.
@@ -47,7 +50,9 @@ class RingBytes {
     return base::printable(std::string_view(begin, strnlen(begin, size)));
   }
 
-  [[nodiscard]] std::span<const std::byte> all() const { return bytes_; }
+  [[nodiscard]] std::span<const std::byte> all() const {
+    return bytes_;
+  }
 
  private:
   std::span<const std::byte> bytes_;
@@ -105,14 +110,18 @@ class Reader {
   }
 
   [[nodiscard]] double seconds(std::uint64_t monotonic) const {
-    return monotonic == 0 ? 0 : static_cast<double>(static_cast<std::int64_t>(monotonic) + offset_ns_) / 1e9;
+    return monotonic == 0
+               ? 0
+               : static_cast<double>(static_cast<std::int64_t>(monotonic) + offset_ns_) / 1e9;
   }
 
   [[nodiscard]] std::vector<RecordedFrame> stack(std::uint32_t site) const {
     std::vector<RecordedFrame> frames;
     while (site != 0 && site < wire::kSites && frames.size() < wire::kSiteDepth) {
-      const auto plain = ring_.load<PlainSite>(offsetof(wire::Ring, site) + site * sizeof(wire::Site));
-      frames.push_back({ring_.text(plain.file), static_cast<int>(plain.line & 0x7FFFFFFFU), ring_.text(plain.function)});
+      const auto plain =
+          ring_.load<PlainSite>(offsetof(wire::Ring, site) + site * sizeof(wire::Site));
+      frames.push_back({ring_.text(plain.file), static_cast<int>(plain.line & 0x7FFFFFFFU),
+                        ring_.text(plain.function)});
       site = plain.caller;
     }
     return frames;
@@ -123,7 +132,8 @@ class Reader {
     const std::uint64_t first = head > wire::kSlots ? head - wire::kSlots : 0;
     recording_.wrapped = first > 0;
     for (std::uint64_t index = first; index < head; ++index) {
-      const auto slot = ring_.load<PlainSlot>(offsetof(wire::Ring, slot) + (index % wire::kSlots) * sizeof(wire::Slot));
+      const auto slot = ring_.load<PlainSlot>(offsetof(wire::Ring, slot) +
+                                              (index % wire::kSlots) * sizeof(wire::Slot));
       if (slot.sequence != index + 1) {
         ++recording_.torn;
         continue;
@@ -169,13 +179,15 @@ class Reader {
     if (slot.group == 0 || slot.group > recording_.groups.size()) {
       return;
     }
-    const bool peer_to_peer = static_cast<wire::EventKind>(slot.kind) == wire::EventKind::kPointToPoint;
+    const bool peer_to_peer =
+        static_cast<wire::EventKind>(slot.kind) == wire::EventKind::kPointToPoint;
     const auto key = std::tuple(slot.group, peer_to_peer, slot.group_sequence);
     const auto phase = static_cast<wire::Phase>(slot.phase);
     if (phase == wire::Phase::kCompleted || phase == wire::Phase::kFailed) {
       const auto known = open_.find(key);
       if (known != open_.end()) {
-        recording_.calls[known->second].state = phase == wire::Phase::kFailed ? RecordedState::kFailed : RecordedState::kCompleted;
+        recording_.calls[known->second].state =
+            phase == wire::Phase::kFailed ? RecordedState::kFailed : RecordedState::kCompleted;
         open_.erase(known);
       }
       return;
@@ -186,7 +198,9 @@ class Reader {
 
   [[nodiscard]] RecordedCall call_of(const PlainSlot& slot, bool peer_to_peer) const {
     const auto operation = static_cast<wire::Operation>(slot.operation);
-    RecordedCall call{.group = static_cast<std::size_t>(slot.group - 1), .sequence = slot.group_sequence, .point_to_point = peer_to_peer};
+    RecordedCall call{.group = static_cast<std::size_t>(slot.group - 1),
+                      .sequence = slot.group_sequence,
+                      .point_to_point = peer_to_peer};
     call.operation = wire::operation_name(operation);
     if (slot.count >= 0) {
       call.count = slot.count;
@@ -219,7 +233,11 @@ class Reader {
   }
 
   void add_event(std::string kind, const PlainSlot& slot) {
-    RecordedEvent event{.kind = std::move(kind), .time = seconds(slot.time), .count = slot.count, .peer = slot.peer, .detail = slot.detail};
+    RecordedEvent event{.kind = std::move(kind),
+                        .time = seconds(slot.time),
+                        .count = slot.count,
+                        .peer = slot.peer,
+                        .detail = slot.detail};
     const auto phase = static_cast<wire::Phase>(slot.phase);
     event.state = phase == wire::Phase::kCompleted ? RecordedState::kCompleted
                   : phase == wire::Phase::kFailed  ? RecordedState::kFailed
@@ -240,8 +258,10 @@ void read_groups(const RingBytes& ring, Recording& recording) {
   const auto count = std::min(ring.load<std::uint32_t>(HEADER(groups)), wire::kGroups);
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::size_t at = offsetof(wire::Ring, group) + i * sizeof(wire::Group);
-    RecordedGroup group{.name = ring.fixed(at + offsetof(wire::Group, name), sizeof(wire::Group::name)),
-                        .backend = ring.fixed(at + offsetof(wire::Group, backend_name), sizeof(wire::Group::backend_name))};
+    RecordedGroup group{
+        .name = ring.fixed(at + offsetof(wire::Group, name), sizeof(wire::Group::name)),
+        .backend = ring.fixed(at + offsetof(wire::Group, backend_name),
+                              sizeof(wire::Group::backend_name))};
     const auto rank = ring.load<std::int32_t>(at + offsetof(wire::Group, group_rank));
     const auto size = ring.load<std::int32_t>(at + offsetof(wire::Group, size));
     if (rank >= 0 && size > 0 && rank < size) {
@@ -263,19 +283,26 @@ void read_reducers(const RingBytes& ring, const Reader& reader, Recording& recor
     if (ring.load<std::uint64_t>(at + offsetof(wire::Reducer, object)) == 0) {
       continue;
     }
-    RecordedReducer reducer{.parameters = ring.load<std::uint32_t>(at + offsetof(wire::Reducer, parameters)),
-                            .generation = ring.load<std::uint32_t>(at + offsetof(wire::Reducer, generation)),
-                            .finalized = ring.load<std::uint32_t>(at + offsetof(wire::Reducer, finalized)),
-                            .forwards = ring.load<std::uint32_t>(at + offsetof(wire::Reducer, forwards))};
+    RecordedReducer reducer{
+        .parameters = ring.load<std::uint32_t>(at + offsetof(wire::Reducer, parameters)),
+        .generation = ring.load<std::uint32_t>(at + offsetof(wire::Reducer, generation)),
+        .finalized = ring.load<std::uint32_t>(at + offsetof(wire::Reducer, finalized)),
+        .forwards = ring.load<std::uint32_t>(at + offsetof(wire::Reducer, forwards))};
     reducer.find_unused = ring.load<std::uint32_t>(at + offsetof(wire::Reducer, find_unused)) != 0;
-    reducer.static_graph = ring.load<std::uint32_t>(at + offsetof(wire::Reducer, static_graph)) != 0;
-    reducer.last_time = reader.seconds(ring.load<std::uint64_t>(at + offsetof(wire::Reducer, last_time)));
+    reducer.static_graph =
+        ring.load<std::uint32_t>(at + offsetof(wire::Reducer, static_graph)) != 0;
+    reducer.last_time =
+        reader.seconds(ring.load<std::uint64_t>(at + offsetof(wire::Reducer, last_time)));
     reducer.stack = reader.stack(ring.load<std::uint32_t>(at + offsetof(wire::Reducer, site)));
     const auto known = std::min<std::int64_t>(reducer.parameters, wire::kParameters);
-    for (std::int64_t k = 0; k < known && reducer.generation > 0 && reducer.not_ready.size() < kNamedAtMost; ++k) {
-      const std::size_t parameter = at + offsetof(wire::Reducer, parameter) + static_cast<std::size_t>(k) * sizeof(wire::Parameter);
-      if (ring.load<std::uint32_t>(parameter + offsetof(wire::Parameter, ready)) != reducer.generation) {
-        reducer.not_ready.push_back({k, ring.text(ring.load<std::uint32_t>(parameter + offsetof(wire::Parameter, name)))});
+    for (std::int64_t k = 0;
+         k < known && reducer.generation > 0 && reducer.not_ready.size() < kNamedAtMost; ++k) {
+      const std::size_t parameter = at + offsetof(wire::Reducer, parameter) +
+                                    static_cast<std::size_t>(k) * sizeof(wire::Parameter);
+      if (ring.load<std::uint32_t>(parameter + offsetof(wire::Parameter, ready)) !=
+          reducer.generation) {
+        reducer.not_ready.push_back(
+            {k, ring.text(ring.load<std::uint32_t>(parameter + offsetof(wire::Parameter, name)))});
       }
     }
     recording.reducers.push_back(std::move(reducer));
@@ -286,15 +313,18 @@ void read_segments(const RingBytes& ring, Recording& recording) {
   const auto count = std::min(ring.load<std::uint32_t>(HEADER(segments)), wire::kSegments);
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::size_t at = offsetof(wire::Ring, segment) + i * sizeof(wire::Segment);
-    recording.segments.push_back({.name = ring.fixed(at, sizeof(wire::Segment::name)),
-                                  .bytes = static_cast<std::int64_t>(ring.load<std::uint64_t>(at + offsetof(wire::Segment, bytes)) >> 1U << 1U),
-                                  .unlinked = ring.load<std::uint32_t>(at + offsetof(wire::Segment, unlinked)) != 0});
+    recording.segments.push_back(
+        {.name = ring.fixed(at, sizeof(wire::Segment::name)),
+         .bytes = static_cast<std::int64_t>(
+             ring.load<std::uint64_t>(at + offsetof(wire::Segment, bytes)) >> 1U << 1U),
+         .unlinked = ring.load<std::uint32_t>(at + offsetof(wire::Segment, unlinked)) != 0});
   }
 }
 
 std::string read_stderr(const RingBytes& ring) {
   const auto written = ring.load<std::uint32_t>(HEADER(stderr_head));
-  const auto* const begin = reinterpret_cast<const char*>(ring.all().data()) + offsetof(wire::Ring, standard_error);
+  const auto* const begin =
+      reinterpret_cast<const char*>(ring.all().data()) + offsetof(wire::Ring, standard_error);
   if (written <= wire::kStderrBytes) {
     return {begin, written};
   }
@@ -330,7 +360,8 @@ void read_header(const RingBytes& ring, Recording& recording) {
     recording.world_size = world;
   }
   recording.torch_version = ring.fixed(HEADER(torch_version), sizeof(wire::Header::torch_version));
-  recording.python_version = ring.fixed(HEADER(python_version), sizeof(wire::Header::python_version));
+  recording.python_version =
+      ring.fixed(HEADER(python_version), sizeof(wire::Header::python_version));
   recording.command = ring.fixed(HEADER(command), sizeof(wire::Header::command));
   recording.forked = ring.load<std::uint32_t>(HEADER(forked)) != 0;
   if (const auto team = ring.load<std::uint32_t>(HEADER(parent_team)); team != 0) {
@@ -339,10 +370,12 @@ void read_header(const RingBytes& ring, Recording& recording) {
   recording.lost = ring.load<std::uint64_t>(HEADER(lost));
   const auto disabled = ring.load<std::uint32_t>(HEADER(disabled));
   if ((disabled & wire::kNoCallSites) != 0) {
-    recording.notes.push_back(fmt::format("no call sites: the layout of CPython {} is unknown", recording.python_version));
+    recording.notes.push_back(fmt::format("no call sites: the layout of CPython {} is unknown",
+                                          recording.python_version));
   }
   if ((disabled & wire::kNoTensorFacts) != 0) {
-    recording.notes.push_back(fmt::format("no shapes and data types: torch {} does not tell them", recording.torch_version));
+    recording.notes.push_back(fmt::format("no shapes and data types: torch {} does not tell them",
+                                          recording.torch_version));
   }
 }
 
@@ -350,15 +383,18 @@ void read_header(const RingBytes& ring, Recording& recording) {
 
 base::Result<Recording> read_ring(std::span<const std::byte> bytes, const std::string& name) {
   if (bytes.size() < sizeof(wire::Ring)) {
-    return base::failure(fmt::format("{}: {} bytes, a ring has {}", name, bytes.size(), sizeof(wire::Ring)),
-                         "the process was probably stopped while it made the file, or the file was cut");
+    return base::failure(
+        fmt::format("{}: {} bytes, a ring has {}", name, bytes.size(), sizeof(wire::Ring)),
+        "the process was probably stopped while it made the file, or the file was cut");
   }
   const RingBytes ring(bytes);
   if (ring.load<std::uint64_t>(HEADER(magic)) != wire::kMagic) {
-    return base::failure(fmt::format("{}: not a ring of ddpdoctor", name), "report reads the *.ring files of a --spool folder");
+    return base::failure(fmt::format("{}: not a ring of ddpdoctor", name),
+                         "report reads the *.ring files of a --spool folder");
   }
   if (const auto version = ring.load<std::uint32_t>(HEADER(version)); version != wire::kVersion) {
-    return base::failure(fmt::format("{}: ring of version {}, this program reads version {}", name, version, wire::kVersion),
+    return base::failure(fmt::format("{}: ring of version {}, this program reads version {}", name,
+                                     version, wire::kVersion),
                          "read it with the ddpdoctor that recorded it");
   }
   Recording recording;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ring as bytes → what its process recorded. The bytes may come from a process that died in the middle of a write, or from
-// anybody: every index is checked, torn slots are counted and left out.
+// A ring as bytes → what its process recorded. The bytes may come from a process that died in the
+// middle of a write, or from anybody: every index is checked, torn slots are counted and left out.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +38,7 @@ struct RecordedCall {
   std::optional<int> peer{};  // root of a collective, other side of send and recv
   bool asynchronous = false;
   RecordedState state = RecordedState::kEnqueued;
-  double time = 0;  // seconds since the epoch, when it was enqueued
+  double time = 0;                     // seconds since the epoch, when it was enqueued
   std::vector<RecordedFrame> stack{};  // innermost first
 };
 
@@ -73,7 +73,8 @@ struct RecordedReducer {
 
 /// Anything else that happened.
 struct RecordedEvent {
-  std::string kind{};  // "store", "fork", "child-exit", "team", "shm-open", "shm-unlink", "shm-size", "exit"
+  std::string kind{};  // "store", "fork", "child-exit", "team", "shm-open", "shm-unlink",
+                       // "shm-size", "exit"
   RecordedState state = RecordedState::kEnqueued;
   double time = 0;
   std::int64_t count = -1;
@@ -107,7 +108,8 @@ struct Recording {
   std::string python_version{};
   std::string command{};
   bool forked = false;
-  std::optional<pid_t> parent_team{};  // the ancestor whose OpenMP or BLAS threads existed before the fork
+  std::optional<pid_t>
+      parent_team{};  // the ancestor whose OpenMP or BLAS threads existed before the fork
   std::vector<RecordedGroup> groups{};
   std::vector<RecordedCall> calls{};  // oldest first, newest state of each
   std::vector<RecordedReducer> reducers{};
@@ -116,15 +118,17 @@ struct Recording {
   std::optional<RecordedExit> exit{};
   std::string standard_error{};  // the tail
   std::uint64_t lost = 0;
-  std::uint64_t torn = 0;      // slots whose writer did not finish
-  bool wrapped = false;        // older slots were overwritten
+  std::uint64_t torn = 0;  // slots whose writer did not finish
+  bool wrapped = false;    // older slots were overwritten
   std::vector<std::string> notes{};
 };
 
 /// Reads one ring; `name` is the file for messages.
 base::Result<Recording> read_ring(std::span<const std::byte> bytes, const std::string& name);
 
-/// Every ring of a spool folder, in the order of file names. A bad file among good ones becomes a sentence in `problems`.
-base::Result<std::vector<Recording>> read_spool(const std::string& folder, std::vector<std::string>& problems);
+/// Every ring of a spool folder, in the order of file names. A bad file among good ones becomes a
+/// sentence in `problems`.
+base::Result<std::vector<Recording>> read_spool(const std::string& folder,
+                                                std::vector<std::string>& problems);
 
 }  // namespace ddpdoctor::sources

@@ -5,10 +5,10 @@
 #include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include "base/unique_fd.h"
 #include "collector/sources/ring_reader.h"
@@ -23,7 +23,8 @@ constexpr std::size_t kMostRings = 65536;
 base::Result<std::vector<std::string>> ring_names(const std::string& folder) {
   DIR* const directory = ::opendir(folder.c_str());
   if (directory == nullptr) {
-    return base::failure(fmt::format("{}: {}", folder, std::strerror(errno)), "name the folder given to run --spool");
+    return base::failure(fmt::format("{}: {}", folder, std::strerror(errno)),
+                         "name the folder given to run --spool");
   }
   std::vector<std::string> names;
   // NOLINTNEXTLINE(concurrency-mt-unsafe): this stream is ours alone
@@ -40,11 +41,13 @@ base::Result<std::vector<std::string>> ring_names(const std::string& folder) {
 
 base::Result<Recording> read_file(const std::string& path) {
   const base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  struct stat status {};
+  struct stat status{};
   if (!fd || ::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
-    return base::failure(fmt::format("{}: {}", path, fd ? "not a regular file" : std::strerror(errno)));
+    return base::failure(
+        fmt::format("{}: {}", path, fd ? "not a regular file" : std::strerror(errno)));
   }
-  std::vector<std::byte> bytes(std::min<std::size_t>(static_cast<std::size_t>(status.st_size), sizeof(wire::Ring)));
+  std::vector<std::byte> bytes(
+      std::min<std::size_t>(static_cast<std::size_t>(status.st_size), sizeof(wire::Ring)));
   std::size_t done = 0;
   while (done < bytes.size()) {
     const ssize_t got = ::read(fd.get(), bytes.data() + done, bytes.size() - done);
@@ -58,7 +61,8 @@ base::Result<Recording> read_file(const std::string& path) {
 
 }  // namespace
 
-base::Result<std::vector<Recording>> read_spool(const std::string& folder, std::vector<std::string>& problems) {
+base::Result<std::vector<Recording>> read_spool(const std::string& folder,
+                                                std::vector<std::string>& problems) {
   const std::vector<std::string> names = TRY(ring_names(folder));
   std::vector<Recording> recordings;
   for (const std::string& name : names) {

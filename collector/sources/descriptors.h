@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Open descriptors of processes and, turned round, who holds the other end of a pipe, FIFO or
+// socket.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace ddpdoctor::sources {
+
+enum class DescriptorKind {
+  kFile,
+  kPipe,
+  kSocket,
+  kTty,
+  kShm,
+  kDevice,
+  kEventFd,
+  kEpoll,
+  kInotify,
+  kPidFd,
+  kAnonymous,
+  kOther
+};
+
+/// One descriptor as its link in /proc/PID/fd shows it.
+struct Descriptor {
+  int fd = -1;
+  DescriptorKind kind = DescriptorKind::kOther;
+  std::uint64_t inode = 0;  // of pipes and sockets
+  std::string link;         // "pipe:[17]", "socket:[18]", "/path", "anon_inode:[eventfd]"
+  bool deleted = false;     // a file that has no name any more; `link` is without the mark
+};
+
+/// Reads a link's text.
+Descriptor parse_descriptor(int fd, std::string_view link);
+
+/// One descriptor of a process; nothing when it is not open or may not be read.
+std::optional<Descriptor> descriptor(pid_t pid, int fd);
+
+/// All of them, ascending.
+std::vector<Descriptor> descriptors_of(pid_t pid);
+
+/// "pipe", "socket", "shm", "file", …: for counting.
+std::string_view kind_name(DescriptorKind kind);
+
+struct OpenMode {
+  bool reads = false;
+  bool writes = false;
+};
+/// How a descriptor was opened; nothing when /proc/PID/fdinfo says nothing.
+std::optional<OpenMode> open_mode(pid_t pid, int fd);
+
+/// A process that has something open.
+struct Holder {
+  pid_t pid = 0;
+  int fd = -1;
+};
+
+/// Descriptors of all processes of a job, read once; of the others only when a question needs them.
+class DescriptorTable {
+ public:
+  explicit DescriptorTable(std::vector<pid_t> job) : job_(std::move(job)) {}
+
+  const std::vector<Descriptor>& of(pid_t pid);
+
+  /// Who has this link open: processes of the job, or of the whole machine when nobody of the job
+  /// but `except` has.
+  std::vector<Holder> holders(const std::string& link, pid_t except);
+
+ private:
+  void read_job();
+  void read_machine();
+  void add(pid_t pid);
+
+  std::vector<pid_t> job_;
+  bool job_read_ = false;
+  bool machine_read_ = false;
+  std::map<pid_t, std::vector<Descriptor>> by_pid_;
+  std::map<std::string, std::vector<Holder>, std::less<>> by_link_;
+};
+
+}  // namespace ddpdoctor::sources

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// /proc/locks: who holds a lock on which file, and who waits for it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace ddpdoctor::sources {
+
+/// One line of /proc/locks.
+struct FileLock {
+  std::int64_t number = 0;  // a waiter has the number of the lock it waits for
+  bool waits = false;
+  std::string type;  // "flock", "posix", "ofd", "lease"
+  std::string mode;  // "read", "write"
+  pid_t pid = 0;     // the process that took it; ≤ 0: unknown (ofd, other pid namespace)
+  unsigned major = 0;
+  unsigned minor = 0;
+  std::uint64_t inode = 0;
+};
+
+/// Broken lines are left out.
+std::vector<FileLock> parse_locks(std::string_view text);
+std::vector<FileLock> read_locks();
+
+/// The lock that `waiter` waits for; nullptr when its holder is not listed.
+const FileLock* held_against(const std::vector<FileLock>& locks, const FileLock& waiter);
+
+}  // namespace ddpdoctor::sources

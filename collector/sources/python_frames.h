@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small questions about Python frames and the rendered values of their locals.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "collector/stacks/stack.h"
+
+namespace ddpdoctor::sources {
+
+/// The innermost Python frame; nullptr when there is none.
+const stacks::Frame* innermost_python(const stacks::ThreadStack& thread);
+
+/// "acquire" of "_ModuleLock.acquire".
+std::string_view short_name(const stacks::Frame& frame);
+
+/// A local's value as text: quotes of a string are taken off, "None" and the absent are nothing.
+std::optional<std::string> local_text(const stacks::Frame& frame, std::string_view name);
+
+/// A function that waits until a lock file is free or gone.
+struct LockFileFrame {
+  std::string path;           // empty = not readable from the frame
+  std::string function;       // "FileBaton.wait"
+  bool by_existence = false;  // the file's existence is the lock (baton), not a flock on it
+};
+std::optional<LockFileFrame> lock_file_frame(const stacks::ThreadStack& thread);
+
+}  // namespace ddpdoctor::sources

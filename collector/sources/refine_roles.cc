@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Second thoughts about roles once the stacks are read: mp.spawn's children tell their rank only in
+// their own os.environ and in torch's objects, and a forked child may turn out to load data.
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+#include "collector/sources/process_table.h"
+#include "collector/sources/roles.h"
+
+namespace ddpdoctor::sources {
+
+namespace {
+
+constexpr int kLargestWorld = 1 << 20;
+
+bool loads_data(const stacks::ProcessStacks& process) {
+  for (const stacks::ThreadStack& thread : process.threads) {
+    for (const stacks::Frame& frame : thread.frames) {
+      if (frame.language == stacks::Language::kPython && frame.function == "_worker_loop" &&
+          frame.file.ends_with("torch/utils/data/_utils/worker.py")) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+JobProcess* find(JobTree& job, pid_t pid) {
+  const auto found =
+      std::find_if(job.processes.begin(), job.processes.end(),
+                   [pid](const JobProcess& process) { return process.row.pid == pid; });
+  return found == job.processes.end() ? nullptr : &*found;
+}
+
+bool has_child_of_role(const JobTree& job, pid_t parent, JobRole role) {
+  return std::any_of(job.processes.begin(), job.processes.end(),
+                     [parent, role](const JobProcess& child) {
+                       return child.row.ppid == parent && child.role == role;
+                     });
+}
+
+/// Data loaders that parentage took for ranks; their parent, taken for a launcher, is then a rank
+/// itself.
+void demote_data_loaders(JobTree& job,
+                         const std::map<pid_t, const stacks::ProcessStacks*>& by_pid) {
+  for (JobProcess& process : job.processes) {
+    const auto stacks = by_pid.find(process.row.pid);
+    const bool doubtful = process.role_guessed || process.role == JobRole::kOther;
+    if (!doubtful || stacks == by_pid.end() || !loads_data(*stacks->second)) {
+      continue;
+    }
+    process.role = JobRole::kDataLoaderWorker;
+    process.role_guessed = false;
+    process.guessed_rank.reset();
+    JobProcess* parent = find(job, process.row.ppid);
+    if (parent != nullptr && parent->role == JobRole::kLauncher && parent->role_guessed) {
+      parent->role = JobRole::kRank;
+    }
+  }
+  for (JobProcess& process : job.processes) {
+    if (process.role == JobRole::kRank && process.role_guessed &&
+        has_child_of_role(job, process.row.pid, JobRole::kRank)) {
+      process.role =
+          JobRole::kLauncher;  // some children load data, others are ranks: it started them
+      process.guessed_rank.reset();
+    }
+  }
+}
+
+/// What the process itself says, torch first: a user may set RANK and give init_process_group
+/// another one.
+void ask_process(JobTree& job, JobProcess& process, const stacks::ProcessStacks& stacks) {
+  RankClaim claim;
+  if (stacks.python) {
+    claim = rank_claim(stacks.python->environment);
+  }
+  const bool torch_knows = stacks.torch && stacks.torch->rank && *stacks.torch->rank >= 0;
+  if (torch_knows) {
+    process.rank = stacks.torch->rank;
+  } else if (!process.rank && claim.rank && !claim.weak) {
+    process.rank = claim.rank;
+  }
+  const auto world =
+      torch_knows && stacks.torch->world_size ? stacks.torch->world_size : claim.world_size;
+  if (process.rank && !job.world_size && world && *world > 0 && *world <= kLargestWorld) {
+    job.world_size = world;
+  }
+}
+
+}  // namespace
+
+void refine_roles(JobTree& job, const std::vector<stacks::ProcessStacks>& stacks) {
+  std::map<pid_t, const stacks::ProcessStacks*> by_pid;
+  for (const stacks::ProcessStacks& process : stacks) {
+    by_pid[process.pid] = &process;
+  }
+  demote_data_loaders(job, by_pid);
+  for (JobProcess& process : job.processes) {
+    const auto found = by_pid.find(process.row.pid);
+    if (process.role == JobRole::kRank && found != by_pid.end()) {
+      ask_process(job, process, *found->second);
+    }
+  }
+  for (JobProcess& process : job.processes) {  // parents stand before children
+    const JobProcess* parent = find(job, process.row.ppid);
+    const bool serves = process.role != JobRole::kRank && process.role != JobRole::kLauncher;
+    if (serves && parent != nullptr && parent->rank) {
+      process.rank = parent->rank;
+    }
+  }
+  if (job.ranks_here.empty() && job.world_size && job.nodes.value_or(1) == 1) {
+    for (int rank = 0; rank < *job.world_size; ++rank) {
+      job.ranks_here.push_back(rank);
+    }
+  }
+}
+
+}  // namespace ddpdoctor::sources
