@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every wrong word and every wrong file gets a sentence that names it, the right exit status, and
+// leaves nothing behind.
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include "cli/exit_codes.h"
+#include "tests/support/program.h"
+#include "tests/support/temp_dir.h"
+
+namespace ddpdoctor::cli {
+namespace {
+
+using tests::ddpdoctor;
+using tests::Ended;
+using tests::TempDir;
+
+constexpr const char* kCapture = R"({"schema":"ddpdoctor.capture/1","job":{"world_size":2}})";
+
+/// One line or two, not empty, and about `name`.
+void expect_refusal(const Ended& ended, int status, const std::string& name) {
+  EXPECT_EQ(ended.status, status) << ended.err;
+  EXPECT_TRUE(ended.err.starts_with("ddpdoctor: ")) << ended.err;
+  EXPECT_NE(ended.err.find(name), std::string::npos) << ended.err;
+  EXPECT_LE(std::count(ended.err.begin(), ended.err.end(), '\n'), 2) << ended.err;
+  EXPECT_EQ(ended.out, "");
+}
+
+TEST(Usage, UnknownWordsAreNamed) {
+  expect_refusal(ddpdoctor({}), kUsage, "no command");
+  expect_refusal(ddpdoctor({"frobnicate"}), kUsage, "unknown command frobnicate");
+  expect_refusal(ddpdoctor({"--frobnicate"}), kUsage, "unknown option --frobnicate");
+  expect_refusal(ddpdoctor({"attach", "--frobnicate", "1"}), kUsage, "unknown option --frobnicate");
+  expect_refusal(ddpdoctor({"attach", "1", "2"}), kUsage, "unknown argument 2");
+  expect_refusal(ddpdoctor({"attach", "1", "--samples"}), kUsage, "--samples");
+  expect_refusal(ddpdoctor({"attach", "1", "--samples", "many"}), kUsage, "many");
+  expect_refusal(ddpdoctor({"attach", "1", "--samples", "0"}), kUsage, "--samples 0");
+  expect_refusal(ddpdoctor({"attach", "1", "--interval", "-1"}), kUsage, "--interval -1");
+  expect_refusal(ddpdoctor({"attach", "1", "--format", "docx"}), kUsage, "docx");
+}
+
+TEST(Usage, PidsThatAreNoPidsAreNamed) {
+  expect_refusal(ddpdoctor({"attach"}), kUsage, "pid");
+  expect_refusal(ddpdoctor({"attach", "12three"}), kUsage, "12three");
+  expect_refusal(ddpdoctor({"attach", "99999999999999999999"}), kUsage, "99999999999999999999");
+  expect_refusal(ddpdoctor({"attach", "0"}), kUsage, "0 is no pid");
+}
+
+TEST(Usage, HelpAndVersionAreAnswers) {
+  const Ended help = ddpdoctor({"--help"});
+  EXPECT_EQ(help.status, 0);
+  EXPECT_NE(help.out.find("attach"), std::string::npos);
+  const Ended version = ddpdoctor({"--version"});
+  EXPECT_EQ(version.status, 0);
+  EXPECT_TRUE(version.out.starts_with("ddpdoctor ")) << version.out;
+}
+
+TEST(Explain, UnknownKindsLeadToNearOnes) {
+  expect_refusal(ddpdoctor({"explain", "dead-rnak"}), kUsage, "perhaps: dead-rank");
+  expect_refusal(ddpdoctor({"explain", "xyzzyxyzzy"}), kUsage, "all kinds: ddpdoctor explain");
+}
+
+TEST(Explain, ListsAllKindsAndShowsOne) {
+  const Ended list = ddpdoctor({"explain"});
+  EXPECT_EQ(list.status, 0);
+  EXPECT_NE(list.out.find("\nmissing-rank "), std::string::npos) << list.out;
+  const Ended page = ddpdoctor({"explain", "missing-rank"});
+  EXPECT_EQ(page.status, 0);
+  EXPECT_TRUE(page.out.starts_with("missing-rank: ")) << page.out;
+}
+
+TEST(Attach, AProcessThatIsNotThereIsNamed) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::_exit(0);
+  }
+  ::waitpid(child, nullptr, 0);
+  expect_refusal(ddpdoctor({"attach", std::to_string(child)}), kNotObserved, std::to_string(child));
+}
+
+TEST(Attach, AZombieIsCalledOne) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::_exit(0);
+  }
+  siginfo_t ended{};
+  ::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT);
+  const Ended said = ddpdoctor({"attach", std::to_string(child)});
+  expect_refusal(said, kNotObserved, std::to_string(child));
+  EXPECT_NE(said.err.find("zombie"), std::string::npos) << said.err;
+  ::waitpid(child, nullptr, 0);
+}
+
+TEST(Output, IsRefusedBeforeAnythingIsObserved) {
+  const TempDir folder;
+  const std::string capture = folder.write("good.json", kCapture);
+  const std::string nobody = "999999999";  // attach must not get as far as this pid
+  expect_refusal(ddpdoctor({"attach", nobody, "-o", folder.path("nowhere/x.json")}), kUsage,
+                 "nowhere/x.json");
+  expect_refusal(ddpdoctor({"report", capture, "-o", capture + "/x.json"}), kUsage,
+                 "good.json/x.json");
+  expect_refusal(ddpdoctor({"report", capture, "-o", folder.path("x.docx")}), kUsage, "x.docx");
+  expect_refusal(ddpdoctor({"report", capture, "-o", folder.path("")}), kUsage, "ending");
+  std::filesystem::create_directory(folder.path("d.json"));
+  expect_refusal(ddpdoctor({"report", capture, "-o", folder.path("d.json")}), kUsage,
+                 "it is a folder");
+  EXPECT_EQ(folder.names(), "d.json good.json");
+}
+
+TEST(Output, WritesEveryFileThatWasAskedFor) {
+  const TempDir folder;
+  const std::string capture = folder.write("good.json", kCapture);
+  const Ended ended =
+      ddpdoctor({"report", "-o", folder.path("r.json"), "-o", folder.path("r.md"), "-o",
+                 folder.path("r.sarif"), "-o", folder.path("r.xml"), capture});
+  EXPECT_LE(ended.status, kFound) << ended.err;
+  EXPECT_NE(ended.out, "");
+  EXPECT_EQ(folder.names(), "good.json r.json r.md r.sarif r.xml");
+  EXPECT_NE(tests::read_text(folder.path("r.json")).find("ddpdoctor.report/1"), std::string::npos);
+}
+
+TEST(Output, ASymbolicLinkStaysOne) {
+  const TempDir folder;
+  const std::string capture = folder.write("good.json", kCapture);
+  std::filesystem::create_symlink(folder.path("real.json"), folder.path("link.json"));
+  EXPECT_LE(ddpdoctor({"report", capture, "-o", folder.path("link.json")}).status, kFound);
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.path("link.json")));
+  EXPECT_NE(tests::read_text(folder.path("real.json")), "");
+}
+
+TEST(Output, JsonOnStdoutIsTheReport) {
+  const TempDir folder;
+  const std::string capture = folder.write("good.json", kCapture);
+  EXPECT_TRUE(ddpdoctor({"report", capture, "--format", "json"})
+                  .out.starts_with("{\n \"schema\": \"ddpdoctor.report/1\""));
+}
+
+TEST(Report, FilesThatHoldNothingAreNamed) {
+  const TempDir folder;
+  const std::string path = folder.path("x");
+  expect_refusal(ddpdoctor({"report"}), kUsage, "no file");
+  expect_refusal(ddpdoctor({"report", path}), kNotObserved, path);
+  expect_refusal(ddpdoctor({"report", folder.write("empty.json", "")}), kNotObserved, "empty.json");
+  expect_refusal(ddpdoctor({"report", folder.write("noise.ddpd", "\x01\x02 noise")}), kNotObserved,
+                 "noise.ddpd");
+  expect_refusal(
+      ddpdoctor({"report", folder.write("cut.json", R"({"schema":"ddpdoctor.capture/1","job":{)")}),
+      kNotObserved, "cut.json");
+  expect_refusal(ddpdoctor({"report", folder.write("other.json", R"({"schema":"somebody/9"})")}),
+                 kNotObserved, "other.json");
+  expect_refusal(ddpdoctor({"report", folder.write("d/rank_0", "\x80\x02}q.")}), kNotObserved,
+                 "rank_0");
+  folder.write("text/readme.txt", "hello");
+  expect_refusal(ddpdoctor({"report", folder.path("text")}), kNotObserved, "text holds no dumps");
+  expect_refusal(ddpdoctor({"report", "/dev/null"}), kNotObserved, "/dev/null");
+}
+
+TEST(Report, ABadFileAmongGoodOnesIsAWarning) {
+  const TempDir folder;
+  folder.write("good.json", kCapture);
+  folder.write("bad.json", "{");
+  const Ended ended =
+      ddpdoctor({"report", folder.path("good.json"), folder.path("bad.json"), "--format", "json"});
+  EXPECT_LE(ended.status, kFound) << ended.err;
+  EXPECT_NE(ended.out.find("bad.json"), std::string::npos) << ended.out;
+  EXPECT_NE(ddpdoctor({"report", folder.path("")}).out.find("bad.json"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ddpdoctor::cli
