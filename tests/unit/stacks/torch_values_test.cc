@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Spelling of torch's objects, and what becomes of them when their memory lies.
+#include "collector/stacks/torch_values.h"
+
+#include <gtest/gtest.h>
+
+#include "collector/stacks/torch_groups.h"
+#include "collector/stacks/torch_version.h"
+#include "tests/unit/stacks/torch_image.h"
+
+namespace ddpdoctor::stacks {
+namespace {
+
+constexpr std::size_t kHeader = 16;
+constexpr std::uint16_t kFloat32 = 6;
+constexpr std::uint16_t kBfloat16 = 15;
+constexpr std::uint64_t kHuge = std::uint64_t{1} << 60;
+
+PythonLayout python_layout() {
+  PythonLayout layout;
+  layout.object_header = kHeader;
+  return layout;
+}
+
+/// Python objects of a made-up process.
+struct Values {
+  std::string repr(RemoteAddress object, std::string_view type) {
+    return torch_repr(objects, layout, groups, object, type).value_or("not mine");
+  }
+
+  RemoteAddress tensor(const std::vector<std::int64_t>& sizes, std::uint16_t dtype) {
+    impl = process.allocate(512);
+    process.put(impl + layout->shape, static_cast<std::uint64_t>(sizes.size()));
+    RemoteAddress place = impl + layout->shape + 8;
+    if (sizes.size() > 5) {
+      const RemoteAddress outside = process.allocate(sizes.size() * 16);
+      process.put(place, outside);
+      place = outside;
+    }
+    std::int64_t count = 1;
+    for (const std::int64_t size : sizes) {
+      process.put(place, size);
+      place += 8;
+      count *= size;
+    }
+    process.put(impl + layout->count, count);
+    process.put(impl + layout->dtype, dtype);
+    const RemoteAddress object = process.allocate(64);
+    process.put(object + kHeader + layout->variable, impl);
+    return object;
+  }
+
+  /// An instance of a class made by pybind11.
+  RemoteAddress bound(RemoteAddress value, std::uint8_t flags = 3) {
+    const RemoteAddress object = process.allocate(64);
+    process.put(object + kHeader, value);
+    process.put(object + kHeader + 32, flags);
+    return object;
+  }
+
+  FakeProcess process;
+  PythonLayout python = python_layout();
+  PythonObjects objects{process, python};
+  const TorchLayout* layout = torch_layout("2.13.0");
+  std::map<RemoteAddress, std::string> groups;
+  RemoteAddress impl = 0;  // TensorImpl of the last tensor
+};
+
+TEST(TorchValues, SpellTensorsByShapeAndType) {
+  Values values;
+  EXPECT_EQ(values.repr(values.tensor({1000, 7}, kFloat32), "Tensor"), "Tensor(1000x7, float32)");
+  EXPECT_EQ(values.repr(values.tensor({3}, kBfloat16), "Parameter"), "Tensor(3, bfloat16)");
+  EXPECT_EQ(values.repr(values.tensor({}, kFloat32), "Tensor"), "Tensor(scalar, float32)");
+  EXPECT_EQ(values.repr(values.tensor({0, 4}, kFloat32), "Tensor"), "Tensor(0x4, float32)");
+  EXPECT_EQ(values.repr(values.tensor({1, 2, 3, 4, 5, 6}, kFloat32), "Tensor"),
+            "Tensor(1x2x3x4x5x6, float32)");
+}
+
+TEST(TorchValues, OfOlderTorchLieElsewhere) {
+  Values values;
+  values.layout = torch_layout("2.8.0");
+  ASSERT_NE(values.layout->variable, torch_layout("2.13.0")->variable);
+  EXPECT_EQ(values.repr(values.tensor({5}, kFloat32), "Tensor"), "Tensor(5, float32)");
+}
+
+TEST(TorchValues, ThatDoNotAddUpAreOnlyNamed) {
+  Values values;
+  const RemoteAddress wrong_count = values.tensor({2, 3}, kFloat32);
+  values.process.put(values.impl + values.layout->count, std::int64_t{7});
+  EXPECT_EQ(values.repr(wrong_count, "Tensor"), "<Tensor>");
+  const RemoteAddress many = values.tensor({2, 3}, kFloat32);
+  values.process.put(values.impl + values.layout->shape, kHuge);
+  EXPECT_EQ(values.repr(many, "Tensor"), "<Tensor>");
+  const RemoteAddress outside = values.tensor({1, 1, 1, 1, 1, 1}, kFloat32);
+  values.process.put(values.impl + values.layout->shape + 8, kHuge);
+  EXPECT_EQ(values.repr(outside, "Tensor"), "<Tensor>");
+  EXPECT_EQ(values.repr(values.tensor({2}, 4000), "Tensor"), "<Tensor>");
+  // A product that overflows back to the count.
+  const RemoteAddress overflow = values.tensor({2, 2}, kFloat32);
+  values.process.put(values.impl + values.layout->shape + 8, std::int64_t{1} << 62);
+  values.process.put(values.impl + values.layout->shape + 16, std::int64_t{4});
+  values.process.put(values.impl + values.layout->count, std::int64_t{0});
+  EXPECT_EQ(values.repr(overflow, "Tensor"), "<Tensor>");
+  EXPECT_EQ(values.repr(0, "Tensor"), "<Tensor>");
+  EXPECT_EQ(values.repr(kHuge, "Parameter"), "<Parameter>");
+}
+
+TEST(TorchValues, OfAnUnknownReleaseAreOnlyNamed) {
+  Values values;
+  const RemoteAddress object = values.tensor({2, 3}, kFloat32);
+  values.groups[77] = "0";
+  values.layout = nullptr;
+  EXPECT_EQ(values.repr(object, "Tensor"), "<Tensor>");
+  EXPECT_EQ(values.repr(object, "torch._C._distributed_c10d.ReduceOp"), "<ReduceOp>");
+  EXPECT_EQ(values.repr(77, "torch._C._distributed_c10d.ProcessGroup"), "<ProcessGroup 0>");
+}
+
+TEST(TorchValues, NameReduceOperations) {
+  Values values;
+  const RemoteAddress number = values.process.allocate(16);
+  values.process.put(number, std::uint8_t{4});
+  EXPECT_EQ(values.repr(values.bound(number), "torch._C._distributed_c10d.RedOpType"),
+            "ReduceOp.MAX");
+  const RemoteAddress operation = values.process.allocate(64);
+  values.process.put(operation + values.layout->reduce_op, std::uint8_t{1});
+  EXPECT_EQ(values.repr(values.bound(operation), "torch._C._distributed_c10d.ReduceOp"),
+            "ReduceOp.AVG");
+  values.process.put(number, std::uint8_t{200});
+  EXPECT_EQ(values.repr(values.bound(number), "RedOpType"), "<ReduceOp>");
+  EXPECT_EQ(values.repr(values.bound(kHuge), "RedOpType"), "<ReduceOp>");
+  EXPECT_EQ(values.repr(kHuge, "RedOpType"), "<ReduceOp>");
+}
+
+TEST(TorchValues, LeaveOtherTypesAlone) {
+  Values values;
+  EXPECT_EQ(values.repr(values.tensor({1}, kFloat32), "dict"), "not mine");
+  EXPECT_EQ(values.repr(1, "torch.Size"), "not mine");
+}
+
+TEST(BoundValue, FollowsInstancesOfSeveralBases) {
+  Values values;
+  const RemoteAddress holders = values.process.allocate(16);
+  values.process.put(holders, RemoteAddress{4711});
+  EXPECT_EQ(bound_value(values.objects, values.bound(holders, 1)), 4711U);
+  EXPECT_EQ(bound_value(values.objects, values.bound(holders, 3)), holders);
+  EXPECT_FALSE(bound_value(values.objects, values.bound(0)).has_value());
+}
+
+TEST(TorchVersion, IsFoundInItsSource) {
+  EXPECT_EQ(version_in_source("x\n__version__ = '2.13.0+cpu'\ndebug = False\n"), "2.13.0+cpu");
+  EXPECT_EQ(version_in_source("__version__: str = \"1.13.1\""), "1.13.1");
+  EXPECT_EQ(version_in_source("__version__ = '2.1"), "");
+  EXPECT_EQ(version_in_source("__version__ = 2"), "");
+  EXPECT_EQ(version_in_source(""), "");
+}
+
+}  // namespace
+}  // namespace ddpdoctor::stacks
