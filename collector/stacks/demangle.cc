@@ -85,9 +85,12 @@ void Folder::operator_symbol() {
   while (at_ < text_.size() && text_[at_] != '(' && text_[at_] != ' ' && !is_word(text_[at_])) {
     name_ += text_[at_++];
   }
+  if (text_.substr(at_).starts_with(" <")) {
+    ++at_;  // "operator< <int>"
+  }
 }
 
-/// A blank ends a return type, or follows the parameters (const, &, [clone …]), or belongs to
+/// A blank ends a return type, or stands before a qualifier (const, &, [clone …]), or belongs to
 /// "operator bool".
 void Folder::blank() {
   ++at_;
@@ -95,23 +98,22 @@ void Folder::blank() {
     if (at_ < text_.size() && is_word(text_[at_])) {
       name_ += ' ';
     }
-  } else if (after_parameters_) {
-    while (at_ < text_.size() && !text_.substr(at_).starts_with("::")) {
-      if (text_[at_] == '(' || text_[at_] == '[' || text_[at_] == '<') {
-        at_ = after_group(text_, at_);
-      } else if (text_[at_] == ' ' && at_ + 1 < text_.size() && is_word(text_[at_ + 1]) &&
-                 !text_.substr(at_ + 1).starts_with("const")) {
-        // "decltype (…) f": what looked like parameters was part of the return type.
-        name_.clear();
-        after_parameters_ = false;
-        ++at_;
-        return;
-      } else {
-        ++at_;
-      }
-    }
-  } else {
+    return;
+  }
+  const std::string_view rest = text_.substr(at_);
+  constexpr std::array<std::string_view, 6> kQualifiers{"const", "volatile", "noexcept",
+                                                        "&",     "[",        "requires"};
+  const bool qualifier =
+      std::any_of(kQualifiers.begin(), kQualifiers.end(),
+                  [rest](std::string_view one) { return rest.starts_with(one); });
+  if (!after_parameters_ || !qualifier) {
     name_.clear();
+    after_parameters_ = false;
+    return;
+  }
+  // Up to the next blank or to "::", where a function's local entity goes on.
+  while (at_ < text_.size() && text_[at_] != ' ' && !text_.substr(at_).starts_with("::")) {
+    at_ = text_[at_] == '[' ? after_group(text_, at_) : at_ + 1;
   }
 }
 
@@ -135,7 +137,7 @@ void Folder::step() {
     blank();
   } else if (letter == '<' || letter == '[' || letter == '(') {
     at_ = after_group(text_, at_);
-    after_parameters_ = after_parameters_ || letter == '(';
+    after_parameters_ = after_parameters_ || (letter == '(' && !name_.empty());
   } else {
     name_ += letter;
     ++at_;

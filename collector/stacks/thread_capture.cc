@@ -31,9 +31,13 @@ bool waits_for_futex(const Syscall& call) {
                                       operation == FUTEX_LOCK_PI || operation == FUTEX_LOCK_PI2);
 }
 
-std::string process_name(pid_t pid) {
-  const auto name = read_proc_file(AT_FDCWD, fmt::format("/proc/{}/comm", pid));
-  return name ? base::printable(base::trim(*name)) : std::string("?");
+/// "123 (gdb)": TracerPid names the tracing thread, people know the process.
+std::string process_of(pid_t tid) {
+  const auto status = read_proc_file(AT_FDCWD, fmt::format("/proc/{}/status", tid));
+  const auto pid = status ? status_field(*status, "Tgid") : std::nullopt;
+  const auto name = status ? status_field(*status, "Name") : std::nullopt;
+  return pid && name ? fmt::format("{} ({})", *pid, base::printable(*name))
+                     : fmt::format("{}", tid);
 }
 
 }  // namespace
@@ -216,9 +220,8 @@ CapturedThread ThreadCapture::capture(pid_t tid, std::optional<RemoteAddress> py
   thread.native = {};
   thread.python.clear();
   if (const pid_t tracer = tasks_.tracer(tid); tracer != 0) {
-    thread.stack.problem =
-        fmt::format("it runs, and cannot be stopped: process {} ({}) traces it already", tracer,
-                    process_name(tracer));
+    thread.stack.problem = fmt::format(
+        "it runs, and cannot be stopped: process {} traces it already", process_of(tracer));
   } else if (!options_.allow_stop) {
     thread.stack.problem =
         attempt == Attempt::kRunning
