@@ -100,7 +100,9 @@ std::vector<std::string> labels(const Path& path, const FileNames& names) {
   const auto below = static_cast<std::size_t>(path.rend() - last_user);
   std::vector<std::string> out;
   for (std::size_t i = 0; i < below; ++i) {
-    if (is_user(*path[i])) {
+    // A script's top level says nothing when it called something.
+    const bool top_level = path[i]->function == "<module>" && i + 1 < below;
+    if (is_user(*path[i]) && !top_level) {
       out.push_back(frame_label(*path[i], names));
     }
   }

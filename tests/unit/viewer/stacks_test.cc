@@ -31,7 +31,8 @@ TEST(Stacks, RanksThatDifferOnlyInsideALibraryAreOneLine) {
                               "distributed_c10d.py:1 | py:step@/srv/t.py:8")
                        .build();
   EXPECT_EQ(stacks(job),
-            "stacks of 3 ranks (4 processes, 4 threads), where they part\n  step t.py:8 · "
+            "stacks of 3 ranks (4 processes, 4 threads; nobody was paused), where they part\n  "
+            "step t.py:8 · "
             "all_reduce …   0-2\n");
 }
 
@@ -44,7 +45,8 @@ TEST(Stacks, LibraryFramesBetweenTheUsersVanish) {
                               "| py:fit@/srv/t.py:8")
                        .build();
   EXPECT_EQ(stacks(job),
-            "stacks of 1 rank (2 processes, 2 threads)\n  fit t.py:8 · Net.forward net.py:3   0\n");
+            "stacks of 1 rank (2 processes, 2 threads; nobody was paused)\n  fit t.py:8 · "
+            "Net.forward net.py:3   0\n");
 }
 
 TEST(Stacks, AStackWithoutUserCodeShowsItsInnermostPythonFrame) {
@@ -55,7 +57,8 @@ TEST(Stacks, AStackWithoutUserCodeShowsItsInnermostPythonFrame) {
                  "native:futex_wait@libc.so.6 | py:_shutdown@/usr/lib/python3.11/threading.py:1553")
           .build();
   EXPECT_EQ(stacks(job),
-            "stacks of 1 rank (2 processes, 2 threads)\n  _shutdown threading.py:1553   0\n");
+            "stacks of 1 rank (2 processes, 2 threads; nobody was paused)\n  _shutdown "
+            "threading.py:1553   0\n");
 }
 
 TEST(Stacks, TooLongChainsLoseTheirOuterFrames) {
@@ -65,7 +68,7 @@ TEST(Stacks, TooLongChainsLoseTheirOuterFrames) {
   }
   const auto job = tests::job().ranks(2).stack(kAll, chain).build();
   EXPECT_EQ(stacks(job, {.width = 60}),
-            "stacks of 2 ranks (3 processes, 3 threads), where they part\n  … · caller_3 t.py:3 · "
+            "stacks of 2 ranks (3 processes, 3 threads; nobody was paused), where they part\n  … · "
             "caller_2 t.py:2 · innermost t.py:1   0-1\n");
 }
 
