@@ -140,6 +140,7 @@ void GroupReader::add_native(RemoteAddress group, TorchGroup& described, TorchGr
 TorchGroups GroupReader::read() {
   TorchGroups result;
   const RemoteAddress world = default_group();
+  result.made = objects_.integer(global("_group_count"));
   for (const auto& [group, name] : objects_.items(global("_pg_names"), kMaxGroups)) {
     const bool is_default = group == world && world != 0;
     TorchGroup described{.name = text(objects_, name),

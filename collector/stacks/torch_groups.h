@@ -4,6 +4,7 @@
 // without a layout; only rank and description need one.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -20,6 +21,8 @@ struct TorchGroups {
   std::map<RemoteAddress, std::string> names;  // Python object of a group → its name
   std::optional<int> rank;                     // global
   std::optional<int> world_size;
+  std::optional<std::int64_t>
+      made;  // groups this process has numbered so far, its own and others', living or not
 };
 
 /// Nothing when the module was never imported. `layout` may be null.

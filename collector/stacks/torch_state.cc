@@ -15,6 +15,7 @@
 
 #include "base/text.h"
 #include "collector/stacks/flight_recorder.h"
+#include "collector/stacks/record_groups.h"
 #include "collector/stacks/torch_groups.h"
 #include "collector/stacks/torch_layouts.h"
 #include "collector/stacks/torch_values.h"
@@ -148,6 +149,7 @@ std::optional<TorchState> read_torch_state(Target& target, PythonReader* python)
   TorchState state;
   state.version = torch_version(target, python);
   const TorchLayout* layout = torch_layout(state.version);
+  std::optional<std::int64_t> groups_made;
   if (python != nullptr) {
     auto groups = read_torch_groups(python->objects(), layout);
     if (!groups) {
@@ -155,6 +157,7 @@ std::optional<TorchState> read_torch_state(Target& target, PythonReader* python)
     }
     const auto variables = python->environment();
     state.groups = std::move(groups->groups);
+    groups_made = groups->made;
     state.rank = groups->rank ? groups->rank : number(variables, "RANK");
     state.world_size = groups->world_size ? groups->world_size : number(variables, "WORLD_SIZE");
   }
@@ -165,6 +168,7 @@ std::optional<TorchState> read_torch_state(Target& target, PythonReader* python)
     return state;
   }
   read_recorders(target, python, *layout, state);
+  name_records(state, groups_made);
   return state;
 }
 
