@@ -21,6 +21,7 @@ struct Look {
   std::vector<stacks::ProcessStacks> stacks;  // one for each process of the tree, same order
   std::map<std::pair<pid_t, pid_t>, sources::WaitTarget> waits;
   std::vector<sources::RawFact> facts;
+  bool whole_tree = true;  // false: one process on purpose; the others are unobserved, not absent
 };
 
 /// Looks oldest first. Reads the user's source files that frames name (the one thing read here).
