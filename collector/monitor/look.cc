@@ -102,6 +102,7 @@ Recorders recorders(const model::Look& look) {
 
 base::Result<model::Look> first_look(pid_t pid, const ObserveOptions& options) {
   model::Look look;
+  look.whole_tree = options.whole_tree;
   look.tree = TRY(sources::find_job(pid, options.whole_tree));
   look.time = now_seconds();
   look.stacks = stacks::capture(pids_of(look.tree), capture_options(options));
@@ -114,6 +115,7 @@ base::Result<model::Look> first_look(pid_t pid, const ObserveOptions& options) {
 base::Result<model::Look> next_look(pid_t pid, const model::Look& before,
                                     const ObserveOptions& options) {
   model::Look look;
+  look.whole_tree = options.whole_tree;
   look.tree = TRY(sources::find_job(pid, options.whole_tree));
   look.time = now_seconds();
   const std::vector<pid_t> pids = pids_of(look.tree);
