@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One stack out of two. A native frame that is an evaluation loop runs a known stretch of Python
 // frames and is replaced by it: up to 3.10 one frame, in 3.11 up to the frame marked as entry,
-// from 3.12 on up to the entry shim. The shim is a local variable of that very loop, so its address
-// tells which native frame it is, whatever the symbols say.
+// from 3.12 on up to the entry shim. The shim (3.10 and 3.11: the CFrame) is a local variable of
+// that very loop, so its address tells which native frame it is, whatever the symbols say.
 #include <algorithm>
 #include <cstddef>
 #include <optional>
@@ -19,7 +19,7 @@ namespace {
 /// Consecutive Python frames run by one activation of the evaluation loop.
 struct Run {
   std::vector<const Frame*> frames;
-  RemoteAddress shim = 0;  // 0 = none seen
+  RemoteAddress in_loop = 0;  // a local variable of that loop; 0 = none known
 };
 
 std::vector<Run> runs_of(const std::vector<PythonFrame>& python) {
@@ -27,8 +27,9 @@ std::vector<Run> runs_of(const std::vector<PythonFrame>& python) {
   Run run;
   for (const PythonFrame& frame : python) {
     if (frame.raw.shim) {
-      run.shim = frame.raw.address;
+      run.in_loop = frame.raw.address;
     } else {
+      run.in_loop = frame.raw.loop;
       run.frames.push_back(&frame.frame);
     }
     if (frame.raw.shim || frame.raw.entry) {
@@ -92,7 +93,8 @@ std::optional<Pairing> pair_by_address(const std::vector<NativeFrame>& native,
                                        RemoteAddress stack_pointer, const std::vector<Run>& runs) {
   Pairing pairing;
   for (const Run& run : runs) {
-    const auto loop = run.shim != 0 ? frame_holding(native, stack_pointer, run.shim) : std::nullopt;
+    const auto loop =
+        run.in_loop != 0 ? frame_holding(native, stack_pointer, run.in_loop) : std::nullopt;
     if (loop && (pairing.empty() || pairing.back().first < *loop)) {
       pairing.emplace_back(*loop, &run);
     } else if (!run.frames.empty()) {
@@ -136,8 +138,10 @@ std::vector<Frame> merge(const std::vector<NativeFrame>& native, RemoteAddress s
     append_python(merged, runs);
     return merged;
   }
-  const auto pairing =
-      has_shims ? pair_by_address(native, stack_pointer, runs) : pair_by_count(native, runs);
+  auto pairing = pair_by_address(native, stack_pointer, runs);
+  if (!pairing && !has_shims) {
+    pairing = pair_by_count(native, runs);
+  }
   if (!pairing) {
     append_python(merged, runs);
     problem = fmt::format(
@@ -145,7 +149,7 @@ std::vector<Frame> merge(const std::vector<NativeFrame>& native, RemoteAddress s
         "loop), shown one after the other",
         version, runs.size(), loops_by_name(native).size());
   }
-  auto next = pairing ? pairing->begin() : Pairing::const_iterator{};
+  auto next = pairing ? pairing->cbegin() : Pairing::const_iterator{};
   for (std::size_t i = 0; i < native.size(); ++i) {
     if (!pairing || next == pairing->end() || next->first != i) {
       merged.push_back(native[i].frame);

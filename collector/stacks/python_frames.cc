@@ -46,7 +46,7 @@ RemoteAddress untagged(RemoteAddress reference, std::int32_t version) {
 
 RemoteAddress innermost_frame(RemoteMemory& memory, const PythonLayout& layout,
                               RemoteAddress thread_state) {
-  if (layout.thread_cframe < 0) {
+  if (layout.thread_frame >= 0) {
     return pointer(memory, at(thread_state, layout.thread_frame));
   }
   const RemoteAddress cframe = pointer(memory, at(thread_state, layout.thread_cframe));
@@ -137,10 +137,18 @@ RawPythonStack read_python_stack(RemoteMemory& memory, const PythonLayout& layou
   RawPythonStack stack;
   std::unordered_set<RemoteAddress> seen;
   RemoteAddress next = innermost_frame(memory, layout, thread_state);
+  RemoteAddress loop = 0;
+  if (layout.thread_cframe >= 0) {
+    loop = pointer(memory, at(thread_state, layout.thread_cframe));
+  }
   while (next != 0 && stack.size() < kMostFrames && seen.insert(next).second) {
     RawPythonFrame frame;
     if (!read_frame(memory, layout, next, frame, next)) {
       break;
+    }
+    if (frame.entry && loop != 0) {  // the n-th entry was made by the n-th loop
+      frame.loop = loop;
+      loop = pointer(memory, at(loop, layout.cframe_previous));
     }
     stack.push_back(frame);
   }

@@ -29,8 +29,10 @@ struct PythonLayout {
   std::int64_t thread_ident = -1;      // thread_id: what threading.get_ident() says (pthread_self)
   std::int64_t thread_native_id = -1;  // 3.11+
   std::int64_t thread_frame = -1;      // ≤3.10 and 3.13+
-  std::int64_t thread_cframe = -1;     // 3.11, 3.12
-  std::int64_t cframe_frame = -1;
+  std::int64_t thread_cframe =
+      -1;  // 3.10 to 3.12: the innermost CFrame, a local variable of the evaluation loop
+  std::int64_t cframe_frame = -1;  // 3.11, 3.12
+  std::int64_t cframe_previous = -1;
 
   std::int64_t frame_code = -1;
   std::int64_t frame_instruction =

@@ -30,6 +30,7 @@ struct RawPythonFrame {
   std::uint64_t instruction = 0;  // f_lasti or prev_instr, as the version has it
   bool entry = false;             // 3.11: is_entry
   bool shim = false;              // 3.12+: the entry shim that lies on the C stack
+  RemoteAddress loop = 0;         // 3.10, 3.11, of entry frames: the evaluation loop's CFrame on the C stack
 };
 using RawPythonStack = std::vector<RawPythonFrame>;  // innermost first
 

@@ -53,9 +53,14 @@ static void threads(void) {
 #endif
 #if PY_VERSION_HEX < 0x030B0000
   AT(thread_frame, PyThreadState, frame);
+#if PY_VERSION_HEX >= 0x030A0000
+  AT(thread_cframe, PyThreadState, cframe);
+  AT(cframe_previous, CFrame, previous);
+#endif
 #elif PY_VERSION_HEX < 0x030D0000
   AT(thread_cframe, PyThreadState, cframe);
   AT(cframe_frame, _PyCFrame, current_frame);
+  AT(cframe_previous, _PyCFrame, previous);
 #else
   AT(thread_frame, PyThreadState, current_frame);
 #endif

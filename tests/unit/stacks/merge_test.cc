@@ -118,6 +118,29 @@ TEST(Merge, CountsThatDisagreeKeepBothParts) {
   EXPECT_NE(problem.find("(2 and 1 entries"), std::string::npos) << problem;
 }
 
+TEST(Merge, In311TheLoopsOwnVariableTellsItWhereSymbolsDoNot) {
+  std::string problem;
+  std::vector<PythonFrame> frames = {python("a"), python("b", true), python("c", true)};
+  frames[1].raw.loop = 0x7200;
+  frames[2].raw.loop = 0x7400;
+  const std::vector<NativeFrame> stack = {native("read", 0x7100), native("", 0x7300),
+                                          native("call", 0x7380), native("", 0x7500),
+                                          native("main", 0x7600)};
+  EXPECT_EQ(names(merge(stack, kStack, frames, "3.11", problem)),
+            (Names{"read", "py a", "py b", "call", "py c", "main"}));
+  EXPECT_EQ(problem, "");
+}
+
+TEST(Merge, In311NamesHelpWhereTheVariableIsNotOnTheStackWeSaw) {
+  std::string problem;
+  std::vector<PythonFrame> frames = {python("a", true)};
+  frames[0].raw.loop = 0x9000;
+  EXPECT_EQ(
+      names(merge({native("_PyEval_EvalFrameDefault", 0x7300)}, kStack, frames, "3.11", problem)),
+      Names{"py a"});
+  EXPECT_EQ(problem, "");
+}
+
 TEST(Merge, OtherFunctionsThatBeginLikeTheLoopAreNone) {
   std::string problem;
   merge({native("_PyEval_EvalFrameDefaultish"), native("main")}, kStack, {python("a", true)},

@@ -220,6 +220,28 @@ TEST_P(Interpreters, NobodyHoldsTheLockWhenAllAreBlocked) {
   }
 }
 
+TEST_P(Interpreters, TheSpinningThreadHoldsTheLock) {
+  for (const PythonInstallation& python : installations_of(GetParam())) {
+    SCOPED_TRACE(python.command);
+    ChildProcess child({python.command, DDPDOCTOR_SOURCE_DIR "/tests/support/python_spin.py"});
+    const pid_t spinner = std::atoi(child.line().value_or("0").c_str());
+    ElfCache files;
+    auto target = LiveTarget::open(child.pid(), files);
+    ASSERT_TRUE(target.has_value());
+    std::string problem;
+    const auto reader = open_python(**target, problem);
+    ASSERT_NE(reader, nullptr) << problem;
+    // The main thread gets the lock once more on its way into read().
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    std::optional<pid_t> holder;
+    while (holder != spinner && std::chrono::steady_clock::now() < deadline) {
+      (*target)->memory().forget();
+      holder = reader->gil_holder();
+    }
+    EXPECT_EQ(holder, spinner);
+  }
+}
+
 TEST_P(Interpreters, LocalsAreShownForWaitsOnly) {
   for (const PythonInstallation& python : installations_of(GetParam())) {
     SCOPED_TRACE(python.command);
@@ -241,6 +263,28 @@ TEST_P(Interpreters, LocalsAreShownForWaitsOnly) {
       }
     }
     EXPECT_TRUE(waited);
+  }
+}
+
+TEST_P(Interpreters, EveryLoopIsKnownByAnAddressOnTheStackFrom310On) {
+  for (const PythonInstallation& python : installations_of(GetParam())) {
+    SCOPED_TRACE(python.command);
+    Observed seen(python, {});
+    ASSERT_NE(seen.reader, nullptr) << seen.problem;
+    for (const PythonThreadState& state : seen.reader->thread_states()) {
+      RemoteAddress inner = 0;
+      for (const RawPythonFrame& frame : seen.reader->read_stack(state.address)) {
+        const RemoteAddress loop = frame.shim ? frame.address : frame.loop;
+        if (GetParam() < 10) {
+          EXPECT_EQ(loop, 0U);
+        } else if ((frame.entry || frame.shim)) {
+          EXPECT_NE(loop, 0U);
+          // 3.15 ends each thread with a sentinel in the thread state, wherever that lies.
+          EXPECT_TRUE(loop > inner || GetParam() >= 15) << "the caller's loop lies further up";
+          inner = loop;
+        }
+      }
+    }
   }
 }
 
