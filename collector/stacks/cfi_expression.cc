@@ -41,7 +41,7 @@ class Machine {
   const Registers& registers_;
   std::optional<std::uint64_t> cfa_;
   RemoteMemory& memory_;
-  std::array<std::uint64_t, 64> values_{};
+  std::array<std::uint64_t, 32> values_{};
   std::size_t size_ = 0;
 };
 
@@ -187,6 +187,12 @@ std::optional<Location> evaluate(std::span<const Dwarf_Op> expression, const Reg
 
 std::optional<std::uint64_t> cfa_of(const CfiPlan& plan, const Registers& registers,
                                     RemoteMemory& memory) {
+  // Nearly every row is "register + offset".
+  if (plan.cfa.size() == 1 && plan.cfa[0].atom == DW_OP_bregx) {
+    return registers.known(plan.cfa[0].number)
+               ? std::optional(registers[plan.cfa[0].number] + plan.cfa[0].number2)
+               : std::nullopt;
+  }
   const auto location = evaluate(plan.cfa, registers, std::nullopt, memory);
   if (!location) {
     return std::nullopt;

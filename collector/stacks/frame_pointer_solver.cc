@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/stacks/frame_pointer_solver.h"
 
-#include <array>
+#include <algorithm>
 #include <cstring>
 
 #include "collector/stacks/elf_parts.h"
@@ -74,22 +74,49 @@ struct Candidate {
   CallBefore call = CallBefore::kNone;
 };
 
+/// Whether the function that starts at `from` ends in a jump to `to`: the return address then names
+/// `from`, the frame is `to`'s.
+bool tail_calls(Target& target, RemoteAddress from, RemoteAddress to) {
+  constexpr std::size_t kJump = 5;
+  constexpr std::size_t kLongest = 512;
+  const auto object = target.object_at(from);
+  if (!object) {
+    return false;
+  }
+  const CfiTable& table = cfi_of(*object->file);
+  const std::uint64_t start = from - object->bias;
+  for (std::size_t offset = 0; offset < kLongest; ++offset) {
+    const auto code = object->file->at(start + offset, kJump);
+    if (code.empty()) {
+      return false;
+    }
+    if (at(code, 0) == 0xe9 && relative(code, 1, from + offset + kJump) == to) {
+      return table.function_start(start + offset) == start;
+    }
+  }
+  return false;
+}
+
 /// Values of rbp, from the stack pointer upwards, under which the frame's return address follows a
 /// call.
 std::vector<Candidate> candidates(Walk& walk, const UnsolvedFrame& frame, RemoteAddress function) {
   constexpr std::size_t kMaxCandidates = 64;
+  constexpr RemoteAddress kLowestCode = 0x10000;
+  constexpr RemoteAddress kUserSpaceEnd = RemoteAddress{1} << 47U;
   std::vector<Candidate> found;
   const RemoteAddress top = frame.registers[kRsp];
-  for (RemoteAddress value = top & ~RemoteAddress{7};
-       value < top + kSearchBytes && found.size() < kMaxCandidates; value += 8) {
-    Registers guess = frame.registers;
+  const Mapping* const stack = walk.target.maps().find(top);
+  const RemoteAddress end = std::min(top + kSearchBytes, stack == nullptr ? top : stack->end);
+  Registers guess = frame.registers;
+  for (RemoteAddress value = top & ~RemoteAddress{7}; value < end && found.size() < kMaxCandidates;
+       value += 8) {
     guess.set(kRbp, value);
     const auto cfa = cfa_of(frame.plan, guess, walk.stack);
-    if (!cfa || *cfa <= top) {
+    if (!cfa || *cfa <= top || *cfa > end) {
       continue;
     }
     const auto return_address = walk.stack.get<RemoteAddress>(*cfa - 8);
-    if (!return_address) {
+    if (!return_address || *return_address < kLowestCode || *return_address >= kUserSpaceEnd) {
       continue;
     }
     const CallBefore call = call_before(walk.target, *return_address, function);
@@ -115,11 +142,14 @@ CallBefore call_before(Target& target, RemoteAddress return_address, RemoteAddre
     return CallBefore::kNone;
   }
   const auto compare = [&](std::optional<RemoteAddress> callee) {
-    return callee == function ? CallBefore::kThisFunction : CallBefore::kOtherFunction;
+    return callee && (*callee == function || tail_calls(target, *callee, function))
+               ? CallBefore::kThisFunction
+               : CallBefore::kOtherFunction;
   };
   if (at(code, 2) == 0xe8) {
     const RemoteAddress callee = relative(code, 3, return_address);
-    return callee == function ? CallBefore::kThisFunction : compare(plt_target(target, callee));
+    const auto behind_stub = plt_target(target, callee);
+    return compare(behind_stub ? behind_stub : callee);
   }
   if (at(code, 1) == 0xff && at(code, 2) == 0x15) {
     return compare(target.memory().get<RemoteAddress>(relative(code, 3, return_address)));
