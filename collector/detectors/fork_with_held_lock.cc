@@ -51,8 +51,10 @@ std::optional<Suspect> waits_for_lost_owner(const graph::Examination& examinatio
   }
   for (const model::Thread& thread : process.threads) {
     const auto owner = foreign_owner(process, thread);
-    const bool alone =
-        process.threads.size() == 1 && waits_for_private_lock(examination.job, thread);
+    const model::WaitsOn* mutex = waits_on(thread, "mutex");
+    const bool owner_unknown = mutex == nullptr || !target_thread(*mutex);
+    const bool alone = process.threads.size() == 1 && owner_unknown &&
+                       waits_for_private_lock(examination.job, thread);
     if (!owner && !alone) {
       continue;
     }

@@ -18,7 +18,7 @@ namespace ddpdoctor::detectors {
 namespace {
 
 constexpr std::string_view kKind = "import-lock";
-constexpr std::string_view kImportMachinery = "importlib._bootstrap>";
+constexpr std::string_view kImportMachinery = "<frozen importlib._bootstrap>";
 
 bool waits_for_import(const model::Thread& thread) {
   return waits_on(thread, "import-lock") != nullptr ||

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "collector/detectors/detector.h"
+#include "collector/diagnosis/diagnosis.h"
+#include "tests/support/job_builder.h"
+
+namespace ddpdoctor::diagnosis {
+namespace {
+
+using namespace ddpdoctor::tests;
+using detectors::Confidence;
+
+const std::string kInAllReduce =
+    "native:__futex_abstimed_wait_common64@libc.so.6 | native:c10d::Work::wait@libtorch_cpu.so | "
+    "py:all_reduce@/opt/site-packages/torch/distributed/distributed_c10d.py:2900 | "
+    "py:main@/srv/train.py:21";
+const std::string kInBatchWait =
+    "native:__poll@libc.so.6 | py:get@/usr/lib/python3.11/multiprocessing/queues.py:113 | "
+    "py:_MultiProcessingDataLoaderIter._try_get_data@/opt/site-packages/torch/utils/data/"
+    "dataloader.py:1290 | py:main@/srv/train.py:20";
+const std::string kWorkerStart =
+    "py:_worker_loop@/opt/site-packages/torch/utils/data/_utils/worker.py:349 | "
+    "py:main@/srv/train.py:20";
+
+JobBuilder stuck_in_pool() {
+  return job()
+      .ranks(4)
+      .command({"python", "train.py"})
+      .stack(kAll, kInAllReduce)
+      .stack(1, kInBatchWait)
+      .process(
+          {.role = model::Role::kDataLoaderWorker,
+           .rank = 1,
+           .pid = 777,
+           .command = {"python", "train.py"},
+           .threads = {
+               {.stack =
+                    "native:syscall@libc.so.6 | native:GOMP_parallel@libgomp.so.1 | "
+                    "native:at::parallel_for@libtorch_cpu.so | py:__getitem__@/srv/data.py:5 | " +
+                    kWorkerStart}}});
+}
+
+TEST(Diagnose, NamesTheMechanismOnceWhenEverybodyWaitsBecauseOfIt) {
+  const auto told = stuck_in_pool().build();
+  const Diagnosis diagnosis = diagnose(told);
+  ASSERT_EQ(diagnosis.findings.size(), 1u);
+  EXPECT_EQ(diagnosis.findings[0].kind, "fork-after-openmp");
+  EXPECT_EQ(diagnosis.findings[0].culprits, model::RankSet({1}));
+  EXPECT_EQ(diagnosis.findings[0].waiting, model::RankSet({0, 2, 3}));
+  EXPECT_EQ(diagnosis.verdict, Verdict::kHang);
+}
+
+TEST(Diagnose, SaysWhatIsProvenAlsoWhileSomebodyMoves) {
+  const auto told = stuck_in_pool().stack_before(3, "py:main@/srv/train.py:19").build();
+  EXPECT_EQ(diagnose(told).verdict, Verdict::kHang);
+}
+
+TEST(Diagnose, CallsAMovingJobRunning) {
+  const auto told = job()
+                        .ranks(2)
+                        .stack(kAll, kInAllReduce)
+                        .stack(0, "py:save@/srv/train.py:8")
+                        .computing(0)
+                        .build();
+  const Diagnosis diagnosis = diagnose(told);
+  for (const detectors::Finding& finding : diagnosis.findings) {
+    EXPECT_EQ(finding.confidence, Confidence::kPossible) << finding.kind;
+  }
+  EXPECT_EQ(diagnosis.verdict, Verdict::kRunning);
+}
+
+TEST(Diagnose, CallsADeadRankInAnEndedJobACrash) {
+  const auto told = job().ranks(2).killed(1, 11).exited(0, 1).ended().build();
+  EXPECT_EQ(diagnose(told).verdict, Verdict::kCrash);
+}
+
+TEST(Diagnose, CallsAJobThatEndedWellFinished) {
+  const auto told = job().ranks(2).exited(kAll, 0).ended().build();
+  EXPECT_EQ(diagnose(told).verdict, Verdict::kFinished);
+}
+
+TEST(Diagnose, ListsEveryDetectorItAsked) {
+  const auto told = job().ranks(1).build();
+  EXPECT_EQ(diagnose(told).detectors_run.size(), detectors::catalog().size());
+}
+
+TEST(Diagnose, SurvivesAnEmptyModel) {
+  const model::JobModel nothing;
+  EXPECT_EQ(diagnose(nothing).verdict, Verdict::kUndetermined);
+}
+
+}  // namespace
+}  // namespace ddpdoctor::diagnosis
