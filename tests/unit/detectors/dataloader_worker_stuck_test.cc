@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/detectors/asked.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using namespace ddpdoctor::tests;
+
+constexpr std::string_view kKind = "dataloader-worker-stuck";
+
+constexpr std::string_view kShards = R"(
+class Shards:
+    def fetch(self, index):
+        while not self.ready(index):
+            time.sleep(0.2)
+
+    def __getitem__(self, index):
+        time.sleep(0.2)
+        return self.fetch(index)
+)";
+
+const std::string kPolls =
+    "native:clock_nanosleep@libc.so.6 | py:Shards.fetch@/srv/shards.py:4 | "
+    "py:Shards.__getitem__@/srv/shards.py:8 | " +
+    kForkedWorker;
+const std::string kNaps =
+    "native:clock_nanosleep@libc.so.6 | py:Shards.__getitem__@/srv/shards.py:7 | " + kForkedWorker;
+
+JobBuilder story(const std::string& worker, char state = 'S') {
+  return job()
+      .ranks(4)
+      .source("/srv/shards.py", kShards)
+      .stack(kAll, kInBarrier)
+      .stack(1, kInBatchWait)
+      .worker(1, kIdleWorker)
+      .worker(1, worker, state);
+}
+
+TEST(DataloaderWorkerStuck, BlamesTheWorkersLineAndNotTheRanks) {
+  const auto findings = asked(kKind, story(kPolls).build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+  EXPECT_EQ(findings[0].waiting, model::RankSet({0, 2, 3}));
+  EXPECT_EQ(findings[0].locations.at(0).file, "/srv/shards.py");
+  EXPECT_EQ(findings[0].locations.at(0).line, 4);
+  EXPECT_EQ(std::get<std::int64_t>(findings[0].details.at("pid")), worker_pid(1, 1));
+}
+
+TEST(DataloaderWorkerStuck, IsSilentOnIdleWorkers) {
+  EXPECT_TRUE(asked(kKind, story(kIdleWorker).build()).empty());
+}
+
+TEST(DataloaderWorkerStuck, OnlySuspectsAWorkerThatMayJustBeSlow) {
+  EXPECT_TRUE(nothing_likely(asked(kKind, story(kNaps).build())));
+  EXPECT_TRUE(nothing_likely(asked(
+      kKind,
+      story("native:inflate@libz.so.1 | py:Shards.__getitem__@/srv/shards.py:8 | " + kForkedWorker,
+            'R')
+          .build())));
+}
+
+TEST(DataloaderWorkerStuck, BelievesALongSleepAtLast) {
+  const auto findings = asked(kKind, story(kNaps).seconds_without_progress(60).build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+}
+
+TEST(DataloaderWorkerStuck, IsSilentInAMovingJob) {
+  EXPECT_TRUE(asked(kKind, story(kPolls).progress(model::Progress::kMoving).build()).empty());
+}
+
+TEST(DataloaderWorkerStuck, IsSilentWhenTheRankDoesNotWaitForABatch) {
+  EXPECT_TRUE(asked(kKind, story(kPolls).stack(1, kInBarrier).build()).empty());
+}
+
+TEST(DataloaderWorkerStuck, MakesOneFindingOfSeveralRanksAtOneLine) {
+  const auto told = story(kPolls).stack(2, kInBatchWait).worker(2, kPolls).build();
+  const auto findings = asked(kKind, told);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1, 2}));
+  EXPECT_EQ(essence(findings), essence(asked(kKind, reversed(told))));
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/detectors/asked.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using namespace ddpdoctor::tests;
+
+constexpr std::string_view kKind = "dead-rank";
+
+TEST(DeadRank, NamesTheRankAndTheSignal) {
+  const auto findings = asked(kKind, job().ranks(3).stack(kAll, kInBarrier).killed(1, 9).build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+  EXPECT_EQ(findings[0].waiting, model::RankSet({0, 2}));
+  EXPECT_NE(findings[0].summary.find("SIGKILL"), std::string::npos);
+}
+
+TEST(DeadRank, DoesNotBlameThoseWhomTheLauncherEnded) {
+  const auto findings =
+      asked(kKind, job().ranks(3).killed(0, 15).killed(1, 11).killed(2, 15).ended().build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+}
+
+TEST(DeadRank, KnowsARankThatVanishedAfterTheRendezvous) {
+  const auto findings = asked(kKind, job().ranks(3).stack(kAll, kInBarrier).absent(2).build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({2}));
+}
+
+TEST(DeadRank, QuotesTheKernelWhenItKilledForMemory) {
+  const auto findings =
+      asked(kKind, job()
+                       .ranks(2)
+                       .stack(kAll, kInBarrier)
+                       .killed(1, 9)
+                       .fact("kernel-log", {{"about", std::string("oom-kill")},
+                                            {"text", std::string("Killed process 1100")}})
+                       .build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_NE(findings[0].evidence.back().text.find("Killed process 1100"), std::string::npos);
+}
+
+TEST(DeadRank, IsSilentWhenAllLive) {
+  EXPECT_TRUE(asked(kKind, job().ranks(3).stack(kAll, kInBarrier).build()).empty());
+}
+
+TEST(DeadRank, IsSilentOnARankThatWasNotObserved) {
+  EXPECT_TRUE(asked(kKind, job().ranks(3).stack(kAll, kInBarrier).unobserved(2).build()).empty());
+}
+
+TEST(DeadRank, IsSilentOnAMovingJobWithAnAbsentRank) {
+  EXPECT_TRUE(asked(kKind, job()
+                               .ranks(3)
+                               .stack(kAll, kInBarrier)
+                               .absent(2)
+                               .progress(model::Progress::kMoving)
+                               .build())
+                  .empty());
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors

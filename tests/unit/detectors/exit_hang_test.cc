@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/detectors/asked.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using namespace ddpdoctor::tests;
+
+constexpr std::string_view kKind = "exit-hang";
+
+const std::string kShutdown =
+    "native:__futex_abstimed_wait_common64@libc.so.6 | "
+    "py:_shutdown@/usr/lib/python3.11/threading.py:1590";
+const std::string kHeartbeat =
+    "native:clock_nanosleep@libc.so.6 | py:heartbeat@/srv/train.py:12 | "
+    "py:Thread.run@/usr/lib/python3.11/threading.py:982";
+
+TEST(ExitHang, BlamesTheThreadThatKeepsTheProcess) {
+  const auto findings = asked(
+      kKind,
+      job().ranks(2).exited(0, 0).stack(1, kShutdown).thread(1, {.stack = kHeartbeat}).build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 12);
+}
+
+TEST(ExitHang, IsSilentWhenOtherRanksStillTrain) {
+  EXPECT_TRUE(asked(kKind, job()
+                               .ranks(2)
+                               .stack(0, kInBarrier)
+                               .stack(1, kShutdown)
+                               .thread(1, {.stack = kHeartbeat})
+                               .build())
+                  .empty());
+}
+
+TEST(ExitHang, IsSilentOnARunningProgram) {
+  EXPECT_TRUE(
+      asked(kKind, job()
+                       .ranks(2)
+                       .stack(kAll, "native:clock_nanosleep@libc.so.6 | py:main@/srv/train.py:3")
+                       .build())
+          .empty());
+}
+
+TEST(ExitHang, IsSilentInAMovingJob) {
+  EXPECT_TRUE(asked(kKind, job()
+                               .ranks(2)
+                               .exited(0, 0)
+                               .stack(1, kShutdown)
+                               .thread(1, {.stack = kHeartbeat})
+                               .progress(model::Progress::kMoving)
+                               .build())
+                  .empty());
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/detectors/asked.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using namespace ddpdoctor::tests;
+
+constexpr std::string_view kKind = "fork-with-held-lock";
+
+const std::string kInLogging =
+    "native:__futex_abstimed_wait_common64@libc.so.6 | "
+    "native:PyThread_acquire_lock_timed@python3.11 | "
+    "py:Handler.acquire@/usr/lib/python3.11/logging/__init__.py:917 | py:serve@/srv/train.py:12 "
+    "| " +
+    kForkedChild;
+
+JobBuilder story(ThreadStory child) {
+  return job()
+      .ranks(2)
+      .command({"python", "train.py"})
+      .stack(kAll, kInBarrier)
+      .stack(0, "native:wait4@libc.so.6 | py:main@/srv/train.py:22")
+      .source("/srv/train.py",
+              "lock = threading.Lock()\ndef serve():\n    with lock:\n        pass\n")
+      .process({.rank = 0,
+                .pid = 777,
+                .command = {"python", "train.py"},
+                .threads = {std::move(child)}});
+}
+
+TEST(ForkWithHeldLock, KnowsALoggingLockInASingleThreadedChild) {
+  const auto findings = asked(kKind, story({.stack = kInLogging}).build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0}));
+  EXPECT_EQ(findings[0].waiting, model::RankSet({1}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 12);
+}
+
+TEST(ForkWithHeldLock, NamesTheOwnerThatTheMutexNames) {
+  const auto findings = asked(
+      kKind,
+      story({.stack = "native:__lll_lock_wait@libc.so.6 | native:pthread_mutex_lock@libc.so.6 | "
+                      "py:serve@/srv/train.py:12 | py:main@/srv/train.py:22",
+             .waits_on = model::WaitsOn{.kind = "mutex", .target = "thread:4242", .detail = {}}})
+          .build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_NE(findings[0].evidence.at(0).text.find("thread 4242"), std::string::npos);
+}
+
+TEST(ForkWithHeldLock, KnowsAUsersLockByItsSourceLine) {
+  const auto findings = asked(
+      kKind,
+      story(
+          {.stack =
+               "native:__new_sem_wait@libc.so.6 | native:PyThread_acquire_lock_timed@python3.11 | "
+               "py:serve@/srv/train.py:3 | py:main@/srv/train.py:22"})
+          .build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].locations.at(0).line, 3);
+}
+
+TEST(ForkWithHeldLock, IsSilentOnAQueueOfMultiprocessing) {
+  EXPECT_TRUE(
+      asked(
+          kKind,
+          story(
+              {.stack =
+                   "native:__new_sem_wait@libc.so.6 | native:semlock_acquire@_multiprocessing.so | "
+                   "py:Queue.get@/usr/lib/python3.11/multiprocessing/queues.py:102 | "
+                   "py:serve@/srv/train.py:12 | " +
+                   kForkedChild})
+              .build())
+          .empty());
+}
+
+TEST(ForkWithHeldLock, IsSilentWhenTheChildHasAnotherThread) {
+  auto told = story({.stack = kInLogging}).build();
+  for (model::Observation& observation : told.observations) {
+    observation.processes.back().threads.push_back(observation.processes.back().threads.front());
+    observation.processes.back().threads.back().tid = 778;
+  }
+  EXPECT_TRUE(asked(kKind, told).empty());
+}
+
+TEST(ForkWithHeldLock, IsSilentOnAnOwnerInTheSameProcess) {
+  EXPECT_TRUE(
+      asked(
+          kKind,
+          story({.stack = "native:sleep@libc.so.6 | py:serve@/srv/train.py:12",
+                 .waits_on = model::WaitsOn{.kind = "mutex", .target = "thread:777", .detail = {}}})
+              .build())
+          .empty());
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/detectors/asked.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using namespace ddpdoctor::tests;
+
+constexpr std::string_view kKind = "gil-deadlock";
+
+JobBuilder story(const std::string& holder, char state = 'S') {
+  return job()
+      .ranks(2)
+      .stack(kAll, kInBarrier)
+      .stack(1, holder)
+      .state(1, state)
+      .holds_gil(1)
+      .thread(1, {.stack = "native:pthread_cond_timedwait@libc.so.6 | native:take_gil@python3.11 | "
+                           "native:PyEval_RestoreThread@python3.11 | py:finish@/srv/train.py:9"});
+}
+
+TEST(GilDeadlock, BlamesTheSleepingHolder) {
+  const auto findings = asked(
+      kKind,
+      story("native:sem_wait@libc.so.6 | native:ffi_call@libffi.so.8 | py:upload@/srv/train.py:15")
+          .build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+  EXPECT_EQ(findings[0].waiting, model::RankSet({0}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 15);
+}
+
+TEST(GilDeadlock, IsCertainWhenTheHolderWaitsForAThreadThatWantsTheGil) {
+  const auto told = story("native:pthread_join@libc.so.6 | py:upload@/srv/train.py:15")
+                        .waits(1, {.kind = "thread",
+                                   .target = "thread:" + std::to_string(tid_of(1, 1)),
+                                   .detail = {}})
+                        .build();
+  const auto findings = asked(kKind, told);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+}
+
+TEST(GilDeadlock, IsSilentWhenTheHolderComputes) {
+  EXPECT_TRUE(
+      asked(kKind, story("native:sgemm@libopenblas.so | py:step@/srv/train.py:15", 'R').build())
+          .empty());
+}
+
+TEST(GilDeadlock, IsSilentWhenTheHolderWaitsForOtherRanks) {
+  EXPECT_TRUE(asked(kKind, story(kInBarrier).build()).empty());
+}
+
+TEST(GilDeadlock, IsSilentWhenNobodyWantsTheGil) {
+  EXPECT_TRUE(asked(kKind, job()
+                               .ranks(2)
+                               .stack(kAll, kInBarrier)
+                               .stack(1, "native:sem_wait@libc.so.6 | py:upload@/srv/train.py:15")
+                               .holds_gil(1)
+                               .build())
+                  .empty());
+}
+
+TEST(GilDeadlock, DoesNotAccuseInAMovingJob) {
+  EXPECT_TRUE(asked(kKind, story("native:sem_wait@libc.so.6 | py:upload@/srv/train.py:15")
+                               .progress(model::Progress::kMoving)
+                               .build())
+                  .empty());
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors

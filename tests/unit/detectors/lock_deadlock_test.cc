@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/detectors/asked.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using namespace ddpdoctor::tests;
+
+constexpr std::string_view kKind = "lock-deadlock";
+
+constexpr std::string_view kTwoOrders = R"(
+def export_weights():
+    with queue_lock:
+        prepare()
+        with model_lock:
+            pass
+
+def update_weights():
+    with model_lock:
+        prepare()
+        with queue_lock:
+            pass
+)";
+
+constexpr std::string_view kOneOrder = R"(
+def export_weights():
+    with model_lock:
+        prepare()
+        with queue_lock:
+            pass
+
+def update_weights():
+    with other_lock:
+        prepare()
+        with model_lock:
+            pass
+)";
+
+const std::string kLock =
+    "native:__futex_abstimed_wait_common64@libc.so.6 | "
+    "native:PyThread_acquire_lock_timed@python3.11 | ";
+
+JobBuilder story(std::string_view source) {
+  return job()
+      .ranks(2)
+      .source("/srv/train.py", source)
+      .stack(kAll, kInBarrier)
+      .stack(0, kLock + "py:update_weights@/srv/train.py:10")
+      .thread(0, {.stack = kLock + "py:export_weights@/srv/train.py:4"});
+}
+
+TEST(LockDeadlock, FindsTwoPythonLocksTakenInOppositeOrder) {
+  const auto findings = asked(kKind, story(kTwoOrders).build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0}));
+  EXPECT_EQ(findings[0].waiting, model::RankSet({1}));
+  ASSERT_GE(findings[0].locations.size(), 2u);
+  EXPECT_EQ(findings[0].locations[0].line, 10);
+  EXPECT_EQ(findings[0].locations[1].line, 4);
+}
+
+TEST(LockDeadlock, IsSilentWhenTheOrderIsTheSame) {
+  EXPECT_TRUE(asked(kKind, story(kOneOrder).build()).empty());
+}
+
+TEST(LockDeadlock, FindsALockTakenTwiceByOneThread) {
+  const auto told =
+      job()
+          .ranks(2)
+          .source("/srv/train.py",
+                  "def outer():\n    with table_lock:\n        inner()\ndef inner():\n    "
+                  "with table_lock:\n        pass\n")
+          .stack(kAll, kInBarrier)
+          .stack(1, kLock + "py:inner@/srv/train.py:5 | py:outer@/srv/train.py:3")
+          .build();
+  const auto findings = asked(kKind, told);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+}
+
+TEST(LockDeadlock, IsCertainOfACircleOfMutexOwners) {
+  const auto told =
+      job()
+          .ranks(2)
+          .stack(kAll, kInBarrier)
+          .stack(0, "native:__lll_lock_wait@libc.so.6 | py:load@/srv/train.py:7")
+          .waits(
+              0,
+              {.kind = "mutex", .target = "thread:" + std::to_string(tid_of(0, 1)), .detail = {}})
+          .thread(0, {.stack = "native:__lll_lock_wait@libc.so.6 | py:save@/srv/train.py:17",
+                      .waits_on = model::WaitsOn{.kind = "mutex",
+                                                 .target = "thread:" + std::to_string(tid_of(0, 0)),
+                                                 .detail = {}}})
+          .build();
+  const auto findings = asked(kKind, told);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0}));
+}
+
+TEST(LockDeadlock, DoesNotAccuseInAMovingJob) {
+  EXPECT_TRUE(asked(kKind, story(kTwoOrders).progress(model::Progress::kMoving).build()).empty());
+}
+
+TEST(LockDeadlock, IsOnlyPossibleAfterOneLook) {
+  EXPECT_TRUE(nothing_likely(asked(kKind, story(kTwoOrders).looked_once().build())));
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors

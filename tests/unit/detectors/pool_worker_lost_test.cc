@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/detectors/asked.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using namespace ddpdoctor::tests;
+
+constexpr std::string_view kKind = "pool-worker-lost";
+
+const std::string kInMap =
+    "native:__futex_abstimed_wait_common64@libc.so.6 | "
+    "py:Condition.wait@/usr/lib/python3.11/threading.py:327 | "
+    "py:ApplyResult.wait@/usr/lib/python3.11/multiprocessing/pool.py:768 | "
+    "py:ApplyResult.get@/usr/lib/python3.11/multiprocessing/pool.py:771 | "
+    "py:Pool.map@/usr/lib/python3.11/multiprocessing/pool.py:367 | py:preprocess@/srv/train.py:12 "
+    "| py:main@/srv/train.py:20";
+const std::string kIdle =
+    "native:read@libc.so.6 | py:SimpleQueue.get@/usr/lib/python3.11/multiprocessing/queues.py:365 "
+    "| "
+    "py:worker@/usr/lib/python3.11/multiprocessing/pool.py:114 | " +
+    kForkedChild;
+const std::string kBusy =
+    "native:read@libc.so.6 | py:tokenize@/srv/train.py:5 | "
+    "py:worker@/usr/lib/python3.11/multiprocessing/pool.py:125 | " +
+    kForkedChild;
+
+JobBuilder story(const std::string& worker) {
+  return job()
+      .ranks(2)
+      .stack(kAll, kInBarrier)
+      .stack(0, kInMap)
+      .process({.rank = 0, .pid = 701, .threads = {{.stack = kIdle}}})
+      .process({.rank = 0, .pid = 702, .threads = {{.stack = worker}}});
+}
+
+model::JobModel with_replaced_worker(model::JobModel told) {
+  for (model::Observation& observation : told.observations) {
+    for (model::Process& process : observation.processes) {
+      if (process.pid == 701 || process.pid == 702) {
+        process.start_time = process.pid == 701 ? 100.0 : 107.0;
+      }
+    }
+  }
+  return told;
+}
+
+TEST(PoolWorkerLost, KnowsAReplacedWorkerWhenAllAreIdle) {
+  const auto findings = asked(kKind, with_replaced_worker(story(kIdle).build()));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0}));
+  EXPECT_EQ(findings[0].waiting, model::RankSet({1}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 12);
+}
+
+TEST(PoolWorkerLost, IsSilentWhileAWorkerIsBusy) {
+  EXPECT_TRUE(asked(kKind, with_replaced_worker(story(kBusy).build())).empty());
+}
+
+TEST(PoolWorkerLost, OnlySuspectsIdleWorkersWithoutALoss) {
+  EXPECT_TRUE(nothing_likely(asked(kKind, story(kIdle).build())));
+}
+
+TEST(PoolWorkerLost, IsSilentWhenNobodyWaitsForThePool) {
+  EXPECT_TRUE(
+      asked(kKind, with_replaced_worker(story(kIdle).stack(0, kInBarrier).build())).empty());
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/detectors/asked.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using namespace ddpdoctor::tests;
+
+constexpr std::string_view kKind = "stale-file-lock";
+
+const std::string kInBaton =
+    "native:clock_nanosleep@libc.so.6 | "
+    "py:FileBaton.wait@/opt/site-packages/torch/utils/file_baton.py:47 | "
+    "py:load_extension@/srv/train.py:12 | py:main@/srv/train.py:20";
+
+JobBuilder story(bool held = false) {
+  return job()
+      .ranks(2)
+      .stack(kAll, kInBarrier)
+      .stack(1, kInBaton)
+      .fact("lock-file", {{"path", std::string("/cache/ext/lock")},
+                          {"exists", true},
+                          {"held", held},
+                          {"older_than_job", !held},
+                          {"waiting_pids", std::vector<std::string>{std::to_string(pid_of(1))}}});
+}
+
+TEST(StaleFileLock, NamesTheFileToRemove) {
+  const auto findings = asked(kKind, story().build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+  EXPECT_EQ(findings[0].waiting, model::RankSet({0}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 12);
+  EXPECT_EQ(std::get<std::string>(findings[0].details.at("path")), "/cache/ext/lock");
+}
+
+TEST(StaleFileLock, IsSilentWhileSomebodyHoldsIt) {
+  EXPECT_TRUE(asked(kKind, story(true).build()).empty());
+}
+
+TEST(StaleFileLock, KnowsAPollLoopOfTheUser) {
+  const auto told =
+      job()
+          .ranks(2)
+          .source("/srv/train.py",
+                  "def take(path):\n    while os.path.exists(path):\n        time.sleep(1)\n")
+          .stack(kAll, "native:clock_nanosleep@libc.so.6 | py:take@/srv/train.py:3")
+          .fact("lock-file",
+                {{"path", std::string("/cache/lock")}, {"exists", true}, {"held", false}}, 0,
+                pid_of(0))
+          .build();
+  const auto findings = asked(kKind, told);
+  ASSERT_FALSE(findings.empty());
+  EXPECT_EQ(findings.back().confidence, Confidence::kLikely);
+}
+
+TEST(StaleFileLock, IsSilentOnALoopThatWaitsForAFileToAppear) {
+  const auto told =
+      job()
+          .ranks(2)
+          .source("/srv/train.py",
+                  "def take(path):\n    while not os.path.exists(path):\n        time.sleep(1)\n")
+          .stack(kAll, "native:clock_nanosleep@libc.so.6 | py:take@/srv/train.py:3")
+          .build();
+  EXPECT_TRUE(asked(kKind, told).empty());
+}
+
+TEST(StaleFileLock, IsOnlyPossibleAfterOneLook) {
+  EXPECT_TRUE(nothing_likely(asked(kKind, story().looked_once().build())));
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors

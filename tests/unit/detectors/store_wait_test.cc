@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/detectors/asked.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using namespace ddpdoctor::tests;
+
+constexpr std::string_view kKind = "store-wait";
+
+const std::string kInGet =
+    "native:recv@libc.so.6 | native:c10d::TCPStore::doGet@libtorch_cpu.so | "
+    "py:fetch_plan@/srv/train.py:4 | py:main@/srv/train.py:20";
+
+TEST(StoreWait, BlamesTheLineWhenEveryoneWaits) {
+  const auto findings = asked(kKind, job().ranks(2).stack(kAll, kInGet).build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0, 1}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 4);
+}
+
+TEST(StoreWait, IsSilentWhenTheOneWhoSetsItMayBeGone) {
+  EXPECT_TRUE(asked(kKind, job().ranks(3).stack(kAll, kInGet).killed(1, 9).build()).empty());
+  EXPECT_TRUE(asked(kKind, job().ranks(3).stack(kAll, kInGet).unobserved(1).build()).empty());
+}
+
+TEST(StoreWait, IsSilentInAMovingJob) {
+  EXPECT_TRUE(
+      asked(kKind, job().ranks(2).stack(kAll, kInGet).progress(model::Progress::kMoving).build())
+          .empty());
+}
+
+TEST(StoreWait, IsSilentWithoutAStore) {
+  EXPECT_TRUE(asked(kKind, job().ranks(2).stack(kAll, kInBarrier).build()).empty());
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors
