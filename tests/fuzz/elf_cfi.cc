@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fuzz target: the bytes are an ELF file of the process we look at; everything capture() asks of a
+// file is asked. Without libFuzzer the program runs the files it is given (the corpus, or a crash
+// to look into).
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <sys/resource.h>
+
+#include "collector/stacks/elf_parts.h"
+#include "collector/stacks/native_unwind.h"
+#include "collector/stacks/symbols.h"
+
+namespace ddpdoctor::stacks {
+namespace {
+
+constexpr RemoteAddress kBias = 0x7f0000000000;
+constexpr RemoteAddress kStack = 0x7ffe00000000;
+constexpr std::size_t kStackBytes = 16384;
+
+/// A stack full of addresses of the file, so that unwinding goes on as long as the file's rules let
+/// it.
+class FakeStack final : public RemoteMemory {
+ public:
+  explicit FakeStack(std::uint64_t code) : code_(code) {}
+
+  bool read(RemoteAddress address, std::span<std::byte> into) override {
+    if (address < kStack || address - kStack > kStackBytes - into.size()) {
+      return false;
+    }
+    for (std::size_t i = 0; i < into.size(); ++i) {
+      const RemoteAddress at = address + i - kStack;
+      const std::uint64_t word =
+          at % 16 < 8 ? kStack + at / 8 * 8 + 32 : kBias + code_ + at / 16 * 0x31;
+      into[i] = static_cast<std::byte>(word >> (at % 8 * 8));
+    }
+    return true;
+  }
+
+ private:
+  std::uint64_t code_;
+};
+
+class FakeTarget final : public Target {
+ public:
+  FakeTarget(ElfFile& file, FakeStack& memory, Maps maps)
+      : file_(file), memory_(memory), maps_(std::move(maps)) {}
+
+  [[nodiscard]] pid_t pid() const override {
+    return 1;
+  }
+  RemoteMemory& memory() override {
+    return memory_;
+  }
+  [[nodiscard]] const Maps& maps() const override {
+    return maps_;
+  }
+  std::optional<LoadedObject> object_at(RemoteAddress address) override {
+    return maps_.find(address) != nullptr && address < kStack
+               ? std::optional(LoadedObject{.file = &file_, .bias = kBias})
+               : std::nullopt;
+  }
+  std::optional<RemoteAddress> symbol(std::string_view /*object_part*/,
+                                      std::string_view name) override {
+    return file_.symbol(name);
+  }
+
+ private:
+  ElfFile& file_;
+  FakeStack& memory_;
+  Maps maps_;
+};
+
+void unwind_from(FakeTarget& target, FakeStack& stack, std::uint64_t code,
+                 bool knows_frame_pointer) {
+  Registers registers;
+  registers.set(kRip, kBias + code);
+  registers.set(kRsp, kStack + 16);
+  if (knows_frame_pointer) {
+    registers.set(kRbp, kStack + 64);
+  }
+  Walk walk{.target = target, .stack = stack};
+  const Unwound unwound = unwind(walk, registers);
+  static_cast<void>(problem_of(unwound, target));
+}
+
+void use(ElfFile& file) {
+  static_cast<void>(file.build_id());
+  static_cast<void>(file.symbol("_PyRuntime"));
+  std::vector<std::uint64_t> addresses;
+  for (const Elf64_Phdr& segment : file.parts().segments) {
+    static_cast<void>(file.address_of_offset(segment.p_offset, (segment.p_flags & PF_X) != 0));
+    if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0 && addresses.size() < 64) {
+      for (std::uint64_t i = 0; i < 16; ++i) {
+        addresses.push_back(segment.p_vaddr + segment.p_filesz / 16 * i + i);
+      }
+    }
+  }
+  std::sort(addresses.begin(), addresses.end());
+  static_cast<void>(function_names(file, addresses));
+  auto maps = Maps::parse(
+      "7f0000000000-7f1000000000 r-xp 0 8:1 7 /x.so\n7ffe00000000-7ffe00004000 rw-p 0 0:0 0\n");
+  if (!maps) {
+    return;
+  }
+  for (const std::uint64_t address : addresses) {
+    FakeStack stack(address);
+    FakeTarget target(file, stack, *maps);
+    unwind_from(target, stack, address, true);
+    unwind_from(target, stack, address, false);
+  }
+}
+
+}  // namespace
+}  // namespace ddpdoctor::stacks
+
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto bytes = std::as_bytes(std::span(data, size));
+  const auto file = ddpdoctor::stacks::ElfFile::from_memory({bytes.begin(), bytes.end()}, "fuzzed");
+  if (file) {
+    ddpdoctor::stacks::use(**file);
+  }
+  return 0;
+}
+
+#ifndef DDPDOCTOR_LIBFUZZER
+int main(int argc, char** argv) {
+  // As attach does: libdw allocates what a file asks for.
+  const rlimit limit{.rlim_cur = std::size_t{512} << 20U, .rlim_max = RLIM_INFINITY};
+  if (argc > 1 && std::string(argv[1]) == "--limit") {
+    ::setrlimit(RLIMIT_DATA, &limit);
+  }
+  for (int i = 1; i < argc; ++i) {
+    std::ifstream file(argv[i], std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    // NOLINTNEXTLINE: the bytes of a string are bytes
+    LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+  }
+  return 0;
+}
+#endif
