@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finding the interpreter: the object that defines _PyRuntime, the version, the layout. A layout is
-// used only after the lists it leads to look like lists of threads: a debug build of 3.8 to 3.12
-// has other offsets and must be refused, not misread.
+// used only after the lists it leads to look like lists of threads: a build with longer objects
+// (Py_TRACE_REFS) must be refused, not misread.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -178,7 +178,7 @@ std::int32_t version_hint(Target& target, const Mapping& mapping, const LoadedOb
 bool looks_like_python(std::string_view file_name) {
   return file_name.starts_with("libpython3") || file_name.starts_with("libpython2") ||
          file_name.starts_with("python3") || file_name.starts_with("python2") ||
-         file_name == "python";
+         file_name.starts_with("pypy") || file_name == "python";
 }
 
 /// The lists must look like lists: at least one thread, each with a possible tid.
@@ -195,8 +195,8 @@ bool has_threads(RemoteMemory& memory, const PythonHome& home, std::string& prob
       threads, [](const PythonThread& thread) { return thread.state.inner_tid != 0; });
   if (known == 0) {
     problem = fmt::format(
-        "CPython {} does not have the memory layout of a release build (a debug build?), Python "
-        "frames are not read",
+        "CPython {} does not have the memory layout of its version (built with Py_TRACE_REFS?), "
+        "Python frames are not read",
         home.version);
     return false;
   }

@@ -18,14 +18,17 @@ class FakeMemory : public stacks::RemoteMemory {
  public:
   bool read(stacks::RemoteAddress address, std::span<std::byte> into) override {
     ++reads;
+    if (into.empty()) {
+      return true;
+    }
     const auto after = ranges_.upper_bound(address);
     if (after == ranges_.begin()) {
-      return into.empty();
+      return false;
     }
     const auto& [start, bytes] = *std::prev(after);
     const std::size_t offset = address - start;
     if (offset > bytes.size() || into.size() > bytes.size() - offset) {
-      return into.empty();
+      return false;
     }
     std::memcpy(into.data(), bytes.data() + offset, into.size());
     return true;

@@ -356,6 +356,17 @@ TEST_P(Interpreters, PythonAndNativeFramesMergeIntoOneStack) {
   }
 }
 
+TEST(OpenPython, AProcessThatIsNoPythonIsNoProblem) {
+  ChildProcess child({"sh", "-c", "echo ready; read line"});
+  ASSERT_TRUE(child.lines_until("ready").has_value());
+  ElfCache files;
+  auto target = LiveTarget::open(child.pid(), files);
+  ASSERT_TRUE(target.has_value());
+  std::string problem = "left over";
+  EXPECT_EQ(open_python(**target, problem), nullptr);
+  EXPECT_EQ(problem, "");
+}
+
 INSTANTIATE_TEST_SUITE_P(Python3, Interpreters, testing::Range(8, 16));
 
 }  // namespace
