@@ -184,7 +184,9 @@ RecorderReading read_flight_recorder(RemoteMemory& memory, RemoteAddress recorde
       continue;
     }
     if (!header->enabled) {
-      reading.problem = "the flight recorder is switched off (TORCH_FR_BUFFER_SIZE=0)";
+      reading.problem =
+          "the flight recorder is off (TORCH_FR_BUFFER_SIZE=2000 switches it on; it is from torch "
+          "2.11 on)";
       return reading;
     }
     Attempt found;

@@ -110,6 +110,7 @@ void append_records(RecorderReading&& reading, PythonReader* python, TorchState&
 void read_recorders(Target& target, PythonReader* python, const TorchLayout& layout,
                     TorchState& state) {
   bool symbol_seen = false;
+  bool unused = false;
   for (const RecorderSymbol& symbol : kRecorders) {
     const auto instance = target.symbol(symbol.object, symbol.name);
     if (!instance) {
@@ -122,7 +123,7 @@ void read_recorders(Target& target, PythonReader* python, const TorchLayout& lay
       continue;
     }
     if (*recorder == 0) {
-      state.recorder_read = true;  // nothing was recorded yet
+      unused = true;  // no collective of this kind yet
       continue;
     }
     RecorderReading reading = read_flight_recorder(target.memory(), *recorder, layout);
@@ -136,6 +137,7 @@ void read_recorders(Target& target, PythonReader* python, const TorchLayout& lay
   if (!symbol_seen) {
     state.problem = "libtorch has no symbol of the flight recorder (it was stripped)";
   }
+  state.recorder_read = state.recorder_read || (unused && state.problem.empty());
   // gloo and NCCL have a recorder each; one job may use both.
   std::ranges::stable_sort(state.records, {}, &FlightRecord::created_ns);
 }

@@ -12,6 +12,7 @@ import threading
 
 os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
 os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["TORCH_FR_BUFFER_SIZE"] = "2000"  # off by default up to torch 2.10
 os.environ["RANK"], os.environ["WORLD_SIZE"] = sys.argv[1:3]
 
 import torch
@@ -45,7 +46,10 @@ def main():
     else:
         dist.recv(torch.ones(2), 0)
     print("ready", flush=True)
-    evaluate(group, rank)  # HERE: caller
+    try:
+        evaluate(group, rank)  # HERE: caller
+    except RuntimeError:  # the other rank was ended first
+        threading.Event().wait()
 
 
 main()

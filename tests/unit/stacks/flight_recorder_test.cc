@@ -197,6 +197,31 @@ TEST(FlightRecorder, SwitchedOffSaysSo) {
   EXPECT_NE(reading.problem.find("TORCH_FR_BUFFER_SIZE"), std::string::npos);
 }
 
+TEST(FlightRecorder, SurvivesAnyBytes) {
+  std::uint64_t random = 88172645463325252ULL;  // xorshift64
+  const auto next = [&random] {
+    random ^= random << 13U;
+    random ^= random >> 7U;
+    random ^= random << 17U;
+    return random;
+  };
+  for (int round = 0; round < 3000; ++round) {
+    Job job(8);
+    job.record(1, 12);
+    for (int change = 0; change < 3; ++change) {
+      const bool header = next() % 4 == 0;
+      const RemoteAddress start = header ? job.recorder.address() : job.recorder.slot(next() % 8);
+      const std::size_t size = header ? job.layout.recorder_size : job.layout.entry_size;
+      job.process.put(start + next() % (size / 8) * 8,
+                      next() % 2 == 0 ? next() : FakeProcess::kBase + next() % 8192);
+    }
+    const RecorderReading reading = job.read();
+    EXPECT_LE(reading.entries.size(), 8U);
+    EXPECT_TRUE(reading.read || reading.entries.empty());
+    EXPECT_NE(reading.read, !reading.problem.empty());
+  }
+}
+
 /// What a wrong layout or a hostile process puts in a place; each must be refused as a whole.
 struct Lie {
   const char* what;

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -60,57 +61,42 @@ struct View {
   std::unique_ptr<PythonReader> python;
 };
 
-/// Two ranks that hang; started once for all tests.
-class TorchJob : public testing::Test {
- protected:
-  static void SetUpTestSuite() {
-    const char* const python = std::getenv("DDPDOCTOR_TEST_PYTHON");
-    if (python == nullptr) {
-      why_not_ = "DDPDOCTOR_TEST_PYTHON names no Python";
-      return;
-    }
-    const auto version = test::output_of({python, "-c",
-                                          "import torch, torch.distributed as d\nassert "
-                                          "d.is_available()\nprint(torch.__version__)"});
-    if (!version) {
-      why_not_ = fmt::format("{} has no torch.distributed", python);
-      return;
-    }
-    version_ = version->substr(0, version->find('\n'));
-    store_ = fmt::format("{}/ddpdoctor-torch-ring-{}",
-                         std::filesystem::temp_directory_path().string(), ::getpid());
+/// Two ranks that hang in tests/support/torch_ring.py.
+class HungJob {
+ public:
+  explicit HungJob(const std::string& python) {
     for (int rank = 0; rank < 2; ++rank) {
       ranks_.push_back(std::make_unique<ChildProcess>(
           std::vector<std::string>{python, kScript, std::to_string(rank), "2", store_}));
     }
-    for (const auto& rank : ranks_) {
-      if (rank->line(std::chrono::minutes(2)) != "ready") {
-        why_not_ = "the job did not start";
-        return;
-      }
-    }
   }
-
-  static void TearDownTestSuite() {
+  HungJob(const HungJob&) = delete;
+  HungJob& operator=(const HungJob&) = delete;
+  HungJob(HungJob&&) = delete;
+  HungJob& operator=(HungJob&&) = delete;
+  ~HungJob() {
     ranks_.clear();
     std::error_code ignored;
     std::filesystem::remove(store_, ignored);
   }
 
-  void SetUp() override {
-    if (!why_not_.empty()) {
-      GTEST_SKIP() << why_not_;
-    }
+  bool started() {
+    // gloo of some releases talks on stdout too.
+    return std::ranges::all_of(
+        ranks_, [](const auto& rank) { return rank->lines_until("ready").has_value(); });
   }
-
-  /// The state once the rank has entered the call it hangs in.
-  static TorchState hung(int rank) {
-    View view(ranks_[static_cast<std::size_t>(rank)]->pid());
+  [[nodiscard]] pid_t pid(int rank) const {
+    return ranks_[static_cast<std::size_t>(rank)]->pid();
+  }
+  /// The state once the rank has entered the call it hangs in; `layout`: the recorder is readable.
+  [[nodiscard]] TorchState state(int rank, bool layout) const {
+    View view(pid(rank));
     const auto deadline = steady_clock::now() + std::chrono::seconds(60);
     std::optional<TorchState> state;
     do {
       state = view.torch();
-      if (state && !state->records.empty() && state->records.back().group_name == "1") {
+      if (state &&
+          (!layout || (!state->records.empty() && state->records.back().group_name == "1"))) {
         break;
       }
       std::this_thread::yield();
@@ -118,16 +104,11 @@ class TorchJob : public testing::Test {
     return state.value_or(TorchState{});
   }
 
-  static std::vector<std::unique_ptr<ChildProcess>> ranks_;
-  static std::string version_;
-  static std::string store_;
-  static std::string why_not_;
+ private:
+  std::string store_ = fmt::format("{}/ddpdoctor-torch-ring-{}",
+                                   std::filesystem::temp_directory_path().string(), ::getpid());
+  std::vector<std::unique_ptr<ChildProcess>> ranks_;
 };
-
-std::vector<std::unique_ptr<ChildProcess>> TorchJob::ranks_;
-std::string TorchJob::version_;
-std::string TorchJob::store_;
-std::string TorchJob::why_not_;
 
 /// The line in our script of the innermost frame there.
 int call_site(const FlightRecord& record) {
@@ -135,72 +116,59 @@ int call_site(const FlightRecord& record) {
   return frame == record.stack.end() ? -1 : frame->line;
 }
 
-TEST_F(TorchJob, TellsVersionRankAndGroups) {
-  for (int rank = 0; rank < 2; ++rank) {
-    const TorchState state = hung(rank);
-    EXPECT_EQ(state.version, version_);
-    EXPECT_EQ(state.rank, rank);
-    EXPECT_EQ(state.world_size, 2);
-    ASSERT_EQ(state.groups.size(), rank == 0 ? 3U : 2U);
-    EXPECT_EQ(state.groups[0].name, "0");
-    EXPECT_EQ(state.groups[0].description, "default_pg");
-    EXPECT_EQ(state.groups[0].backend, "gloo");
-    EXPECT_EQ(state.groups[0].ranks, (std::vector<int>{0, 1}));
-    EXPECT_EQ(state.groups[1].name, "1");
-    EXPECT_EQ(state.groups[1].ranks, (std::vector<int>{0, 1}));
-    if (torch_layout(version_) != nullptr) {
-      EXPECT_EQ(state.groups[1].description, "evaluation of the model");
-    }
-    if (rank == 0) {
-      EXPECT_EQ(state.groups[2].ranks, (std::vector<int>{0}));
-      EXPECT_EQ(state.groups[2].description, "");
-    }
+void expect_groups(const TorchState& state, int rank, bool layout) {
+  EXPECT_EQ(state.rank, rank);
+  EXPECT_EQ(state.world_size, 2);
+  ASSERT_EQ(state.groups.size(), rank == 0 ? 3U : 2U);
+  EXPECT_EQ(state.groups[0].name, "0");
+  EXPECT_EQ(state.groups[0].description, "default_pg");
+  EXPECT_EQ(state.groups[0].backend, "gloo");
+  EXPECT_EQ(state.groups[0].ranks, (std::vector<int>{0, 1}));
+  EXPECT_EQ(state.groups[1].name, "1");
+  EXPECT_EQ(state.groups[1].ranks, (std::vector<int>{0, 1}));
+  EXPECT_EQ(state.groups[1].description, layout ? "evaluation of the model" : "");
+  if (rank == 0) {
+    EXPECT_EQ(state.groups[2].ranks, (std::vector<int>{0}));
+    EXPECT_EQ(state.groups[2].description, "");
   }
 }
 
-TEST_F(TorchJob, ReplaysTheFlightRecorder) {
-  if (torch_layout(version_) == nullptr) {
-    GTEST_SKIP() << "no layout of torch " << version_;
+void expect_finished_calls(const TorchState& state) {
+  for (std::size_t i = 0; i < 10; ++i) {
+    const FlightRecord& record = state.records[i];
+    EXPECT_EQ(record.id, static_cast<std::int64_t>(i));
+    EXPECT_EQ(record.sequence, static_cast<std::int64_t>(i) + 1);
+    EXPECT_EQ(record.group_name, "0");
+    EXPECT_EQ(record.operation, "gloo:all_reduce");
+    EXPECT_EQ(record.input_shapes, (std::vector<std::vector<std::int64_t>>{{}}));
+    EXPECT_EQ(record.input_dtypes, (std::vector<std::string>{"int64"}));
+    EXPECT_TRUE(record.completed);
+    EXPECT_EQ(call_site(record), line_of("loop"));
   }
-  for (int rank = 0; rank < 2; ++rank) {
-    const TorchState state = hung(rank);
-    ASSERT_TRUE(state.recorder_read) << state.problem;
-    ASSERT_EQ(state.records.size(), 12U);
-    for (std::size_t i = 0; i < 10; ++i) {
-      const FlightRecord& record = state.records[i];
-      EXPECT_EQ(record.id, static_cast<std::int64_t>(i));
-      EXPECT_EQ(record.sequence, static_cast<std::int64_t>(i) + 1);
-      EXPECT_EQ(record.group_name, "0");
-      EXPECT_EQ(record.operation, "gloo:all_reduce");
-      EXPECT_EQ(record.input_shapes, (std::vector<std::vector<std::int64_t>>{{}}));
-      EXPECT_EQ(record.input_dtypes, (std::vector<std::string>{"int64"}));
-      EXPECT_TRUE(record.completed);
-      EXPECT_EQ(call_site(record), line_of("loop"));
-    }
-    EXPECT_EQ(state.records[10].operation, "gloo:broadcast");
-    EXPECT_EQ(state.records[10].input_shapes, (std::vector<std::vector<std::int64_t>>{{2, 3}}));
-    EXPECT_EQ(call_site(state.records[10]), line_of("broadcast"));
-
-    const FlightRecord& last = state.records[11];
-    EXPECT_EQ(last.operation, rank == 0 ? "gloo:all_reduce" : "gloo:barrier");
-    EXPECT_EQ(last.sequence, 1);
-    EXPECT_EQ(last.group_description, "evaluation of the model");
-    EXPECT_FALSE(last.completed);
-    EXPECT_EQ(call_site(last), line_of(fmt::format("rank {} hangs", rank)));
-    EXPECT_TRUE(std::ranges::any_of(last.stack, [](const PythonLocation& frame) {
-      return frame.line == line_of("caller") && frame.function == "main";
-    }));
-    const auto now = std::chrono::system_clock::now().time_since_epoch();
-    const auto age = std::chrono::duration_cast<std::chrono::seconds>(now).count() -
-                     last.created_ns / 1'000'000'000;
-    EXPECT_GE(age, 0);
-    EXPECT_LT(age, 600);
-  }
+  EXPECT_EQ(state.records[10].operation, "gloo:broadcast");
+  EXPECT_EQ(state.records[10].input_shapes, (std::vector<std::vector<std::int64_t>>{{2, 3}}));
+  EXPECT_EQ(call_site(state.records[10]), line_of("broadcast"));
 }
 
-TEST_F(TorchJob, SpellsTheArgumentsOfTheBlockedCall) {
-  hung(0);
-  View view(ranks_[0]->pid());
+void expect_hung_call(const FlightRecord& record, int rank) {
+  EXPECT_EQ(record.operation, rank == 0 ? "gloo:all_reduce" : "gloo:barrier");
+  EXPECT_EQ(record.sequence, 1);
+  EXPECT_EQ(record.group_description, "evaluation of the model");
+  EXPECT_FALSE(record.completed);
+  EXPECT_EQ(call_site(record), line_of(fmt::format("rank {} hangs", rank)));
+  EXPECT_TRUE(std::ranges::any_of(record.stack, [](const PythonLocation& frame) {
+    return frame.line == line_of("caller") && frame.function == "main";
+  }));
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto age = std::chrono::duration_cast<std::chrono::seconds>(now).count() -
+                   record.created_ns / 1'000'000'000;
+  EXPECT_GE(age, 0);
+  EXPECT_LT(age, 600);
+}
+
+/// Arguments of the all_reduce that rank 0 hangs in.
+void expect_arguments(pid_t pid, bool layout) {
+  View view(pid);
   ASSERT_NE(view.python, nullptr);
   show_torch_values(*view.target, *view.python);
   std::map<std::string, std::string> locals;
@@ -213,23 +181,50 @@ TEST_F(TorchJob, SpellsTheArgumentsOfTheBlockedCall) {
   }
   EXPECT_EQ(locals["group"], "<ProcessGroup 1>");
   EXPECT_EQ(locals["async_op"], "False");
-  if (torch_layout(version_) != nullptr) {
-    EXPECT_EQ(locals["tensor"], "Tensor(1000x7, float64)");
-    EXPECT_EQ(locals["op"], "ReduceOp.MAX");
-  }
+  EXPECT_EQ(locals["tensor"], layout ? "Tensor(1000x7, float64)" : "<Tensor>");
+  EXPECT_EQ(locals["op"], "ReduceOp.MAX");
 }
 
-TEST_F(TorchJob, WithoutPythonStillGivesTheRecords) {
-  if (torch_layout(version_) == nullptr) {
-    GTEST_SKIP() << "no layout of torch " << version_;
-  }
-  hung(1);
-  View view(ranks_[1]->pid());
+void expect_records_without_python(pid_t pid, const std::string& version) {
+  View view(pid);
   const auto state = read_torch_state(*view.target, nullptr);
   ASSERT_TRUE(state.has_value());
-  EXPECT_EQ(state->version, version_);
-  EXPECT_EQ(state->records.size(), 12U);
+  EXPECT_EQ(state->version, version);
+  ASSERT_EQ(state->records.size(), 12U);
   EXPECT_TRUE(state->records.back().stack.empty());
+}
+
+TEST(TorchState, OfAHungJobIsWhatTheJobDid) {
+  const char* const python = std::getenv("DDPDOCTOR_TEST_PYTHON");
+  if (python == nullptr) {
+    GTEST_SKIP() << "DDPDOCTOR_TEST_PYTHON names no Python";
+  }
+  const auto printed = test::output_of({python, "-c",
+                                        "import torch, torch.distributed as d\n"
+                                        "assert d.is_available()\n"
+                                        "print(torch.__version__)"});
+  if (!printed) {
+    GTEST_SKIP() << python << " has no torch.distributed";
+  }
+  const std::string version = printed->substr(0, printed->find('\n'));
+  const bool layout = torch_layout(version) != nullptr;
+  HungJob job(python);
+  ASSERT_TRUE(job.started());
+  for (int rank = 0; rank < 2; ++rank) {
+    SCOPED_TRACE(fmt::format("rank {}", rank));
+    const TorchState state = job.state(rank, layout);
+    EXPECT_EQ(state.version, version);
+    expect_groups(state, rank, layout);
+    EXPECT_EQ(state.recorder_read, layout) << state.problem;
+    EXPECT_EQ(state.problem.empty(), layout);
+    ASSERT_EQ(state.records.size(), layout ? 12U : 0U);
+    if (layout) {
+      expect_finished_calls(state);
+      expect_hung_call(state.records[11], rank);
+      expect_records_without_python(job.pid(rank), version);
+    }
+  }
+  expect_arguments(job.pid(0), layout);
 }
 
 TEST(TorchState, IsAbsentInAProcessWithoutTorch) {
