@@ -136,20 +136,15 @@ const std::vector<Descriptor>& DescriptorTable::of(pid_t pid) {
   return by_pid_[pid];
 }
 
-std::vector<Holder> DescriptorTable::holders(const std::string& link, pid_t except) {
+const std::vector<Holder>& DescriptorTable::holders(const std::string& link) {
   read_job();
-  const auto others = [&] {
-    const auto found = by_link_.find(link);
-    const bool any = found != by_link_.end() &&
-                     std::any_of(found->second.begin(), found->second.end(),
-                                 [except](const Holder& holder) { return holder.pid != except; });
-    return any;
-  };
-  if (!others()) {
-    read_machine();
-  }
-  const auto found = by_link_.find(link);
-  return found == by_link_.end() ? std::vector<Holder>() : found->second;
+  return by_link_[link];
+}
+
+const std::vector<Holder>& DescriptorTable::holders_anywhere(const std::string& link) {
+  read_job();
+  read_machine();
+  return by_link_[link];
 }
 
 void DescriptorTable::read_job() {

@@ -70,9 +70,10 @@ class DescriptorTable {
 
   const std::vector<Descriptor>& of(pid_t pid);
 
-  /// Who has this link open: processes of the job, or of the whole machine when nobody of the job
-  /// but `except` has.
-  std::vector<Holder> holders(const std::string& link, pid_t except);
+  /// Processes of the job that have this link open.
+  const std::vector<Holder>& holders(const std::string& link);
+  /// Processes of the whole machine that have it open: reads every process's descriptors once.
+  const std::vector<Holder>& holders_anywhere(const std::string& link);
 
  private:
   void read_job();

@@ -198,13 +198,16 @@ pid_t holder_of(const Scene& scene, const std::string& path, const LockFile& fil
       return lock.pid;
     }
   }
-  const pid_t waiter = file.waiting.empty() ? 0 : *file.waiting.begin();
-  for (const Holder& holder : scene.context.descriptors().holders(path, waiter)) {
-    if (!file.waiting.contains(holder.pid)) {
-      return holder.pid;
-    }
-  }
-  return 0;
+  const auto first_stranger = [&file](const std::vector<Holder>& holders) {
+    const auto found = std::find_if(holders.begin(), holders.end(), [&file](const Holder& holder) {
+      return !file.waiting.contains(holder.pid);
+    });
+    return found == holders.end() ? pid_t{0} : found->pid;
+  };
+  const pid_t in_job = first_stranger(scene.context.descriptors().holders(path));
+  return in_job != 0 || !file.from_frame
+             ? in_job
+             : first_stranger(scene.context.descriptors().holders_anywhere(path));
 }
 
 void add_lock_file(const Scene& scene, const std::string& path, const LockFile& file,

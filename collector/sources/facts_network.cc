@@ -8,6 +8,7 @@
 #include <netdb.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
 #include <sys/socket.h>
 
 #include "base/text.h"
@@ -115,12 +116,12 @@ void add_listener(const Scene& scene, const Rendezvous& at, const std::set<std::
   }
   if (local && listens != table.all().end()) {
     const auto owner = owners.find(listens->inode);
-    const auto holders = owner == owners.end()
-                             ? scene.context.descriptors().holders(
-                                   "socket:[" + std::to_string(listens->inode) + "]", 0)
-                             : std::vector<Holder>();
-    const pid_t pid = owner != owners.end() ? owner->second->row.pid
-                                            : (holders.empty() ? 0 : holders.front().pid);
+    pid_t pid = owner == owners.end() ? 0 : owner->second->row.pid;
+    if (pid == 0) {
+      const auto& strangers =
+          scene.context.descriptors().holders_anywhere(fmt::format("socket:[{}]", listens->inode));
+      pid = strangers.empty() ? 0 : strangers.front().pid;
+    }
     fact.fields["listener_in_job"] = owner != owners.end();
     if (pid != 0) {
       fact.fields["listener_pid"] = std::int64_t{pid};

@@ -3,22 +3,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <span>
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
-#include <linux/netlink.h>
-#include <linux/rtnetlink.h>
-#include <linux/sock_diag.h>
-#include <linux/unix_diag.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 
 #include "base/text.h"
-#include "base/unique_fd.h"
 #include "collector/sources/proc_file.h"
+#include "collector/sources/sock_diag.h"
 
 namespace ddpdoctor::sources {
 
@@ -62,9 +55,28 @@ bool parse_end(std::string_view text, std::string& address, int& port) {
   return value && !address.empty();
 }
 
-TcpState state_of(std::string_view text) {
-  // include/net/tcp_states.h
-  switch (number<int>(text, kHex).value_or(0)) {
+std::optional<TcpSocket> parse_line(std::string_view line) {
+  const auto fields = words(line);
+  constexpr std::size_t kInode = 9;
+  TcpSocket socket;
+  if (fields.size() <= kInode || !parse_end(fields[1], socket.local_address, socket.local_port) ||
+      !parse_end(fields[2], socket.remote_address, socket.remote_port)) {
+    return std::nullopt;
+  }
+  socket.state = tcp_state(number<int>(fields[3], kHex).value_or(0));
+  const auto queues = base::split(fields[4], ':');
+  if (queues.size() == 2) {
+    socket.unsent_bytes = number<std::uint64_t>(queues[0], kHex).value_or(0);
+    socket.unread_bytes = number<std::uint64_t>(queues[1], kHex).value_or(0);
+  }
+  socket.inode = number<std::uint64_t>(fields[kInode]).value_or(0);
+  return socket;
+}
+
+}  // namespace
+
+TcpState tcp_state(int number) {
+  switch (number) {
     case 1:
       return TcpState::kEstablished;
     case 2:
@@ -77,85 +89,6 @@ TcpState state_of(std::string_view text) {
       return TcpState::kOther;
   }
 }
-
-std::optional<TcpSocket> parse_line(std::string_view line) {
-  const auto fields = words(line);
-  constexpr std::size_t kInode = 9;
-  TcpSocket socket;
-  if (fields.size() <= kInode || !parse_end(fields[1], socket.local_address, socket.local_port) ||
-      !parse_end(fields[2], socket.remote_address, socket.remote_port)) {
-    return std::nullopt;
-  }
-  socket.state = state_of(fields[3]);
-  const auto queues = base::split(fields[4], ':');
-  if (queues.size() == 2) {
-    socket.unsent_bytes = number<std::uint64_t>(queues[0], kHex).value_or(0);
-    socket.unread_bytes = number<std::uint64_t>(queues[1], kHex).value_or(0);
-  }
-  socket.inode = number<std::uint64_t>(fields[kInode]).value_or(0);
-  return socket;
-}
-
-/// A value at an offset of untrusted bytes.
-template <typename T>
-std::optional<T> value_at(std::span<const std::byte> bytes, std::size_t offset) {
-  T value{};
-  if (offset > bytes.size() || bytes.size() - offset < sizeof(T)) {
-    return std::nullopt;
-  }
-  std::memcpy(&value, bytes.data() + offset, sizeof(T));
-  return value;
-}
-
-/// inode and peer of one answer of unix_diag.
-void read_unix_answer(std::span<const std::byte> message,
-                      std::map<std::uint64_t, std::uint64_t>& peers) {
-  const auto answer = value_at<unix_diag_msg>(message, NLMSG_HDRLEN);
-  std::size_t at = NLMSG_HDRLEN + NLMSG_ALIGN(sizeof(unix_diag_msg));
-  while (answer) {
-    const auto attribute = value_at<rtattr>(message, at);
-    if (!attribute || attribute->rta_len < sizeof(rtattr)) {
-      return;
-    }
-    if (attribute->rta_type == UNIX_DIAG_PEER) {
-      if (const auto peer = value_at<std::uint32_t>(message, at + sizeof(rtattr))) {
-        peers[answer->udiag_ino] = *peer;
-      }
-    }
-    at += RTA_ALIGN(attribute->rta_len);
-  }
-}
-
-/// False at the end of the dump.
-bool read_unix_answers(std::span<const std::byte> bytes,
-                       std::map<std::uint64_t, std::uint64_t>& peers) {
-  std::size_t at = 0;
-  while (const auto header = value_at<nlmsghdr>(bytes, at)) {
-    if (header->nlmsg_type == NLMSG_DONE || header->nlmsg_type == NLMSG_ERROR ||
-        header->nlmsg_len < sizeof(nlmsghdr) || header->nlmsg_len > bytes.size() - at) {
-      return false;
-    }
-    read_unix_answer(bytes.subspan(at, header->nlmsg_len), peers);
-    at += NLMSG_ALIGN(header->nlmsg_len);
-  }
-  return true;
-}
-
-bool send_unix_request(int fd) {
-  struct Request {
-    nlmsghdr header;
-    unix_diag_req request;
-  } request{};
-  request.header.nlmsg_len = sizeof(request);
-  request.header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
-  request.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-  request.request.sdiag_family = AF_UNIX;
-  request.request.udiag_states = ~0U;
-  request.request.udiag_show = UDIAG_SHOW_PEER;
-  return ::send(fd, &request, sizeof(request), 0) == static_cast<ssize_t>(sizeof(request));
-}
-
-}  // namespace
 
 std::vector<TcpSocket> parse_tcp(std::string_view text) {
   std::vector<TcpSocket> sockets;
@@ -173,6 +106,11 @@ void TcpTable::read(pid_t pid) {
     return;
   }
   namespaces_.push_back(place);
+  auto sockets = place == read_link("/proc/self/ns/net") ? tcp_sockets() : std::nullopt;
+  if (sockets) {
+    add(std::move(*sockets));
+    return;
+  }
   for (const char* name : {"net/tcp", "net/tcp6"}) {
     if (const auto text = read_file(proc_path(pid, name), kLargeFile)) {
       add(parse_tcp(*text));
@@ -211,24 +149,6 @@ const TcpSocket* TcpTable::listener(const std::string& address, int port) const 
            (any || socket.local_address == address);
   });
   return found == sockets_.end() ? nullptr : &*found;
-}
-
-std::map<std::uint64_t, std::uint64_t> unix_peers() {
-  std::map<std::uint64_t, std::uint64_t> peers;
-  const base::UniqueFd fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
-  constexpr timeval kDeadline{.tv_sec = 0, .tv_usec = 200'000};
-  if (!fd || ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &kDeadline, sizeof(kDeadline)) != 0 ||
-      !send_unix_request(fd.get())) {
-    return peers;
-  }
-  std::array<std::byte, 32768> buffer{};
-  while (true) {
-    const ssize_t got = ::recv(fd.get(), buffer.data(), buffer.size(), 0);
-    if (got <= 0 ||
-        !read_unix_answers(std::span(buffer).first(static_cast<std::size_t>(got)), peers)) {
-      return peers;
-    }
-  }
 }
 
 }  // namespace ddpdoctor::sources

@@ -29,6 +29,9 @@ struct TcpSocket {
   std::uint64_t unsent_bytes = 0;
 };
 
+/// The kernel's number of a state (include/net/tcp_states.h).
+TcpState tcp_state(int number);
+
 /// The sockets in such a text; broken lines are left out.
 std::vector<TcpSocket> parse_tcp(std::string_view text);
 
@@ -56,9 +59,5 @@ class TcpTable {
   std::map<Pair, std::size_t> by_pair_;
   std::vector<std::string> namespaces_;
 };
-
-/// inode → inode of the peer for every connected unix socket of our network namespace; empty when
-/// the kernel refuses.
-std::map<std::uint64_t, std::uint64_t> unix_peers();
 
 }  // namespace ddpdoctor::sources

@@ -42,9 +42,9 @@ bool is_one_of(std::int64_t call, const std::array<int, Size>& calls) {
   return std::find(calls.begin(), calls.end(), call) != calls.end();
 }
 
-constexpr std::array kReads{SYS_read,     SYS_readv,   SYS_pread64,  SYS_preadv,
-                            SYS_recvfrom, SYS_recvmsg, SYS_accept,   SYS_accept4,
-                            SYS_recvmmsg, SYS_splice,  SYS_sendfile, SYS_getdents64};
+constexpr std::array kReads{SYS_read,     SYS_readv,    SYS_pread64,   SYS_preadv,
+                            SYS_recvfrom, SYS_recvmsg,  SYS_accept4,   SYS_recvmmsg,
+                            SYS_splice,   SYS_sendfile, SYS_getdents64};
 constexpr std::array kWrites{SYS_write,     SYS_writev,    SYS_pwrite64, SYS_pwritev, SYS_sendto,
                              SYS_sendmsg,   SYS_sendmmsg,  SYS_connect,  SYS_fsync,   SYS_fdatasync,
                              SYS_ftruncate, SYS_fallocate, SYS_close,    SYS_ioctl};
@@ -171,8 +171,17 @@ std::optional<WaitTarget> select_wait(WaitContext& context, const WaitingThread&
   return any_of(std::move(targets));
 }
 
-/// Event loops (gloo's, the store's) wait for events, not for a process: only a program's main
-/// thread is taken at its word.
+/// Both ends of a pipe in one process: how an event loop wakes itself.
+bool wakes_itself(WaitContext& context, pid_t pid, int fd) {
+  const auto open = descriptor(pid, fd);
+  if (!open || open->kind != DescriptorKind::kPipe) {
+    return false;
+  }
+  const auto& holders = context.descriptors().holders(open->link);
+  return std::count_if(holders.begin(), holders.end(),
+                       [pid](const Holder& holder) { return holder.pid == pid; }) > 1;
+}
+
 std::optional<WaitTarget> epoll_wait_target(WaitContext& context, const WaitingThread& waiting,
                                             const Call& call) {
   const auto text =
@@ -182,18 +191,15 @@ std::optional<WaitTarget> epoll_wait_target(WaitContext& context, const WaitingT
     const auto fields = words(line);  // "tfd:        7 events:       19 data: …"
     const auto fd =
         fields.size() > 1 && fields[0] == "tfd:" ? number<int>(fields[1]) : std::nullopt;
-    auto target = fd && targets.size() < kMostPolled
-                      ? descriptor_wait(context, waiting.process, *fd, Direction::kRead)
-                      : std::nullopt;
+    const bool wanted =
+        fd && targets.size() < kMostPolled && !wakes_itself(context, waiting.process.row.pid, *fd);
+    auto target =
+        wanted ? descriptor_wait(context, waiting.process, *fd, Direction::kRead) : std::nullopt;
     if (target) {
       targets.push_back(std::move(*target));
     }
   }
-  auto target = any_of(std::move(targets));
-  if (target && waiting.thread.tid != waiting.process.row.pid) {
-    target->target.clear();
-  }
-  return target;
+  return any_of(std::move(targets));
 }
 
 /// "~/path" as the process sees it → the same file from here.
@@ -255,7 +261,9 @@ const FileLock* waiting_lock(WaitContext& context, pid_t pid, int fd) {
 /// or is unknown.
 pid_t only_other_holder(WaitContext& context, const std::string& path, pid_t self) {
   pid_t found = 0;
-  for (const Holder& holder : context.descriptors().holders(path, self)) {
+  const bool in_job = context.descriptors().holders(path).size() > 1;
+  for (const Holder& holder : in_job ? context.descriptors().holders(path)
+                                     : context.descriptors().holders_anywhere(path)) {
     if (holder.pid != self && found != 0 && holder.pid != found) {
       return 0;
     }
@@ -325,6 +333,11 @@ std::optional<WaitTarget> call_wait(WaitContext& context, const WaitingThread& w
   if (is_lock_wait(call)) {
     return file_lock_wait(context, waiting, call);
   }
+  if (call.number == SYS_accept || call.number == SYS_accept4) {
+    return WaitTarget{.kind = "socket",
+                      .target = {},
+                      .detail = fmt::format("waits for somebody to connect to fd {}", call.fd())};
+  }
   if (is_one_of(call.number, kReads)) {
     return descriptor_wait(context, waiting.process, call.fd(), Direction::kRead);
   }
@@ -338,7 +351,10 @@ std::optional<WaitTarget> call_wait(WaitContext& context, const WaitingThread& w
     return select_wait(context, waiting, call);
   }
   if (is_one_of(call.number, kEpollWaits)) {
-    return epoll_wait_target(context, waiting, call);
+    // Event loops (gloo's, the store's) wait for events, not for a process: only a program's main
+    // thread is taken at its word.
+    const bool main = waiting.thread.tid == waiting.process.row.pid;
+    return !main ? std::nullopt : epoll_wait_target(context, waiting, call);
   }
   if (is_one_of(call.number, kOpens)) {
     return path_wait(context, waiting, call);

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "collector/sources/proc_file.h"
+#include "collector/sources/sock_diag.h"
 
 namespace ddpdoctor::sources {
 

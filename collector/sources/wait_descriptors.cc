@@ -30,17 +30,26 @@ std::string list(const WaitContext& context, const std::set<pid_t>& pids) {
   return text;
 }
 
-/// Other processes that hold the end that would move us. One that cannot be told counts.
-std::set<pid_t> other_ends(WaitContext& context, const std::string& link, pid_t self,
-                           Direction direction) {
+/// Processes among the holders that have the end that would move us. One that cannot be told
+/// counts.
+std::set<pid_t> fitting_ends(const std::vector<Holder>& holders, Direction direction) {
   std::set<pid_t> found;
-  for (const Holder& holder : context.descriptors().holders(link, self)) {
+  for (const Holder& holder : holders) {
     const auto mode = open_mode(holder.pid, holder.fd);
-    const bool fits = !mode || (direction == Direction::kRead ? mode->writes : mode->reads);
-    if (fits && holder.pid != self) {
+    if (!mode || (direction == Direction::kRead ? mode->writes : mode->reads)) {
       found.insert(holder.pid);
     }
   }
+  return found;
+}
+
+std::set<pid_t> other_ends(WaitContext& context, const std::string& link, pid_t self,
+                           Direction direction) {
+  std::set<pid_t> found = fitting_ends(context.descriptors().holders(link), direction);
+  if (found.empty()) {  // it leads out of the job
+    found = fitting_ends(context.descriptors().holders_anywhere(link), direction);
+  }
+  found.erase(self);
   return found;
 }
 
@@ -90,11 +99,13 @@ pid_t oldest(const WaitContext& context, const std::vector<Holder>& holders, pid
 }
 
 pid_t socket_owner(WaitContext& context, std::uint64_t inode, pid_t except) {
-  return inode == 0
-             ? 0
-             : oldest(context,
-                      context.descriptors().holders(fmt::format("socket:[{}]", inode), except),
-                      except);
+  if (inode == 0) {
+    return 0;
+  }
+  const std::string link = fmt::format("socket:[{}]", inode);
+  const auto& holders = context.descriptors().holders(link);
+  return oldest(context, holders.empty() ? context.descriptors().holders_anywhere(link) : holders,
+                except);
 }
 
 std::string end_text(const std::string& address, int port) {
