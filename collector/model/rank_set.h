@@ -12,7 +12,7 @@ namespace ddpdoctor::model {
 using Rank = int;
 
 /// Larger worlds are taken for garbage: sizes come from files and environments that may hold anything.
-inline constexpr int kMaxWorldSize = 1 << 20;
+inline constexpr int kMaxWorldSize = 1 << 17;
 
 /// Sorted, unique ranks.
 class RankSet {

@@ -110,7 +110,7 @@ void add_size(const FlightRecord& record, CollectiveCall& call) {
     return;
   }
   call.count = elements_of(shapes);
-  if (shapes.size() == 1) {
+  if (call.count && shapes.size() == 1) {
     call.shape = shapes.front();
   }
 }

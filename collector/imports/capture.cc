@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+// ddpdoctor.capture/1 → JobModel. Strict about types, forgiving about what is absent, deaf to
+// fields it does not know.
+#include "collector/imports/capture.h"
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "collector/imports/capture_parts.h"
+#include "collector/imports/json_cursor.h"
+#include "collector/imports/json_text.h"
+#include "collector/model/operations.h"
+#include "collector/model/progress.h"
+#include "collector/model/questions.h"
+#include "collector/model/torch_evidence.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+using model::JobModel;
+using nlohmann::json;
+
+std::string text(const Cursor& in, std::string_view key) {
+  const Cursor field = in[key];
+  return field.text().value_or("");
+}
+
+std::vector<model::Rank> ranks(const Cursor& in) {
+  std::vector<model::Rank> out;
+  for (const std::int64_t rank : in.wholes(0, kMaxRank).value_or(std::vector<std::int64_t>())) {
+    out.push_back(static_cast<model::Rank>(rank));
+  }
+  return out;
+}
+
+base::Result<void> check_schema(const json& document, const std::string& name) {
+  const auto hint = fmt::format("a capture says \"schema\": \"{}\"", kCaptureSchema);
+  if (!document.is_object()) {
+    return base::failure(fmt::format("{} is no capture: the document must be an object", name),
+                         hint);
+  }
+  const auto schema = document.find("schema");
+  if (schema == document.end() || !schema->is_string()) {
+    return base::failure(fmt::format("{} is no capture: it names no schema", name), hint);
+  }
+  const auto& written = schema->get_ref<const std::string&>();
+  if (written != kCaptureSchema) {
+    return base::failure(fmt::format("{} is written in the schema \"{}\", which is not read here",
+                                     name, base::elide(base::printable(written), 60)),
+                         hint);
+  }
+  return {};
+}
+
+std::optional<model::Progress> read_progress(const Cursor& in) {
+  const auto name = in.text();
+  if (!name || *name == "unknown") {
+    return name ? std::optional(model::Progress::kUnknown) : std::nullopt;
+  }
+  if (*name != "still" && *name != "moving") {
+    in.refuse("\"still\", \"moving\" or \"unknown\"");
+  }
+  return *name == "still" ? model::Progress::kStill : model::Progress::kMoving;
+}
+
+/// What "job" says; the progress when it says that, too.
+std::optional<model::Progress> read_job(const Cursor& in, JobModel& out) {
+  const Cursor world_size = in["world_size"];
+  if (const auto size = world_size.whole(1, model::kMaxWorldSize)) {
+    out.world_size = static_cast<int>(*size);
+  }
+  const Cursor command = in["command"];
+  out.command = command.texts();
+  const Cursor hosts = in["hosts"];
+  out.hosts = hosts.texts();
+  const Cursor launcher = in["launcher_pid"];
+  if (const auto pid = launcher.whole(1, kMaxPid)) {
+    out.launcher_pid = static_cast<pid_t>(*pid);
+  }
+  const Cursor seconds = in["seconds_without_progress"];
+  out.seconds_without_progress = seconds.number();
+  const Cursor ended = in["ended"];
+  out.ended = ended.flag().value_or(false);
+  const Cursor complete = in["history_complete"];
+  out.history_complete = complete.flag().value_or(false);
+  const Cursor progress = in["progress"];
+  return read_progress(progress);
+}
+
+void read_groups(const Cursor& in, JobModel& out) {
+  in.each([&out](const Cursor& group) {
+    const Cursor id = group["id"];
+    const Cursor members = group["ranks"];
+    out.groups.push_back({.id = id.name().value_or("0"),
+                          .name = text(group, "name"),
+                          .backend = text(group, "backend"),
+                          .ranks = ranks(members)});
+  });
+}
+
+void read_observations(const Cursor& in, JobModel& out) {
+  in.each([&out](const Cursor& entry) {
+    model::Observation observation;
+    const Cursor time = entry["time"];
+    observation.time = time.number().value_or(0);
+    const Cursor processes = entry["processes"];
+    processes.each([&observation](const Cursor& process) {
+      auto read = read_processes(process);
+      std::move(read.begin(), read.end(), std::back_inserter(observation.processes));
+    });
+    out.observations.push_back(std::move(observation));
+  });
+  std::stable_sort(out.observations.begin(), out.observations.end(),
+                   [](const auto& a, const auto& b) { return a.time < b.time; });
+}
+
+model::CallState read_state(const Cursor& in) {
+  const auto name = in.text();
+  if (!name) {
+    return model::CallState::kUnknown;
+  }
+  if (*name == "scheduled") {  // torch's word
+    return model::CallState::kEnqueued;
+  }
+  const auto found = std::find_if(kCallStates.begin(), kCallStates.end(),
+                                  [&name](const auto& entry) { return entry.second == *name; });
+  if (found == kCallStates.end()) {
+    in.refuse("\"enqueued\", \"started\", \"completed\" or \"failed\"");
+    return model::CallState::kUnknown;
+  }
+  return found->first;
+}
+
+/// The group a call belongs to when it does not say: the only one there is, else the world.
+std::string group_of(const Cursor& call, const JobModel& job) {
+  const Cursor group = call["group"];
+  const std::string only = job.groups.size() == 1 ? job.groups.front().id : "0";
+  return group.name().value_or(only);
+}
+
+void read_sizes(const Cursor& in, model::CollectiveCall& out) {
+  const Cursor count = in["count"];
+  out.count = count.whole(0, kMaxNumber);
+  const Cursor shape = in["shape"];
+  out.shape = shape.wholes(0, kMaxNumber);
+  const Cursor splits = in["splits"];
+  out.splits = splits.wholes(0, kMaxNumber);
+  if (const std::string dtype = text(in, "dtype"); !dtype.empty()) {
+    out.dtype = model::dtype_of(dtype);
+  }
+  out.reduce_op = text(in, "reduce_op");
+}
+
+void read_sites(const Cursor& in, model::CollectiveCall& out) {
+  const Cursor site = in["call_site"];
+  out.call_site = read_call_site(site);
+  const Cursor callers = in["callers"];
+  callers.each([&out](const Cursor& caller) { out.callers.push_back(read_call_site(caller)); });
+  if (out.callers.empty() && out.call_site.known()) {
+    out.callers.push_back(out.call_site);
+  } else if (!out.callers.empty() && !out.call_site.known()) {
+    out.call_site = out.callers.front();
+  }
+}
+
+/// Nothing for a call that does not say whose it is, or which: it cannot be compared with any
+/// other.
+std::optional<model::CollectiveCall> read_call(const Cursor& in, const JobModel& job) {
+  const Cursor rank = in["rank"];
+  const Cursor sequence = in["sequence"];
+  const Cursor operation = in["operation"];
+  const Cursor peer = in["peer"];
+  const Cursor root = in["root"];
+  const Cursor state = in["state"];
+  const Cursor time = in["time"];
+  const Cursor direct = in["point_to_point"];
+  const auto whose = read_rank(rank);
+  const auto number = sequence.whole(0, kMaxNumber);
+  const model::Operation named = model::operation_of(operation.text().value_or(""));
+  model::CollectiveCall out;
+  out.rank = whose.value_or(0);
+  out.group = group_of(in, job);
+  out.sequence = number.value_or(0);
+  out.operation = named.name;
+  out.peer = read_rank(peer);
+  out.root = read_rank(root);
+  out.point_to_point = direct.flag().value_or(named.point_to_point || out.peer.has_value());
+  read_sizes(in, out);
+  out.state = read_state(state);
+  out.time = time.number();
+  read_sites(in, out);
+  return whose && number ? std::optional(std::move(out)) : std::nullopt;
+}
+
+void read_collectives(const Cursor& in, JobModel& out) {
+  std::size_t skipped = 0;
+  in.each([&](const Cursor& call) {
+    if (auto read = read_call(call, out)) {
+      out.collectives.push_back(std::move(*read));
+    } else {
+      ++skipped;
+    }
+  });
+  if (skipped > 0) {
+    out.coverage.warnings.push_back(
+        fmt::format("{} collectives without rank or sequence were left out", skipped));
+  }
+}
+
+model::FactValue fact_value(const json& value) {
+  if (value.is_boolean()) {
+    return value.get<bool>();
+  }
+  if (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX) {
+    return value.get<double>();
+  }
+  if (value.is_number_integer()) {
+    return value.get<std::int64_t>();
+  }
+  if (value.is_number()) {
+    return value.get<double>();
+  }
+  if (value.is_string()) {
+    return value.get<std::string>();
+  }
+  if (value.is_array()) {
+    std::vector<std::string> list;
+    for (const json& element : value) {
+      list.push_back(element.is_string() ? element.get<std::string>() : element.dump());
+    }
+    return list;
+  }
+  return value.dump();
+}
+
+void read_facts(const Cursor& in, JobModel& out) {
+  in.each([&out](const Cursor& entry) {
+    model::Fact fact;
+    const Cursor rank = entry["rank"];
+    fact.rank = read_rank(rank);
+    const Cursor pid = entry["pid"];
+    if (const auto number = pid.whole(0, kMaxPid)) {
+      fact.pid = static_cast<pid_t>(*number);
+    }
+    fact.kind = text(entry, "kind");
+    entry.each_field([&fact](const std::string& name, const Cursor& value) {
+      if (name != "rank" && name != "pid" && name != "kind") {
+        fact.fields[name] = fact_value(*value.value());
+      }
+    });
+    if (!fact.kind.empty()) {
+      out.facts.push_back(std::move(fact));
+    }
+  });
+}
+
+/// {"57": "text"}, or a whole file as one text.
+void read_source(const std::string& file, const Cursor& in, JobModel& out) {
+  auto& lines = out.sources[file];
+  if (in.value()->is_string()) {
+    int number = 0;
+    for (const std::string_view line :
+         base::split(in.value()->get_ref<const std::string&>(), '\n')) {
+      lines[++number] = std::string(line);
+    }
+    return;
+  }
+  in.each_field([&lines](const std::string& key, const Cursor& line) {
+    int number = 0;
+    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), number);
+    if (error != std::errc() || end != key.data() + key.size() || number < 1 || number > kMaxLine) {
+      line.refuse("named by its line number");
+      return;
+    }
+    lines[number] = line.text().value_or("");
+  });
+}
+
+void read_logs(const Cursor& in, JobModel& out) {
+  in.each([&out](const Cursor& entry) {
+    const Cursor rank = entry["rank"];
+    out.logs.push_back({.rank = read_rank(rank), .text = text(entry, "text")});
+  });
+}
+
+void read_coverage(const Cursor& in, JobModel& out) {
+  const Cursor observed = in["observed"];
+  out.coverage.observed = observed.texts();
+  const Cursor unobserved = in["unobserved"];
+  out.coverage.unobserved = unobserved.texts();
+  const Cursor unobserved_ranks = in["unobserved_ranks"];
+  out.coverage.unobserved_ranks = model::RankSet(ranks(unobserved_ranks));
+  const Cursor lost = in["events_lost"];
+  out.coverage.events_lost = static_cast<std::uint64_t>(lost.whole(0, kMaxNumber).value_or(0));
+  const Cursor warnings = in["warnings"];
+  for (std::string& warning : warnings.texts()) {
+    out.coverage.warnings.push_back(std::move(warning));
+  }
+}
+
+bool everybody_ended(const JobModel& job) {
+  const model::Observation* now = model::latest(job);
+  if (now == nullptr || model::ranks_seen(job).empty()) {
+    return false;
+  }
+  return std::all_of(now->processes.begin(), now->processes.end(), [](const model::Process& p) {
+    return p.role != model::Role::kRank || p.exit.has_value();
+  });
+}
+
+/// What follows from the rest where the capture does not say it.
+void conclude(JobModel& job, std::optional<model::Progress> progress) {
+  model::complete_groups(job);
+  if (job.hosts.empty()) {
+    std::set<std::string> hosts;
+    for (const model::Observation& observation : job.observations) {
+      for (const model::Process& process : observation.processes) {
+        if (!process.host.empty()) {
+          hosts.insert(process.host);
+        }
+      }
+    }
+    job.hosts.assign(hosts.begin(), hosts.end());
+  }
+  job.ended = job.ended || everybody_ended(job);
+  const model::Movement seen = model::movement(job);
+  job.progress = progress.value_or(seen.progress);
+  if (!job.seconds_without_progress && job.progress == model::Progress::kStill) {
+    job.seconds_without_progress = seen.seconds_without_progress;
+  }
+}
+
+}  // namespace
+
+base::Result<JobModel> read_capture(std::string_view json_text, const std::string& name) {
+  const json document = TRY(parse_json(json_text, name));
+  if (auto schema = check_schema(document, name); !schema) {
+    return tl::make_unexpected(schema.error());
+  }
+  Complaint complaint{.file = name, .first = {}};
+  const Cursor root(document, complaint);
+  JobModel job;
+  const Cursor about = root["job"];
+  const auto progress = read_job(about, job);
+  const Cursor groups = root["groups"];
+  read_groups(groups, job);
+  const Cursor observations = root["observations"];
+  read_observations(observations, job);
+  const Cursor collectives = root["collectives"];
+  read_collectives(collectives, job);
+  const Cursor facts = root["facts"];
+  read_facts(facts, job);
+  const Cursor sources = root["sources"];
+  sources.each_field(
+      [&job](const std::string& file, const Cursor& lines) { read_source(file, lines, job); });
+  const Cursor logs = root["logs"];
+  read_logs(logs, job);
+  const Cursor coverage = root["coverage"];
+  read_coverage(coverage, job);
+  if (complaint.first) {
+    return tl::make_unexpected(*complaint.first);
+  }
+  conclude(job, progress);
+  return job;
+}
+
+}  // namespace ddpdoctor::imports

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading a JSON document field by field: an absent field is absent, a field of the wrong type is remembered with its path, and
+// the first such complaint is the error of the whole document.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "base/result.h"
+
+namespace ddpdoctor::imports {
+
+/// What was wrong first.
+struct Complaint {
+  std::string file;
+  std::optional<base::Error> first;
+};
+
+/// One value in the document and the way to it. Lives shorter than the document, the complaint and the cursor it came from.
+class Cursor {
+ public:
+  Cursor(const nlohmann::json& value, Complaint& complaint) : value_(&value), complaint_(&complaint) {}
+
+  [[nodiscard]] bool present() const { return value_ != nullptr; }
+  [[nodiscard]] const nlohmann::json* value() const { return value_; }
+
+  /// A field; null and absent are the same. Only of a named cursor: the field refers to it.
+  Cursor operator[](std::string_view key) const&;
+  Cursor operator[](std::string_view key) const&& = delete;
+
+  [[nodiscard]] std::optional<std::string> text() const;
+  /// A text, or a number in its digits: ids are written both ways.
+  [[nodiscard]] std::optional<std::string> name() const;
+  [[nodiscard]] std::optional<double> number() const;
+  [[nodiscard]] std::optional<bool> flag() const;
+  /// A whole number within [low, high].
+  [[nodiscard]] std::optional<std::int64_t> whole(std::int64_t low, std::int64_t high) const;
+  /// A list of texts; a single text is a list of one.
+  [[nodiscard]] std::vector<std::string> texts() const;
+  [[nodiscard]] std::optional<std::vector<std::int64_t>> wholes(std::int64_t low, std::int64_t high) const;
+
+  void each(const std::function<void(const Cursor&)>& visit) const;
+  void each_field(const std::function<void(const std::string&, const Cursor&)>& visit) const;
+
+  /// Remembers that something else was expected here.
+  void refuse(std::string_view expected) const;
+
+ private:
+  Cursor() = default;
+  [[nodiscard]] std::string path() const;
+
+  const nlohmann::json* value_ = nullptr;
+  Complaint* complaint_ = nullptr;
+  const Cursor* parent_ = nullptr;
+  std::string_view key_;
+  std::size_t index_ = 0;
+};
+
+}  // namespace ddpdoctor::imports

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Untrusted text → a JSON document, or one sentence that says what is wrong with it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "base/result.h"
+
+namespace ddpdoctor::imports {
+
+/// Refuses what is too large, too deep, cut or no JSON; never throws. `name` is the file for messages.
+base::Result<nlohmann::json> parse_json(std::string_view text, const std::string& name);
+
+}  // namespace ddpdoctor::imports

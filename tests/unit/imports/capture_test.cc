@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/imports/capture.h"
+
+#include <gtest/gtest.h>
+
+#include "collector/model/questions.h"
+#include "tests/support/job_builder.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+using model::JobModel;
+using tests::kAll;
+
+constexpr const char* kHead = "{\"schema\":\"ddpdoctor.capture/1\"";
+
+JobModel read(const std::string& rest) {
+  auto job = read_capture(kHead + rest + "}", "hand.json");
+  EXPECT_TRUE(job) << job.error().what;
+  return job.value_or(JobModel{});
+}
+
+std::string refusal(const std::string& text) {
+  const auto job = read_capture(text, "hand.json");
+  return job ? "accepted" : job.error().what;
+}
+
+JobModel a_rich_job() {
+  return tests::job()
+      .ranks(3)
+      .group("1", {0, 2}, "tp")
+      .command({"torchrun", "train.py"})
+      .source("/srv/train.py", "\nimport os\nif rank == 0:\n    dist.barrier()\n")
+      .stack(kAll, "native:gloo::allreduce@libtorch_cpu.so | py:step{group=0; x=1}@/srv/train.py:2")
+      .stack_before(1, "py:load@/srv/train.py:1")
+      .waits(0, {.kind = "socket", .target = "rank:1", .detail = "127.0.0.1:3"})
+      .holds_gil(2)
+      .environment(0, "NCCL_DEBUG", "INFO")
+      .killed(2, 9)
+      .worker(1, "py:__getitem__@/srv/train.py:3", 'D')
+      .all_reduce(kAll, 1, 10, "step@/srv/train.py:2 | main@/srv/train.py:3")
+      .broadcast({0, 2}, 2, 0)
+      .send(0, 1, 1)
+      .fact("shm-usage",
+            {{"used", std::int64_t{5}},
+             {"share", 0.5},
+             {"full", true},
+             {"path", std::string("/dev/shm")},
+             {"names", std::vector<std::string>{"a", "b"}}},
+            1, 77)
+      .log(2, "Traceback\n")
+      .unobserved(1, "permission denied")
+      .build();
+}
+
+TEST(WriteCapture, IsReadBackAsItWas) {
+  const std::string first = write_capture(a_rich_job());
+  auto again = read_capture(first, "x.json");
+  ASSERT_TRUE(again) << again.error().what;
+  EXPECT_EQ(write_capture(*again), first);
+  const JobModel& job = *again;
+  EXPECT_EQ(job.progress, a_rich_job().progress);
+  ASSERT_EQ(job.collectives.size(), 6U);
+  EXPECT_EQ(job.collectives[0].callers.size(), 2U);
+  EXPECT_EQ(job.collectives[5].peer, 1);
+  EXPECT_EQ(model::rank_process(job, 2)->exit->signal, 9);
+  EXPECT_EQ(model::main_thread(*model::rank_process(job, 0))->waits_on->detail, "127.0.0.1:3");
+  EXPECT_EQ(model::main_thread(*model::rank_process(job, 0))->frames[1].locals.size(), 2U);
+  EXPECT_EQ(job.facts[0].number("share"), 0.5);
+  EXPECT_EQ(job.facts[0].list("names").size(), 2U);
+  EXPECT_EQ(job.facts[0].pid, 77);
+  EXPECT_EQ(model::source_line(job, "/srv/train.py", 2), "if rank == 0:");
+  EXPECT_EQ(job.coverage.unobserved_ranks, model::RankSet{1});
+}
+
+TEST(WriteCapture, GivesTheSameBytesForTheSameJob) {
+  EXPECT_EQ(write_capture(a_rich_job()), write_capture(a_rich_job()));
+  EXPECT_EQ(write_capture(JobModel{}).substr(0, 36), "{\n \"schema\": \"ddpdoctor.capture/1\",\n");
+}
+
+TEST(WriteCapture, LeavesSecretsOut) {
+  JobModel job = tests::job().ranks(1).environment(0, "WANDB_API_KEY", "hunter2").build();
+  job.command = {"python", "train.py", "--hf-token", "hunter2"};
+  EXPECT_EQ(write_capture(job).find("hunter2"), std::string::npos);
+}
+
+TEST(WriteCapture, SurvivesWhatAForeignMemoryMayHold) {
+  JobModel job = tests::job().ranks(1).stack(0, "py:f@/t.py:1").build();
+  model::Frame& frame = job.observations[1].processes[1].threads[0].frames[0];
+  frame.function = "\xff\xfe";
+  frame.line = -5;
+  frame.column = INT32_MAX;
+  frame.address = UINT64_MAX;
+  job.observations[1].processes[1].threads[0].state = '\xf0';
+  job.observations[1].processes[1].cpu_seconds = std::numeric_limits<double>::quiet_NaN();
+  auto again = read_capture(write_capture(job), "x.json");
+  ASSERT_TRUE(again) << again.error().what;
+  EXPECT_EQ(again->observations[1].processes[1].threads[0].frames[0].line, 0);
+  EXPECT_FALSE(again->observations[1].processes[1].cpu_seconds);
+}
+
+TEST(ReadCapture, TakesAbsentFieldsAsUnknown) {
+  const JobModel job = read("");
+  EXPECT_FALSE(job.world_size);
+  EXPECT_TRUE(job.observations.empty());
+  EXPECT_EQ(job.progress, model::Progress::kUnknown);
+  const JobModel sparse =
+      read(R"(,"observations":[{"processes":[{"rank":1,"threads":[{"frames":[{}]}]},null]}])");
+  const model::Process* rank = model::rank_process(sparse, 1);
+  ASSERT_NE(rank, nullptr);
+  EXPECT_EQ(rank->state, '?');
+  EXPECT_FALSE(rank->threads[0].gil);
+  EXPECT_FALSE(rank->exit);
+}
+
+TEST(ReadCapture, IsForgivingToHands) {
+  const JobModel job = read(R"(,"job":{"world_size":2.0,"command":"train.py"},
+      "groups":[{"id":0,"ranks":[0,1]}],
+      "collectives":[{"rank":0,"sequence":1,"operation":"nccl:all_reduce","dtype":"Float","state":"scheduled"},
+                     {"rank":1,"sequence":1,"operation":"send","peer":0}, {"rank":1}],
+      "sources":{"/t.py":"a\nb"}, "unknown_field":{"x":[1]})");
+  EXPECT_EQ(job.world_size, 2);
+  EXPECT_EQ(job.command, std::vector<std::string>{"train.py"});
+  EXPECT_EQ(job.groups[0].name, "default_pg");
+  ASSERT_EQ(job.collectives.size(), 2U);
+  EXPECT_EQ(job.collectives[0].operation, "all_reduce");
+  EXPECT_EQ(job.collectives[0].dtype, "float32");
+  EXPECT_EQ(job.collectives[0].group, "0");
+  EXPECT_TRUE(job.collectives[1].point_to_point);
+  EXPECT_EQ(job.coverage.warnings.size(), 1U);
+  EXPECT_EQ(model::source_line(job, "/t.py", 2), "b");
+}
+
+TEST(ReadCapture, GivesAProcessOfSeveralRanksToEachOfThem) {
+  const JobModel job = read(
+      R"(,"observations":[{"processes":[{"pid":7,"ranks":[2,3],"threads":[{"tid":8},{"tid":7}]}]}])");
+  ASSERT_NE(model::rank_process(job, 2), nullptr);
+  EXPECT_EQ(model::rank_process(job, 3)->pid, 7);
+  EXPECT_EQ(model::rank_process(job, 3)->threads[0].tid, 7);
+}
+
+TEST(ReadCapture, ComparesTheObservationsWhenProgressIsNotSaid) {
+  const auto two = [](int line) {
+    const std::string thread =
+        R"("threads":[{"tid":1,"frames":[{"language":"python","file":"/t.py","line":)";
+    return R"(,"observations":[{"time":0,"processes":[{"pid":1,"rank":0,)" + thread +
+           R"(5}]}]}]},{"time":30.5,"processes":[{"pid":1,"rank":0,)" + thread +
+           std::to_string(line) + "}]}]}]}]";
+  };
+  EXPECT_EQ(read(two(5)).progress, model::Progress::kStill);
+  EXPECT_EQ(read(two(5)).seconds_without_progress, 30.5);
+  EXPECT_EQ(read(two(6)).progress, model::Progress::kMoving);
+  EXPECT_EQ(read(two(6) + R"(,"job":{"progress":"still"})").progress, model::Progress::kStill);
+}
+
+TEST(ReadCapture, KnowsAJobThatIsOver) {
+  EXPECT_TRUE(read(R"(,"observations":[{"processes":[{"rank":0,"exit":{"signal":9}}]}])").ended);
+  EXPECT_FALSE(
+      read(R"(,"observations":[{"processes":[{"rank":0,"exit":{"signal":9}},{"rank":1}]}])").ended);
+}
+
+TEST(ReadCapture, NamesTheFileAndTheFieldThatIsWrong) {
+  const std::string head = kHead;
+  EXPECT_EQ(refusal(head + R"(,"job":[]})"), "hand.json: job must be an object, not a list");
+  EXPECT_EQ(refusal(head + R"(,"observations":{"a":1}})"),
+            "hand.json: observations must be a list, not an object");
+  EXPECT_EQ(refusal(head + R"(,"facts":7})"), "hand.json: facts must be a list, not 7");
+  EXPECT_EQ(refusal(head + R"(,"collectives":[{"rank":0},{"rank":"x"}]})"),
+            "hand.json: collectives[1].rank must be a whole number from 0 to 131071, not \"x\"");
+  EXPECT_EQ(refusal(head + R"(,"collectives":[{"rank":-1}]})"),
+            "hand.json: collectives[0].rank must be a whole number from 0 to 131071, not -1");
+  EXPECT_EQ(
+      refusal(head +
+              R"(,"observations":[{"processes":[{"threads":[{"frames":[{"line":1e99}]}]}]}]})"),
+      "hand.json: observations[0].processes[0].threads[0].frames[0].line must be a whole number "
+      "from 0 to "
+      "100000000, not 1e+99");
+  EXPECT_EQ(refusal(head + R"(,"job":{"world_size":1.5}})"),
+            "hand.json: job.world_size must be a whole number from 1 to 131072, not 1.5");
+  EXPECT_EQ(refusal(head + R"(,"sources":{"/t.py":{"one":"x"}}})"),
+            "hand.json: sources./t.py.one must be named by its line number, not \"x\"");
+  EXPECT_EQ(refusal(head + R"(,"collectives":[{"rank":0,"state":"done"}]})"),
+            "hand.json: collectives[0].state must be \"enqueued\", \"started\", \"completed\" or "
+            "\"failed\", not \"done\"");
+}
+
+TEST(ReadCapture, RefusesWhatIsNoCapture) {
+  EXPECT_EQ(refusal(""), "hand.json is empty");
+  EXPECT_EQ(refusal(" \n"), "hand.json is empty");
+  EXPECT_EQ(refusal("[1]"), "hand.json is no capture: the document must be an object");
+  EXPECT_EQ(refusal("{\"job\":{}}"), "hand.json is no capture: it names no schema");
+  EXPECT_EQ(refusal(R"({"schema":"somebody/9","job":{"world_size":4}})"),
+            "hand.json is written in the schema \"somebody/9\", which is not read here");
+}
+
+TEST(ReadCapture, RefusesBrokenTextWithAPlace) {
+  EXPECT_EQ(refusal(R"({"schema":"ddpdoctor.capture/1","observations":[{"time":0.0,"proc)"),
+            "hand.json cannot be read: it ends in the middle of the JSON document");
+  EXPECT_EQ(refusal("{\"schema\":\"ddpdoctor.capture/1\",\n x}"),
+            "hand.json cannot be read: it is no valid JSON near byte 35 (line 2)");
+  EXPECT_EQ(refusal(R"({"schema":"ddpdoctor.capture/1","collectives":[{"sequence":-1e400}]})"),
+            "hand.json cannot be read: the number -1e400 near byte 65 is too large");
+  EXPECT_NE(refusal(std::string("\x7f\x45\x4c\x46\x00\xff\xfe", 7)).find("no valid JSON"),
+            std::string::npos);
+}
+
+TEST(ReadCapture, RefusesAMillionNestedLists) {
+  EXPECT_EQ(refusal(std::string(kHead) + ",\"job\":" + std::string(1'000'000, '[')),
+            "hand.json nests deeper than 64 levels at byte 101");
+  const std::string closed = std::string(100'000, '[') + std::string(100'000, ']');
+  EXPECT_NE(refusal(std::string(kHead) + ",\"job\":" + closed + "}").find("deeper"),
+            std::string::npos);
+  EXPECT_EQ(refusal(std::string(kHead) + ",\"x\":\"" + std::string(1000, '[') + "\"}"), "accepted");
+}
+
+TEST(ReadCapture, LimitsTheRanksOfOneProcess) {
+  std::string many = "0";
+  for (int i = 1; i < 100; ++i) {
+    many += "," + std::to_string(i);
+  }
+  EXPECT_EQ(refusal(std::string(kHead) + R"(,"observations":[{"processes":[{"ranks":[)" + many +
+                    "]}]}]}"),
+            "hand.json: observations[0].processes[0].ranks must be a list of at most 64 ranks, not "
+            "a list");
+}
+
+TEST(ReadCapture, SurvivesEveryCutAndEveryFlippedByte) {
+  const std::string whole = write_capture(a_rich_job());
+  for (std::size_t i = 0; i < whole.size(); i += 7) {
+    EXPECT_NE(refusal(whole.substr(0, i)), "accepted") << i;
+    std::string flipped = whole;
+    flipped[i] = static_cast<char>(flipped[i] ^ (1 << (i % 7)));
+    EXPECT_EQ(refusal(flipped).find("nlohmann"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace ddpdoctor::imports
