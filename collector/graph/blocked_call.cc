@@ -165,6 +165,9 @@ std::string world_group(const model::JobModel& job) {
   if (model::group(job, "0") != nullptr) {
     return "0";
   }
+  if (job.groups.empty()) {
+    return "0";
+  }
   return job.groups.size() == 1 ? job.groups.front().id : std::string();
 }
 
@@ -202,6 +205,7 @@ void complete_from_history(BlockedCall& call, Activity activity, model::Rank ran
   }
   const model::CollectiveCall* record = newest_record(call, rank, history);
   if (record == nullptr) {
+    call.group = call.group.empty() ? world_group(job) : call.group;
     return;
   }
   // Sub-operations differ in spelling between torch's Python and its recorder; the record is what

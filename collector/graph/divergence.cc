@@ -163,25 +163,25 @@ bool note_missing(const Reading& reading, const Walk& walk) {
   return true;
 }
 
+// Another operation, or one of another size that comes from another line.
+bool are_different_calls(const Calls& calls) {
+  return any_differs(calls, Disagreement::kOperation) ||
+         (any_differs(calls, Disagreement::kShape) && any_differs(calls, Disagreement::kCallSite));
+}
+
 // Once operations differ or a rank is missing, later numbers mean different things on different
 // ranks.
 void read_disagreements(const Reading& reading) {
   Walk walk(reading.history.ranks(reading.view.group.id), first_comparable(reading.view));
   while (walk.advance()) {
     note_content(reading, walk);
-    if (reading.view.disagreement(Disagreement::kOperation) != nullptr ||
-        note_missing(reading, walk)) {
+    if (are_different_calls(walk.present()) || note_missing(reading, walk)) {
       break;
     }
   }
   if (!reading.view.disagreements.empty()) {
     reading.view.first_divergence = reading.view.disagreements.front();
   }
-}
-
-const Divergence* end_of_agreement(const GroupView& view) {
-  const Divergence* operation = view.disagreement(Disagreement::kOperation);
-  return operation != nullptr ? operation : view.disagreement(Disagreement::kMissing);
 }
 
 // Two branches with one call each are no divergence; a call too many or too few shifts all that
@@ -199,7 +199,7 @@ bool shifts(const Reading& reading, const Divergence& divergence) {
 }
 
 void read_sites(const Reading& reading) {
-  const Divergence* end = end_of_agreement(reading.view);
+  const Divergence* end = reading.view.end_of_agreement();
   if (end == nullptr) {
     return;
   }
@@ -278,6 +278,21 @@ const Divergence* GroupView::disagreement(Disagreement about) const {
   const auto found = std::find_if(disagreements.begin(), disagreements.end(),
                                   [about](const Divergence& one) { return one.about == about; });
   return found == disagreements.end() ? nullptr : &*found;
+}
+
+const Divergence* GroupView::end_of_agreement() const {
+  for (const Divergence& one : disagreements) {
+    const bool other_lines =
+        one.about == Disagreement::kShape && one.calls.size() > 1 && one.calls[0].call &&
+        one.calls[1].call && one.calls[0].call->call_site.known() &&
+        one.calls[1].call->call_site.known() &&
+        !same_line(one.calls[0].call->call_site, one.calls[1].call->call_site);
+    if (one.about == Disagreement::kOperation || one.about == Disagreement::kMissing ||
+        other_lines) {
+      return &one;
+    }
+  }
+  return nullptr;
 }
 
 std::vector<GroupView> group_views(const model::JobModel& job,

@@ -49,6 +49,8 @@ struct GroupView {
 
   [[nodiscard]] const RankProgress* progress_of(model::Rank rank) const;
   [[nodiscard]] const Divergence* disagreement(Disagreement about) const;
+  /// The lowest sequence from which on the ranks do different things: another operation, another call of another size, or a missing rank.
+  [[nodiscard]] const Divergence* end_of_agreement() const;
 };
 
 /// How one rank's calls relate to another's from a sequence number on, by the lines they come from.

@@ -11,7 +11,10 @@ namespace {
 
 // Calls compared after a difference: enough to tell a shift from chance, few enough for rings of
 // 256.
-constexpr std::int64_t kFollowed = 8;
+constexpr std::size_t kFollowed = 8;
+
+// Calls that one branch may add: a forward broadcasts several sets of buffers.
+constexpr std::size_t kLongestShift = 16;
 
 enum class Agreement { kUnknown, kYes, kNo };
 
@@ -27,7 +30,7 @@ Agreement same_place(const model::CollectiveCall* a, const model::CollectiveCall
 Agreement goes_on_alike(const Calls& ours, std::size_t our_start, const Calls& theirs,
                         std::size_t their_start) {
   Agreement result = Agreement::kUnknown;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(kFollowed); ++i) {
+  for (std::size_t i = 0; i < kFollowed; ++i) {
     if (our_start + i >= ours.size() || their_start + i >= theirs.size()) {
       break;
     }
@@ -59,14 +62,16 @@ Shift shift_between(const History& history, const std::string& group, std::int64
   if (our >= ours.size() || their >= theirs.size()) {
     return Shift::kUnknown;
   }
-  if (goes_on_alike(ours, our + 1, theirs, their) == Agreement::kYes) {
-    return Shift::kExtra;
-  }
-  if (goes_on_alike(ours, our, theirs, their + 1) == Agreement::kYes) {
-    return Shift::kSkipped;
-  }
-  if (goes_on_alike(ours, our + 1, theirs, their + 1) == Agreement::kYes) {
-    return Shift::kReplaced;
+  for (std::size_t by = 1; by <= kLongestShift; ++by) {
+    if (goes_on_alike(ours, our + by, theirs, their) == Agreement::kYes) {
+      return Shift::kExtra;
+    }
+    if (goes_on_alike(ours, our, theirs, their + by) == Agreement::kYes) {
+      return Shift::kSkipped;
+    }
+    if (by == 1 && goes_on_alike(ours, our + 1, theirs, their + 1) == Agreement::kYes) {
+      return Shift::kReplaced;
+    }
   }
   return Shift::kUnknown;
 }

@@ -54,7 +54,8 @@ TEST(Divergence, ComparesOnlyFromTheLargestFirstRecordOn) {
 
 TEST(Divergence, SeesARankBehindTheOthersWholeRing) {
   const model::JobModel told = job().ranks(2).history(0, 500, 600).history(1, 100, 200).build();
-  const auto& divergence = examine(told).groups.at(0).first_divergence;
+  const Examination examination = examine(told);
+  const auto& divergence = examination.groups.at(0).first_divergence;
   ASSERT_TRUE(divergence.has_value());
   EXPECT_EQ(divergence->about, Disagreement::kMissing);
   EXPECT_EQ(divergence->calls.back().ranks, (model::RankSet{1}));

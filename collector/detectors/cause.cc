@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order of the questions matters: what the source says plainly (a test of the rank) comes
+// before what it only allows (a loop left early), and all of it before the bare fact that a rank is
+// missing.
+#include "collector/detectors/cause.h"
+
+#include <algorithm>
+
+#include "collector/detectors/agreement.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using graph::Activity;
+using graph::Disagreement;
+using graph::Examination;
+using graph::Standing;
+
+bool works(const Standing& standing) {
+  return standing.on_cpu || standing.moved || standing.activity == Activity::kComputing ||
+         standing.activity == Activity::kCompiling;
+}
+
+// Slow is not hung: the missing ranks still work. Two different operations never meet, however busy
+// the ranks are.
+bool is_slow(const Examination& examination, const Parting& parting) {
+  const bool provable = parting.recorded && (parting.about != Disagreement::kMissing);
+  if (provable) {
+    return false;
+  }
+  if (!may_hang(examination)) {
+    return true;
+  }
+  return std::any_of(parting.odd.ranks.begin(), parting.odd.ranks.end(), [&](model::Rank rank) {
+    const Standing* standing = examination.standing(rank);
+    return standing != nullptr && !standing->waits_for_ranks() && works(*standing);
+  });
+}
+
+bool is_gone(const Side& side) {
+  return side.call == nullptr &&
+         (side.activity() == Activity::kDead || side.activity() == Activity::kAbsent ||
+          side.activity() == Activity::kUnobserved);
+}
+
+// Blocked in something that has nothing to do with the calls of the source: others find its cause.
+bool is_blocked_elsewhere(const Side& side) {
+  switch (side.activity()) {
+    case Activity::kPointToPoint:
+    case Activity::kNewGroup:
+    case Activity::kStore:
+    case Activity::kRendezvous:
+    case Activity::kDataLoader:
+    case Activity::kJoin:
+    case Activity::kQueue:
+    case Activity::kLock:
+    case Activity::kImport:
+    case Activity::kInput:
+    case Activity::kStopped:
+      return side.call == nullptr;
+    default:
+      return false;
+  }
+}
+
+bool in_backward(const Examination& examination, const Side& side) {
+  if (side.call == nullptr && side.standing != nullptr) {
+    return side.activity() == Activity::kDdpBackward;
+  }
+  if (side.activity() == Activity::kDdpBackward &&
+      graph::same_line(side.site(), side.standing->user)) {
+    return true;
+  }
+  const auto& lines = lines_of(examination.job, side.site().file);
+  return side.operation == "all_reduce" &&
+         python_source::statement_at(lines, side.site().line).find("backward(") !=
+             std::string::npos;
+}
+
+// DDP broadcasts buffers without a call in the source.
+bool in_ddp_forward(const Examination& examination, const Side& side, bool shifted) {
+  if (!shifted && side.activity() == Activity::kDdpForward) {
+    return true;
+  }
+  if (side.operation != "broadcast" || !side.site().known()) {
+    return false;
+  }
+  const std::string statement =
+      python_source::statement_at(lines_of(examination.job, side.site().file), side.site().line);
+  return !statement.empty() && statement.find("broadcast") == std::string::npos &&
+         statement.find("DistributedDataParallel(") == std::string::npos &&
+         statement.find("DDP(") == std::string::npos;
+}
+
+// A branch explains a call only on the side it leads to.
+bool explains(const Branch& branch, const Parting& parting) {
+  return branch.leads_to_ours ? parting.odd.calls() : parting.rest.calls();
+}
+
+void turn(Explanation& explanation) {
+  explanation.parting.turn();
+  if (explanation.fork) {
+    std::swap(explanation.fork->ours, explanation.fork->theirs);
+    std::swap(explanation.fork->below_ours, explanation.fork->below_theirs);
+  }
+  if (explanation.branch) {
+    explanation.branch->leads_to_ours = !explanation.branch->leads_to_ours;
+  }
+  if (explanation.loop) {
+    explanation.loop->ours_left = !explanation.loop->ours_left;
+  }
+}
+
+bool asks_for_turn(const Explanation& explanation) {
+  return explanation.parting.tie && explanation.branch && !explanation.branch->leads_to_ours;
+}
+
+bool read_rank_branch(const Examination& examination, Explanation& explanation) {
+  const Parting& parting = explanation.parting;
+  explanation.branch =
+      rank_branch(examination.job, *explanation.fork, parting.odd.ranks, parting.rest.ranks);
+  if (!explanation.branch || !explains(*explanation.branch, parting)) {
+    explanation.branch.reset();
+    return false;
+  }
+  if (asks_for_turn(explanation)) {
+    turn(explanation);
+  }
+  const bool forward =
+      in_ddp_forward(examination, explanation.parting.odd, explanation.parting.shifted);
+  explanation.cause = forward ? Cause::kRankDdpForward : Cause::kRankConditional;
+  return true;
+}
+
+bool read_data_branch(const Examination& examination, Explanation& explanation) {
+  explanation.branch = data_branch(examination.job, *explanation.fork);
+  if (!explanation.branch || !explains(*explanation.branch, explanation.parting)) {
+    explanation.branch.reset();
+    return false;
+  }
+  if (asks_for_turn(explanation)) {
+    turn(explanation);
+  }
+  explanation.cause = Cause::kDivergent;
+  return true;
+}
+
+// Out of the loop for good: in another collective, at the end of the program, or gone with status
+// 0.
+bool has_gone_on(const Side& side) {
+  return side.calls() || side.activity() == Activity::kExit || side.activity() == Activity::kExited;
+}
+
+bool read_loop(const Examination& examination, Explanation& explanation) {
+  explanation.loop = left_loop(examination.job, *explanation.fork);
+  const Parting& parting = explanation.parting;
+  if (!explanation.loop) {
+    return false;
+  }
+  const Side& in_loop = explanation.loop->ours_left ? parting.rest : parting.odd;
+  const Side& out = explanation.loop->ours_left ? parting.odd : parting.rest;
+  if (!in_loop.calls() || !has_gone_on(out)) {
+    explanation.loop.reset();
+    return false;
+  }
+  if (explanation.loop->over_keys) {
+    if (explanation.loop->ours_left && parting.tie) {
+      turn(explanation);
+    }
+    explanation.cause = Cause::kCount;
+    return true;
+  }
+  if (!explanation.loop->ours_left) {
+    turn(explanation);
+  }
+  explanation.cause = Cause::kUneven;
+  if (explanation.loop->way_out) {
+    explanation.branch = explanation.loop->way_out;
+    explanation.cause = explanation.branch->on == python_source::Dependence::kRank
+                            ? Cause::kRankConditional
+                            : Cause::kDivergent;
+  }
+  return true;
+}
+
+bool read_unused(const Examination& examination, Explanation& explanation) {
+  if (explanation.parting.tie && in_backward(examination, explanation.parting.odd) &&
+      !in_backward(examination, explanation.parting.rest)) {
+    turn(explanation);
+  }
+  const Parting& parting = explanation.parting;
+  if (!in_backward(examination, parting.rest) || in_backward(examination, parting.odd) ||
+      !parting.odd.calls()) {
+    return false;
+  }
+  explanation.cause = Cause::kUnused;
+  return true;
+}
+
+bool are_arms(const Examination& examination, const Explanation& explanation) {
+  const Parting& parting = explanation.parting;
+  return explanation.fork && parting.odd.calls() && parting.rest.calls() &&
+         are_siblings(examination.job, *explanation.fork);
+}
+
+bool is_mismatch_at_one_point(const Examination& examination, const Explanation& explanation) {
+  const Parting& parting = explanation.parting;
+  return parting.about == Disagreement::kOperation && !parting.shifted &&
+         parting.odd.operation != parting.rest.operation && are_arms(examination, explanation) &&
+         !in_ddp_forward(examination, parting.odd, false) &&
+         !in_ddp_forward(examination, parting.rest, false);
+}
+
+bool read_libraries(Explanation& explanation) {
+  const Standing* odd = explanation.parting.odd.standing;
+  const Standing* rest = explanation.parting.rest.standing;
+  const bool generating =
+      (odd != nullptr && in_generate(*odd)) != (rest != nullptr && in_generate(*rest));
+  const bool sharded = rest != nullptr && in_sharded_module(*rest);
+  if (generating || sharded) {
+    explanation.cause = generating ? Cause::kGenerate : Cause::kSharded;
+  }
+  return generating || sharded;
+}
+
+void read_source(const Examination& examination, Explanation& explanation) {
+  if (read_libraries(explanation)) {
+    return;
+  }
+  if (is_mismatch_at_one_point(examination, explanation)) {
+    explanation.cause = Cause::kMismatchedOp;
+    return;
+  }
+  if (explanation.fork &&
+      (read_rank_branch(examination, explanation) || read_data_branch(examination, explanation) ||
+       read_loop(examination, explanation))) {
+    return;
+  }
+  if (read_unused(examination, explanation)) {
+    return;
+  }
+  const Disagreement about = explanation.parting.about;
+  if (about == Disagreement::kOperation) {
+    explanation.cause = Cause::kMismatchedOp;
+  } else if (about == Disagreement::kShape) {
+    explanation.cause = Cause::kNone;
+  }
+}
+
+// The bare fact: who is alone, those who came or those who did not?
+Cause plain_cause(const Parting& parting) {
+  const bool few_wait = parting.about == Disagreement::kMissing &&
+                        parting.rest.ranks.size() < parting.odd.ranks.size();
+  return few_wait ? Cause::kExtra : Cause::kMissing;
+}
+
+// Few ranks in a call that most never reach: those few are the odd ones.
+void blame_the_few(Explanation& explanation) {
+  const Parting& parting = explanation.parting;
+  if (plain_cause(parting) == Cause::kExtra && !parting.shifted) {
+    explanation.parting.turn();
+    explanation.cause = Cause::kExtra;
+  }
+}
+
+Explanation explain(const Examination& examination, const Parting& parting) {
+  Explanation explanation{.cause = Cause::kMissing,
+                          .parting = parting,
+                          .fork = std::nullopt,
+                          .branch = std::nullopt,
+                          .loop = std::nullopt};
+  if (is_slow(examination, parting)) {
+    explanation.cause = Cause::kSlow;
+    return explanation;
+  }
+  if (is_gone(parting.odd)) {
+    explanation.cause = Cause::kNone;
+    return explanation;
+  }
+  if (is_blocked_elsewhere(parting.odd)) {
+    return explanation;
+  }
+  blame_the_few(explanation);
+  explanation.fork = fork_of(explanation.parting.odd.path, explanation.parting.rest.path);
+  read_source(examination, explanation);
+  if (parting.odd.activity() == Activity::kExited && explanation.cause != Cause::kUneven &&
+      parting.odd.call == nullptr) {
+    explanation.cause = Cause::kNone;
+  }
+  return explanation;
+}
+
+// Two groups, and in each the odd ranks wait in the other: an order, unless one side's call stands
+// alone under a test of the rank.
+void read_order(const Examination& examination, std::vector<Explanation>& all) {
+  for (Explanation& a : all) {
+    const bool mutual = std::any_of(all.begin(), all.end(), [&a](const Explanation& b) {
+      return a.parting.group != b.parting.group &&
+             !a.parting.odd.ranks.common(b.parting.rest.ranks).empty() &&
+             !a.parting.rest.ranks.common(b.parting.odd.ranks).empty();
+    });
+    const bool waits = a.parting.odd.activity() == Activity::kCollective &&
+                       a.parting.rest.activity() == Activity::kCollective;
+    if (mutual && waits &&
+        (a.cause == Cause::kMissing || a.cause == Cause::kExtra || are_arms(examination, a))) {
+      a.cause = Cause::kOrder;
+    }
+  }
+}
+
+}  // namespace
+
+bool in_sharded_module(const Standing& standing) {
+  if (standing.thread == nullptr || !standing.waits_for_ranks()) {
+    return false;
+  }
+  for (const model::Frame& frame : standing.thread->frames) {
+    if (frame.language != model::Language::kPython) {
+      continue;
+    }
+    if (model::is_user_file(frame.file)) {
+      return false;
+    }
+    if (frame.file.find("torch/distributed/fsdp/") != std::string::npos ||
+        frame.file.find("torch/distributed/_composable/fsdp/") != std::string::npos ||
+        frame.file.find("deepspeed/runtime/zero/") != std::string::npos ||
+        frame.file.find("fairscale/nn/data_parallel/") != std::string::npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool in_generate(const Standing& standing) {
+  return standing.thread != nullptr &&
+         (model::has_python_frame(*standing.thread, "generate", "generation/utils.py") ||
+          model::has_python_frame(*standing.thread, "_sample", "generation/utils.py"));
+}
+
+std::vector<Explanation> explanations(const Examination& examination) {
+  std::vector<Explanation> all;
+  for (const Parting& parting : partings(examination)) {
+    all.push_back(explain(examination, parting));
+  }
+  read_order(examination, all);
+  return all;
+}
+
+std::vector<Explanation> explanations(const Examination& examination, Cause cause) {
+  std::vector<Explanation> all = explanations(examination);
+  std::erase_if(all, [cause](const Explanation& one) { return one.cause != cause; });
+  return all;
+}
+
+}  // namespace ddpdoctor::detectors

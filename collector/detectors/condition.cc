@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be said of a condition by its words: for which ranks it holds, whether it can differ
+// between ranks at all.
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+
+#include "base/text.h"
+#include "collector/detectors/source_path.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+// Names that have one value on all ranks: counters of the loop and options of the run.
+constexpr std::array<std::string_view, 44> kUniformNames = {"step",
+                                                            "steps",
+                                                            "i",
+                                                            "it",
+                                                            "iter",
+                                                            "iteration",
+                                                            "epoch",
+                                                            "epochs",
+                                                            "batch_idx",
+                                                            "batch_id",
+                                                            "idx",
+                                                            "global_step",
+                                                            "args",
+                                                            "cfg",
+                                                            "config",
+                                                            "opt",
+                                                            "options",
+                                                            "self",
+                                                            "hparams",
+                                                            "params",
+                                                            "training",
+                                                            "train",
+                                                            "n",
+                                                            "num_epochs",
+                                                            "max_steps",
+                                                            "log_every",
+                                                            "interval",
+                                                            "log_interval",
+                                                            "eval_every",
+                                                            "save_every",
+                                                            "None",
+                                                            "True",
+                                                            "False",
+                                                            "and",
+                                                            "or",
+                                                            "not",
+                                                            "is",
+                                                            "in",
+                                                            "len",
+                                                            "world_size",
+                                                            "get_world_size",
+                                                            "dist",
+                                                            "torch",
+                                                            "distributed"};
+
+bool is_uniform_name(std::string_view word) {
+  return std::find(kUniformNames.begin(), kUniformNames.end(), word) != kUniformNames.end() ||
+         word.ends_with("_every") || word.ends_with("_interval") || word.ends_with("_steps") ||
+         word.ends_with("_freq") || word.starts_with("do_") || word.ends_with("_epochs");
+}
+
+bool is_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+
+// Words outside of quotes; an attribute belongs to its object ("args.resume" is args), that of self
+// speaks for itself.
+std::vector<std::string_view> names_in(std::string_view text) {
+  std::vector<std::string_view> names;
+  char quote = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (quote != 0) {
+      quote = text[i] == quote ? '\0' : quote;
+      continue;
+    }
+    if (text[i] == '"' || text[i] == '\'') {
+      quote = text[i];
+      continue;
+    }
+    if (!is_word(text[i])) {
+      continue;
+    }
+    std::size_t end = i;
+    while (end < text.size() && is_word(text[end])) {
+      ++end;
+    }
+    const std::string_view word = text.substr(i, end - i);
+    const bool of_self = i >= 5 && text.substr(i - 5, 5) == "self.";
+    const bool attribute = i > 0 && text[i - 1] == '.' && !of_self;
+    if (!attribute && std::isdigit(static_cast<unsigned char>(word.front())) == 0) {
+      names.push_back(word);
+    }
+    i = end - 1;
+  }
+  return names;
+}
+
+// "val_loader is not None" asks for an option, not for data.
+std::string without_none_tests(std::string_view text) {
+  std::string result(text);
+  for (const std::string_view test : {" is not None", " is None"}) {
+    for (std::size_t at = result.find(test); at != std::string::npos; at = result.find(test)) {
+      std::size_t start = at;
+      while (start > 0 && (is_word(result[start - 1]) || result[start - 1] == '.')) {
+        --start;
+      }
+      result.replace(start, at + test.size() - start, "True");
+    }
+  }
+  return result;
+}
+
+struct Comparison {
+  std::string_view left;
+  std::string_view sign;
+  std::string_view right;
+};
+
+std::optional<Comparison> only_comparison(std::string_view text) {
+  for (const std::string_view sign : {"==", "!=", "<=", ">=", "<", ">"}) {
+    const std::size_t at = text.find(sign);
+    if (at != std::string_view::npos) {
+      return Comparison{.left = base::trim(text.substr(0, at)),
+                        .sign = sign,
+                        .right = base::trim(text.substr(at + sign.size()))};
+    }
+  }
+  return std::nullopt;
+}
+
+bool compare(long long left, std::string_view sign, long long right) {
+  if (sign == "==") {
+    return left == right;
+  }
+  if (sign == "!=") {
+    return left != right;
+  }
+  if (sign == "<=") {
+    return left <= right;
+  }
+  if (sign == ">=") {
+    return left >= right;
+  }
+  return sign == "<" ? left < right : left > right;
+}
+
+bool names_the_rank(std::string_view text) {
+  return text.ends_with("rank") || text.ends_with("rank()") || text == "RANK";
+}
+
+}  // namespace
+
+std::optional<bool> holds_for(std::string_view condition, model::Rank rank) {
+  condition = base::trim(condition);
+  if (condition.find(" and ") != std::string_view::npos ||
+      condition.find(" or ") != std::string_view::npos) {
+    return std::nullopt;
+  }
+  const auto comparison = only_comparison(condition);
+  if (!comparison || !names_the_rank(comparison->left)) {
+    return std::nullopt;
+  }
+  long long value = 0;
+  const std::string_view right = comparison->right;
+  const auto [end, error] = std::from_chars(right.data(), right.data() + right.size(), value);
+  if (error != std::errc() || end != right.data() + right.size()) {
+    return std::nullopt;
+  }
+  return compare(rank, comparison->sign, value);
+}
+
+bool reads_data(std::string_view condition) {
+  constexpr std::array<std::string_view, 22> kReads = {
+      ".item(",   ".any(",  ".all(",    ".sum(",     ".max(",    ".min(",   ".mean(", "isnan",
+      "isfinite", "exists", "random",   "time",      "loss",     "metric",  "score",  "best",
+      "stop",     "nan",    "patience", "converged", "accuracy", "improved"};
+  return std::any_of(kReads.begin(), kReads.end(), [condition](std::string_view read) {
+    return condition.find(read) != std::string_view::npos;
+  });
+}
+
+bool is_uniform(std::string_view condition) {
+  const std::string text = without_none_tests(condition);
+  if (reads_data(text)) {
+    return false;
+  }
+  const std::vector<std::string_view> names = names_in(text);
+  return std::all_of(names.begin(), names.end(), is_uniform_name);
+}
+
+}  // namespace ddpdoctor::detectors

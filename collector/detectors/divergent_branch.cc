@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every rank decides by its own data, clock, metric or file test whether to make a collective, and
+// they decide differently.
+#include <fmt/format.h>
+
+#include "collector/detectors/detector.h"
+#include "collector/detectors/parting_finding.h"
+#include "collector/detectors/wording.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
+  const Branch& branch = *explanation.branch;
+  const Parting& parting = explanation.parting;
+  const std::string what =
+      branch.leads_to_ours ? fmt::format("went to {}", odd_place(examination, explanation))
+                           : fmt::format("passed by {}", waiting_call(examination, explanation));
+  finding.summary =
+      fmt::format("{} {} because {} came out differently there than on {}", said(parting.odd.ranks),
+                  what, condition_quote(branch), said(parting.rest.ranks));
+  finding.fix = fmt::format(
+      "Let the ranks decide together: all_reduce or broadcast the value behind {} ({}) before it "
+      "is tested.",
+      condition_quote(branch), place(branch.where));
+}
+
+Findings detect(const graph::Examination& examination) {
+  return findings_with(examination, Cause::kDivergent, "divergent-branch",
+                       [&](const Explanation& explanation, Finding& finding) {
+                         tell(examination, explanation, finding);
+                       });
+}
+
+constexpr std::string_view kExplanation =
+    R"(What you see: the job stands still at no particular step; some ranks are in a save, an evaluation or an early-stopping path, the rest
+trains on.
+
+Why: a collective, or the way out of the loop, stands under a condition that each rank evaluates by itself: its own loss, the clock,
+os.path.exists on a shared file system, a NaN in its own batch. Sooner or later the answers differ, and one side makes a call that
+the other does not.
+
+How it is recognised: the ranks part at a condition of your source that does not test the rank and is not alike on all ranks (step
+counters and options are).
+
+The fix: decide once, then tell everybody.
+
+    +    stop = torch.tensor([float(val_loss > best)])
+    +    dist.all_reduce(stop, op=dist.ReduceOp.MAX)
+    -    if val_loss > best:
+    +    if stop.item() > 0:
+             save_and_stop()
+)";
+
+}  // namespace
+
+extern const Detector divergent_branch;
+const Detector divergent_branch = {
+    .kind = "divergent-branch",
+    .title = "Each rank decided by itself whether to make a collective",
+    .explanation = kExplanation,
+    .detect = detect};
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// generate() on sharded parameters ends at different lengths: the ranks that go on gather
+// parameters, the finished ones do not.
+#include <fmt/format.h>
+
+#include "collector/detectors/detector.h"
+#include "collector/detectors/parting_finding.h"
+#include "collector/detectors/wording.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+Findings detect(const graph::Examination& examination) {
+  return findings_with(
+      examination, Cause::kGenerate, "generate-length",
+      [&](const Explanation& explanation, Finding& finding) {
+        const Parting& parting = explanation.parting;
+        finding.summary =
+            fmt::format("{} and {} left generate() at different lengths: {} waits in {}",
+                        said(parting.odd.ranks), said(parting.rest.ranks), said(parting.rest.ranks),
+                        waiting_call(examination, explanation));
+        finding.fix =
+            "Pass synced_gpus=True to generate(), or generate a fixed length on every rank.";
+      });
+}
+
+constexpr std::string_view kExplanation =
+    R"(What you see: some ranks are in generate(), in a gather of parameters; the others are past it, in the next collective.
+
+Why: with sharded parameters every forward is a collective. Each rank stops generating when its own sequences end.
+
+How it is recognised: a frame of generate() on one side of the parting only.
+
+The fix:
+
+    -    model.generate(**inputs)
+    +    model.generate(**inputs, synced_gpus=True)
+)";
+
+}  // namespace
+
+extern const Detector generate_length;
+const Detector generate_length = {
+    .kind = "generate-length",
+    .title = "Generation ended at different lengths on sharded parameters",
+    .explanation = kExplanation,
+    .detect = detect};
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The same group and sequence number, two different operations: neither can ever complete.
+#include <fmt/format.h>
+
+#include "collector/detectors/detector.h"
+#include "collector/detectors/parting_finding.h"
+#include "collector/detectors/wording.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
+  const Parting& parting = explanation.parting;
+  finding.summary = fmt::format("{} called {} where {} called {}", said(parting.odd.ranks),
+                                odd_place(examination, explanation), said(parting.rest.ranks),
+                                waiting_call(examination, explanation));
+  finding.fix = fmt::format("Make all ranks call the same operation here: {} or {} ({} and {}).",
+                            parting.odd.operation, parting.rest.operation,
+                            place(parting.odd.site()), place(parting.rest.site()));
+}
+
+Findings detect(const graph::Examination& examination) {
+  return findings_with(examination, Cause::kMismatchedOp, "mismatched-op",
+                       [&](const Explanation& explanation, Finding& finding) {
+                         tell(examination, explanation, finding);
+                       });
+}
+
+constexpr std::string_view kExplanation =
+    R"(What you see: all ranks are in a collective of one group and none completes.
+
+Why: collectives are paired by their order in the group. The n-th call of one rank is, for example, a broadcast and that of another an
+all_reduce. They wait for each other's messages and get the wrong ones, or none.
+
+How it is recognised: by the recorded calls (same group, same sequence number, another operation), by the stacks, or by both. Nothing needs to
+time out: it is wrong as soon as it is entered.
+
+The fix: one operation at one point of the program.
+
+    -    if big:
+    -        dist.broadcast(stats, src=0)
+    -    else:
+    -        dist.all_reduce(stats)
+    +    dist.all_reduce(stats)
+)";
+
+}  // namespace
+
+extern const Detector mismatched_op;
+const Detector mismatched_op = {.kind = "mismatched-op",
+                                .title = "Ranks call different collectives at the same point",
+                                .explanation = kExplanation,
+                                .detect = detect};
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/parting.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "collector/detectors/agreement.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using graph::Activity;
+using graph::Disagreement;
+using graph::Divergence;
+using graph::Examination;
+using graph::GroupView;
+using graph::Standing;
+
+model::RankSet members(const Examination& examination, const GroupView& view) {
+  return view.group.ranks.empty() ? model::all_ranks(examination.job)
+                                  : model::RankSet(view.group.ranks);
+}
+
+bool in_collective(const Standing& standing) {
+  return standing.waits_for_ranks() && standing.call.has_value() &&
+         standing.activity != Activity::kPointToPoint;
+}
+
+bool stands_in_group(const Standing& standing, const std::string& group) {
+  return in_collective(standing) && standing.call->group == group;
+}
+
+/// The rank stands in this very call, so that its stack is the better path.
+bool stands_in_call(const Standing* standing, const model::CollectiveCall& call) {
+  return standing != nullptr && standing->call && standing->call->group == call.group &&
+         standing->call->sequence == call.sequence && !standing->callers.empty();
+}
+
+Side side_of_call(const Examination& examination, const model::RankSet& ranks,
+                  const model::CollectiveCall* call) {
+  Side side{
+      .ranks = ranks, .operation = call->operation, .path = {}, .standing = nullptr, .call = call};
+  side.standing = examination.standing(call->rank);
+  side.path =
+      stands_in_call(side.standing, *call) ? side.standing->callers : graph::callers_of(*call);
+  return side;
+}
+
+std::string place_key(const Standing& standing) {
+  return fmt::format("{}|{}|{}:{}", static_cast<int>(standing.activity),
+                     standing.call ? standing.call->operation : "", standing.user.file,
+                     standing.user.line);
+}
+
+// The side of ranks that are elsewhere, told by the place where most of them stand.
+Side side_of_standing(const Examination& examination, const model::RankSet& ranks) {
+  Side side{.ranks = ranks, .operation = {}, .path = {}, .standing = nullptr, .call = nullptr};
+  std::map<model::Rank, std::string> said;
+  for (const model::Rank rank : ranks) {
+    const Standing* standing = examination.standing(rank);
+    if (standing != nullptr && standing->activity != Activity::kUnobserved) {
+      said[rank] = place_key(*standing);
+    }
+  }
+  if (said.empty()) {
+    return side;
+  }
+  side.standing = examination.standing(camps(said).front().ranks.front());
+  side.path = side.standing->callers;
+  if (in_collective(*side.standing)) {
+    side.operation = side.standing->call->operation;
+  }
+  return side;
+}
+
+bool has_stack(const Side& side) {
+  return side.standing != nullptr && side.standing->thread != nullptr &&
+         !side.standing->thread->frames.empty();
+}
+
+const model::CollectiveCall* recorded(const Examination& examination, const Divergence& divergence,
+                                      model::Rank rank) {
+  return examination.history.at(divergence.group, rank, divergence.sequence);
+}
+
+model::RankSet all_but_first(const Divergence& divergence) {
+  model::RankSet ranks;
+  for (std::size_t i = 1; i < divergence.calls.size(); ++i) {
+    ranks = ranks.united(divergence.calls[i].ranks);
+  }
+  return ranks;
+}
+
+// Ranks of one side of a divergence; a side without a call is where its ranks stand.
+Side side_at(const Examination& examination, const Divergence& divergence,
+             const graph::DivergentCall& call) {
+  const model::CollectiveCall* record =
+      call.call ? recorded(examination, divergence, call.ranks.front()) : nullptr;
+  return record != nullptr ? side_of_call(examination, call.ranks, record)
+                           : side_of_standing(examination, call.ranks);
+}
+
+std::optional<Parting> parting_of_calls(const Examination& examination,
+                                        const Divergence& divergence) {
+  if (divergence.calls.size() < 2) {
+    return std::nullopt;
+  }
+  Parting parting;
+  parting.sequence = divergence.sequence;
+  parting.about = divergence.about;
+  parting.recorded = true;
+  parting.rest = side_at(examination, divergence, divergence.calls[0]);
+  parting.odd = side_at(examination, divergence, divergence.calls[1]);
+  parting.odd.ranks = all_but_first(divergence);
+  parting.tie = divergence.calls[1].ranks.size() == divergence.calls[0].ranks.size();
+  return parting;
+}
+
+std::optional<Parting> parting_of_missing(const Examination& examination,
+                                          const Divergence& divergence) {
+  model::RankSet present;
+  model::RankSet missing;
+  const graph::DivergentCall* called = nullptr;
+  for (const graph::DivergentCall& side : divergence.calls) {
+    (side.call ? present : missing) = (side.call ? present : missing).united(side.ranks);
+    called = side.call && called == nullptr ? &side : called;
+  }
+  if (called == nullptr || missing.empty()) {
+    return std::nullopt;
+  }
+  Parting parting;
+  parting.sequence = divergence.sequence;
+  parting.recorded = true;
+  parting.rest = side_at(examination, divergence, *called);
+  parting.rest.ranks = present;
+  parting.odd = side_of_standing(examination, missing);
+  parting.tie = present.size() == missing.size();
+  return parting;
+}
+
+// A call that paired by order: the paths that count are those of the first difference, not those of
+// today.
+void walk_back(const Examination& examination, const GroupView& view, Parting& parting) {
+  if (!view.first_site_divergence || view.first_site_divergence->calls.size() < 2) {
+    return;
+  }
+  const Divergence& divergence = *view.first_site_divergence;
+  const model::RankSet& rest = divergence.calls[0].ranks;
+  const model::RankSet odd = all_but_first(divergence);
+  const graph::Shift shift = graph::shift_between(examination.history, divergence.group,
+                                                  divergence.sequence, odd.front(), rest.front());
+  if (shift != graph::Shift::kExtra && shift != graph::Shift::kSkipped) {
+    return;
+  }
+  parting.shifted = true;
+  parting.odd_skipped = shift == graph::Shift::kSkipped;
+  parting.sequence = divergence.sequence;
+  parting.tie = odd.size() == rest.size();
+  parting.rest = side_at(examination, divergence, divergence.calls[0]);
+  parting.odd = side_at(examination, divergence, divergence.calls[1]);
+  parting.odd.ranks = odd;
+  // In a tie the one with a call too many is the odd one until the source says otherwise.
+  if (parting.tie && parting.odd_skipped) {
+    parting.turn();
+    parting.odd_skipped = false;
+  }
+}
+
+std::optional<Parting> parting_from_records(const Examination& examination, const GroupView& view) {
+  const Divergence* end = view.end_of_agreement();
+  if (end == nullptr) {
+    return std::nullopt;
+  }
+  auto parting = end->about == Disagreement::kMissing ? parting_of_missing(examination, *end)
+                                                      : parting_of_calls(examination, *end);
+  if (!parting) {
+    return std::nullopt;
+  }
+  parting->standing = has_stack(parting->odd) || has_stack(parting->rest);
+  walk_back(examination, view, *parting);
+  return parting;
+}
+
+Side side_of_camp(const Examination& examination, const Camp& camp) {
+  return side_of_standing(examination, camp.ranks);
+}
+
+// Only stacks: those who stand in one call of the group, and those who do not.
+std::optional<Parting> parting_from_stacks(const Examination& examination, const GroupView& view) {
+  std::map<model::Rank, std::string> said;
+  model::RankSet elsewhere;
+  for (const model::Rank rank : members(examination, view)) {
+    const Standing* standing = examination.standing(rank);
+    if (standing == nullptr || standing->activity == Activity::kUnobserved) {
+      continue;
+    }
+    if (stands_in_group(*standing, view.group.id)) {
+      said[rank] = standing->call->operation;
+    } else {
+      elsewhere.insert(rank);
+    }
+  }
+  if (said.empty()) {
+    return std::nullopt;
+  }
+  const std::vector<Camp> operations = camps(said);
+  Parting parting;
+  parting.standing = true;
+  if (!elsewhere.empty()) {
+    parting.rest = side_of_camp(examination, operations.front());
+    parting.odd = side_of_standing(examination, elsewhere);
+    parting.tie = parting.rest.ranks.size() == elsewhere.size();
+    return parting;
+  }
+  for (auto& [rank, key] : said) {
+    const Standing* standing = examination.standing(rank);
+    key += operations.size() > 1 ? "" : "|" + place_key(*standing);
+  }
+  const std::vector<Camp> places = camps(said);
+  if (places.size() < 2) {
+    return std::nullopt;
+  }
+  parting.about = operations.size() > 1 ? Disagreement::kOperation : Disagreement::kCallSite;
+  parting.rest = side_of_camp(examination, places[0]);
+  parting.odd = side_of_camp(examination, places[1]);
+  for (std::size_t i = 2; i < places.size(); ++i) {
+    parting.odd.ranks = parting.odd.ranks.united(places[i].ranks);
+  }
+  parting.tie = places[1].ranks.size() == places[0].ranks.size();
+  return parting;
+}
+
+// Everybody of the odd side waits in a collective or exchange of another group.
+bool waits_in_other_group(const Examination& examination, const Parting& parting,
+                          std::string* other) {
+  for (const model::Rank rank : parting.odd.ranks) {
+    const Standing* standing = examination.standing(rank);
+    if (standing == nullptr || !in_collective(*standing) || standing->call->group.empty() ||
+        standing->call->group == parting.group) {
+      return false;
+    }
+    *other = standing->call->group;
+  }
+  return !parting.odd.ranks.empty();
+}
+
+// The odd ranks wait in another parted group for somebody who does not wait for them in turn.
+bool is_consequence(const Examination& examination, const Parting& parting,
+                    const std::vector<Parting>& all) {
+  std::string other;
+  if (!waits_in_other_group(examination, parting, &other)) {
+    return false;
+  }
+  return std::any_of(all.begin(), all.end(), [&](const Parting& cause) {
+    return cause.group == other && cause.odd.ranks.common(parting.odd.ranks).empty() &&
+           cause.odd.ranks.common(parting.rest.ranks).empty();
+  });
+}
+
+}  // namespace
+
+Activity Side::activity() const {
+  return standing == nullptr ? Activity::kUnobserved : standing->activity;
+}
+
+const model::CallSite& Side::site() const {
+  static const model::CallSite kUnknown;
+  return path.empty() ? kUnknown : path.front();
+}
+
+void Parting::turn() {
+  std::swap(odd, rest);
+}
+
+std::vector<Parting> partings(const Examination& examination) {
+  const model::RankSet unseen = unobserved_ranks(examination);
+  std::vector<Parting> all;
+  for (const GroupView& view : examination.groups) {
+    auto parting = parting_from_records(examination, view);
+    if (!parting) {
+      parting = parting_from_stacks(examination, view);
+    }
+    if (!parting || parting->odd.ranks.empty() || parting->rest.ranks.empty()) {
+      continue;
+    }
+    parting->group = view.group.id;
+    parting->unobserved = members(examination, view).common(unseen);
+    all.push_back(std::move(*parting));
+  }
+  std::vector<Parting> result;
+  for (const Parting& parting : all) {
+    if (!is_consequence(examination, parting, all)) {
+      result.push_back(parting);
+    }
+  }
+  return result;
+}
+
+}  // namespace ddpdoctor::detectors

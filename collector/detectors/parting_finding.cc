@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/parting_finding.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "collector/detectors/agreement.h"
+#include "collector/detectors/wording.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using graph::Examination;
+
+// Conditions and statements longer than this are cut in a sentence.
+constexpr std::size_t kLongestQuote = 80;
+
+Confidence confidence(const Examination& examination, const Parting& parting, int extra_facts) {
+  Confidence result = confidence_of(parting.facts() + extra_facts);
+  if (!parting.unobserved.empty() || !may_hang(examination)) {
+    return Confidence::kPossible;
+  }
+  const bool provable = parting.recorded && parting.about != graph::Disagreement::kMissing;
+  if (!provable && !examination.still() && !examination.job.ended) {
+    result = at_most(result, Confidence::kLikely);
+  }
+  return result;
+}
+
+std::string culprit_note(const Examination& examination, const Explanation& explanation) {
+  const Side& odd = explanation.parting.odd;
+  const std::string who = said(odd.ranks);
+  if (explanation.parting.shifted && odd.call != nullptr) {
+    return fmt::format("{} called {} here", who, call_name(examination.job, *odd.call));
+  }
+  if (odd.calls()) {
+    return fmt::format("{} {} here, in {}", who, is_or_are(odd.ranks), odd.operation);
+  }
+  return fmt::format("{} {} here", who, is_or_are(odd.ranks));
+}
+
+// A rank whose call paired by order stands somewhere else now.
+void add_present_place(const Parting& parting, Finding& finding) {
+  const graph::Standing* standing = parting.odd.standing;
+  if (parting.shifted && standing != nullptr && standing->user.known() &&
+      !graph::same_line(standing->user, parting.odd.site())) {
+    finding.locations.push_back(
+        location(*standing, fmt::format("rank {} is here now", standing->rank)));
+  }
+}
+
+void add_locations(const Examination& examination, const Explanation& explanation,
+                   Finding& finding) {
+  const Parting& parting = explanation.parting;
+  if (parting.odd.site().known()) {
+    finding.locations.push_back(
+        location(parting.odd.site(), parting.odd.ranks, culprit_note(examination, explanation)));
+  }
+  if (parting.rest.site().known()) {
+    finding.locations.push_back(location(parting.rest.site(), parting.rest.ranks,
+                                         waited_here(examination.job, parting.rest.ranks)));
+  }
+  add_present_place(parting, finding);
+  if (explanation.branch && explanation.branch->where.known()) {
+    finding.locations.push_back(
+        location(explanation.branch->where, {}, "the branch that separates them"));
+  }
+}
+
+void add_recorded(const Examination& examination, const Side& side, Finding& finding) {
+  if (side.call != nullptr) {
+    finding.evidence.push_back(
+        {.rank = side.ranks.front(),
+         .text = fmt::format(
+             "{} called {}{}", said(side.ranks), call_name(examination.job, *side.call),
+             side.call->call_site.known() ? " at " + place(side.call->call_site) : std::string())});
+  }
+}
+
+}  // namespace
+
+Finding finding_of(const Examination& examination, const Explanation& explanation,
+                   int extra_facts) {
+  const Parting& parting = explanation.parting;
+  Finding finding;
+  finding.culprits = parting.odd.ranks;
+  finding.waiting = waiting_ranks(examination).united(parting.rest.ranks).minus(parting.odd.ranks);
+  finding.confidence = confidence(examination, parting, extra_facts);
+  add_locations(examination, explanation, finding);
+  add_recorded(examination, parting.odd, finding);
+  add_recorded(examination, parting.rest, finding);
+  add_whereabouts(finding, examination, parting.odd.ranks);
+  add_whereabouts(finding, examination, parting.rest.ranks);
+  if (!parting.unobserved.empty()) {
+    finding.evidence.push_back(
+        {.rank = std::nullopt,
+         .text = said(parting.unobserved) + " could not be observed: this may look different"});
+  }
+  return finding;
+}
+
+Findings findings_with(const Examination& examination, Cause cause, std::string_view kind,
+                       const std::function<void(const Explanation&, Finding&)>& tell) {
+  Findings findings;
+  for (const Explanation& explanation : explanations(examination, cause)) {
+    Finding finding = finding_of(examination, explanation, explanation.branch ? 1 : 0);
+    finding.kind = kind;
+    tell(explanation, finding);
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+std::string waiting_call(const Examination& examination, const Explanation& explanation) {
+  const Parting& parting = explanation.parting;
+  return call_name(examination.job, parting.rest.operation, parting.group, parting.sequence);
+}
+
+std::string odd_place(const Examination& examination, const Explanation& explanation) {
+  const Side& odd = explanation.parting.odd;
+  if (odd.calls()) {
+    return odd.operation + " at " + place(odd.site());
+  }
+  return odd.standing != nullptr ? whereabouts(examination.job, *odd.standing) : place(odd.site());
+}
+
+std::string source_quote(const model::JobModel& job, const model::CallSite& site) {
+  const auto line = model::source_line(job, site.file, site.line);
+  if (!line || base::trim(*line).empty()) {
+    return {};
+  }
+  return "`" + base::elide(base::trim(*line), kLongestQuote) + "`";
+}
+
+std::string condition_quote(const Branch& branch) {
+  std::string text = branch.condition;
+  for (char& c : text) {
+    c = c == '\n' ? ' ' : c;
+  }
+  return "`" + base::elide(text, kLongestQuote) + "`";
+}
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Some ranks reach a collective only because a condition tests the rank (`if rank == 0:`); the
+// others never come. The call may pair with the others' next one, so the hang shows at a later
+// line: the first difference counts.
+#include <fmt/format.h>
+
+#include "collector/detectors/detector.h"
+#include "collector/detectors/parting_finding.h"
+#include "collector/detectors/wording.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
+  const Branch& branch = *explanation.branch;
+  const Parting& parting = explanation.parting;
+  if (branch.leads_to_ours) {
+    finding.summary = fmt::format(
+        "{} called {}, which only a test of the rank leads to: {} never come there",
+        said(parting.odd.ranks), odd_place(examination, explanation), said(parting.rest.ranks));
+    finding.fix = fmt::format(
+        "Call {} on every rank, or leave it out of {} ({}); guard only the printing and saving.",
+        parting.odd.operation.empty() ? "it" : parting.odd.operation, condition_quote(branch),
+        place(branch.where));
+  } else {
+    finding.summary = fmt::format("{} never joined {}: a test of the rank leads past it",
+                                  said(parting.odd.ranks), waiting_call(examination, explanation));
+    finding.fix =
+        fmt::format("Let every rank pass {}: take {} out of {} ({}).", place(parting.rest.site()),
+                    parting.rest.operation.empty() ? "the call" : parting.rest.operation,
+                    condition_quote(branch), place(branch.where));
+  }
+  finding.evidence.push_back(
+      {.rank = std::nullopt,
+       .text = fmt::format("{} tests the rank and separates {} from {}", condition_quote(branch),
+                           said(parting.odd.ranks), said(parting.rest.ranks))});
+}
+
+Findings detect(const graph::Examination& examination) {
+  return findings_with(examination, Cause::kRankConditional, "rank-conditional-collective",
+                       [&](const Explanation& explanation, Finding& finding) {
+                         tell(examination, explanation, finding);
+                       });
+}
+
+constexpr std::string_view kExplanation =
+    R"(What you see: the job stands still at the end of an evaluation, at a checkpoint or when something is logged. One rank, mostly 0, is in a
+collective; the others are in the next one, in backward, or already in the next epoch. GPUs show 100 %.
+
+Why: a collective ends only when every rank of the group has called it. Here it stands under a condition that tests the rank:
+`if rank == 0`, `is_main_process`, `@rank_zero_only`. Hidden collectives count too: metric.compute(), self.log(sync_dist=True),
+state_dict() of sharded models, the forward of DistributedDataParallel with buffers. Libraries pair collectives by order and not by
+name, so the extra call may meet the others' next one, and the hang shows at a later, innocent line.
+
+How it is recognised: by the lowest sequence number at which ranks call different things or come from different lines, and a condition in your
+source that leads one side there and tests the rank (also through a variable such as is_main or a decorator).
+
+The fix: every rank makes the call, and only the printing is guarded.
+
+    -    if rank == 0:
+    -        loss = gather_loss(loss)      # a collective
+    -        print(loss)
+    +    loss = gather_loss(loss)
+    +    if rank == 0:
+    +        print(loss)
+)";
+
+}  // namespace
+
+extern const Detector rank_conditional_collective;
+const Detector rank_conditional_collective = {
+    .kind = "rank-conditional-collective",
+    .title = "A collective is reached only under a test of the rank",
+    .explanation = kExplanation,
+    .detect = detect};
+
+}  // namespace ddpdoctor::detectors

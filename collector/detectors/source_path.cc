@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/source_path.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "collector/detectors/agreement.h"
+#include "collector/graph/history.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using python_source::Block;
+using python_source::BlockKind;
+using python_source::Dependence;
+using python_source::Lines;
+
+bool is_loop(const Block& block) {
+  return block.kind == BlockKind::kFor || block.kind == BlockKind::kWhile;
+}
+
+bool is_arm(const Block& block) {
+  return block.kind == BlockKind::kIf || block.kind == BlockKind::kElif ||
+         block.kind == BlockKind::kElse;
+}
+
+bool encloses(const Lines& lines, const Block& block, int line) {
+  const std::vector<Block> around = python_source::enclosing(lines, line);
+  return std::any_of(around.begin(), around.end(),
+                     [&block](const Block& one) { return one.line == block.line; });
+}
+
+// An early exit ("if rank != 0: return") leads to what comes after it; anything else to what it
+// holds.
+bool leads_to_first(const Lines& lines, const Block& block, int first, int second) {
+  const bool holds_first = encloses(lines, block, first);
+  const bool holds_second = encloses(lines, block, second);
+  if (holds_first != holds_second) {
+    return holds_first;
+  }
+  return first > second;
+}
+
+// Tests such as "rank != -1" are true everywhere and separate nobody.
+bool can_separate(const Block& block, const model::RankSet& ours, const model::RankSet& theirs) {
+  if (ours.empty() || theirs.empty()) {
+    return true;
+  }
+  std::optional<bool> first;
+  for (const model::RankSet* side : {&ours, &theirs}) {
+    for (const model::Rank rank : *side) {
+      const std::optional<bool> holds = holds_for(block.condition, rank);
+      if (!holds) {
+        return true;
+      }
+      if (!first) {
+        first = holds;
+      } else if (*first != *holds) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+Branch branch_of(const Block& block, const model::CallSite& guarded, Dependence on,
+                 bool leads_to_ours) {
+  return {.where = {.file = guarded.file, .line = block.line, .function = guarded.function},
+          .condition = block.condition.empty() ? block.text : block.condition,
+          .on = on,
+          .leads_to_ours = leads_to_ours,
+          .guarded = guarded};
+}
+
+// Conditions around the frames below the fork, innermost first.
+std::optional<Branch> branch_below(const model::JobModel& job, const Path& below, bool ours,
+                                   Dependence wanted, const model::RankSet& our_ranks,
+                                   const model::RankSet& their_ranks) {
+  for (const model::CallSite& site : below) {
+    const Lines& lines = lines_of(job, site.file);
+    if (lines.empty()) {
+      continue;
+    }
+    for (const Block& block : python_source::deciding_branches(lines, site.line)) {
+      if (is_loop(block)) {
+        continue;
+      }
+      const Dependence on = python_source::dependence(block.condition, lines, block.line);
+      const bool fits = wanted == Dependence::kRank ? can_separate(block, our_ranks, their_ranks)
+                                                    : !is_uniform(block.condition);
+      if (on == wanted && fits) {
+        return branch_of(block, site, on, ours);
+      }
+    }
+    const auto decorator = python_source::rank_decorator(lines, site.line);
+    if (wanted == Dependence::kRank && decorator) {
+      return branch_of(*decorator, site, Dependence::kRank, ours);
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Branch> branch_at(const model::JobModel& job, const Fork& fork, Dependence wanted,
+                                const model::RankSet& ours, const model::RankSet& theirs) {
+  const Lines& lines = lines_of(job, fork.ours.file);
+  const auto block = python_source::separating_branch(lines, fork.ours.line, fork.theirs.line);
+  if (!block || is_loop(*block)) {
+    return std::nullopt;
+  }
+  const Dependence on = python_source::dependence(block->condition, lines, block->line);
+  const bool fits = wanted == Dependence::kRank ? can_separate(*block, ours, theirs)
+                                                : !is_uniform(block->condition);
+  if (on != wanted || !fits) {
+    return std::nullopt;
+  }
+  const bool to_ours = leads_to_first(lines, *block, fork.ours.line, fork.theirs.line);
+  return branch_of(*block, to_ours ? fork.ours : fork.theirs, on, to_ours);
+}
+
+int indent_of(const std::string& line) {
+  const std::size_t at = line.find_first_not_of(" \t");
+  return at == std::string::npos || line[at] == '#' ? -1 : static_cast<int>(at);
+}
+
+bool is_arm_header(std::string_view text) {
+  text = base::trim(text);
+  return text.starts_with("else") || text.starts_with("elif ");
+}
+
+// Two arms at one indent with nothing but arms of that indent between them.
+bool same_chain(const Lines& lines, const Block& first, const Block& second) {
+  const Block& upper = first.line < second.line ? first : second;
+  const Block& lower = first.line < second.line ? second : first;
+  if (upper.line == lower.line || upper.indent != lower.indent || lower.kind == BlockKind::kIf) {
+    return false;
+  }
+  for (auto line = lines.upper_bound(upper.line); line != lines.end() && line->first <= lower.line;
+       ++line) {
+    const int indent = indent_of(line->second);
+    if (indent >= 0 && indent <= upper.indent && !is_arm_header(line->second) &&
+        base::trim(line->second) != ")" && base::trim(line->second) != "):") {
+      return false;
+    }
+  }
+  return true;
+}
+
+constexpr std::array<std::string_view, 14> kKeyWords = {
+    ".items(", ".keys(",  ".values(",    "keys",    "names", "metrics",      "losses",
+    "dict",    "tensors", "parameters(", "buckets", "stats", "_parameters(", "fields"};
+constexpr std::array<std::string_view, 12> kBatchWords = {
+    "loader", "dataset", "batch", "range(",   "epoch", "step",
+    "shard",  "sampler", "tqdm",  "iterator", "data",  "prefetch"};
+
+template <typename Words>
+bool mentions(std::string_view text, const Words& words) {
+  return std::any_of(words.begin(), words.end(), [text](std::string_view word) {
+    return text.find(word) != std::string_view::npos;
+  });
+}
+
+bool goes_over_keys(const Block& loop) {
+  return loop.kind == BlockKind::kFor && mentions(loop.text, kKeyWords) &&
+         !mentions(loop.text, kBatchWords);
+}
+
+// A condition that leaves the loop on some ranks only; a while's own condition is one.
+std::optional<Branch> way_out_of(const Lines& lines, const Block& loop, const model::CallSite& in) {
+  if (loop.kind == BlockKind::kWhile) {
+    const Dependence on = python_source::dependence(loop.condition, lines, loop.line);
+    if (on == Dependence::kData && !is_uniform(loop.condition)) {
+      return branch_of(loop, in, on, false);
+    }
+  }
+  for (const Block& exit : python_source::loop_exits(lines, in.line)) {
+    if (!encloses(lines, loop, exit.line)) {
+      continue;
+    }
+    const Dependence on = python_source::dependence(exit.condition, lines, exit.line);
+    if (on == Dependence::kRank || (on == Dependence::kData && !is_uniform(exit.condition))) {
+      return branch_of(exit, in, on, true);
+    }
+  }
+  return std::nullopt;
+}
+
+LeftLoop loop_of(const Lines& lines, const Block& loop, const model::CallSite& in, bool ours_left) {
+  return {.where = {.file = in.file, .line = loop.line, .function = in.function},
+          .header = loop.text,
+          .ours_left = ours_left,
+          .over_keys = goes_over_keys(loop),
+          .way_out = way_out_of(lines, loop, in)};
+}
+
+// A loop around `in` that `out` is not in: `out` lies behind it, or both lie in a further loop.
+std::optional<Block> loop_without(const Lines& lines, int in, int out) {
+  std::optional<Block> found;
+  bool shared_outer = false;
+  for (const Block& block : python_source::enclosing(lines, in)) {
+    if (!is_loop(block)) {
+      continue;
+    }
+    if (encloses(lines, block, out) && out != block.line) {
+      shared_outer = true;
+      break;
+    }
+    found = found ? found : std::optional<Block>(block);
+  }
+  const bool behind = found && (out > in || shared_outer);
+  return behind ? found : std::nullopt;
+}
+
+std::optional<LeftLoop> loop_below(const model::JobModel& job, const Path& below, bool ours_left) {
+  for (const model::CallSite& site : below) {
+    const Lines& lines = lines_of(job, site.file);
+    if (const auto loop = python_source::loop_around(lines, site.line)) {
+      return loop_of(lines, *loop, site, ours_left);
+    }
+  }
+  return std::nullopt;
+}
+
+bool same_function(const model::CallSite& a, const model::CallSite& b) {
+  return a.file == b.file && a.function == b.function;
+}
+
+}  // namespace
+
+std::optional<Fork> fork_of(const Path& ours, const Path& theirs) {
+  std::size_t depth = 0;
+  const std::size_t common = std::min(ours.size(), theirs.size());
+  while (depth < common) {
+    const model::CallSite& a = ours[ours.size() - 1 - depth];
+    const model::CallSite& b = theirs[theirs.size() - 1 - depth];
+    if (!same_function(a, b)) {
+      return std::nullopt;
+    }
+    if (a.line != b.line) {
+      const auto ours_at = static_cast<std::ptrdiff_t>(ours.size() - 1 - depth);
+      const auto theirs_at = static_cast<std::ptrdiff_t>(theirs.size() - 1 - depth);
+      return Fork{.ours = a,
+                  .theirs = b,
+                  .below_ours = Path(ours.begin(), ours.begin() + ours_at),
+                  .below_theirs = Path(theirs.begin(), theirs.begin() + theirs_at)};
+    }
+    ++depth;
+  }
+  return std::nullopt;
+}
+
+std::optional<Branch> rank_branch(const model::JobModel& job, const Fork& fork,
+                                  const model::RankSet& ours, const model::RankSet& theirs) {
+  if (auto found = branch_below(job, fork.below_ours, true, Dependence::kRank, ours, theirs)) {
+    return found;
+  }
+  if (auto found = branch_at(job, fork, Dependence::kRank, ours, theirs)) {
+    return found;
+  }
+  return branch_below(job, fork.below_theirs, false, Dependence::kRank, ours, theirs);
+}
+
+std::optional<Branch> data_branch(const model::JobModel& job, const Fork& fork) {
+  if (auto found = branch_below(job, fork.below_ours, true, Dependence::kData, {}, {})) {
+    return found;
+  }
+  if (auto found = branch_at(job, fork, Dependence::kData, {}, {})) {
+    return found;
+  }
+  // The others' own conditions count only when they plainly read data: options guard half of all
+  // training code.
+  auto found = branch_below(job, fork.below_theirs, false, Dependence::kData, {}, {});
+  return found && reads_data(found->condition) ? found : std::nullopt;
+}
+
+bool are_siblings(const model::JobModel& job, const Fork& fork) {
+  const Lines& lines = lines_of(job, fork.ours.file);
+  const std::vector<Block> ours = python_source::enclosing(lines, fork.ours.line);
+  const std::vector<Block> theirs = python_source::enclosing(lines, fork.theirs.line);
+  for (const Block& a : ours) {
+    for (const Block& b : theirs) {
+      if (is_arm(a) && is_arm(b) && same_chain(lines, a, b)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+std::optional<LeftLoop> left_loop(const model::JobModel& job, const Fork& fork) {
+  const Lines& lines = lines_of(job, fork.ours.file);
+  if (const auto loop = loop_without(lines, fork.theirs.line, fork.ours.line)) {
+    return loop_of(lines, *loop, fork.theirs, true);
+  }
+  if (const auto loop = loop_without(lines, fork.ours.line, fork.theirs.line)) {
+    return loop_of(lines, *loop, fork.ours, false);
+  }
+  // Both may be in loops of their own functions: who stands further down has left the other's.
+  const auto around_theirs = loop_below(job, fork.below_theirs, true);
+  const auto around_ours = loop_below(job, fork.below_ours, false);
+  if (around_theirs && around_ours) {
+    return fork.ours.line > fork.theirs.line ? around_theirs : around_ours;
+  }
+  return around_theirs ? around_theirs : around_ours;
+}
+
+}  // namespace ddpdoctor::detectors

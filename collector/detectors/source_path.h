@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two ways through the user's source: where they part, which condition or loop separates them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collector/model/job_model.h"
+#include "collector/python_source/blocks.h"
+
+namespace ddpdoctor::detectors {
+
+/// The user's frames of a rank, innermost first.
+using Path = std::vector<model::CallSite>;
+
+/// The function in which two paths part, and what lies below it on either side (innermost first).
+struct Fork {
+  model::CallSite ours;
+  model::CallSite theirs;
+  Path below_ours;
+  Path below_theirs;
+};
+
+/// nullopt when the paths have no function in common or are the same.
+std::optional<Fork> fork_of(const Path& ours, const Path& theirs);
+
+/// A condition that leads to one of two paths and not to the other.
+struct Branch {
+  model::CallSite where;  // the line of the condition
+  std::string condition;  // as the user wrote it
+  python_source::Dependence on = python_source::Dependence::kNone;
+  bool leads_to_ours = true;
+  model::CallSite guarded;  // the line that it guards
+};
+
+/// The branch that tests the rank, if one separates these paths.
+std::optional<Branch> rank_branch(const model::JobModel& job, const Fork& fork,
+                                  const model::RankSet& ours, const model::RankSet& theirs);
+
+/// The branch that tests something each rank decides by itself; conditions that are alike on all
+/// ranks (step counts, options) are not taken.
+std::optional<Branch> data_branch(const model::JobModel& job, const Fork& fork);
+
+/// True when the paths part in two arms of one if.
+bool are_siblings(const model::JobModel& job, const Fork& fork);
+
+/// A loop that one path is in and the other has left (or goes round once more outside).
+struct LeftLoop {
+  model::CallSite where;  // the loop's header
+  std::string header;     // "for batch in loader"
+  bool ours_left = true;
+  bool over_keys = false;         // goes over names or tensors, not over batches
+  std::optional<Branch> way_out;  // a condition that leaves it, decided by rank or data
+};
+
+std::optional<LeftLoop> left_loop(const model::JobModel& job, const Fork& fork);
+
+/// Whether a test of the rank holds for it ("rank == 0"); nullopt when the expression is more than
+/// one comparison.
+std::optional<bool> holds_for(std::string_view condition, model::Rank rank);
+
+/// True when a condition plainly reads data: values of tensors, files, clocks, losses.
+bool reads_data(std::string_view condition);
+
+/// True when a condition is alike on all ranks: it tests counters, options, None, nothing of the
+/// data.
+bool is_uniform(std::string_view condition);
+
+}  // namespace ddpdoctor::detectors

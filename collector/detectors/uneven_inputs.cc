@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks run a different number of steps: some have left the training loop, the others wait for them
+// in its next backward or collective.
+#include <map>
+
+#include <fmt/format.h>
+
+#include "collector/detectors/detector.h"
+#include "collector/detectors/parting_finding.h"
+#include "collector/detectors/wording.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+// The line at which the short ranks left: in the function that both sides share, not deep in what
+// they called next.
+void put_leaving_line_first(const Explanation& explanation, Finding& finding) {
+  if (!explanation.fork) {
+    return;
+  }
+  const model::CallSite& left = explanation.fork->ours;
+  if (!finding.locations.empty() && finding.locations.front().line == left.line) {
+    return;
+  }
+  finding.locations.insert(
+      finding.locations.begin(),
+      location(left, explanation.parting.odd.ranks,
+               fmt::format("{} left the loop and {} here", said(explanation.parting.odd.ranks),
+                           is_or_are(explanation.parting.odd.ranks))));
+}
+
+void add_counts(const graph::Examination& examination, const Parting& parting, Finding& finding) {
+  const model::CallSite& site = parting.rest.site();
+  std::map<model::Rank, int> counts;
+  for (const model::Rank rank : {parting.odd.ranks.front(), parting.rest.ranks.front()}) {
+    for (const model::CollectiveCall* call : examination.history.calls(parting.group, rank)) {
+      counts[rank] += graph::same_line(call->call_site, site) ? 1 : 0;
+    }
+  }
+  const int odd = counts[parting.odd.ranks.front()];
+  const int rest = counts[parting.rest.ranks.front()];
+  if (rest > odd) {
+    finding.evidence.push_back(
+        {.rank = std::nullopt,
+         .text =
+             fmt::format("the records hold {} calls from {} on rank {} and {} on rank {}", rest,
+                         place(site), parting.rest.ranks.front(), odd, parting.odd.ranks.front())});
+  }
+}
+
+void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
+  const Parting& parting = explanation.parting;
+  finding.summary = fmt::format(
+      "{} left the loop `{}` ({}) while {} {} in its next step, in {}", said(parting.odd.ranks),
+      explanation.loop->header, place(explanation.loop->where), said(parting.rest.ranks),
+      is_or_are(parting.rest.ranks), waiting_call(examination, explanation));
+  finding.fix =
+      "Give every rank the same number of steps: DistributedSampler with drop_last=True, equal "
+      "shards, or wrap the loop in "
+      "torch.distributed.algorithms.join.Join.";
+  put_leaving_line_first(explanation, finding);
+  finding.locations.push_back(location(explanation.loop->where, {}, "the loop that ended earlier"));
+  add_counts(examination, parting, finding);
+}
+
+Findings detect(const graph::Examination& examination) {
+  return findings_with(examination, Cause::kUneven, "uneven-inputs",
+                       [&](const Explanation& explanation, Finding& finding) {
+                         tell(examination, explanation, finding);
+                       });
+}
+
+constexpr std::string_view kExplanation =
+    R"(What you see: the job stands still near the end of an epoch, at the same step in every run. Some ranks are in validation, at a
+checkpoint, in a barrier or gone with status 0; the others are in backward.
+
+Why: the data gives the ranks different numbers of batches: an own sampler, an iterable dataset with fewer shards than ranks times
+workers, a length that lies, a filter. The ranks with more steps wait in a gradient reduction that the others will never join.
+
+How it is recognised: some ranks wait inside a loop of your source that the others have left; the records hold fewer calls of
+the loop on those.
+
+The fix: equal numbers of steps, or an agreement that handles unequal ones.
+
+    -    loader = DataLoader(dataset[rank::world], batch_size=32)
+    +    sampler = DistributedSampler(dataset, drop_last=True)
+    +    loader = DataLoader(dataset, batch_size=32, sampler=sampler)
+)";
+
+}  // namespace
+
+extern const Detector uneven_inputs;
+const Detector uneven_inputs = {.kind = "uneven-inputs",
+                                .title = "Ranks run a different number of steps",
+                                .explanation = kExplanation,
+                                .detect = detect};
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// A branch of the model leaves parameters without gradient on some ranks: the bucket they belong to
+// is never reduced there, and the backward of the others waits for it. The raising form ("Expected
+// to have finished reduction") is read from the logs.
+#include <algorithm>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "collector/detectors/detector.h"
+#include "collector/detectors/parting_finding.h"
+#include "collector/detectors/wording.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+// A condition in a forward() that leaves part of the model out, when there is exactly one.
+std::optional<model::CallSite> branch_in_forward(const model::JobModel& job) {
+  std::optional<model::CallSite> found;
+  for (const auto& [file, lines] : job.sources) {
+    for (const auto& [number, text] : lines) {
+      const std::string_view header = base::trim(text);
+      if (!header.starts_with("if ") || header.find("self.training") != std::string_view::npos) {
+        continue;
+      }
+      const std::vector<python_source::Block> around = python_source::enclosing(lines, number);
+      const bool in_forward =
+          std::any_of(around.begin(), around.end(), [](const python_source::Block& block) {
+            return block.kind == python_source::BlockKind::kFunction &&
+                   block.text.find("forward") != std::string::npos;
+          });
+      if (!in_forward) {
+        continue;
+      }
+      if (found) {
+        return std::nullopt;
+      }
+      found = model::CallSite{.file = file, .line = number, .function = "forward"};
+    }
+  }
+  return found;
+}
+
+void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
+  const Parting& parting = explanation.parting;
+  finding.summary = fmt::format(
+      "{} finished backward without a gradient bucket that {} wait for ({}): parameters went "
+      "unused there",
+      said(parting.odd.ranks), said(parting.rest.ranks), waiting_call(examination, explanation));
+  finding.fix =
+      "Wrap the model with find_unused_parameters=True, or let the loss depend on every parameter "
+      "(add 0 * unused.sum()).";
+  std::optional<model::CallSite> cause = branch_in_forward(examination.job);
+  const char* note = "this branch leaves parameters out";
+  if (!cause && parting.rest.site().known()) {
+    cause = parting.rest.site();
+    note = "the backward that did not reduce every bucket";
+  }
+  if (cause) {
+    finding.locations.insert(finding.locations.begin(), location(*cause, parting.odd.ranks, note));
+  }
+}
+
+constexpr std::string_view kRaised = "Expected to have finished reduction in the prior iteration";
+
+// The numbers after "did not receive grad for rank 1: 2 3", as torch prints them.
+std::vector<std::string> parameter_indices(std::string_view text) {
+  const std::size_t at = text.find("did not receive grad");
+  std::vector<std::string> result;
+  if (at == std::string_view::npos) {
+    return result;
+  }
+  const std::string_view rest = text.substr(at, text.find('\n', at) - at);
+  const std::size_t colon = rest.find(':');
+  if (colon == std::string_view::npos) {
+    return result;
+  }
+  for (const std::string_view word : base::split(rest.substr(colon + 1), ' ')) {
+    if (!base::trim(word).empty()) {
+      result.emplace_back(base::trim(word));
+    }
+  }
+  return result;
+}
+
+void add_raised(const graph::Examination& examination, Findings& findings) {
+  model::RankSet ranks;
+  std::vector<std::string> parameters;
+  for (const model::Log& log : examination.job.logs) {
+    if (log.text.find(kRaised) != std::string::npos) {
+      parameters = parameters.empty() ? parameter_indices(log.text) : parameters;
+      if (log.rank) {
+        ranks.insert(*log.rank);
+      }
+    }
+  }
+  const bool any =
+      !ranks.empty() || std::any_of(examination.job.logs.begin(), examination.job.logs.end(),
+                                    [](const model::Log& log) {
+                                      return log.text.find(kRaised) != std::string::npos;
+                                    });
+  if (!any || !findings.empty()) {
+    return;
+  }
+  Finding finding;
+  finding.kind = "unused-parameters";
+  finding.confidence = Confidence::kCertain;
+  finding.culprits = ranks;
+  finding.summary = fmt::format(
+      "{} started a forward although the backward before had not reduced every parameter",
+      ranks.empty() ? "a rank" : said(ranks));
+  finding.fix =
+      "Wrap the model with find_unused_parameters=True, or let the loss depend on every parameter "
+      "(add 0 * unused.sum()).";
+  finding.evidence.push_back({.rank = std::nullopt, .text = std::string(kRaised)});
+  if (const auto branch = branch_in_forward(examination.job)) {
+    finding.locations.push_back(location(*branch, ranks, "this branch leaves parameters out"));
+  }
+  if (!parameters.empty()) {
+    finding.details["parameters"] = parameters;
+  }
+  findings.push_back(std::move(finding));
+}
+
+Findings detect(const graph::Examination& examination) {
+  Findings findings = findings_with(examination, Cause::kUnused, "unused-parameters",
+                                    [&](const Explanation& explanation, Finding& finding) {
+                                      tell(examination, explanation, finding);
+                                    });
+  add_raised(examination, findings);
+  return findings;
+}
+
+constexpr std::string_view kExplanation =
+    R"(What you see: the job stands still in backward on most ranks; one rank is past it, in the next collective of the same step or in the next
+forward. Or the next forward raises "Expected to have finished reduction in the prior iteration".
+
+Why: DistributedDataParallel reduces gradients in buckets and starts one when all its parameters have their gradient. A branch of the
+model that a rank did not take leaves parameters without one, so this rank never reduces that bucket. The others did, and wait.
+
+How it is recognised: some ranks wait for a bucket in backward; the odd rank is at a later call of the same loop, no condition of your
+source leads it there alone, and its records lack the bucket.
+
+The fix: either of
+
+    -    model = DDP(model)
+    +    model = DDP(model, find_unused_parameters=True)
+
+         if has_boxes:
+             out = out + self.boxes(features).sum()
+    +    else:
+    +        out = out + 0 * self.boxes(features).sum()
+)";
+
+}  // namespace
+
+extern const Detector unused_parameters;
+const Detector unused_parameters = {.kind = "unused-parameters",
+                                    .title = "Parameters without gradient on some ranks",
+                                    .explanation = kExplanation,
+                                    .detect = detect};
+
+}  // namespace ddpdoctor::detectors
