@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank compiles (torch.compile, Triton, nvcc) while the others wait for it in a collective:
+// slow, not hung.
+#include <fmt/format.h>
+
+#include "collector/detectors/agreement.h"
+#include "collector/detectors/detector.h"
+#include "collector/detectors/wording.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+bool compiles(const graph::Standing& standing) {
+  return standing.activity == graph::Activity::kCompiling;
+}
+
+Findings detect(const graph::Examination& examination) {
+  const model::RankSet compiling = ranks_where(examination, compiles);
+  const model::RankSet waiting = waiting_ranks(examination);
+  if (compiling.empty() || waiting.empty()) {
+    return {};
+  }
+  const graph::Standing* standing = examination.standing(compiling.front());
+  Finding finding;
+  finding.kind = "compile-skew";
+  finding.confidence = may_hang(examination) ? Confidence::kLikely : Confidence::kPossible;
+  finding.culprits = compiling;
+  finding.waiting = waiting;
+  finding.summary = fmt::format("{} {} compiling at {} while {} wait", said(compiling),
+                                is_or_are(compiling), place(standing->user), said(waiting));
+  finding.fix =
+      "Warm up on all ranks before the timed part, share the compile cache "
+      "(TORCHINDUCTOR_CACHE_DIR on a common folder), and keep shapes static.";
+  finding.locations.push_back(
+      location(standing->user, compiling,
+               fmt::format("{} {} compiling here", said(compiling), is_or_are(compiling))));
+  add_whereabouts(finding, examination, compiling);
+  return {finding};
+}
+
+constexpr std::string_view kExplanation =
+    R"(What you see: some ranks wait in a collective while one is busy for minutes; timeouts may end the job.
+
+Why: the first run of a compiled function, a new shape, or a cold cache on one node makes one rank compile alone.
+
+How it is recognised: frames of dynamo, inductor, Triton or a C++ extension build on some ranks, the others in a collective.
+
+The fix: compile on all ranks at the same time, with static shapes and a shared cache; raise the timeout for the first step.
+)";
+
+}  // namespace
+
+extern const Detector compile_skew;
+const Detector compile_skew = {.kind = "compile-skew",
+                               .title = "One rank compiles while the others wait",
+                               .explanation = kExplanation,
+                               .detect = detect,
+                               .effect = Effect::kSlow};
+
+}  // namespace ddpdoctor::detectors

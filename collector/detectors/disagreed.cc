@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/disagreed.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "collector/detectors/agreement.h"
+#include "collector/detectors/cause.h"
+#include "collector/detectors/wording.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+void add_side(const graph::Examination& examination, const model::RankSet& ranks,
+              const model::CollectiveCall& call, Finding& finding) {
+  if (call.call_site.known()) {
+    finding.locations.push_back(
+        location(call.call_site, ranks,
+                 fmt::format("{} called {} here", said(ranks), call_name(examination.job, call))));
+  }
+  std::string text = fmt::format("{} called {}", said(ranks), call_name(examination.job, call));
+  if (call.shape) {
+    text += " with " + shape_text(*call.shape);
+  }
+  if (!call.dtype.empty()) {
+    text += " of " + call.dtype;
+  }
+  if (!call.reduce_op.empty()) {
+    text += ", reduced by " + call.reduce_op;
+  }
+  if (call.root) {
+    text += fmt::format(", root rank {}", *call.root);
+  }
+  finding.evidence.push_back({.rank = ranks.front(), .text = std::move(text)});
+}
+
+// Stacks that stand in this very call are the second fact.
+bool stands_there(const graph::Examination& examination, const graph::Divergence& divergence) {
+  return std::any_of(examination.standings.begin(), examination.standings.end(),
+                     [&divergence](const graph::Standing& standing) {
+                       return standing.thread != nullptr && standing.call &&
+                              standing.call->group == divergence.group &&
+                              standing.call->sequence == divergence.sequence;
+                     });
+}
+
+}  // namespace
+
+Disagreed disagreed_at(const graph::Examination& examination, const graph::Divergence& divergence) {
+  Disagreed result;
+  const graph::DivergentCall& rest = divergence.calls[0];
+  const graph::DivergentCall& odd = divergence.calls[1];
+  result.rest = rest.ranks;
+  for (std::size_t i = 1; i < divergence.calls.size(); ++i) {
+    result.odd = result.odd.united(divergence.calls[i].ranks);
+  }
+  result.tie = rest.ranks.size() == odd.ranks.size();
+  result.rest_call =
+      examination.history.at(divergence.group, rest.ranks.front(), divergence.sequence);
+  result.odd_call =
+      examination.history.at(divergence.group, odd.ranks.front(), divergence.sequence);
+  return result;
+}
+
+Finding finding_of(const graph::Examination& examination, const graph::Divergence& divergence,
+                   const Disagreed& disagreed) {
+  Finding finding;
+  finding.confidence = confidence_of(stands_there(examination, divergence) ? 2 : 1);
+  if (!unobserved_ranks(examination).empty() && disagreed.tie) {
+    finding.confidence = Confidence::kPossible;
+  }
+  finding.culprits = disagreed.tie ? model::RankSet{} : disagreed.odd;
+  finding.waiting = waiting_ranks(examination).minus(finding.culprits);
+  add_side(examination, disagreed.odd, *disagreed.odd_call, finding);
+  add_side(examination, disagreed.rest, *disagreed.rest_call, finding);
+  return finding;
+}
+
+bool has_equal_sizes(std::string_view operation) {
+  return operation == "all_reduce" || operation == "broadcast" || operation == "reduce" ||
+         operation == "all_gather" || operation == "all_gather_into_tensor" ||
+         operation == "reduce_scatter_tensor";
+}
+
+bool is_unexplained(const graph::Examination& examination, const std::string& group) {
+  const std::vector<Explanation> all = explanations(examination);
+  return std::none_of(all.begin(), all.end(), [&group](const Explanation& one) {
+    return one.parting.group == group && one.cause != Cause::kNone;
+  });
+}
+
+}  // namespace ddpdoctor::detectors

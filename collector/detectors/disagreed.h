@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// One call that all ranks made, with different arguments: who differs, and the part of the finding that is the same for shape, type, reduce
+// operation and root.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "collector/detectors/finding.h"
+#include "collector/graph/examination.h"
+
+namespace ddpdoctor::detectors {
+
+/// The two largest sides of a divergence. Both calls exist.
+struct Disagreed {
+  model::RankSet odd;
+  model::RankSet rest;
+  bool tie = false;
+  const model::CollectiveCall* odd_call = nullptr;
+  const model::CollectiveCall* rest_call = nullptr;
+};
+
+Disagreed disagreed_at(const graph::Examination& examination, const graph::Divergence& divergence);
+
+/// Culprits (nobody in a tie), waiting ranks, both call sites, and both calls as evidence.
+Finding finding_of(const graph::Examination& examination, const graph::Divergence& divergence, const Disagreed& disagreed);
+
+/// Operations that need one size on all ranks.
+bool has_equal_sizes(std::string_view operation);
+
+/// No cause was found why ranks of this group are in different calls.
+bool is_unexplained(const graph::Examination& examination, const std::string& group);
+
+}  // namespace ddpdoctor::detectors

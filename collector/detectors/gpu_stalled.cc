@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every rank launched the same collective and none completes: nobody is missing. Transport,
+// hardware or another stream is at fault, not the user's control flow.
+#include <fmt/format.h>
+
+#include "collector/detectors/agreement.h"
+#include "collector/detectors/detector.h"
+#include "collector/detectors/wording.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using graph::Activity;
+using graph::Standing;
+
+bool is_gpu_backend(const std::string& backend) {
+  return backend.find("nccl") != std::string::npos || backend.find("rccl") != std::string::npos ||
+         backend.find("ucc") != std::string::npos || backend.find("xccl") != std::string::npos;
+}
+
+bool is_open(const model::CollectiveCall& call) {
+  return call.state == model::CallState::kEnqueued || call.state == model::CallState::kStarted;
+}
+
+// All members have made exactly the same call as their newest, and it is open on at least one of
+// them.
+const model::CollectiveCall* common_call(const graph::Examination& examination,
+                                         const graph::GroupView& view) {
+  if (!is_gpu_backend(view.group.backend) || !view.disagreements.empty() ||
+      view.progress.size() < 2 ||
+      (!view.group.ranks.empty() && view.progress.size() < view.group.ranks.size())) {
+    return nullptr;
+  }
+  const std::int64_t sequence = view.progress.front().enqueued;
+  const model::CollectiveCall* open = nullptr;
+  for (const graph::RankProgress& progress : view.progress) {
+    const model::CollectiveCall* call =
+        examination.history.at(view.group.id, progress.rank, sequence);
+    if (progress.enqueued != sequence || call == nullptr) {
+      return nullptr;
+    }
+    open = is_open(*call) ? call : open;
+  }
+  return open;
+}
+
+Findings detect(const graph::Examination& examination) {
+  Findings findings;
+  if (!may_hang(examination) || !unobserved_ranks(examination).empty()) {
+    return findings;
+  }
+  for (const graph::GroupView& view : examination.groups) {
+    const model::CollectiveCall* call = common_call(examination, view);
+    if (call == nullptr) {
+      continue;
+    }
+    Finding finding;
+    finding.kind = "gpu-stalled";
+    finding.confidence = examination.still() ? Confidence::kLikely : Confidence::kPossible;
+    finding.waiting = waiting_ranks(examination);
+    finding.summary =
+        fmt::format("all {} ranks launched {} and it does not complete: nobody is missing",
+                    view.progress.size(), call_name(examination.job, *call));
+    finding.fix =
+        "Test the transport: NCCL_P2P_DISABLE=1, NCCL_IB_DISABLE=1, NCCL_NVLS_ENABLE=0 one at a "
+        "time; look for Xid errors (dmesg) and ask NCCL RAS.";
+    if (call->call_site.known()) {
+      finding.locations.push_back(
+          location(call->call_site, finding.waiting, "the collective that does not complete"));
+    }
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+constexpr std::string_view kExplanation =
+    R"(What you see: every rank is in the same collective; GPUs show 100 % at low power.
+
+Why: the program is right, all ranks came. The data does not: peer-to-peer access that does not work (ACS, IOMMU), a network interface that
+the other side cannot reach, a faulty link or GPU, a kernel of another stream that holds the device.
+
+How it is recognised: the same newest sequence number, operation and size on all members of the group, unfinished, and no rank unobserved.
+
+What to do next: rule out one transport after the other with NCCL_P2P_DISABLE=1, NCCL_IB_DISABLE=1, NCCL_NVLS_ENABLE=0; read dmesg for Xid
+messages; run all_reduce_perf of nccl-tests on the same nodes.
+)";
+
+}  // namespace
+
+extern const Detector gpu_stalled;
+const Detector gpu_stalled = {
+    .kind = "gpu-stalled",
+    .title = "All ranks launched the collective, and it does not complete",
+    .explanation = kExplanation,
+    .detect = detect,
+    .specificity = kPlainFact};
+
+}  // namespace ddpdoctor::detectors

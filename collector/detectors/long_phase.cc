@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank works (saves, tokenises, compiles a data set) while the others wait for it in a barrier:
+// slow, not hung.
+#include <fmt/format.h>
+
+#include "collector/detectors/agreement.h"
+#include "collector/detectors/detector.h"
+#include "collector/detectors/wording.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using graph::Activity;
+using graph::Standing;
+
+bool works(const Standing& standing) {
+  return !standing.waits_for_ranks() && standing.activity != Activity::kCompiling &&
+         (standing.on_cpu || standing.moved || standing.activity == Activity::kSaving);
+}
+
+Findings detect(const graph::Examination& examination) {
+  const model::RankSet waiting = waiting_ranks(examination);
+  const model::RankSet working = ranks_where(examination, works);
+  // Everybody else waits: otherwise this is a step of a running job.
+  const bool all_told = waiting.size() + working.size() == examination.standings.size();
+  if (waiting.empty() || working.empty() || !all_told || working.size() >= waiting.size() + 1) {
+    return {};
+  }
+  Finding finding;
+  finding.kind = "long-phase";
+  finding.confidence = Confidence::kPossible;
+  finding.culprits = working;
+  finding.waiting = waiting;
+  const Standing* standing = examination.standing(working.front());
+  const Standing* waits = examination.standing(waiting.front());
+  finding.summary = fmt::format(
+      "{} {} still at work at {} while {} wait{} in {}", said(working), is_or_are(working),
+      place(standing->user), said(waiting), waiting.size() == 1 ? "s" : "",
+      waits->call ? call_name(examination.job, *waits->call) : std::string("a collective"));
+  finding.fix =
+      "Nothing hangs: raise the timeout of the group, share the work between the ranks, or do it "
+      "before the job.";
+  if (standing->user.known()) {
+    finding.locations.push_back(
+        location(standing->user, working,
+                 fmt::format("{} {} at work here", said(working), is_or_are(working))));
+  }
+  if (waits->user.known()) {
+    finding.locations.push_back(
+        location(waits->user, waiting, waited_here(examination.job, waiting)));
+  }
+  return {finding};
+}
+
+constexpr std::string_view kExplanation =
+    R"(What you see: all ranks but one wait in a barrier, for minutes; later the job goes on, or a timeout ends it.
+
+Why: one rank does work that the others wait for: downloads, tokenises, saves a checkpoint, loads a large file.
+
+How it is recognised: the rank that is missing runs, or its stack changed between two observations. This is slow, not hung, and so
+never more than a possible finding.
+
+The fix: a longer timeout for that phase, or less of it.
+
+    -    dist.init_process_group("nccl")
+    +    dist.init_process_group("nccl", timeout=datetime.timedelta(hours=2))
+)";
+
+}  // namespace
+
+extern const Detector long_phase;
+const Detector long_phase = {.kind = "long-phase",
+                             .title = "One rank works while the others wait",
+                             .explanation = kExplanation,
+                             .detect = detect,
+                             .specificity = kPlainFact,
+                             .effect = Effect::kSlow};
+
+}  // namespace ddpdoctor::detectors

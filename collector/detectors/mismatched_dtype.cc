@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Different element types in one collective: gloo and NCCL may "succeed" with wrong numbers, so
+// this is said although nothing hangs.
+#include <fmt/format.h>
+
+#include "collector/detectors/detector.h"
+#include "collector/detectors/disagreed.h"
+#include "collector/detectors/wording.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+Findings detect(const graph::Examination& examination) {
+  Findings findings;
+  for (const graph::GroupView& view : examination.groups) {
+    const graph::Divergence* divergence = view.disagreement(graph::Disagreement::kDtype);
+    if (divergence == nullptr) {
+      continue;
+    }
+    const Disagreed disagreed = disagreed_at(examination, *divergence);
+    Finding finding = finding_of(examination, *divergence, disagreed);
+    finding.kind = "mismatched-dtype";
+    finding.summary =
+        fmt::format("{} passed elements of type {} to {}, {} passed {}", said(disagreed.odd),
+                    disagreed.odd_call->dtype, call_name(examination.job, *disagreed.rest_call),
+                    said(disagreed.rest), disagreed.rest_call->dtype);
+    finding.fix = "Cast to one type on every rank before the call (tensor.to(torch.float32)).";
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+constexpr std::string_view kExplanation =
+    R"(What you see: wrong numbers, a crash of one rank, or nothing at all.
+
+Why: the library copies bytes. If one rank passes bfloat16 and another float32, lengths and values are misread; gloo and NCCL do not
+compare the types.
+
+How it is recognised: same group, sequence number and operation, another element type in the records. Reported also in a job that runs.
+
+The fix: one type everywhere.
+
+    -    dist.all_reduce(loss)
+    +    dist.all_reduce(loss.float())
+)";
+
+}  // namespace
+
+extern const Detector mismatched_dtype;
+const Detector mismatched_dtype = {.kind = "mismatched-dtype",
+                                   .title = "Ranks pass different element types to one collective",
+                                   .explanation = kExplanation,
+                                   .detect = detect,
+                                   .effect = Effect::kWrongNumbers};
+
+}  // namespace ddpdoctor::detectors

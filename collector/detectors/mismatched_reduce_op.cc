@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// SUM on one rank, MAX on another: it succeeds silently everywhere and the numbers are wrong.
+#include <fmt/format.h>
+
+#include "collector/detectors/detector.h"
+#include "collector/detectors/disagreed.h"
+#include "collector/detectors/wording.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+Findings detect(const graph::Examination& examination) {
+  Findings findings;
+  for (const graph::GroupView& view : examination.groups) {
+    const graph::Divergence* divergence = view.disagreement(graph::Disagreement::kReduceOp);
+    if (divergence == nullptr) {
+      continue;
+    }
+    const Disagreed disagreed = disagreed_at(examination, *divergence);
+    Finding finding = finding_of(examination, *divergence, disagreed);
+    finding.kind = "mismatched-reduce-op";
+    finding.summary =
+        fmt::format("{} passed the reduce operation {} to {}, {} passed {}", said(disagreed.odd),
+                    disagreed.odd_call->reduce_op, call_name(examination.job, *disagreed.rest_call),
+                    said(disagreed.rest), disagreed.rest_call->reduce_op);
+    finding.fix = "Pass the same op= on every rank.";
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+constexpr std::string_view kExplanation =
+    R"(What you see: nothing. Ranks end up with different or wrong values, and training drifts.
+
+Why: each rank combines the parts with its own operation; no library compares them.
+
+How it is recognised: same group, sequence number and operation, another reduce operation in the records. Reported also in a job that runs.
+
+The fix:
+
+    -    dist.all_reduce(x, op=dist.ReduceOp.MAX if is_main else dist.ReduceOp.SUM)
+    +    dist.all_reduce(x, op=dist.ReduceOp.SUM)
+)";
+
+}  // namespace
+
+extern const Detector mismatched_reduce_op;
+const Detector mismatched_reduce_op = {.kind = "mismatched-reduce-op",
+                                       .title = "Ranks reduce with different operations",
+                                       .explanation = kExplanation,
+                                       .detect = detect,
+                                       .effect = Effect::kWrongNumbers};
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// broadcast, reduce, gather or scatter with different roots: some ranks pass, the others wait for
+// data that nobody sends.
+#include <map>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "collector/detectors/agreement.h"
+#include "collector/detectors/detector.h"
+#include "collector/detectors/disagreed.h"
+#include "collector/detectors/wording.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+Findings from_records(const graph::Examination& examination) {
+  Findings findings;
+  for (const graph::GroupView& view : examination.groups) {
+    const graph::Divergence* divergence = view.disagreement(graph::Disagreement::kRoot);
+    if (divergence == nullptr) {
+      continue;
+    }
+    const Disagreed disagreed = disagreed_at(examination, *divergence);
+    Finding finding = finding_of(examination, *divergence, disagreed);
+    finding.kind = "mismatched-root";
+    finding.summary =
+        fmt::format("{} named rank {} as the root of {}, {} named rank {}", said(disagreed.odd),
+                    *disagreed.odd_call->root, call_name(examination.job, *disagreed.rest_call),
+                    said(disagreed.rest), *disagreed.rest_call->root);
+    finding.fix = "Pass the same src or dst (a global rank) on every rank.";
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+// Arguments of the blocked calls; ranks that the mismatch let through are not seen this way.
+std::optional<Finding> from_stacks(const graph::Examination& examination) {
+  std::map<model::Rank, std::string> roots;
+  const graph::Standing* one = nullptr;
+  for (const graph::Standing& standing : examination.standings) {
+    if (standing.activity != graph::Activity::kCollective || !standing.call ||
+        !standing.call->root) {
+      continue;
+    }
+    if (one != nullptr && (one->call->operation != standing.call->operation ||
+                           one->call->group != standing.call->group ||
+                           one->call->sequence != standing.call->sequence)) {
+      return std::nullopt;
+    }
+    one = &standing;
+    roots[standing.rank] = fmt::format("rank {}", *standing.call->root);
+  }
+  const std::vector<Camp> all = camps(roots);
+  if (all.size() < 2 || !may_hang(examination)) {
+    return std::nullopt;
+  }
+  Finding finding;
+  finding.kind = "mismatched-root";
+  finding.confidence = Confidence::kLikely;
+  finding.culprits = minority(all);
+  finding.waiting = waiting_ranks(examination).minus(finding.culprits);
+  finding.summary =
+      fmt::format("{} named {} as the root of {}, {} named {}", said(all[1].ranks), all[1].key,
+                  call_name(examination.job, *one->call), said(all[0].ranks), all[0].key);
+  finding.fix = "Pass the same src or dst (a global rank) on every rank.";
+  for (const Camp* camp : {&all[1], &all[0]}) {
+    const graph::Standing* standing = examination.standing(camp->ranks.front());
+    finding.locations.push_back(location(standing->user, camp->ranks,
+                                         fmt::format("{} named {}", said(camp->ranks), camp->key)));
+  }
+  return finding;
+}
+
+Findings detect(const graph::Examination& examination) {
+  Findings findings = from_records(examination);
+  if (findings.empty()) {
+    if (auto finding = from_stacks(examination)) {
+      findings.push_back(std::move(*finding));
+    }
+  }
+  return findings;
+}
+
+constexpr std::string_view kExplanation =
+    R"(What you see: some ranks go on, the others wait in a broadcast, reduce, gather or scatter.
+
+Why: every rank names the root. A rank that takes itself for the root only sends and may pass; one that expects the data from somebody
+else waits for ever. Often a group rank was given where a global rank is meant.
+
+How it is recognised: same group and sequence number, another root in the records, or another src/dst in the blocked calls.
+
+The fix:
+
+    -    dist.broadcast(t, src=dist.get_rank(group), group=group)
+    +    dist.broadcast(t, src=dist.get_global_rank(group, 0), group=group)
+)";
+
+}  // namespace
+
+extern const Detector mismatched_root;
+const Detector mismatched_root = {.kind = "mismatched-root",
+                                  .title = "Ranks name different roots",
+                                  .explanation = kExplanation,
+                                  .detect = detect};
+
+}  // namespace ddpdoctor::detectors

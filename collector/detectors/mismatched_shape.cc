@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Same operation and sequence number, different element counts: gloo aborts a rank, NCCL hangs or
+// corrupts.
+#include <map>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "collector/detectors/agreement.h"
+#include "collector/detectors/detector.h"
+#include "collector/detectors/disagreed.h"
+#include "collector/detectors/wording.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using graph::Disagreement;
+
+std::string size_of(const model::CollectiveCall& call) {
+  if (call.shape) {
+    return shape_text(*call.shape);
+  }
+  return call.count ? fmt::format("{} elements", *call.count) : std::string("an unknown size");
+}
+
+Finding from_records(const graph::Examination& examination, const graph::Divergence& divergence) {
+  const Disagreed disagreed = disagreed_at(examination, divergence);
+  Finding finding = finding_of(examination, divergence, disagreed);
+  finding.kind = "mismatched-shape";
+  finding.summary =
+      fmt::format("{} passed {} to {}, {} passed {}", said(disagreed.odd),
+                  size_of(*disagreed.odd_call), call_name(examination.job, *disagreed.rest_call),
+                  said(disagreed.rest), size_of(*disagreed.rest_call));
+  finding.fix =
+      "Make the sizes equal before the call: pad to the longest (all_reduce the length with MAX "
+      "first), or gather the sizes.";
+  return finding;
+}
+
+// Stacks alone: blocked in one operation of one group with tensors of different shapes.
+std::optional<Finding> from_stacks(const graph::Examination& examination) {
+  std::map<model::Rank, std::string> shapes;
+  const graph::Standing* one = nullptr;
+  for (const graph::Standing& standing : examination.standings) {
+    if (standing.activity != graph::Activity::kCollective || !standing.call ||
+        !standing.call->shape || !has_equal_sizes(standing.call->operation)) {
+      continue;
+    }
+    if (one != nullptr && (one->call->operation != standing.call->operation ||
+                           one->call->group != standing.call->group ||
+                           one->call->sequence != standing.call->sequence)) {
+      return std::nullopt;
+    }
+    one = &standing;
+    shapes[standing.rank] = shape_text(*standing.call->shape);
+  }
+  const std::vector<Camp> all = camps(shapes);
+  if (all.size() < 2 || !may_hang(examination)) {
+    return std::nullopt;
+  }
+  Finding finding;
+  finding.kind = "mismatched-shape";
+  finding.confidence = Confidence::kLikely;
+  finding.culprits = has_majority(all) ? minority(all) : model::RankSet{};
+  finding.waiting = waiting_ranks(examination).minus(finding.culprits);
+  finding.summary =
+      fmt::format("{} passed {} to {}, {} passed {}", said(all[1].ranks), all[1].key,
+                  call_name(examination.job, *one->call), said(all[0].ranks), all[0].key);
+  finding.fix =
+      "Make the sizes equal before the call: pad to the longest (all_reduce the length with MAX "
+      "first), or gather the sizes.";
+  for (const Camp* camp : {&all[1], &all[0]}) {
+    const graph::Standing* standing = examination.standing(camp->ranks.front());
+    finding.locations.push_back(location(
+        standing->user, camp->ranks,
+        fmt::format("{} {} here with {}", said(camp->ranks), is_or_are(camp->ranks), camp->key)));
+  }
+  return finding;
+}
+
+Findings detect(const graph::Examination& examination) {
+  Findings findings;
+  for (const graph::GroupView& view : examination.groups) {
+    const graph::Divergence* divergence = view.disagreement(Disagreement::kShape);
+    const graph::Divergence* splits = view.disagreement(Disagreement::kSplits);
+    // Another call of another size is no wrong size: its lines differ.
+    const bool other_call = divergence != nullptr && view.end_of_agreement() == divergence;
+    if (divergence != nullptr && (!other_call || is_unexplained(examination, view.group.id))) {
+      findings.push_back(from_records(examination, *divergence));
+    } else if (splits != nullptr) {
+      findings.push_back(from_records(examination, *splits));
+    }
+  }
+  if (findings.empty() && examination.history.empty()) {
+    if (auto finding = from_stacks(examination)) {
+      findings.push_back(std::move(*finding));
+    }
+  }
+  return findings;
+}
+
+constexpr std::string_view kExplanation =
+    R"(What you see: with gloo one rank aborts and the others report "Connection closed by peer" - the first error comes from an innocent rank.
+With NCCL the job hangs in the collective, or goes on with wrong numbers.
+
+Why: all ranks of a group must pass tensors of one size to all_reduce, broadcast, all_gather and their kind. Batches of different length,
+an empty shard, a last batch that is smaller, or a model that differs break this.
+
+How it is recognised: same group, same sequence number, same operation, another shape or count in the records (or in the blocked calls).
+
+The fix: agree on the size.
+
+    +    longest = torch.tensor([x.numel()])
+    +    dist.all_reduce(longest, op=dist.ReduceOp.MAX)
+    +    x = torch.nn.functional.pad(x, (0, int(longest) - x.numel()))
+         dist.all_gather(outputs, x)
+)";
+
+}  // namespace
+
+extern const Detector mismatched_shape;
+const Detector mismatched_shape = {
+    .kind = "mismatched-shape",
+    .title = "Ranks pass tensors of different sizes to one collective",
+    .explanation = kExplanation,
+    .detect = detect};
+
+}  // namespace ddpdoctor::detectors

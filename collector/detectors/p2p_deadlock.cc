@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// send and recv that never meet: both receive first, both send first, a cycle, or a partner that is
+// somewhere else.
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "collector/detectors/agreement.h"
+#include "collector/detectors/detector.h"
+#include "collector/detectors/wording.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using graph::Activity;
+using graph::Standing;
+
+bool exchanges(const Standing& standing) {
+  return standing.activity == Activity::kPointToPoint;
+}
+
+// Follows peers from a rank until it comes back to one already seen; empty when the chain ends
+// elsewhere.
+model::RankSet circle_from(const graph::Examination& examination, model::Rank start) {
+  std::vector<model::Rank> path;
+  model::Rank at = start;
+  while (true) {
+    const auto seen = std::find(path.begin(), path.end(), at);
+    if (seen != path.end()) {
+      return model::RankSet(std::vector<model::Rank>(seen, path.end()));
+    }
+    const Standing* standing = examination.standing(at);
+    if (standing == nullptr || !exchanges(*standing) || !standing->call || !standing->call->peer) {
+      return {};
+    }
+    path.push_back(at);
+    at = *standing->call->peer;
+  }
+}
+
+bool meets(const Standing& a, const Standing& b) {
+  return a.call && b.call && a.call->peer == b.rank && b.call->peer == a.rank &&
+         a.call->operation != b.call->operation;
+}
+
+// A circle of two in which one sends and the other receives is a transfer under way, not a
+// deadlock.
+bool is_deadlock(const graph::Examination& examination, const model::RankSet& circle) {
+  if (circle.size() != 2) {
+    return circle.size() > 2 || circle.size() == 1;
+  }
+  return !meets(*examination.standing(circle.values()[0]),
+                *examination.standing(circle.values()[1]));
+}
+
+std::string sentence(const Standing& standing) {
+  const graph::BlockedCall& call = *standing.call;
+  if (!call.peer) {
+    return fmt::format("rank {} waits in {}", standing.rank,
+                       call.operation.empty() ? "a receive" : call.operation);
+  }
+  return fmt::format("rank {} waits in {} {} rank {}", standing.rank, call.operation,
+                     call.operation == "send" ? "to" : "from", *call.peer);
+}
+
+void add_rank(const graph::Examination& examination, model::Rank rank, Finding& finding) {
+  const Standing* standing = examination.standing(rank);
+  finding.evidence.push_back(
+      {.rank = rank, .text = sentence(*standing) + " at " + place(standing->user)});
+  if (standing->user.known() && finding.locations.size() < 8) {
+    finding.locations.push_back(location(*standing, sentence(*standing)));
+  }
+}
+
+Finding circle_finding(const graph::Examination& examination, const model::RankSet& circle) {
+  Finding finding;
+  finding.kind = "p2p-deadlock";
+  finding.confidence =
+      examination.still() || examination.job.ended ? Confidence::kCertain : Confidence::kLikely;
+  finding.culprits = circle;
+  finding.waiting = waiting_ranks(examination).minus(circle);
+  for (const model::Rank rank : circle) {
+    finding.summary +=
+        (finding.summary.empty() ? "" : ", ") + sentence(*examination.standing(rank));
+    add_rank(examination, rank, finding);
+  }
+  finding.fix =
+      "Let one side of each pair send while the other receives (order by rank), or post both with "
+      "batch_isend_irecv().";
+  return finding;
+}
+
+// The partner is elsewhere and waits, too; one that still works may only be late.
+bool partner_never_comes(const graph::Examination& examination, const Standing& standing) {
+  if (!standing.call || !standing.call->peer) {
+    return false;
+  }
+  const Standing* peer = examination.standing(*standing.call->peer);
+  return peer != nullptr && peer->thread != nullptr && !exchanges(*peer) && peer->waits_for_ranks();
+}
+
+// The peer is unknown (batch_isend_irecv, wait() of a handle): then only that all others wait
+// elsewhere.
+bool others_all_wait(const graph::Examination& examination, const Standing& standing) {
+  return std::all_of(
+      examination.standings.begin(), examination.standings.end(), [&](const Standing& other) {
+        return other.rank == standing.rank || (other.waits_for_ranks() && !other.on_cpu);
+      });
+}
+
+Findings without_partner(const graph::Examination& examination) {
+  Findings findings;
+  for (const Standing& standing : examination.standings) {
+    if (!exchanges(standing) || !standing.call) {
+      continue;
+    }
+    const bool known = partner_never_comes(examination, standing);
+    if (!known && (standing.call->peer || !others_all_wait(examination, standing))) {
+      continue;
+    }
+    Finding finding;
+    finding.kind = "p2p-deadlock";
+    finding.confidence = known && examination.still() ? Confidence::kCertain : Confidence::kLikely;
+    finding.culprits = {standing.rank};
+    finding.waiting = waiting_ranks(examination).minus(finding.culprits);
+    finding.summary = sentence(standing);
+    add_rank(examination, standing.rank, finding);
+    if (known) {
+      const Standing* peer = examination.standing(*standing.call->peer);
+      finding.summary +=
+          fmt::format(", but rank {} {}", peer->rank, whereabouts(examination.job, *peer));
+      finding.locations.push_back(location(*peer, fmt::format("rank {} is here", peer->rank)));
+    }
+    finding.fix =
+        "Give every send its recv: the same number of messages, the right peer, and both sides "
+        "before the next collective.";
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+Findings detect(const graph::Examination& examination) {
+  if (!may_hang(examination)) {
+    return {};
+  }
+  Findings findings;
+  model::RankSet told;
+  for (const Standing& standing : examination.standings) {
+    if (!exchanges(standing) || told.contains(standing.rank)) {
+      continue;
+    }
+    const model::RankSet circle = circle_from(examination, standing.rank);
+    if (!circle.empty() && circle.common(told).empty() && is_deadlock(examination, circle)) {
+      findings.push_back(circle_finding(examination, circle));
+      told = told.united(circle);
+    }
+  }
+  return findings.empty() ? without_partner(examination) : findings;
+}
+
+constexpr std::string_view kExplanation =
+    R"(What you see: ranks stand in send, recv or the wait() of such a handle; the others are in a later collective.
+
+Why: a send completes only with its recv (small ones may slip through a buffer, which hides the mistake until tensors grow). Two ranks
+that both receive first wait for ever; so do rings in which everyone sends first, and a recv whose partner has sent all it had.
+
+How it is recognised: following each call to its peer leads back to the start, or to a rank that is in something else.
+
+The fix: pair the calls.
+
+    -    dist.recv(theirs, peer); dist.send(mine, peer)
+    +    ops = [dist.P2POp(dist.isend, mine, peer), dist.P2POp(dist.irecv, theirs, peer)]
+    +    for work in dist.batch_isend_irecv(ops):
+    +        work.wait()
+)";
+
+}  // namespace
+
+extern const Detector p2p_deadlock;
+const Detector p2p_deadlock = {.kind = "p2p-deadlock",
+                               .title = "Sends and receives that never meet",
+                               .explanation = kExplanation,
+                               .detect = detect,
+                               .specificity = kMechanism};
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rank comes late every time but comes: slow, not hung.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "collector/detectors/agreement.h"
+#include "collector/detectors/detector.h"
+#include "collector/detectors/wording.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using graph::Standing;
+
+// Arrival is late when it is this much behind the median of the others, in seconds and as a share
+// of the time between two calls.
+constexpr double kLateSeconds = 0.02;
+constexpr double kLateShare = 0.2;
+
+// Fewer calls than these show chance, not habit.
+constexpr int kFewestCalls = 8;
+constexpr double kMostOften = 0.7;
+
+struct Arrivals {
+  std::map<model::Rank, int> last;       // how often each rank came last and late
+  std::map<model::Rank, double> behind;  // seconds, summed
+  int calls = 0;
+};
+
+void count_call(const std::vector<std::pair<double, model::Rank>>& times, double step,
+                Arrivals& arrivals) {
+  const double median = times[(times.size() - 1) / 2].first;
+  const auto& [latest, rank] = times.back();
+  ++arrivals.calls;
+  if (latest - median >= kLateSeconds && latest - median >= kLateShare * step) {
+    ++arrivals.last[rank];
+    arrivals.behind[rank] += latest - median;
+  }
+}
+
+Arrivals arrivals_in(const graph::Examination& examination, const graph::GroupView& view) {
+  std::map<std::int64_t, std::vector<std::pair<double, model::Rank>>> by_sequence;
+  const auto& ranks = examination.history.ranks(view.group.id);
+  for (const auto& [rank, calls] : ranks) {
+    for (const model::CollectiveCall* call : calls) {
+      if (call->time) {
+        by_sequence[call->sequence].emplace_back(*call->time, rank);
+      }
+    }
+  }
+  Arrivals arrivals;
+  double before = 0;
+  for (auto& [sequence, times] : by_sequence) {
+    if (times.size() != ranks.size() || times.size() < 2) {
+      continue;
+    }
+    std::sort(times.begin(), times.end());
+    if (before > 0) {
+      count_call(times, times.front().first - before, arrivals);
+    }
+    before = times.front().first;
+  }
+  return arrivals;
+}
+
+std::optional<Finding> straggler_in(const graph::Examination& examination,
+                                    const graph::GroupView& view) {
+  const Arrivals arrivals = arrivals_in(examination, view);
+  for (const auto& [rank, times] : arrivals.last) {
+    if (arrivals.calls < kFewestCalls || times < kMostOften * arrivals.calls) {
+      continue;
+    }
+    Finding finding;
+    finding.kind = "straggler";
+    finding.confidence = Confidence::kPossible;
+    finding.culprits = {rank};
+    finding.waiting = waiting_ranks(examination).minus(finding.culprits);
+    finding.summary = fmt::format(
+        "rank {} came last to {} of {} collectives of {}, on average {} after the others", rank,
+        times, arrivals.calls, group_name(examination.job, view.group.id),
+        base::duration(arrivals.behind.at(rank) / times));
+    finding.fix = fmt::format(
+        "Profile rank {}: its data loading, its share of the work, its device's clocks and "
+        "temperature.",
+        rank);
+    if (const Standing* standing = examination.standing(rank);
+        standing != nullptr && standing->user.known()) {
+      finding.locations.push_back(location(*standing, fmt::format("rank {} is here", rank)));
+    }
+    return finding;
+  }
+  return std::nullopt;
+}
+
+Findings detect(const graph::Examination& examination) {
+  Findings findings;
+  for (const graph::GroupView& view : examination.groups) {
+    if (auto finding = straggler_in(examination, view)) {
+      findings.push_back(std::move(*finding));
+    }
+  }
+  return findings;
+}
+
+constexpr std::string_view kExplanation =
+    R"(What you see: the job goes on, but slower than it should; most ranks spend their time waiting in collectives.
+
+Why: every collective ends when the last rank comes. One rank with a slow disk, a throttled GPU, larger batches or extra work sets the pace
+of all.
+
+How it is recognised: the arrival times in the records: one rank is last, and late, in most of the collectives. This is slow, not hung.
+
+The fix: profile that rank; give it less work, or move its extra work to all ranks or to a background process.
+)";
+
+}  // namespace
+
+extern const Detector straggler;
+const Detector straggler = {.kind = "straggler",
+                            .title = "One rank comes late every time",
+                            .explanation = kExplanation,
+                            .detect = detect,
+                            .specificity = kPlainFact,
+                            .effect = Effect::kSlow};
+
+}  // namespace ddpdoctor::detectors
