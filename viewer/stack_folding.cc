@@ -81,7 +81,12 @@ std::vector<std::string> foreign_labels(const Path& path, const FileNames& names
     return frame->language == Language::kPython && is_telling(*frame);
   });
   if (python != path.rend()) {
-    return {frame_label(**python, names)};
+    const auto below = static_cast<std::size_t>(path.rend() - python);
+    std::vector<std::string> out{frame_label(**python, names)};
+    if (below < path.size()) {
+      out.push_back(library_label(path, below));
+    }
+    return out;
   }
   const auto native = std::find_if(path.rbegin(), path.rend(),
                                    [](const Frame* frame) { return !frame->function.empty(); });

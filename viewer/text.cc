@@ -106,7 +106,10 @@ std::string verdict_line(const diagnosis::Diagnosis& diagnosis, const TextOption
       tone = Tone::kWarning;
       break;
     case Verdict::kUndetermined:
-      said = fmt::format("undetermined: no known cause fits what was seen of {}", who);
+      said = diagnosis.job.progress == model::Progress::kStill
+                 ? fmt::format("undetermined: {} in {}, and no known cause fits",
+                               still_for(diagnosis.job), who)
+                 : fmt::format("undetermined: no known cause fits what was seen of {}", who);
       tone = Tone::kWarning;
       break;
   }

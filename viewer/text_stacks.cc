@@ -164,6 +164,32 @@ std::string process_name(const model::Process& process) {
   return base::printable(base::file_name(process.exe));
 }
 
+/// "rank 2 (pid 77)", "dataloader-worker of rank 2 (pid 78)", "launcher (pid 70)"
+std::string process_role(const model::Process& process) {
+  const std::string rank = process.rank ? fmt::format("rank {}", *process.rank) : std::string();
+  std::string role(model::role_name(process.role));
+  if (!rank.empty()) {
+    role = process.role == model::Role::kRank ? rank : role + " of " + rank;
+  }
+  return fmt::format("{} (pid {})", role, process.pid);
+}
+
+/// What a person must know of a state: nothing of asleep or running.
+std::string_view state_word(char state) {
+  switch (state) {
+    case 'T':
+      return " (stopped)";
+    case 't':
+      return " (stopped by a debugger)";
+    case 'D':
+      return " (waits for the kernel)";
+    case 'Z':
+      return " (has ended)";
+    default:
+      return "";
+  }
+}
+
 /// One line for each process: for jobs in which nobody has a rank.
 std::string processes_one_by_one(const model::Observation& observation, const FileNames& names,
                                  const TextOptions& options) {
@@ -175,8 +201,8 @@ std::string processes_one_by_one(const model::Observation& observation, const Fi
       return out +
              fmt::format("{}… {} more: --all\n", kIndent, observation.processes.size() - shown);
     }
-    const std::string head =
-        fmt::format("{}pid {}  {}   ", kIndent, process.pid, process_name(process));
+    const std::string head = fmt::format("{}pid {}{}  {}   ", kIndent, process.pid,
+                                         state_word(process.state), process_name(process));
     const std::size_t used = display_width(head);
     const std::size_t room = std::max(options.width, used + kWidestRanks) - used;
     out += head +
@@ -218,13 +244,10 @@ std::string thread_dump(const model::JobModel& job, const FileNames& names,
     return out;
   }
   for (const model::Process& process : observation->processes) {
-    const std::string who =
-        process.rank ? fmt::format("rank {}, {}, pid {}", *process.rank,
-                                   model::role_name(process.role), process.pid)
-                     : fmt::format("{}, pid {}", model::role_name(process.role), process.pid);
+    const std::string who = process_role(process);
     for (const model::Thread& thread : process.threads) {
       const std::string gil = thread.gil.value_or(false) ? ", holds the GIL" : "";
-      out += toned(fmt::format("{} · thread {} {} ({}{})", who, thread.tid,
+      out += toned(fmt::format("{}, thread {} {} ({}{})", who, thread.tid,
                                base::printable(thread.name), thread.state, gil),
                    Tone::kStrong, options.colour) +
              "\n";

@@ -80,6 +80,24 @@ std::vector<model::Look> look_on(pid_t pid, model::Look first, const ObserveOpti
   return looks;
 }
 
+/// What makes this no job we know; said, because every other sentence would be misread without it.
+void note_what_it_is_not(model::JobModel& job) {
+  bool python = false;
+  bool rank = false;
+  for (const model::Process& process : job.observations.back().processes) {
+    python = python || !process.python_version.empty();
+    rank = rank || process.rank.has_value();
+  }
+  if (!python) {
+    job.coverage.warnings.emplace_back(
+        "no Python was found in what was looked at: native stacks only");
+  } else if (!rank) {
+    job.coverage.warnings.emplace_back(
+        "nothing that was looked at is a rank of a distributed job: no RANK in an environment, no "
+        "process group in memory");
+  }
+}
+
 }  // namespace
 
 base::Result<model::JobModel> observe(pid_t pid, const ObserveOptions& options) {
@@ -106,6 +124,7 @@ base::Result<model::JobModel> observe(pid_t pid, const ObserveOptions& options) 
     job.coverage.observed.push_back(
         fmt::format("{} looks, {} apart", looks.size(), base::duration(options.interval)));
   }
+  note_what_it_is_not(job);
   if (!ended.empty()) {
     job.coverage.warnings.push_back(std::move(ended));
   }

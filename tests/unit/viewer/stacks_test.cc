@@ -100,6 +100,7 @@ TEST(Stacks, AJobWithoutRanksIsShownProcessByProcess) {
   job.observations.push_back({.time = 1, .processes = {}});
   model::Process process;
   process.pid = 42;
+  process.state = 'T';
   process.command = {"/usr/bin/sleep", "300"};
   model::Frame frame;
   frame.function = "clock_nanosleep";
@@ -108,14 +109,14 @@ TEST(Stacks, AJobWithoutRanksIsShownProcessByProcess) {
   process.threads.front().frames = {frame};
   job.observations.back().processes.push_back(process);
   EXPECT_EQ(stacks(job),
-            "stacks of 1 process, 1 thread, outermost call first\n  pid 42  sleep 300   "
+            "stacks of 1 process, 1 thread, outermost call first\n  pid 42 (stopped)  sleep 300   "
             "clock_nanosleep [libc.so.6]\n");
 }
 
 TEST(Stacks, NativeShowsEveryFrameOfEveryThread) {
   const model::JobModel job = hung_job();
   const std::string said = text(diagnosis_of(job, {}), {.native = true});
-  EXPECT_NE(said.find("rank 2, rank, pid 1200 · thread 1200"), std::string::npos) << said;
+  EXPECT_NE(said.find("rank 2 (pid 1200), thread 1200"), std::string::npos) << said;
   EXPECT_NE(said.find("\n  epoll_wait [libc.so.6]\n  gloo::wait [libtorch_cpu.so]\n  "
                       "_engine_run_backward graph.py:824\n"),
             std::string::npos)
