@@ -38,6 +38,10 @@ class ElfFile {
   /// Value of the symbol with exactly this (mangled) name.
   [[nodiscard]] std::optional<std::uint64_t> symbol(std::string_view name) const;
 
+  /// Value of the variable in .symtab with exactly this (mangled) name and size in bytes. Only names of variables of that size are
+  /// looked at: in torch's table some 14,000 of 590,000, 2 ms instead of 40 ms.
+  [[nodiscard]] std::optional<std::uint64_t> variable(std::string_view name, std::uint64_t size) const;
+
   struct Parts;
   [[nodiscard]] Parts& parts();
 

@@ -44,6 +44,7 @@ std::optional<T> field(std::span<const std::byte> image, std::size_t offset) {
 
 std::optional<Header> read_header(RemoteMemory& memory, RemoteAddress recorder,
                                   const TorchLayout& layout) {
+  memory.forget();  // the present, not a page read a while ago
   std::vector<std::byte> image(layout.recorder_size);
   if (!memory.read(recorder, image)) {
     return std::nullopt;

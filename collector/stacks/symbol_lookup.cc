@@ -104,6 +104,15 @@ std::optional<std::uint64_t> by_scan(const ElfFile::Parts& parts, const SymbolTa
   return value;
 }
 
+/// True when the entry's name is `name`; looks at no more bytes than that has.
+bool is_named(const SymbolTable& table, const Elf64_Sym& symbol, std::string_view name) {
+  if (symbol.st_name >= table.names.size() || table.names.size() - symbol.st_name <= name.size()) {
+    return false;
+  }
+  const auto text = table.names.subspan(symbol.st_name, name.size() + 1);
+  return text.back() == std::byte{0} && std::memcmp(text.data(), name.data(), name.size()) == 0;
+}
+
 }  // namespace
 
 Elf64_Sym SymbolTable::at(std::size_t index) const {
@@ -142,6 +151,28 @@ std::optional<std::uint64_t> ElfFile::symbol(std::string_view name) const {
   if (!value) {
     value = by_scan(*parts_, parts_->symtab, name);
   }
+  parts_->answers.emplace(name, value);
+  return value;
+}
+
+std::optional<std::uint64_t> ElfFile::variable(std::string_view name, std::uint64_t size) const {
+  if (name.empty()) {
+    return std::nullopt;
+  }
+  if (const auto known = parts_->answers.find(name); known != parts_->answers.end()) {
+    return known->second;
+  }
+  const SymbolTable& table = parts_->symtab;
+  std::optional<std::uint64_t> value;
+  for (std::size_t i = 0; i < table.size() && !value; ++i) {
+    const Elf64_Sym symbol = table.at(i);
+    if (symbol.st_size == size && ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT &&
+        is_named(table, symbol, name)) {
+      value = defined(symbol);
+    }
+  }
+  parts_->release(table.symbols);
+  parts_->release(table.names);
   parts_->answers.emplace(name, value);
   return value;
 }

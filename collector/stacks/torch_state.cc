@@ -107,12 +107,28 @@ void append_records(RecorderReading&& reading, PythonReader* python, TorchState&
   }
 }
 
+/// Remote address of the symbol in the first object whose file name begins so.
+std::optional<RemoteAddress> variable(Target& target, const RecorderSymbol& symbol) {
+  for (const Mapping& mapping : target.maps().all()) {
+    if (!base::file_name(mapping.path).starts_with(symbol.object)) {
+      continue;
+    }
+    const auto object = target.object_at(mapping.start);
+    const auto value =
+        object ? object->file->variable(symbol.name, sizeof(RemoteAddress)) : std::nullopt;
+    if (value) {
+      return object->bias + *value;
+    }
+  }
+  return std::nullopt;
+}
+
 void read_recorders(Target& target, PythonReader* python, const TorchLayout& layout,
                     TorchState& state) {
   bool symbol_seen = false;
   bool unused = false;
   for (const RecorderSymbol& symbol : kRecorders) {
-    const auto instance = target.symbol(symbol.object, symbol.name);
+    const auto instance = variable(target, symbol);
     if (!instance) {
       continue;
     }

@@ -176,6 +176,13 @@ TEST(FlightRecorder, KeepsAllWhenEntriesWereAppendedDuringTheRead) {
   EXPECT_EQ(sequences(job.read()), (std::vector<std::int64_t>{1, 2, 3}));
 }
 
+TEST(FlightRecorder, LooksAtThePresentBeforeAndAfter) {
+  Job job;
+  job.record(1, 3);
+  job.read();
+  EXPECT_EQ(job.process.forgotten, 2);
+}
+
 TEST(FlightRecorder, ThatNeverRestsIsGivenUp) {
   Job job(4);
   job.record(1, 8);

@@ -36,6 +36,7 @@ void use(ElfFile& file) {
   EXPECT_LE(file.build_id().size(), 4096U);
   static_cast<void>(file.symbol("malloc"));
   static_cast<void>(file.symbol("no such symbol"));
+  static_cast<void>(file.variable("no such variable", 8));
   static_cast<void>(file.address_of_offset(0x1000, true));
   static_cast<void>(file.at(~0ULL - 3, 8));
   std::vector<std::uint64_t> addresses;
@@ -91,6 +92,26 @@ TEST(ElfFile, FindsALocalSymbolOfTheProgramItself) {
   ASSERT_TRUE(value.has_value());
   EXPECT_EQ(function_names(**file, std::vector<std::uint64_t>{*value}),
             std::vector<std::string>{"main"});
+}
+
+TEST(ElfFile, FindsALocalVariableByNameAndSize) {
+  static volatile std::uint64_t static_of_the_test = 0;
+  static_of_the_test = 1;
+  constexpr std::string_view kName =
+      "_ZZN9ddpdoctor6stacks12_GLOBAL__N_145ElfFile_FindsALocalVariableByNameAndSize_"
+      "Test8TestBodyEvE18static_of_the_test";
+  const auto find = [&](std::string_view name, std::uint64_t size) {
+    const auto file = ElfFile::open("/proc/self/exe");
+    return file ? (*file)->variable(name, size) : std::nullopt;
+  };
+  const auto value = find(kName, 8);
+  ASSERT_TRUE(value.has_value());
+  Dl_info place{};
+  ASSERT_NE(::dladdr(const_cast<std::uint64_t*>(&static_of_the_test), &place), 0);
+  EXPECT_EQ(reinterpret_cast<std::uint64_t>(place.dli_fbase) + *value,
+            reinterpret_cast<std::uint64_t>(&static_of_the_test));
+  EXPECT_FALSE(find(kName, 4).has_value());
+  EXPECT_FALSE(find(kName.substr(0, kName.size() - 1), 8).has_value());
 }
 
 TEST(ElfFile, RefusesWhatIsNone) {

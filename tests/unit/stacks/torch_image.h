@@ -22,6 +22,9 @@ class FakeProcess : public RemoteMemory {
   static constexpr RemoteAddress kBase = 0x10000;
 
   bool read(RemoteAddress address, std::span<std::byte> into) override;
+  void forget() override {
+    ++forgotten;
+  }
 
   RemoteAddress allocate(std::size_t length);
   void write(RemoteAddress address, std::span<const std::byte> bytes);
@@ -38,6 +41,7 @@ class FakeProcess : public RemoteMemory {
   /// Called before each read with its number, from 0.
   std::function<void(int)> before_read;
   int reads = 0;
+  int forgotten = 0;
 
  private:
   std::vector<std::byte> bytes_;
