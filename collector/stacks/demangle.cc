@@ -195,6 +195,10 @@ std::string readable_function(std::string_view mangled) {
   if (mangled.empty()) {
     return {};
   }
+  constexpr std::string_view kInternalAlias = "__GI_";  // glibc's own name of an exported function
+  if (mangled.starts_with(kInternalAlias)) {
+    mangled.remove_prefix(kInternalAlias.size());
+  }
   std::string_view plain = mangled;
   std::string name;
   if (mangled.starts_with("_Z") && mangled.size() <= kMaxMangled) {

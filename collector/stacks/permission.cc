@@ -52,9 +52,9 @@ base::Error denied(pid_t pid) {
             .hint = "run ddpdoctor in the container of the job, or as root of the host"};
   }
   if (user != ours) {
-    return {.what = fmt::format("process {} belongs to user {}, we are user {}", pid, user, ours),
-            .hint = fmt::format(
-                "run ddpdoctor as that user or with sudo (in a container: --cap-add=SYS_PTRACE)")};
+    return {
+        .what = fmt::format("process {} belongs to user {}, we are user {}", pid, user, ours),
+        .hint = "run ddpdoctor as that user or with sudo (in a container: --cap-add=SYS_PTRACE)"};
   }
   const auto yama = read_proc_file(AT_FDCWD, "/proc/sys/kernel/yama/ptrace_scope");
   if (yama && base::trim(*yama) != "0") {
@@ -62,11 +62,11 @@ base::Error denied(pid_t pid) {
                                 pid, base::trim(*yama)),
             .hint = "run ddpdoctor with sudo, or: sudo sysctl kernel.yama.ptrace_scope=0"};
   }
-  return {.what = fmt::format(
-              "process {} may not be observed: it has privileges we lack (not dumpable), or a "
-              "seccomp filter forbids it",
-              pid),
-          .hint = "run ddpdoctor with sudo (in a container: --cap-add=SYS_PTRACE)"};
+  return {
+      .what = fmt::format("process {} may not be observed: it has capabilities we lack, is not "
+                          "dumpable, or a seccomp filter forbids it",
+                          pid),
+      .hint = "run ddpdoctor with CAP_SYS_PTRACE: sudo, or --cap-add=SYS_PTRACE in a container"};
 }
 
 }  // namespace

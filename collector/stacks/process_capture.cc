@@ -24,12 +24,20 @@ RemoteAddress inside(const UnwoundFrame& frame) {
   return frame.exact ? frame.pc : frame.pc - 1;
 }
 
-bool locks_a_mutex(std::string_view function) {
-  constexpr std::array<std::string_view, 4> kLocks{"pthread_mutex_lock", "pthread_mutex_timedlock",
-                                                   "pthread_mutex_clocklock", "lll_lock_wait"};
-  return std::any_of(kLocks.begin(), kLocks.end(), [function](std::string_view lock) {
+/// A lock that other threads hold for a while; low-level locks (of malloc, of stdio) have an
+/// address but no owner field.
+enum class Lock { kNone, kLowLevel, kMutex };
+
+Lock lock_taken_in(std::string_view function) {
+  constexpr std::array<std::string_view, 3> kMutex{"pthread_mutex_lock", "pthread_mutex_timedlock",
+                                                   "pthread_mutex_clocklock"};
+  const auto names = [function](std::string_view lock) {
     return function.find(lock) != std::string_view::npos;
-  });
+  };
+  if (std::any_of(kMutex.begin(), kMutex.end(), names)) {
+    return Lock::kMutex;
+  }
+  return names("lll_lock_wait") ? Lock::kLowLevel : Lock::kNone;
 }
 
 }  // namespace
@@ -95,19 +103,18 @@ bool ProcessCapture::open(ElfCache& files) {
 }
 
 void ProcessCapture::look_at_new_threads(ThreadCapture& capture) {
+  std::vector<pid_t> fresh = tasks_->tids();
+  std::erase_if(fresh, [this](pid_t tid) {
+    return std::any_of(threads_.begin(), threads_.end(),
+                       [tid](const CapturedThread& one) { return one.stack.tid == tid; });
+  });
   std::unordered_map<pid_t, RemoteAddress> states;
-  if (python_) {
+  if (python_ && !fresh.empty()) {
     for (const PythonThreadState& state : python_->thread_states()) {
       states.emplace(state.inner_tid, state.address);
     }
   }
-  for (const pid_t tid : tasks_->tids()) {
-    const auto known =
-        std::find_if(threads_.begin(), threads_.end(),
-                     [tid](const CapturedThread& one) { return one.stack.tid == tid; });
-    if (known != threads_.end()) {
-      continue;
-    }
+  for (const pid_t tid : fresh) {
     if (late()) {
       result_.problems.push_back(
           fmt::format("process {} took longer than {} ms; its other threads were not read",
@@ -191,14 +198,17 @@ std::vector<NativeFrame> ProcessCapture::native_frames(const CapturedThread& thr
 void ProcessCapture::find_mutex(CapturedThread& thread,
                                 const std::vector<NativeFrame>& native) const {
   constexpr std::size_t kInnermost = 4;
-  const std::size_t count = std::min(native.size(), kInnermost);
-  const bool locking =
-      std::any_of(native.begin(), native.begin() + static_cast<std::ptrdiff_t>(count),
-                  [](const NativeFrame& one) { return locks_a_mutex(one.frame.function); });
-  if (!locking || !thread.mutex_word_owner || !thread.stack.syscall) {
+  Lock lock = Lock::kNone;
+  for (std::size_t i = 0; i < std::min(native.size(), kInnermost); ++i) {
+    lock = std::max(lock, lock_taken_in(native[i].frame.function));
+  }
+  if (lock == Lock::kNone || !thread.mutex_word_owner || !thread.stack.syscall) {
     return;
   }
   thread.stack.mutex_address = thread.stack.syscall->arguments[0];
+  if (lock != Lock::kMutex) {
+    return;
+  }
   // An owner that is no thread of this process is said too: after fork() it is the thread that
   // stayed behind in the parent.
   constexpr pid_t kMaxPid = 1 << 22;

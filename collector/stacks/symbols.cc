@@ -20,7 +20,8 @@ namespace {
 struct Best {
   Elf64_Sym symbol{};
   bool found = false;
-  std::string name;  // taken at the end of each table, while its names are at hand
+  bool settled = false;  // by an earlier table
+  std::string name;      // taken at the end of each table, while its names are at hand
 };
 
 std::size_t underscores(std::string_view name) {
@@ -98,6 +99,9 @@ void search(const SymbolTable& table, std::span<const std::uint64_t> addresses,
     }
     for (std::size_t j = wanted.first_from(symbol.st_value);
          j < addresses.size() && addresses[j] - symbol.st_value < symbol.st_size; ++j) {
+      if (best[j].settled) {
+        continue;
+      }
       if (!best[j].found || is_better(table, symbol, best[j].symbol)) {
         best[j].symbol = symbol;
         best[j].found = true;
@@ -107,6 +111,7 @@ void search(const SymbolTable& table, std::span<const std::uint64_t> addresses,
   }
   for (const std::size_t j : changed) {
     best[j].name = table.name(best[j].symbol);
+    best[j].settled = true;
   }
 }
 
@@ -144,6 +149,25 @@ void search_debugdata(const ElfFile::Parts& parts, std::span<const std::uint64_t
   }
 }
 
+bool all_found(const std::vector<Best>& best) {
+  return std::all_of(best.begin(), best.end(), [](const Best& one) { return one.found; });
+}
+
+/// The separate symbols of a stripped file, where distributions install them (libc6-dbg and the
+/// like).
+void search_installed(const ElfFile& file, std::span<const std::uint64_t> addresses,
+                      std::vector<Best>& best) {
+  const std::string id = file.build_id();
+  if (id.size() < 4) {
+    return;
+  }
+  const auto symbols =
+      ElfFile::open("/usr/lib/debug/.build-id/" + id.substr(0, 2) + "/" + id.substr(2) + ".debug");
+  if (symbols && (*symbols)->build_id() == id && (*symbols)->parts().symtab.size() > 0) {
+    search((*symbols)->parts().symtab, addresses, best);
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> function_names(ElfFile& file, std::span<const std::uint64_t> addresses) {
@@ -155,9 +179,11 @@ std::vector<std::string> function_names(ElfFile& file, std::span<const std::uint
       parts.release(parts.symtab.symbols);
     } else {
       search(parts.dynsym, addresses, best);
-      if (!parts.debugdata.empty() &&
-          std::any_of(best.begin(), best.end(), [](const Best& one) { return !one.found; })) {
+      if (!all_found(best) && !parts.debugdata.empty()) {
         search_debugdata(parts, addresses, best);
+      }
+      if (!all_found(best)) {
+        search_installed(file, addresses, best);
       }
     }
   }
