@@ -71,7 +71,7 @@ std::optional<model::Progress> read_progress(const Cursor& in) {
 /// What "job" says; the progress when it says that, too.
 std::optional<model::Progress> read_job(const Cursor& in, JobModel& out) {
   const Cursor world_size = in["world_size"];
-  if (const auto size = world_size.whole(1, model::kMaxWorldSize)) {
+  if (const auto size = world_size.whole(0, model::kMaxWorldSize); size && *size > 0) {
     out.world_size = static_cast<int>(*size);
   }
   const Cursor command = in["command"];
@@ -79,7 +79,7 @@ std::optional<model::Progress> read_job(const Cursor& in, JobModel& out) {
   const Cursor hosts = in["hosts"];
   out.hosts = hosts.texts();
   const Cursor launcher = in["launcher_pid"];
-  if (const auto pid = launcher.whole(1, kMaxPid)) {
+  if (const auto pid = launcher.whole(0, kMaxPid); pid && *pid > 0) {
     out.launcher_pid = static_cast<pid_t>(*pid);
   }
   const Cursor seconds = in["seconds_without_progress"];

@@ -50,6 +50,26 @@ model::Language read_language(const Cursor& in, const model::Frame& frame) {
   return *name == "python" ? model::Language::kPython : model::Language::kNative;
 }
 
+/// [["x", "1"]] keeps their order; {"x": "1"} is easier to write.
+void read_locals(const Cursor& in, model::Frame& out) {
+  if (in.present() && in.value()->is_array()) {
+    in.each([&out](const Cursor& pair) {
+      std::vector<std::string> words = pair.texts();
+      if (words.size() != 2) {
+        pair.refuse("a name and a value");
+        return;
+      }
+      out.locals.emplace_back(std::move(words[0]), std::move(words[1]));
+    });
+    return;
+  }
+  in.each_field([&out](const std::string& name, const Cursor& value) {
+    if (auto shown = value.name()) {
+      out.locals.emplace_back(name, std::move(*shown));
+    }
+  });
+}
+
 model::Frame read_frame(const Cursor& in) {
   model::Frame out;
   out.function = text(in, "function");
@@ -65,11 +85,7 @@ model::Frame read_frame(const Cursor& in) {
   out.inferred = inferred.flag().value_or(false);
   out.language = read_language(in, out);
   const Cursor locals = in["locals"];
-  locals.each_field([&out](const std::string& name, const Cursor& value) {
-    if (auto shown = value.name()) {
-      out.locals.emplace_back(name, std::move(*shown));
-    }
-  });
+  read_locals(locals, out);
   return out;
 }
 

@@ -48,7 +48,7 @@ ordered_json write_frame(const model::Frame& frame) {
     out["inferred"] = true;
   }
   for (const auto& [name, value] : frame.locals) {
-    out["locals"][name] = value;
+    out["locals"].push_back(ordered_json::array({name, value}));
   }
   return out;
 }

@@ -131,6 +131,21 @@ TEST(ReadCapture, IsForgivingToHands) {
   EXPECT_EQ(model::source_line(job, "/t.py", 2), "b");
 }
 
+TEST(ReadCapture, TakesLocalsAsPairsAndAsAnObject) {
+  const auto locals = [](const std::string& written) {
+    return read(R"(,"observations":[{"processes":[{"rank":0,"threads":[{"frames":[{"locals":)" +
+                written + "}]}]}]}]")
+        .observations[0]
+        .processes[0]
+        .threads[0]
+        .frames[0]
+        .locals;
+  };
+  const std::vector<std::pair<std::string, std::string>> expected = {{"b", "1"}, {"a", "2"}};
+  EXPECT_EQ(locals(R"([["b","1"],["a","2"]])"), expected);
+  EXPECT_EQ(locals(R"({"a":2})"), (std::vector<std::pair<std::string, std::string>>{{"a", "2"}}));
+}
+
 TEST(ReadCapture, GivesAProcessOfSeveralRanksToEachOfThem) {
   const JobModel job = read(
       R"(,"observations":[{"processes":[{"pid":7,"ranks":[2,3],"threads":[{"tid":8},{"tid":7}]}]}])");
@@ -176,7 +191,7 @@ TEST(ReadCapture, NamesTheFileAndTheFieldThatIsWrong) {
       "from 0 to "
       "100000000, not 1e+99");
   EXPECT_EQ(refusal(head + R"(,"job":{"world_size":1.5}})"),
-            "hand.json: job.world_size must be a whole number from 1 to 131072, not 1.5");
+            "hand.json: job.world_size must be a whole number from 0 to 131072, not 1.5");
   EXPECT_EQ(refusal(head + R"(,"sources":{"/t.py":{"one":"x"}}})"),
             "hand.json: sources./t.py.one must be named by its line number, not \"x\"");
   EXPECT_EQ(refusal(head + R"(,"collectives":[{"rank":0,"state":"done"}]})"),
