@@ -57,8 +57,8 @@ std::optional<std::int64_t> file_number(const std::string& path) {
 
 /// The value behind "name " in a file of such lines.
 std::optional<std::int64_t> keyed_number(const std::string& path, std::string_view name) {
-  const auto text = read_file(path);
-  for (const std::string_view line : base::split(text.value_or(""), '\n')) {
+  const std::string text = read_file(path).value_or("");
+  for (const std::string_view line : base::split(text, '\n')) {
     const auto fields = words(line);
     if (fields.size() == 2 && fields[0] == name) {
       return number<std::int64_t>(fields[1]);

@@ -20,9 +20,14 @@ bool same_script(const ProcessRow& child, const ProcessRow& parent) {
   return target && *target != "-c" && target == python_target(parent.command);
 }
 
-bool starts_several_ranks(Candidates& candidates, pid_t parent, pid_t child) {
+/// The parent has ranks of this job below it that do not stand below `child`.
+bool starts_more_ranks(Candidates& candidates, pid_t parent, pid_t child) {
   const std::string job = candidates.job_below(child);
-  return !job.empty() && candidates.ranks_below(parent, job).size() > 1;
+  auto below_child = candidates.ranks_below(child, job);
+  if (const auto own = candidates.claim(child).rank) {
+    below_child.insert(*own);
+  }
+  return !job.empty() && candidates.ranks_below(parent, job).size() > below_child.size();
 }
 
 bool parent_belongs(Candidates& candidates, const ProcessRow& child, const ProcessRow& parent) {
@@ -46,7 +51,7 @@ bool parent_belongs(Candidates& candidates, const ProcessRow& child, const Proce
       same_script(child, parent)) {
     return true;
   }
-  return claim.rank && starts_several_ranks(candidates, parent.pid, child.pid);
+  return claim.rank && starts_more_ranks(candidates, parent.pid, child.pid);
 }
 
 bool has_other_ranks_below(Candidates& candidates, pid_t pid) {

@@ -72,9 +72,9 @@ std::string_view program_name(const ProcessRow& row) {
   if (row.command.empty()) {
     return row.comm;
   }
-  std::string_view name = base::file_name(row.command.front());
   // Login shells are "-bash"; daemons that retitle themselves write "sshd: user@pts/0".
-  name = name.substr(0, name.find_first_of(": "));
+  const std::string_view title = row.command.front();
+  const std::string_view name = base::file_name(title.substr(0, title.find(": ")));
   return name.starts_with('-') ? name.substr(1) : name;
 }
 

@@ -184,10 +184,10 @@ bool wakes_itself(WaitContext& context, pid_t pid, int fd) {
 
 std::optional<WaitTarget> epoll_wait_target(WaitContext& context, const WaitingThread& waiting,
                                             const Call& call) {
-  const auto text =
-      read_file(fmt::format("/proc/{}/fdinfo/{}", waiting.process.row.pid, call.fd()));
+  const std::string text =
+      read_file(fmt::format("/proc/{}/fdinfo/{}", waiting.process.row.pid, call.fd())).value_or("");
   std::vector<WaitTarget> targets;
-  for (const std::string_view line : base::split(text.value_or(""), '\n')) {
+  for (const std::string_view line : base::split(text, '\n')) {
     const auto fields = words(line);  // "tfd:        7 events:       19 data: …"
     const auto fd =
         fields.size() > 1 && fields[0] == "tfd:" ? number<int>(fields[1]) : std::nullopt;
