@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// buffers-inplace: with broadcast_buffers=True each forward of DistributedDataParallel overwrites
+// the buffers (BatchNorm's running statistics); two forwards before one backward change what the
+// first one saved.
+#include "collector/detectors/detector.h"
+#include "collector/detectors/known_exceptions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kKind = "buffers-inplace";
+
+Findings detect(const graph::Examination& examination) {
+  return findings_from_text(examination, kKind);
+}
+
+}  // namespace
+
+extern const Detector buffers_inplace;
+const Detector buffers_inplace{
+    .kind = kKind,
+    .title = "A tensor that backward needs was changed in place",
+    .explanation =
+        R"(What you see: "one of the variables needed for gradient computation has been modified by an inplace operation", only under DDP.
+
+Why: DDP copies rank 0's buffers into the model at every forward, in place.
+
+How it is recognised: torch's message, with the user's line of its traceback.
+
+Fix:
+    - DistributedDataParallel(model)
+    + DistributedDataParallel(model, broadcast_buffers=False)
+or one forward per backward.)",
+    .detect = detect,
+    .specificity = kCause,
+    .effect = Effect::kCrash,
+};
+
+}  // namespace ddpdoctor::detectors

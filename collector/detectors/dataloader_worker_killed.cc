@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// dataloader-worker-killed: a DataLoader worker was killed (out of memory, bus error, a crash in
+// native code). The rank raises, or waits when nobody looks; the other ranks wait for it.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "collector/detectors/agreement.h"
+#include "collector/detectors/detector.h"
+#include "collector/detectors/known_exceptions.h"
+#include "collector/detectors/processes.h"
+#include "collector/detectors/signs.h"
+#include "collector/detectors/suspects.h"
+#include "collector/detectors/wording.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kKind = "dataloader-worker-killed";
+constexpr int kBusError = 7;
+
+/// A worker that ended by a signal while its rank lives. SIGTERM is how DataLoader itself ends
+/// them.
+std::optional<Suspect> killed_worker(const graph::Examination& examination,
+                                     const model::Process& worker) {
+  const auto exit = exit_of(examination.job, worker);
+  if (worker.role != model::Role::kDataLoaderWorker || !exit || !exit->signal ||
+      *exit->signal == 15) {
+    return std::nullopt;
+  }
+  const model::Process* rank = model::process(examination.job, worker.ppid);
+  const model::Thread* main = rank == nullptr ? nullptr : model::main_thread(*rank);
+  Suspect suspect = rank == nullptr ? Suspect{} : suspect_in(examination, *rank, main);
+  suspect.rank = served_rank(examination.job, worker);
+  suspect.process = &worker;
+  suspect.confidence =
+      main != nullptr && waits_for_batch(*main) ? Confidence::kCertain : Confidence::kLikely;
+  suspect.note =
+      fmt::format("waits here for worker {}, which was {}", worker.pid, how_it_ended(exit));
+  suspect.evidence = fmt::format("DataLoader worker {} of process {} was {}", worker.pid,
+                                 worker.ppid, how_it_ended(exit));
+  return suspect;
+}
+
+std::string fix_for(const model::Exit& exit) {
+  return exit.signal == kBusError
+             ? "SIGBUS is a full /dev/shm: raise it (--shm-size, --ipc=host) or lower num_workers."
+         : exit.signal == 9 ? "Look for the out-of-memory killer (dmesg, the container's memory "
+                              "limit); lower num_workers or what the dataset keeps."
+                            : "Run the dataset with num_workers=0 and python -X faulthandler: "
+                              "native code of it crashed.";
+}
+
+Findings detect(const graph::Examination& examination) {
+  std::vector<Suspect> suspects;
+  for (const model::Process* process : processes(examination.job)) {
+    if (auto suspect = killed_worker(examination, *process)) {
+      suspects.push_back(std::move(*suspect));
+    }
+  }
+  if (suspects.empty()) {
+    return findings_from_text(examination, kKind);
+  }
+  Findings findings;
+  for (const auto& there : by_place(std::move(suspects))) {
+    Finding finding = accuse(examination, kKind, there);
+    const auto exit = exit_of(examination.job, *there.front().process);
+    finding.summary = fmt::format("a DataLoader worker of {} was {}{}", who(there),
+                                  how_it_ended(exit), and_who_waits(finding));
+    finding.fix = fix_for(*exit);
+    finding.details["signal"] = static_cast<std::int64_t>(*exit->signal);
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+}  // namespace
+
+extern const Detector dataloader_worker_killed;
+const Detector dataloader_worker_killed{
+    .kind = kKind,
+    .title = "A DataLoader worker was killed",
+    .explanation =
+        R"(What you see: "DataLoader worker (pid N) is killed by signal", or a rank that waits for a batch beside a zombie child.
+
+Why: the out-of-memory killer (SIGKILL), a full /dev/shm (SIGBUS), a crash of native code in the dataset (SIGSEGV, SIGABRT).
+
+How it is recognised: the signal a zombie still carries or the agent recorded; torch's message in the logs.
+
+Fix: as the signal says. Fewer workers need less memory and less /dev/shm:
+    - DataLoader(dataset, num_workers=16)
+    + DataLoader(dataset, num_workers=4))",
+    .detect = detect,
+    .specificity = kPlaceOfCause,
+};
+
+}  // namespace ddpdoctor::detectors

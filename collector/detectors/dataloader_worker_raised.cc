@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// dataloader-worker-raised: the dataset raised in a worker process; the rank that asked for the
+// batch raises it again, the other ranks wait for that rank. The traceback that matters is the
+// worker's own, which follows the message.
+#include "collector/detectors/detector.h"
+#include "collector/detectors/known_exceptions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kKind = "dataloader-worker-raised";
+
+Findings detect(const graph::Examination& examination) {
+  return findings_from_text(examination, kKind);
+}
+
+}  // namespace
+
+extern const Detector dataloader_worker_raised;
+const Detector dataloader_worker_raised{
+    .kind = kKind,
+    .title = "A DataLoader worker raised",
+    .explanation =
+        R"(What you see: "Caught … in DataLoader worker process N", then "Original Traceback".
+
+Why: an exception in __getitem__ or collate_fn ends the epoch on one rank only.
+
+How it is recognised: the message; the line is the user's innermost line of the original traceback.
+
+Fix: that line. To see it in the main process: DataLoader(..., num_workers=0).)",
+    .detect = detect,
+    .specificity = kPlaceOfCause,
+    .effect = Effect::kCrash,
+};
+
+}  // namespace ddpdoctor::detectors

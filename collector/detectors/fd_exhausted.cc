@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// fd-exhausted: a process has used all its file descriptors. With the file_descriptor strategy each
+// tensor that workers share costs one; batches kept in a list keep theirs.
+#include <fmt/format.h>
+
+#include "collector/detectors/agreement.h"
+#include "collector/detectors/detector.h"
+#include "collector/detectors/known_exceptions.h"
+#include "collector/detectors/processes.h"
+#include "collector/detectors/suspects.h"
+#include "collector/detectors/wording.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kKind = "fd-exhausted";
+constexpr double kFewLeft = 4;  // a pipe and a socket need two each; with fewer the next call fails
+
+std::optional<Suspect> out_of_descriptors(const graph::Examination& examination,
+                                          const model::Fact& usage) {
+  const auto count = usage.number("count");
+  const auto limit = usage.number("limit");
+  const model::Process* process = usage.pid ? model::process(examination.job, *usage.pid) : nullptr;
+  if (!count || !limit || process == nullptr || *limit <= 0 || *count + kFewLeft < *limit) {
+    return std::nullopt;
+  }
+  Suspect suspect = suspect_in(examination, *process, model::main_thread(*process));
+  suspect.confidence = examination.job.progress == model::Progress::kMoving ? Confidence::kPossible
+                                                                            : Confidence::kLikely;
+  suspect.note = fmt::format("process {} stands here", process->pid);
+  suspect.evidence = fmt::format("process {} has {:.0f} of {:.0f} file descriptors open",
+                                 process->pid, *count, *limit);
+  return suspect;
+}
+
+Findings detect(const graph::Examination& examination) {
+  Findings findings = findings_from_text(examination, kKind);
+  std::vector<Suspect> suspects;
+  for (const model::Fact* usage : model::facts(examination.job, "fd-usage")) {
+    if (auto suspect = out_of_descriptors(examination, *usage)) {
+      suspects.push_back(std::move(*suspect));
+    }
+  }
+  if (!findings.empty() || suspects.empty()) {
+    return findings;
+  }
+  for (const auto& there : by_place(std::move(suspects))) {
+    Finding finding = accuse(examination, kKind, there);
+    finding.summary =
+        fmt::format("{} has no file descriptors left{}", who(there), and_who_waits(finding));
+    finding.fix =
+        "Raise the limit (ulimit -n 65536), use "
+        "torch.multiprocessing.set_sharing_strategy(\"file_system\"), or keep fewer batches alive.";
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+}  // namespace
+
+extern const Detector fd_exhausted;
+const Detector fd_exhausted{
+    .kind = kKind,
+    .title = "A process has no file descriptors left",
+    .explanation =
+        R"(What you see: "Too many open files", "received 0 items of ancdata", or a rank that hangs while it receives a batch.
+
+Why: every tensor that a worker shares is one descriptor under the default strategy; ulimit -n is often 1024.
+
+How it is recognised: the number of open descriptors against the limit; the messages.
+
+Fix:
+    $ ulimit -n 65536
+    + torch.multiprocessing.set_sharing_strategy("file_system"))",
+    .detect = detect,
+    .specificity = kMechanism,
+    .effect = Effect::kCrash,
+};
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// gpu-fault: the hardware failed: an Xid in the kernel log, an ECC error, a GPU that fell off the
+// bus. Its rank stops, the others spin in NCCL. Never the program's fault.
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "collector/detectors/agreement.h"
+#include "collector/detectors/detector.h"
+#include "collector/detectors/known_exceptions.h"
+#include "collector/detectors/suspects.h"
+#include "collector/detectors/wording.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kKind = "gpu-fault";
+constexpr std::size_t kLongestLine = 240;
+
+Findings detect(const graph::Examination& examination) {
+  Findings findings = findings_from_text(examination, kKind);
+  Finding finding;
+  finding.kind = kKind;
+  for (const model::Fact* line : model::facts(examination.job, "kernel-log")) {
+    if (line->text("about") != "xid") {
+      continue;
+    }
+    finding.evidence.push_back(
+        {.rank = line->rank,
+         .text = "kernel: " + base::elide(line->text("text").value_or("Xid"), kLongestLine)});
+    if (line->rank) {
+      finding.culprits.insert(*line->rank);
+    }
+  }
+  if (finding.evidence.empty()) {
+    return findings;
+  }
+  finding.confidence = examination.job.progress == model::Progress::kMoving ? Confidence::kPossible
+                                                                            : Confidence::kLikely;
+  add_waiting(examination, finding);
+  finding.summary = finding.culprits.empty()
+                        ? "a GPU of this host reported a fault"
+                        : fmt::format("the GPU of {} reported a fault{}", said(finding.culprits),
+                                      and_who_waits(finding));
+  finding.fix =
+      "Drain this node and look at dmesg and nvidia-smi -q; the hardware or its driver failed, not "
+      "the program.";
+  findings.push_back(std::move(finding));
+  return findings;
+}
+
+}  // namespace
+
+extern const Detector gpu_fault;
+const Detector gpu_fault{
+    .kind = kKind,
+    .title = "A GPU failed",
+    .explanation =
+        R"(What you see: one rank stops and the others spin at 100 % GPU and low power; dmesg shows "NVRM: Xid".
+
+Why: memory that cannot be corrected, a link or power fault, a driver that lost the device.
+
+How it is recognised: the kernel log and CUDA's messages.
+
+Fix: drain the node, then nvidia-smi -q and the vendor's diagnostics.)",
+    .detect = detect,
+    .specificity = kMechanism,
+};
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages of torch, NCCL and Python that name a cause by themselves: one table, read by the
+// detectors of each kind.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collector/detectors/finding.h"
+#include "collector/graph/examination.h"
+
+namespace ddpdoctor::detectors {
+
+/// A text that a log may hold, and what it means.
+struct KnownException {
+  std::string_view
+      kind;  // the detector it speaks for; empty = a consequence of somebody else's failure
+  std::string_view pattern;  // part of the line
+  std::string_view also;     // another part of the same line; empty = none
+  std::string_view meaning;  // ends "rank 2 …": "touched CUDA in a forked child"
+  std::string_view fix;
+  bool place_below = false;  // the traceback that matters follows the message
+};
+
+std::span<const KnownException> known_exceptions();
+
+/// True for messages that a rank writes because another one failed ("Connection closed by peer").
+bool is_consequence(std::string_view message);
+
+/// Where a known message was read.
+struct Sighting {
+  const KnownException* exception = nullptr;
+  std::optional<model::Rank> rank;
+  model::CallSite place;  // the user's line in its traceback
+  std::string line;
+};
+
+std::vector<Sighting> sightings(const model::JobModel& job, std::string_view kind);
+
+/// One finding for each message of this kind and place. The message alone is likely; with the
+/// user's line of its traceback it is certain.
+Findings findings_from_text(const graph::Examination& examination, std::string_view kind);
+
+}  // namespace ddpdoctor::detectors

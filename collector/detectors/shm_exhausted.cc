@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// shm-exhausted: /dev/shm is full (Docker gives 64 MB). Workers die with a bus error or wait for
+// space, NCCL fails at start.
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "collector/detectors/agreement.h"
+#include "collector/detectors/detector.h"
+#include "collector/detectors/known_exceptions.h"
+#include "collector/detectors/processes.h"
+#include "collector/detectors/suspects.h"
+#include "collector/detectors/wording.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kKind = "shm-exhausted";
+constexpr double kFullShare = 0.97;  // of /dev/shm; a batch of images needs more than the rest
+constexpr int kBusError = 7;
+
+/// What a bus error of a process of the job says: a write into a mapping that could not be backed.
+std::vector<const model::Process*> killed_by_bus_error(const model::JobModel& job) {
+  std::vector<const model::Process*> out;
+  for (const model::Process* process : processes(job)) {
+    const auto exit = exit_of(job, *process);
+    if (exit && exit->signal == kBusError) {
+      out.push_back(process);
+    }
+  }
+  return out;
+}
+
+bool is_full(const model::Fact& usage) {
+  const double total = usage.number("bytes_total").value_or(0);
+  return total > 0 && usage.number("bytes_used").value_or(0) >= kFullShare * total;
+}
+
+Findings detect(const graph::Examination& examination) {
+  Findings findings = findings_from_text(examination, kKind);
+  if (!findings.empty()) {
+    return findings;
+  }
+  for (const model::Fact* usage : model::facts(examination.job, "shm-usage")) {
+    if (!is_full(*usage)) {
+      continue;
+    }
+    Finding finding;
+    finding.kind = kKind;
+    const auto dead = killed_by_bus_error(examination.job);
+    for (const model::Process* process : dead) {
+      if (const auto rank = served_rank(examination.job, *process)) {
+        finding.culprits.insert(*rank);
+      }
+      finding.evidence.push_back(
+          {.rank = served_rank(examination.job, *process),
+           .text = fmt::format("process {} was killed by SIGBUS", process->pid)});
+    }
+    // A full /dev/shm alone may be another job's; a bus error beside it is a second fact.
+    finding.confidence = dead.empty() ? Confidence::kPossible : Confidence::kCertain;
+    const std::string path = usage->text("path").value_or("/dev/shm");
+    finding.summary = fmt::format("{} is full: {} of {} used", path,
+                                  base::bytes(usage->number("bytes_used").value_or(0)),
+                                  base::bytes(usage->number("bytes_total").value_or(0)));
+    finding.fix =
+        "Give the container more shared memory (--shm-size=8g or --ipc=host), or lower "
+        "num_workers; ddpdoctor clean removes leaked segments.";
+    finding.details["path"] = path;
+    add_waiting(examination, finding);
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+}  // namespace
+
+extern const Detector shm_exhausted;
+const Detector shm_exhausted{
+    .kind = kKind,
+    .title = "/dev/shm is full",
+    .explanation =
+        R"(What you see: "Bus error", "insufficient shared memory", workers that die with SIGBUS, or NCCL that fails with "Error while
+creating shared memory segment".
+
+Why: DataLoader workers and NCCL exchange data through /dev/shm; containers give it 64 MB unless told otherwise.
+
+How it is recognised: how full the file system is together with a bus error, or the messages.
+
+Fix:
+    $ docker run --shm-size=8g ...)",
+    .detect = detect,
+    .specificity = kMechanism,
+    .effect = Effect::kCrash,
+};
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/tracebacks.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+
+#include "base/text.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::size_t kMostBytes = 4U << 20U;   // of one log; a crash writes kilobytes
+constexpr std::size_t kLongestTraceback = 400;  // lines; deep recursion is cut by Python itself
+constexpr std::string_view kTraceback = "Traceback (most recent call last):";
+
+std::optional<int> leading_number(std::string_view text) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end == text.data() || value < 0 || value >= model::kMaxWorldSize) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+/// "[rank3]: text", "[default3]:text", "[1,3]<stderr>:text" → rank and text.
+LogLine without_prefix(std::string_view line) {
+  for (const std::string_view prefix : {"[rank", "[default", "[1,"}) {
+    if (!line.starts_with(prefix)) {
+      continue;
+    }
+    const auto rank = leading_number(line.substr(prefix.size()));
+    const std::size_t end = line.find(':', prefix.size());
+    if (rank && end != std::string_view::npos && end < prefix.size() + 24) {
+      std::string_view text = line.substr(end + 1);
+      if (text.starts_with(' ')) {
+        text.remove_prefix(1);
+      }
+      LogLine inner = without_prefix(text);  // --tee adds its prefix to torch's
+      return {.text = inner.text, .rank = inner.rank ? inner.rank : rank};
+    }
+  }
+  return {.text = line, .rank = std::nullopt};
+}
+
+std::string_view last_part(std::string_view text) {
+  if (text.size() <= kMostBytes) {
+    return text;
+  }
+  text.remove_prefix(text.size() - kMostBytes);
+  const std::size_t line = text.find('\n');
+  return line == std::string_view::npos ? text : text.substr(line + 1);
+}
+
+bool begins_traceback(std::string_view line) {
+  return line.find(kTraceback) != std::string_view::npos;
+}
+
+/// The line after the frames: not indented.
+bool ends_traceback(std::string_view line) {
+  return !line.empty() && line.front() != ' ' && !begins_traceback(line);
+}
+
+}  // namespace
+
+std::vector<LogStream> log_streams(const model::JobModel& job) {
+  std::vector<LogStream> out;
+  for (const model::Log& log : job.logs) {
+    std::map<std::optional<model::Rank>, LogStream> by_rank;
+    for (const std::string_view line : base::split(last_part(log.text), '\n')) {
+      LogLine told = without_prefix(line.ends_with('\r') ? line.substr(0, line.size() - 1) : line);
+      by_rank[told.rank].push_back({.text = told.text, .rank = told.rank ? told.rank : log.rank});
+    }
+    for (auto& [rank, lines] : by_rank) {
+      out.push_back(std::move(lines));
+    }
+  }
+  return out;
+}
+
+std::optional<model::CallSite> traceback_place(std::string_view line) {
+  constexpr std::string_view kFile = "File \"";
+  constexpr std::string_view kLine = "\", line ";
+  constexpr std::string_view kIn = ", in ";
+  line = base::trim(line);
+  const std::size_t file_end = line.find(kLine);
+  if (!line.starts_with(kFile) || file_end == std::string_view::npos) {
+    return std::nullopt;
+  }
+  const auto number = leading_number(line.substr(file_end + kLine.size()));
+  if (!number) {
+    return std::nullopt;
+  }
+  model::CallSite site{.file = std::string(line.substr(kFile.size(), file_end - kFile.size())),
+                       .line = *number,
+                       .function = {}};
+  if (const std::size_t in = line.find(kIn, file_end); in != std::string_view::npos) {
+    site.function = line.substr(in + kIn.size());
+  }
+  return site;
+}
+
+model::CallSite user_place_above(const LogStream& stream, std::size_t index) {
+  for (std::size_t back = 0; back < kLongestTraceback && back <= index; ++back) {
+    const std::string_view line = stream[index - back].text;
+    const auto site = traceback_place(line);
+    if (site && model::is_user_file(site->file)) {
+      return *site;
+    }
+    if (back > 0 && begins_traceback(line)) {
+      break;
+    }
+  }
+  return {};
+}
+
+model::CallSite user_place_below(const LogStream& stream, std::size_t index) {
+  model::CallSite innermost;
+  bool inside = false;
+  const std::size_t end = std::min(stream.size(), index + kLongestTraceback);
+  for (std::size_t i = index; i < end; ++i) {
+    const std::string_view line = stream[i].text;
+    if (inside && ends_traceback(line)) {
+      break;
+    }
+    inside = inside || begins_traceback(line);
+    const auto site = inside ? traceback_place(line) : std::nullopt;
+    if (site && model::is_user_file(site->file)) {
+      innermost = *site;
+    }
+  }
+  return innermost;
+}
+
+std::vector<Traceback> tracebacks(const model::JobModel& job) {
+  std::vector<Traceback> out;
+  for (const LogStream& stream : log_streams(job)) {
+    bool inside = false;
+    for (std::size_t i = 0; i < stream.size(); ++i) {
+      if (begins_traceback(stream[i].text)) {
+        inside = true;
+      } else if (inside && ends_traceback(stream[i].text)) {
+        inside = false;
+        out.push_back({.rank = stream[i].rank,
+                       .place = user_place_above(stream, i),
+                       .exception = std::string(base::trim(stream[i].text))});
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace ddpdoctor::detectors

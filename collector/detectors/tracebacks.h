@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What ranks wrote, taken apart: which rank each line is from (torchrun mixes them into one
+// stream), and the tracebacks with the user's line in each.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collector/model/job_model.h"
+
+namespace ddpdoctor::detectors {
+
+/// One line of a log without its rank prefix. `text` points into the JobModel.
+struct LogLine {
+  std::string_view text;
+  std::optional<model::Rank> rank;
+};
+
+/// The lines of one rank, or of one log that does not tell its ranks apart.
+using LogStream = std::vector<LogLine>;
+
+/// Every log as streams: "[rank3]: …" (torch), "[default3]:…" (torchrun --tee) and
+/// "[1,3]<stderr>:…" (mpirun) are told apart. Of a very long log only the end is read: the cause of
+/// a crash stands there.
+std::vector<LogStream> log_streams(const model::JobModel& job);
+
+/// "  File "/srv/train.py", line 57, in main" → its place.
+std::optional<model::CallSite> traceback_place(std::string_view line);
+
+/// The user's line nearest above `index`, within its traceback.
+model::CallSite user_place_above(const LogStream& stream, std::size_t index);
+/// The user's innermost line of the traceback that begins below `index` ("Original Traceback").
+model::CallSite user_place_below(const LogStream& stream, std::size_t index);
+
+/// An exception that ended in a traceback.
+struct Traceback {
+  std::optional<model::Rank> rank;
+  model::CallSite place;  // the user's innermost line; unknown when there is none
+  std::string exception;  // "ValueError: no such shard"
+};
+
+std::vector<Traceback> tracebacks(const model::JobModel& job);
+
+}  // namespace ddpdoctor::detectors
