@@ -37,8 +37,8 @@ std::optional<std::string> cpp_string(RemoteMemory& memory, RemoteAddress addres
   return text;
 }
 
-std::optional<std::vector<std::byte>> cpp_vector(RemoteMemory& memory, RemoteAddress address,
-                                                 std::size_t element, std::size_t limit) {
+bool read_vector(RemoteMemory& memory, RemoteAddress address, std::size_t element,
+                 std::size_t limit, std::vector<std::byte>& into) {
   struct Header {
     RemoteAddress begin;
     RemoteAddress end;
@@ -46,21 +46,18 @@ std::optional<std::vector<std::byte>> cpp_vector(RemoteMemory& memory, RemoteAdd
   };
   const auto header = memory.get<Header>(address);
   if (!header || header->end < header->begin || header->capacity < header->end) {
-    return std::nullopt;
+    return false;
   }
   const std::uint64_t length = header->end - header->begin;
   if (length % element != 0 || length / element > limit) {
-    return std::nullopt;
+    return false;
   }
-  std::vector<std::byte> bytes(length);
-  if (!bytes.empty() && !memory.read(header->begin, bytes)) {
-    return std::nullopt;
-  }
-  return bytes;
+  into.resize(length);
+  return into.empty() || memory.read(header->begin, into);
 }
 
-std::optional<std::vector<std::int64_t>> small_vector(RemoteMemory& memory, RemoteAddress address,
-                                                      std::size_t limit) {
+bool read_small_vector(RemoteMemory& memory, RemoteAddress address, std::size_t limit,
+                       std::vector<std::int64_t>& into) {
   struct Header {
     RemoteAddress begin;
     std::uint32_t size;
@@ -68,13 +65,10 @@ std::optional<std::vector<std::int64_t>> small_vector(RemoteMemory& memory, Remo
   };
   const auto header = memory.get<Header>(address);
   if (!header || header->size > header->capacity || header->size > limit) {
-    return std::nullopt;
+    return false;
   }
-  std::vector<std::int64_t> values(header->size);
-  if (!values.empty() && !memory.read(header->begin, std::as_writable_bytes(std::span(values)))) {
-    return std::nullopt;
-  }
-  return values;
+  into.resize(header->size);
+  return into.empty() || memory.read(header->begin, std::as_writable_bytes(std::span(into)));
 }
 
 }  // namespace ddpdoctor::stacks

@@ -17,12 +17,13 @@ namespace ddpdoctor::stacks {
 std::optional<std::string> cpp_string(RemoteMemory& memory, RemoteAddress address,
                                       std::size_t limit);
 
-/// Bytes of a std::vector whose elements have `element` bytes; at most `limit` elements.
-std::optional<std::vector<std::byte>> cpp_vector(RemoteMemory& memory, RemoteAddress address,
-                                                 std::size_t element, std::size_t limit);
+/// Bytes of a std::vector whose elements have `element` bytes, at most `limit` elements; false when
+/// implausible. `into` keeps its capacity: thousands of these are read in a row.
+bool read_vector(RemoteMemory& memory, RemoteAddress address, std::size_t element,
+                 std::size_t limit, std::vector<std::byte>& into);
 
-/// c10::SmallVector<int64_t>; at most `limit` elements.
-std::optional<std::vector<std::int64_t>> small_vector(RemoteMemory& memory, RemoteAddress address,
-                                                      std::size_t limit);
+/// The same of a c10::SmallVector<int64_t>.
+bool read_small_vector(RemoteMemory& memory, RemoteAddress address, std::size_t limit,
+                       std::vector<std::int64_t>& into);
 
 }  // namespace ddpdoctor::stacks

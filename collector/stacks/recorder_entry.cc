@@ -95,13 +95,12 @@ bool EntryReader::read_numbers(RemoteAddress entry, FlightRecord& record) {
 
 std::optional<std::vector<std::string>> EntryReader::dtypes(RemoteAddress address,
                                                             std::size_t count) {
-  const auto types = cpp_vector(memory_, address, 1, kMaxTensors);
-  if (!types || types->size() != count) {
+  if (!read_vector(memory_, address, 1, kMaxTensors, types_) || types_.size() != count) {
     return std::nullopt;
   }
   std::vector<std::string> names;
   names.reserve(count);
-  for (const std::byte type : *types) {
+  for (const std::byte type : types_) {
     const auto number = std::to_integer<std::size_t>(type);
     if (number >= layout_.scalar_types) {
       return std::nullopt;
@@ -113,22 +112,21 @@ std::optional<std::vector<std::string>> EntryReader::dtypes(RemoteAddress addres
 }
 
 bool EntryReader::read_tensors(RemoteAddress entry, FlightRecord& record) {
-  const auto inputs = small_vector(memory_, entry + layout_.input_dims, kMaxTensors);
-  const auto outputs = small_vector(memory_, entry + layout_.output_dims, kMaxTensors);
-  const auto sizes = small_vector(memory_, entry + layout_.sizes, kMaxSizes);
-  if (!inputs || !outputs || !sizes ||
-      std::ranges::any_of(*sizes, [](std::int64_t size) { return size < 0; })) {
+  if (!read_small_vector(memory_, entry + layout_.input_dims, kMaxTensors, inputs_) ||
+      !read_small_vector(memory_, entry + layout_.output_dims, kMaxTensors, outputs_) ||
+      !read_small_vector(memory_, entry + layout_.sizes, kMaxSizes, sizes_) ||
+      std::ranges::any_of(sizes_, [](std::int64_t size) { return size < 0; })) {
     return false;
   }
-  sizes_read_ += sizes->size();
+  sizes_read_ += sizes_.size();
   if (sizes_read_ > kSizesBudget) {
     return true;  // shapes are unknown from here on
   }
-  std::span<const std::int64_t> left(*sizes);
-  auto input_shapes = take_shapes(*inputs, left);
-  auto output_shapes = take_shapes(*outputs, left);
-  auto input_dtypes = dtypes(entry + layout_.input_dtypes, inputs->size());
-  auto output_dtypes = dtypes(entry + layout_.output_dtypes, outputs->size());
+  std::span<const std::int64_t> left(sizes_);
+  auto input_shapes = take_shapes(inputs_, left);
+  auto output_shapes = take_shapes(outputs_, left);
+  auto input_dtypes = dtypes(entry + layout_.input_dtypes, inputs_.size());
+  auto output_dtypes = dtypes(entry + layout_.output_dtypes, outputs_.size());
   if (!input_shapes || !output_shapes || !left.empty() || !input_dtypes || !output_dtypes) {
     return false;
   }

@@ -40,6 +40,10 @@ class EntryReader {
   const TorchLayout& layout_;
   const RecorderLimits& limits_;
   std::size_t sizes_read_ = 0;
+  std::vector<std::int64_t> inputs_;  // scratch of one entry
+  std::vector<std::int64_t> outputs_;
+  std::vector<std::int64_t> sizes_;
+  std::vector<std::byte> types_;
 };
 
 }  // namespace ddpdoctor::stacks
