@@ -85,6 +85,10 @@ class SipHash {
   std::array<std::uint64_t, 4> v_;
 };
 
+bool is_ascii(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) { return c > 0; });
+}
+
 /// What hash(str) gives for ASCII text.
 std::uint64_t string_hash(std::string_view text, std::uint64_t first, std::uint64_t second,
                           std::int32_t version) {
@@ -197,12 +201,8 @@ std::optional<RemoteAddress> PythonObjects::find(RemoteAddress keys_address, Rem
   if (!keys) {
     return std::nullopt;
   }
-  const bool ascii = std::ranges::all_of(name, [](char c) { return c > 0; });
-  if (ascii && hash_works(*keys)) {
-    return probe(*keys, values, name,
-                 string_hash(name, hash_secret_->first, hash_secret_->second, layout_.version));
-  }
-  return scan(*keys, values, name);
+  const auto hash = hash_of(name, *keys);
+  return hash ? probe(*keys, values, name, *hash) : scan(*keys, values, name);
 }
 
 bool PythonObjects::is_named(RemoteAddress key, std::string_view name) {
@@ -223,19 +223,24 @@ std::optional<RemoteAddress> PythonObjects::scan(const Keys& keys, RemoteAddress
   return std::nullopt;
 }
 
-bool PythonObjects::hash_works(const Keys& keys) {
-  if (!hash_proven_ && hash_secret_) {
-    const Pairs first = entries(keys, 0, 1);
-    const auto text = first.empty() ? std::nullopt : string(first[0].first, 256);
-    if (!text || text->empty() || text->size() == 256 ||
-        !std::ranges::all_of(*text, [](char c) { return c > 0; })) {
-      return false;  // nothing learnt: another dict may tell
-    }
-    const auto stored = memory_.get<std::uint64_t>(at(first[0].first, layout_.string_hash));
-    hash_proven_ =
-        stored == string_hash(*text, hash_secret_->first, hash_secret_->second, layout_.version);
+std::optional<std::uint64_t> PythonObjects::hash_of(std::string_view name, const Keys& keys) {
+  if (!hash_secret_ || !is_ascii(name)) {
+    return std::nullopt;
   }
-  return hash_proven_.value_or(false);
+  const auto [first, second] = *hash_secret_;
+  if (!hash_proven_) {
+    const Pairs some = entries(keys, 0, 1);
+    const auto text = some.empty() ? std::nullopt : string(some[0].first, 256);
+    if (!text || text->empty() || text->size() == 256 || !is_ascii(*text)) {
+      return std::nullopt;  // nothing learnt: another dict may tell
+    }
+    const auto stored = memory_.get<std::uint64_t>(at(some[0].first, layout_.string_hash));
+    hash_proven_ = stored == string_hash(*text, first, second, layout_.version);
+  }
+  if (!*hash_proven_) {
+    return std::nullopt;
+  }
+  return string_hash(name, first, second, layout_.version);
 }
 
 std::optional<RemoteAddress> PythonObjects::probe(const Keys& keys, RemoteAddress values,

@@ -33,7 +33,8 @@ class FrameDecoder {
 
   /// Frames that Python itself does not show (not yet begun, __init__ trampolines) are left out.
   std::vector<PythonFrame> decode(const RawPythonStack& stack);
-  /// A place in a code object; `lasti` in bytes whatever the version. Nothing when it is no code object.
+  /// A place in a code object; `lasti` in bytes whatever the version. Nothing when it is no code
+  /// object.
   std::optional<Frame> decode_code(RemoteAddress code, int lasti);
 
  private:

@@ -74,8 +74,8 @@ class PythonObjects {
   /// Elements of a tuple or list (or a subclass such as torch.Size), at most `limit`; empty for
   /// other types.
   std::vector<RemoteAddress> elements(RemoteAddress object, std::size_t limit = 1 << 16);
-  /// (key, value) of a dict (or a subclass) in insertion order (values of instances: in their class's order), at most `limit`, of a
-  /// huge dict only the first 131072; empty for other types.
+  /// (key, value) of a dict (or a subclass) in insertion order (values of instances: in their
+  /// class's order), at most `limit`, of a huge dict only the first 131072; empty for other types.
   std::vector<std::pair<RemoteAddress, RemoteAddress>> items(RemoteAddress dict,
                                                              std::size_t limit = 1 << 20);
   /// Value of the str key `name` in a dict; a few reads where the target's string hash can be
@@ -125,7 +125,7 @@ class PythonObjects {
                                      std::uint64_t hash);
   RemoteAddress entry_value(const Keys& keys, RemoteAddress values, std::uint64_t position);
   bool is_named(RemoteAddress key, std::string_view name);
-  bool hash_works(const Keys& keys);
+  std::optional<std::uint64_t> hash_of(std::string_view name, const Keys& keys);
   RemoteAddress instance_dict(RemoteAddress object, const Type& type);
   RemoteAddress instance_values(RemoteAddress object, const Type& type);
   std::uint64_t length(RemoteAddress object);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Offsets of CPython's structures, data only. Written by tests/support/generate_python_offsets.sh: do not edit.
+// Offsets of CPython's structures, data only. Written by tests/support/generate_python_offsets.sh:
+// do not edit.
 #include "collector/stacks/python_offsets.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPython interpreter inside a target: its threads and their frames. Split in two so that the part that races with the
-// target is short: read_stack copies raw addresses inside the capture window, decode turns them into names afterwards
-// (code objects do not change).
+// The CPython interpreter inside a target: its threads and their frames. Split in two so that the
+// part that races with the target is short: read_stack copies raw addresses inside the capture
+// window, decode turns them into names afterwards (code objects do not change).
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,8 @@ struct RawPythonFrame {
   std::uint64_t instruction = 0;  // f_lasti or prev_instr, as the version has it
   bool entry = false;             // 3.11: is_entry
   bool shim = false;              // 3.12+: the entry shim that lies on the C stack
-  RemoteAddress loop = 0;         // 3.10, 3.11, of entry frames: the evaluation loop's CFrame on the C stack
+  RemoteAddress loop =
+      0;  // 3.10, 3.11, of entry frames: the evaluation loop's CFrame on the C stack
 };
 using RawPythonStack = std::vector<RawPythonFrame>;  // innermost first
 
@@ -48,9 +49,11 @@ class PythonReader {
   virtual std::vector<PythonThreadState> thread_states() = 0;
   virtual RawPythonStack read_stack(RemoteAddress thread_state) = 0;
   virtual std::vector<PythonFrame> decode(const RawPythonStack& stack) = 0;
-  /// A place in a code object without a running frame, as torch's flight recorder keeps it: `lasti` counts bytes of bytecode in every
-  /// version (PyFrame_GetLasti). No locals.
-  virtual std::optional<Frame> decode_code(RemoteAddress /*code*/, int /*lasti*/) { return std::nullopt; }
+  /// A place in a code object without a running frame, as torch's flight recorder keeps it: `lasti`
+  /// counts bytes of bytecode in every version (PyFrame_GetLasti). No locals.
+  virtual std::optional<Frame> decode_code(RemoteAddress /*code*/, int /*lasti*/) {
+    return std::nullopt;
+  }
   /// Inner tid of the thread that holds the GIL now; nothing when nobody does or it cannot be read.
   virtual std::optional<pid_t> gil_holder() = 0;
   /// threading.Thread names by inner tid, as far as readable.
@@ -61,8 +64,8 @@ class PythonReader {
   virtual PythonObjects& objects() = 0;
 };
 
-/// Finds the interpreter by its _PyRuntime; nothing when the process is no (known) CPython: `problem` then says why, or stays
-/// empty when it is no Python at all.
+/// Finds the interpreter by its _PyRuntime; nothing when the process is no (known) CPython:
+/// `problem` then says why, or stays empty when it is no Python at all.
 std::unique_ptr<PythonReader> open_python(Target& target, std::string& problem);
 
 /// A native frame with what merging needs, innermost first.
@@ -71,9 +74,11 @@ struct NativeFrame {
   RemoteAddress cfa = 0;  // canonical frame address; 0 = unknown
 };
 
-/// One stack of both kinds, innermost first: evaluation-loop frames are replaced by the Python frames they run. When the counts do not
-/// agree both parts are kept (Python first, then native) and `problem` says so. Never a guess.
+/// One stack of both kinds, innermost first: evaluation-loop frames are replaced by the Python
+/// frames they run. When the counts do not agree both parts are kept (Python first, then native)
+/// and `problem` says so. Never a guess.
 std::vector<Frame> merge(const std::vector<NativeFrame>& native, RemoteAddress stack_pointer,
-                         const std::vector<PythonFrame>& python, const std::string& version, std::string& problem);
+                         const std::vector<PythonFrame>& python, const std::string& version,
+                         std::string& problem);
 
 }  // namespace ddpdoctor::stacks
