@@ -69,6 +69,12 @@ bool memory_read_refused(const ProcessRow& row) {
   return ::process_vm_readv(row.pid, &local, 1, &remote, 1, 0) < 0;
 }
 
+/// Files in /proc/PID belong to root when the process is not dumpable (the folder itself does not).
+unsigned owner_of(const std::string& path) {
+  struct stat found{};
+  return ::stat(path.c_str(), &found) == 0 ? found.st_uid : 0;
+}
+
 std::string user_name(unsigned uid) {
   std::array<char, 1024> buffer{};
   passwd entry{};
@@ -203,8 +209,7 @@ AccessFacts access_facts(pid_t pid) {
   constexpr std::size_t kFileSystemUid = 3;
   facts.uid = first_number(status, "Uid", 0);
   facts.our_uid = first_number(ours, "Uid", kFileSystemUid);
-  facts.dumpable =
-      row->uid == first_number(status, "Uid", 1);  // /proc/PID belongs to root when it is not
+  facts.dumpable = owner_of(proc_path(pid, "status")) == first_number(status, "Uid", 1);
   const std::uint64_t our_capabilities = capabilities(ours, "CapEff");
   facts.we_have_ptrace = (our_capabilities >> kPtraceCapability & 1U) != 0;
   facts.more_capabilities = (capabilities(status, "CapPrm") & ~capabilities(ours, "CapPrm")) != 0;
