@@ -57,6 +57,9 @@ bool any_thread_in_d_state(const std::vector<stacks::ProcessStacks>& stacks) {
 
 std::vector<RawFact> surroundings(const JobTree& job,
                                   const std::vector<stacks::ProcessStacks>& stacks) {
+  if (job.processes.empty()) {
+    return {};
+  }
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   WaitContext context(job, stacks);
   const Scene scene{.context = context,
