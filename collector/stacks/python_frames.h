@@ -35,7 +35,7 @@ class FrameDecoder {
   std::vector<PythonFrame> decode(const RawPythonStack& stack);
   /// A place in a code object; `lasti` in bytes whatever the version. Nothing when it is no code
   /// object.
-  std::optional<Frame> decode_code(RemoteAddress code, int lasti);
+  std::optional<Frame> decode_code(RemoteAddress address, int lasti);
 
  private:
   struct Code {

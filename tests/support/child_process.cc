@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <set>
 #include <signal.h>
+#include <sstream>
 #include <unistd.h>
 
 #include <sys/wait.h>
@@ -63,6 +64,33 @@ void add_interpreter(const std::string& command, std::set<std::string>& seen,
   if (seen.insert(told->substr(second + 1)).second) {
     found.push_back({.command = command, .minor = minor});
   }
+}
+
+/// Files of that name on PATH and in pyenv's versions; not pyenv's shims, which are slow and lead
+/// to the same.
+std::vector<std::string> commands_named(const std::string& name) {
+  std::vector<std::filesystem::path> folders;
+  const char* const path = std::getenv("PATH");
+  std::istringstream parts(path != nullptr ? path : "/usr/bin");
+  for (std::string folder; std::getline(parts, folder, ':');) {
+    if (!folder.ends_with("/shims")) {
+      folders.emplace_back(folder);
+    }
+  }
+  const char* const set = std::getenv("PYENV_ROOT");
+  std::string root = set != nullptr ? set : output_of({"pyenv", "root"}).value_or("");
+  root.resize(root.find_last_not_of('\n') + 1);
+  std::error_code error;
+  for (const auto& version : std::filesystem::directory_iterator(root + "/versions", error)) {
+    folders.push_back(version.path() / "bin");
+  }
+  std::vector<std::string> commands;
+  for (const auto& folder : folders) {
+    if (std::filesystem::exists(folder / name, error)) {
+      commands.push_back((folder / name).string());
+    }
+  }
+  return commands;
 }
 
 }  // namespace
@@ -146,7 +174,8 @@ std::optional<std::string> output_of(const std::vector<std::string>& argv) {
   return status == 0 ? std::optional(text) : std::nullopt;
 }
 
-std::vector<PythonInstallation> python_installations() {
+std::vector<PythonInstallation> python_installations(int minor) {
+  const std::string name = "python3." + std::to_string(minor);
   std::set<std::string> seen;
   std::vector<PythonInstallation> found;
   const char* const named = std::getenv("DDPDOCTOR_TEST_PYTHONS");
@@ -156,22 +185,10 @@ std::vector<PythonInstallation> python_installations() {
     add_interpreter(rest.substr(0, colon), seen, found);
     rest = colon == std::string::npos ? "" : rest.substr(colon + 1);
   }
-  for (int minor = 8; minor <= 15; ++minor) {
-    add_interpreter("python3." + std::to_string(minor), seen, found);
-    add_interpreter("/usr/bin/python3." + std::to_string(minor), seen, found);
+  for (const std::string& command : commands_named(name)) {
+    add_interpreter(command, seen, found);
   }
-  if (auto root = output_of({"pyenv", "root"})) {
-    root->resize(root->find_last_not_of('\n') + 1);
-    std::error_code error;
-    for (const auto& version : std::filesystem::directory_iterator(*root + "/versions", error)) {
-      for (int minor = 8; minor <= 15; ++minor) {
-        const auto command = version.path() / "bin" / ("python3." + std::to_string(minor));
-        if (std::filesystem::exists(command, error)) {
-          add_interpreter(command.string(), seen, found);
-        }
-      }
-    }
-  }
+  std::erase_if(found, [minor](const PythonInstallation& one) { return one.minor != minor; });
   return found;
 }
 

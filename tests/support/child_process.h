@@ -49,8 +49,8 @@ struct PythonInstallation {
   int minor = 0;        // N of 3.N
 };
 
-/// CPythons found: $DDPDOCTOR_TEST_PYTHONS (commands, colon-separated), python3.N on PATH, pyenv's
-/// versions; each executable once.
-std::vector<PythonInstallation> python_installations();
+/// CPythons 3.`minor` found: among $DDPDOCTOR_TEST_PYTHONS (commands, colon-separated), python3.N
+/// on PATH, pyenv's versions; each executable once.
+std::vector<PythonInstallation> python_installations(int minor);
 
 }  // namespace ddpdoctor::test

@@ -49,12 +49,12 @@ Told parse(const std::vector<std::string>& lines, pid_t pid) {
   return told;
 }
 
-std::vector<PythonInstallation> installations_of(int minor) {
-  static const auto all = test::python_installations();
-  std::vector<PythonInstallation> found;
-  std::ranges::copy_if(all, std::back_inserter(found),
-                       [minor](const PythonInstallation& one) { return one.minor == minor; });
-  return found;
+const std::vector<PythonInstallation>& installations_of(int minor) {
+  static std::map<int, std::vector<PythonInstallation>> known;
+  const auto found = known.find(minor);
+  return found != known.end()
+             ? found->second
+             : known.emplace(minor, test::python_installations(minor)).first->second;
 }
 
 /// A program of tests/support and our reader on it.
