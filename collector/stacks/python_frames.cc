@@ -84,6 +84,22 @@ bool read_frame(RemoteMemory& memory, const PythonLayout& layout, RemoteAddress 
   return true;
 }
 
+/// Adds to "<FileBaton at 0x1>" the one attribute that says which: the file it waits for, the
+/// thread's or module lock's name, the child's pid.
+void name_instance(PythonObjects& objects, RemoteAddress instance, std::string& text) {
+  if (!text.starts_with('<') || !text.ends_with('>')) {
+    return;
+  }
+  for (const std::string_view name : {"lock_file_path", "_name", "name", "pid"}) {
+    const auto value = objects.attribute(instance, name);
+    const bool plain = value && (objects.string(*value) || objects.integer(*value));
+    if (plain) {
+      text.insert(text.size() - 1, fmt::format(" {}={}", name, objects.repr(*value)));
+      return;
+    }
+  }
+}
+
 /// A file (the end of its path) and the functions in it whose locals are shown, each between
 /// spaces; empty = all.
 struct WaitingPlace {
@@ -245,7 +261,11 @@ std::vector<std::pair<std::string, std::string>> FrameDecoder::locals(const RawP
       value = pointer(memory_, at(value, layout_.cell_content));
     }
     if (value != 0) {
-      shown.emplace_back(code.local_names[i], objects_.repr(value));
+      std::string text = objects_.repr(value);
+      if (code.local_names[i] == "self") {
+        name_instance(objects_, value, text);
+      }
+      shown.emplace_back(code.local_names[i], std::move(text));
     }
   }
   return shown;
