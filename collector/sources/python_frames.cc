@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include <fmt/format.h>
+
 namespace ddpdoctor::sources {
 
 namespace {
@@ -47,6 +49,20 @@ std::optional<std::string> local_text(const stacks::Frame& frame, std::string_vi
     return quoted ? value.substr(1, value.size() - 2) : value;
   }
   return std::nullopt;
+}
+
+std::optional<std::string> attribute_text(std::string_view object, std::string_view name) {
+  const std::string mark = fmt::format(" {}=", name);
+  const std::size_t at = object.find(mark);
+  const std::size_t open = at + mark.size();
+  if (at == std::string_view::npos || open >= object.size() ||
+      (object[open] != '\'' && object[open] != '"')) {
+    return std::nullopt;
+  }
+  const std::size_t close = object.find(object[open], open + 1);
+  return close == std::string_view::npos
+             ? std::nullopt
+             : std::optional(std::string(object.substr(open + 1, close - open - 1)));
 }
 
 std::optional<LockFileFrame> lock_file_frame(const stacks::ThreadStack& thread) {

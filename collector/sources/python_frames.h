@@ -19,6 +19,10 @@ std::string_view short_name(const stacks::Frame& frame);
 /// A local's value as text: quotes of a string are taken off, "None" and the absent are nothing.
 std::optional<std::string> local_text(const stacks::Frame& frame, std::string_view name);
 
+/// Value of an attribute in the text of an object: "Saver" for name `_name` in "<Thread at 0x1
+/// _name='Saver'>".
+std::optional<std::string> attribute_text(std::string_view object, std::string_view name);
+
 /// A function that waits until a lock file is free or gone.
 struct LockFileFrame {
   std::string path;           // empty = not readable from the frame

@@ -26,6 +26,35 @@ bool loads_data(const stacks::ProcessStacks& process) {
   return false;
 }
 
+/// Runs the user's own code in its Python frames: a child of os.fork or mp.Process, not one that
+/// multiprocessing still sets up.
+bool runs_something_else(const stacks::ProcessStacks& process) {
+  bool python = false;
+  bool preparing = false;
+  bool started = false;
+  for (const stacks::ThreadStack& thread : process.threads) {
+    for (const stacks::Frame& frame : thread.frames) {
+      const bool main = thread.tid == process.pid && frame.language == stacks::Language::kPython;
+      python = python || main;
+      preparing = preparing || (main && frame.file.ends_with("multiprocessing/spawn.py"));
+      started = started || (main && frame.file.ends_with("multiprocessing/process.py"));
+    }
+  }
+  return python && !loads_data(process) && (started || !preparing);
+}
+
+/// Children of a rank that were taken for its data loaders.
+void release_other_children(JobTree& job,
+                            const std::map<pid_t, const stacks::ProcessStacks*>& by_pid) {
+  for (JobProcess& process : job.processes) {
+    const auto stacks = by_pid.find(process.row.pid);
+    const bool guessed = process.role == JobRole::kDataLoaderWorker && process.role_guessed;
+    if (guessed && stacks != by_pid.end() && runs_something_else(*stacks->second)) {
+      process.role = JobRole::kOther;
+    }
+  }
+}
+
 JobProcess* find(JobTree& job, pid_t pid) {
   const auto found =
       std::find_if(job.processes.begin(), job.processes.end(),
@@ -96,6 +125,7 @@ void refine_roles(JobTree& job, const std::vector<stacks::ProcessStacks>& stacks
     by_pid[process.pid] = &process;
   }
   demote_data_loaders(job, by_pid);
+  release_other_children(job, by_pid);
   for (JobProcess& process : job.processes) {
     const auto found = by_pid.find(process.row.pid);
     if (process.role == JobRole::kRank && found != by_pid.end()) {

@@ -63,7 +63,8 @@ std::optional<WaitTarget> import_wait(const WaitingThread& waiting) {
   }
   WaitTarget target{.kind = "import-lock", .target = {}, .detail = {}};
   if (const auto lock = local_text(*innermost, "self")) {
-    target.detail = *lock;
+    const auto module = attribute_text(*lock, "name");
+    target.detail = module ? "import of " + base::printable(*module) : *lock;
   }
   for (const Frame& frame : waiting.thread.frames) {
     const auto module =
@@ -106,13 +107,11 @@ std::optional<WaitTarget> thread_join(const WaitingThread& waiting) {
   }
   WaitTarget target{.kind = "thread", .target = {}, .detail = "joins a Python thread"};
   const std::string self = local_text(*join, "self").value_or("");
+  const auto name = attribute_text(self, "_name");
   for (const stacks::ThreadStack& thread : waiting.stacks.threads) {
-    const bool named = !thread.python_name.empty() && thread.tid != waiting.thread.tid &&
-                       self.find(thread.python_name) != std::string::npos;
-    if (named) {
+    if (name && thread.python_name == *name && thread.tid != waiting.thread.tid) {
       target.target = fmt::format("thread:{}", thread.tid);
-      target.detail =
-          fmt::format("joins thread {} ({})", thread.tid, base::printable(thread.python_name));
+      target.detail = fmt::format("joins thread {} ({})", thread.tid, base::printable(*name));
     }
   }
   return target;

@@ -420,6 +420,28 @@ TEST(RefineRoles, SpawnedRanksTellTheirRankThemselves) {
   EXPECT_EQ(job.ranks_here, (std::vector<int>{0, 1}));
 }
 
+TEST(RefineRoles, AForkThatRunsItsOwnCodeIsNoDataLoader) {
+  Table table;
+  table.add(10, 0, kTorchrun)
+      .add(11, 10, kTrain, torchrun_rank(0, 1))
+      .add(12, 11, kTrain, torchrun_rank(0, 1))
+      .add(13, 11, kSpawnMain, torchrun_rank(0, 1));
+  JobTree job = table.find(11);
+  EXPECT_EQ(shape(job), "10 launcher; 11 rank 0; 12 worker 0; 13 worker 0");
+  std::vector<stacks::ProcessStacks> stacks{says(12, std::nullopt, {}), says(13, std::nullopt, {})};
+  for (auto& process : stacks) {
+    stacks::Frame frame;
+    frame.language = stacks::Language::kPython;
+    frame.function = "main";
+    frame.file = process.pid == Table::kBase + 12 ? "/x/train.py"
+                                                  : "/lib/python3.11/multiprocessing/spawn.py";
+    process.threads.emplace_back().tid = process.pid;
+    process.threads.back().frames.push_back(frame);
+  }
+  refine_roles(job, stacks);
+  EXPECT_EQ(shape(job), "10 launcher; 11 rank 0; 12 other 0; 13 worker 0");
+}
+
 TEST(RefineRoles, SpawnedLoadersOfASingleProcessAreNoRanks) {
   Table table;
   table.add(10, 0, kTrain).add(12, 10, kSpawnMain).add(13, 10, kSpawnMain);

@@ -124,10 +124,10 @@ TEST(WaitFrames, AnImportLockNamesTheModule) {
 TEST(WaitFrames, ABatonNamesItsFile) {
   const auto found = wait_of(process_with(
       {native("clock_nanosleep"),
-       python(
-           "FileBaton.wait", "/x/torch/utils/file_baton.py",
-           {{"self",
-             "<FileBaton lock_file_path='/root/.cache/torch_extensions/py311_cpu/ops/lock'>"}})}));
+       python("FileBaton.wait", "/x/torch/utils/file_baton.py",
+              {{"self",
+                "<FileBaton at 0x7f98 "
+                "lock_file_path='/root/.cache/torch_extensions/py311_cpu/ops/lock'>"}})}));
   ASSERT_TRUE(found);
   EXPECT_EQ(found->kind, "lock-file");
   EXPECT_EQ(found->target, "file:/root/.cache/torch_extensions/py311_cpu/ops/lock");
@@ -145,7 +145,7 @@ TEST(WaitFrames, AJoinOfAPythonThreadNamesItByItsName) {
   stacks::ProcessStacks process = process_with(
       {native("sem_wait"), python("Thread._wait_for_tstate_lock", "/lib/python3.11/threading.py"),
        python("Thread.join", "/lib/python3.11/threading.py",
-              {{"self", "<Thread(Saver, started 139)>"}}),
+              {{"self", "<Thread at 0x7f98 _name='Saver'>"}}),
        python("main", "/x/train.py")});
   process.threads.emplace_back().tid = kHolder;
   process.threads.back().python_name = "Saver";
@@ -178,6 +178,14 @@ TEST(WaitFrames, AProcessThatIsNotInTheJobIsLeftOut) {
   stacks::ProcessStacks process = process_with({native("take_gil", "libpython3.11.so")});
   process.pid = kHolder;
   EXPECT_TRUE(wait_targets(job_of({::getpid()}), {process}).empty());
+}
+
+TEST(AttributeText, OnlyAQuotedValueBehindTheNameCounts) {
+  EXPECT_EQ(attribute_text("<Thread at 0x1 _name='a b'>", "_name"), "a b");
+  EXPECT_FALSE(attribute_text("<Thread at 0x1 _name='a b'>", "name"));
+  EXPECT_FALSE(attribute_text("<Popen at 0x1 pid=7>", "pid"));
+  EXPECT_FALSE(attribute_text("<Thread at 0x1 _name='cut", "_name"));
+  EXPECT_FALSE(attribute_text("<x _name=", "_name"));
 }
 
 TEST(LocalText, QuotesAreTakenOffAndNoneIsNothing) {
