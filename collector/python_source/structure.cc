@@ -98,6 +98,9 @@ std::string chain_condition(const Structure& structure, std::size_t header) {
   std::string out;
   for (std::size_t i = header; i != kNowhere; i = structure.statements[i].opener) {
     const Statement& link = structure.statements[i];
+    if (link.kind == BlockKind::kExcept || link.kind == BlockKind::kTry) {
+      return {};  // no condition: nothing was raised
+    }
     const std::string condition = text_of(link.header());
     if (!condition.empty()) {
       out = out.empty() ? condition : condition + " or " + out;

@@ -31,6 +31,7 @@ INSTANTIATE_TEST_SUITE_P(
         Deciding{"if rank == 0:\n    a()\nelif step > 1:\n    x()  # HERE", "step > 1 | rank == 0"},
         Deciding{"if rank == 0:\n    a()\nelse:\n    x()  # HERE", "rank == 0"},
         Deciding{"try:\n    a()\nexcept ValueError as e:\n    x()  # HERE", "ValueError as e"},
+        Deciding{"try:\n    a()\nexcept E:\n    b()\nelse:\n    x()  # HERE", ""},
         Deciding{"try:\n    x()  # HERE\nfinally:\n    b()", ""},
         Deciding{"match mode:\n    case 'a' if rank == 0:\n        x()  # HERE",
                  "rank == 0 | mode"},
