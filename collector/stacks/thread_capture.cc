@@ -19,8 +19,8 @@ namespace {
 
 // Used stacks of training processes are some 5 KB; what lies beyond the copy is read on demand and
 // checked.
-constexpr std::size_t kStackBytes = 64 * 1024;
-constexpr std::size_t kStoppedStackBytes = 256 * 1024;
+constexpr std::size_t kStackBytes = std::size_t{64} << 10U;
+constexpr std::size_t kStoppedStackBytes = std::size_t{256} << 10U;
 constexpr int kAttempts = 5;
 constexpr int kPatientAttempts = 40;  // when stopping is forbidden
 constexpr std::chrono::milliseconds kHaltDeadline{100};
