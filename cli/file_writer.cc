@@ -26,9 +26,17 @@ auto cannot_write(const std::string& path, const std::string& why) {
 
 /// Where the bytes go in the end: a symbolic link is followed, so that it stays one.
 std::string real_target(const std::string& path) {
+  constexpr int kMostLinks = 16;
+  std::filesystem::path target = path;
   std::error_code error;
-  const std::filesystem::path real = std::filesystem::weakly_canonical(path, error);
-  return error ? path : real.string();
+  for (int i = 0; i < kMostLinks && std::filesystem::is_symlink(target, error); ++i) {
+    const std::filesystem::path next = std::filesystem::read_symlink(target, error);
+    if (error) {
+      break;
+    }
+    target = target.parent_path() / next;  // an absolute link replaces the whole path
+  }
+  return target.string();
 }
 
 /// A new file beside the target that is removed unless it was renamed.

@@ -2,6 +2,7 @@
 // The report for an issue or a pull request: every finding with its places as a table, the stacks
 // as a block.
 #include <algorithm>
+#include <cctype>
 
 #include <fmt/format.h>
 
@@ -14,15 +15,27 @@ namespace ddpdoctor::viewer {
 
 namespace {
 
-/// Text in a table cell or paragraph: nothing of it is taken for markup.
+bool is_word(char character) {
+  return std::isalnum(static_cast<unsigned char>(character)) != 0;
+}
+
+/// Text in a table cell or paragraph: nothing of it is taken for markup. An underscore inside a
+/// word is none, and "#10" must not become a link to somebody's issue 10.
 std::string escaped(std::string_view text) {
-  constexpr std::string_view kMarkup = "\\`*_{}[]<>|#";
+  constexpr std::string_view kMarkup = "\\`*{}[]<>|";
+  const std::string line = one_line(text);
   std::string out;
-  for (const char character : one_line(text)) {
-    if (kMarkup.find(character) != std::string_view::npos) {
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const bool word_before = i > 0 && is_word(line[i - 1]);
+    const bool word_after = i + 1 < line.size() && is_word(line[i + 1]);
+    if (kMarkup.find(line[i]) != std::string_view::npos ||
+        (line[i] == '_' && !(word_before && word_after))) {
       out += '\\';
     }
-    out += character;
+    out += line[i];
+    if (line[i] == '#' && word_after) {
+      out += "<!-- -->";
+    }
   }
   return out;
 }
@@ -59,8 +72,7 @@ std::string finding_section(const diagnosis::Diagnosis& diagnosis,
     out += "\n";
   }
   for (const detectors::Evidence& evidence : finding.evidence) {
-    out += fmt::format("- {}{}\n", evidence.rank ? fmt::format("rank {}: ", *evidence.rank) : "",
-                       escaped(evidence.text));
+    out += fmt::format("- {}\n", escaped(reason_text(evidence)));
   }
   out +=
       fmt::format("{}**Fix:** {}\n\n", finding.evidence.empty() ? "" : "\n", escaped(finding.fix));

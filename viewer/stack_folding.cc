@@ -159,12 +159,18 @@ void walk(const diagnosis::StackNode& node, Path& path, const FileNames& names,
 }
 
 // NOLINTNEXTLINE(misc-no-recursion): bounded by kDeepest
-void sort_outliers_first(std::vector<FoldedNode>& nodes) {
-  std::stable_sort(nodes.begin(), nodes.end(), [](const FoldedNode& a, const FoldedNode& b) {
+void sort_outliers_first(std::vector<FoldedNode>& nodes, const model::RankSet& culprits) {
+  const auto blamed = [&culprits](const FoldedNode& node) {
+    return !node.ranks.common(culprits).empty();
+  };
+  std::stable_sort(nodes.begin(), nodes.end(), [&blamed](const FoldedNode& a, const FoldedNode& b) {
+    if (blamed(a) != blamed(b)) {
+      return blamed(a);
+    }
     return a.ranks.size() != b.ranks.size() ? a.ranks.size() < b.ranks.size() : a.ranks < b.ranks;
   });
   for (FoldedNode& node : nodes) {
-    sort_outliers_first(node.children);
+    sort_outliers_first(node.children, culprits);
   }
 }
 
@@ -182,13 +188,14 @@ std::string frame_label(const Frame& frame, const FileNames& names) {
                                             base::printable(base::file_name(frame.module)));
 }
 
-std::vector<FoldedNode> folded(const diagnosis::StackDiff& stacks, const FileNames& names) {
+std::vector<FoldedNode> folded(const diagnosis::StackDiff& stacks, const FileNames& names,
+                               const model::RankSet& culprits) {
   std::vector<FoldedNode> nodes;
   Path path;
   for (const diagnosis::StackNode& root : stacks.roots) {
     walk(root, path, names, nodes);
   }
-  sort_outliers_first(nodes);
+  sort_outliers_first(nodes, culprits);
   return nodes;
 }
 

@@ -15,12 +15,13 @@ namespace ddpdoctor::viewer {
 struct FoldedNode {
   std::string label;
   model::RankSet ranks;
-  std::vector<FoldedNode> children;  // outliers first
+  std::vector<FoldedNode> children;  // culprits first, then outliers
 };
 
 /// Frames of libraries above and between the user's frames vanish; those below become the first
 /// that has a telling name.
-std::vector<FoldedNode> folded(const diagnosis::StackDiff& stacks, const FileNames& names);
+std::vector<FoldedNode> folded(const diagnosis::StackDiff& stacks, const FileNames& names,
+                               const model::RankSet& culprits);
 
 /// The same for one thread, outermost first; a thread without user frames gives its innermost
 /// telling frames.

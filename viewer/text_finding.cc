@@ -17,7 +17,7 @@ namespace {
 
 // What fits on one screen beside the stack tree; --all lifts all three.
 constexpr std::size_t kMostPlaces = 6;
-constexpr std::size_t kMostReasons = 3;
+constexpr std::size_t kMostReasons = 2;
 constexpr std::size_t kMostReasonLines = 3;
 
 constexpr std::size_t kWidestCode = 40;     // a line of Python that tells itself apart
@@ -155,9 +155,7 @@ std::string reasons(const detectors::Finding& finding, const TextOptions& option
     if (text.empty() || finding.summary.find(text) != std::string::npos) {
       continue;
     }
-    const bool names_rank = !evidence.rank || text.starts_with("rank");
-    std::vector<std::string> lines =
-        wrap(names_rank ? text : fmt::format("rank {}: {}", *evidence.rank, text), room);
+    std::vector<std::string> lines = wrap(reason_text(evidence), room);
     if (!options.all_findings && lines.size() > kMostReasonLines) {
       lines.resize(kMostReasonLines);
       lines.back() += "…";
@@ -194,6 +192,12 @@ std::string fix(const detectors::Finding& finding, const TextOptions& options) {
 std::string source_text(const model::JobModel& job, std::string_view file, int line) {
   const auto text = model::source_line(job, file, line);
   return text ? base::printable(base::trim(*text)) : std::string();
+}
+
+std::string reason_text(const detectors::Evidence& evidence) {
+  const std::string text = one_line(evidence.text);
+  const bool names_rank = !evidence.rank || text.starts_with("rank");
+  return names_rank ? text : fmt::format("rank {}: {}", *evidence.rank, text);
 }
 
 bool is_error(const diagnosis::Diagnosis& diagnosis, const detectors::Finding& finding) {

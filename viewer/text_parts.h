@@ -14,6 +14,9 @@ namespace ddpdoctor::viewer {
 /// Is this finding something that has gone wrong, or something to look at?
 bool is_error(const diagnosis::Diagnosis& diagnosis, const detectors::Finding& finding);
 
+/// A piece of evidence with the rank it is about.
+std::string reason_text(const detectors::Evidence& evidence);
+
 /// One finding as a compiler would say it: summary, the source lines that matter, why, fix.
 std::string finding_block(const diagnosis::Diagnosis& diagnosis, const detectors::Finding& finding,
                           const FileNames& names, const TextOptions& options);

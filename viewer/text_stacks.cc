@@ -222,7 +222,9 @@ std::string stack_block(const diagnosis::Diagnosis& diagnosis, const FileNames& 
   if (observation == nullptr || observation->processes.empty()) {
     return {};
   }
-  const std::vector<FoldedNode> nodes = folded(diagnosis.stack_diff, names);
+  const std::vector<FoldedNode> nodes =
+      folded(diagnosis.stack_diff, names,
+             diagnosis.findings.empty() ? model::RankSet() : diagnosis.findings.front().culprits);
   if (nodes.empty()) {
     return processes_one_by_one(*observation, names, options);
   }

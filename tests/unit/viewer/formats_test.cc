@@ -109,14 +109,23 @@ TEST(Github, WritesOneEscapedAnnotationForEachFinding) {
 TEST(Markdown, TellsFindingPlacesAndStacks) {
   const model::JobModel job = hung_job();
   const std::string said = markdown(diagnosis_of(job, {conditional_barrier()}));
-  EXPECT_NE(said.find("### rank 2 never joined all\\_reduce "
-                      "\\#1043\n\n`rank-conditional-collective` (certain)\n"),
+  EXPECT_NE(said.find("### rank 2 never joined all_reduce "
+                      "#<!-- -->1043\n\n`rank-conditional-collective` (certain)\n"),
             std::string::npos)
       << said;
   EXPECT_NE(said.find("| `train.py:61` | `dist.barrier()` | rank 2 is here, in evaluate |\n"),
             std::string::npos)
       << said;
   EXPECT_NE(said.find("```text\nstacks of 4 ranks"), std::string::npos) << said;
+}
+
+TEST(Markdown, NamesStayReadableAndMarkupStaysText) {
+  const model::JobModel job = hung_job();
+  detectors::Finding finding = conditional_barrier();
+  finding.summary = "all_reduce in __init__ <b> *x*";
+  const std::string said = markdown(diagnosis_of(job, {finding}));
+  EXPECT_NE(said.find("### all_reduce in \\_\\_init\\_\\_ \\<b\\> \\*x\\*\n"), std::string::npos)
+      << said;
 }
 
 TEST(Markdown, SourceCannotBreakOutOfItsCell) {

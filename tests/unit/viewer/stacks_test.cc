@@ -58,7 +58,7 @@ TEST(Stacks, AStackWithoutUserCodeShowsItsInnermostPythonFrame) {
           .build();
   EXPECT_EQ(stacks(job),
             "stacks of 1 rank (2 processes, 2 threads; nobody was paused)\n  _shutdown "
-            "threading.py:1553   0\n");
+            "threading.py:1553 · futex_wait   0\n");
 }
 
 TEST(Stacks, TooLongChainsLoseTheirOuterFrames) {
@@ -82,6 +82,16 @@ TEST(Stacks, OutliersComeFirstAndLongRankSetsAreCounted) {
   EXPECT_NE(said.find("\n  ├ c t.py:3   7\n  ├ a t.py:1   49 ranks\n  └ b t.py:2   50 ranks\n"),
             std::string::npos)
       << said;
+}
+
+TEST(Stacks, CulpritsComeBeforeOutliers) {
+  const auto job =
+      tests::job().ranks(3).stack(kAll, "py:a@/srv/t.py:1").stack(1, "py:b@/srv/t.py:2").build();
+  detectors::Finding finding = tests::conditional_barrier();
+  finding.culprits = {0, 2};
+  const auto diagnosis = diagnosis_of(job, {finding});
+  const std::string said = stack_block(diagnosis, file_names(diagnosis), {});
+  EXPECT_LT(said.find("a t.py:1"), said.find("b t.py:2")) << said;
 }
 
 TEST(Stacks, ManyPlacesAreCutUnlessAskedForAll) {

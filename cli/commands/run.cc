@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// ddpdoctor run -- CMD: the command as it would be without us, until it hangs, dies or computes nonsense.
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <sys/stat.h>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "cli/command.h"
+#include "cli/exit_codes.h"
+#include "cli/file_writer.h"
+#include "cli/renderings.h"
+#include "cli/usage.h"
+#include "collector/diagnosis/diagnosis.h"
+#include "collector/monitor/launch.h"
+#include "collector/monitor/spool.h"
+#include "collector/monitor/supervise.h"
+#include "viewer/render.h"
+
+namespace ddpdoctor::cli {
+namespace {
+
+constexpr double kLongestTimeout = 7 * 86400.0;
+
+struct RunOptions {
+  monitor::SuperviseOptions supervise;
+  std::string on_hang = "report";
+  std::string report_dir = "ddpdoctor-report";
+  std::string spool;
+  bool always = false;
+  bool ci = false;
+  std::vector<std::string> command;
+};
+
+/// Prints findings on stderr as they come and keeps the newest report worth keeping.
+class Reporter {
+ public:
+  explicit Reporter(const RunOptions& options) : options_(options) {}
+
+  monitor::Opinion hear(model::JobModel job, monitor::Occasion occasion) {
+    auto kept = std::make_unique<model::JobModel>(std::move(job));
+    const diagnosis::Diagnosis diagnosis = diagnosis::diagnose(*kept);
+    const monitor::Opinion opinion{.finding = is_sure(diagnosis),
+                                   .hang = diagnosis.verdict == diagnosis::Verdict::kHang && !diagnosis.findings.empty()};
+    if (opinion.finding) {
+      say(diagnosis);
+    }
+    // What was seen while the job stood still tells more than what is left of it afterwards.
+    const bool better = opinion.finding || (!found_ && (!written_ || occasion != monitor::Occasion::kSuspected));
+    if (better && !(found_ && occasion == monitor::Occasion::kEnded)) {
+      write(diagnosis, opinion.finding);
+    }
+    found_ = found_ || opinion.finding;
+    return opinion;
+  }
+
+  /// The report of a job of which nothing was heard (stopped by its owner, or ended before we looked).
+  void finish() {
+    if (!written_ && (options_.always || options_.ci)) {
+      const model::JobModel nothing;
+      write(diagnosis::diagnose(nothing), false);
+    }
+  }
+
+ private:
+  static bool is_sure(const diagnosis::Diagnosis& diagnosis) {
+    return std::any_of(diagnosis.findings.begin(), diagnosis.findings.end(), [](const detectors::Finding& finding) {
+      return finding.confidence != detectors::Confidence::kPossible && finding.kind != "undetermined";
+    });
+  }
+
+  void say(const diagnosis::Diagnosis& diagnosis) {
+    const detectors::Finding& first = diagnosis.findings.front();
+    std::string identity = fmt::format("{} {}", first.kind, first.culprits.ranges());
+    if (identity == said_) {
+      return;
+    }
+    said_ = std::move(identity);
+    viewer::TextOptions text;
+    fmt::print(stderr, "\n{}\n", viewer::text(diagnosis, text));
+  }
+
+  void write(const diagnosis::Diagnosis& diagnosis, bool finding) {
+    if (!finding && !options_.always && !options_.ci) {
+      return;
+    }
+    if (::mkdir(options_.report_dir.c_str(), 0755) != 0 && errno != EEXIST) {
+      warn_once(fmt::format("{}: {}", options_.report_dir, std::strerror(errno)));
+      return;
+    }
+    std::vector<std::string> names{"report.json", "report.html", "job.ddpd"};
+    if (options_.ci) {
+      names.insert(names.end(), {"report.xml", "report.sarif", "report.md"});
+    }
+    for (const std::string& name : names) {
+      const auto rendering = rendering_of_file(name);
+      if (!rendering || (*rendering)->render == nullptr) {
+        continue;
+      }
+      const std::string path = options_.report_dir + "/" + name;
+      if (const auto done = write_whole(path, (*rendering)->render(diagnosis, ".")); !done) {
+        warn_once(done.error().what);
+      }
+    }
+    written_ = true;
+  }
+
+  void warn_once(const std::string& message) {
+    if (!warned_) {
+      print_error({.what = message, .hint = "the report could not be written; the job goes on"});
+    }
+    warned_ = true;
+  }
+
+  const RunOptions& options_;
+  std::string said_;
+  bool found_ = false;
+  bool written_ = false;
+  bool warned_ = false;
+};
+
+class Run : public Action {
+ public:
+  explicit Run(CLI::App& app) {
+    app.add_option("--hang-timeout", options_.supervise.hang_timeout, "seconds without a collective before we look")
+        ->type_name("S")
+        ->capture_default_str();
+    app.add_option("--on-hang", options_.on_hang, "report: say it and go on watching; kill: say it and end the job (exit 124)")
+        ->type_name("report|kill")
+        ->capture_default_str();
+    app.add_option("--report-dir", options_.report_dir, "folder for report.json and its companions")->type_name("DIR")->capture_default_str();
+    app.add_option("--spool", options_.spool, "folder in which processes record; kept afterwards")->type_name("DIR");
+    app.add_flag("--always", options_.always, "write a report also when there is nothing to say");
+    app.add_flag("--ci", options_.ci, "end the job on a hang; JUnit, SARIF and Markdown beside the report");
+    app.add_option("command", options_.command, "the command and its arguments, after --")->type_name("CMD");
+    app.positionals_at_end();
+  }
+
+  base::Result<int> run() override {
+    if (options_.command.empty()) {
+      return base::failure("run: no command was given", "ddpdoctor run -- torchrun --nproc_per_node=4 train.py");
+    }
+    if (options_.on_hang != "report" && options_.on_hang != "kill") {
+      return base::failure(fmt::format("--on-hang {}: it is either report or kill", options_.on_hang));
+    }
+    if (!(options_.supervise.hang_timeout > 0 && options_.supervise.hang_timeout <= kLongestTimeout)) {
+      return base::failure(fmt::format("--hang-timeout {}: it must lie between 0 and {} seconds", options_.supervise.hang_timeout, kLongestTimeout));
+    }
+    options_.supervise.kill_on_hang = options_.ci || options_.on_hang == "kill";
+    const monitor::Spool spool = TRY(monitor::Spool::open(options_.spool));
+    const std::string agent = monitor::find_agent();
+    if (agent.empty()) {
+      print_error({.what = "libddpdoctor_agent.so is not beside this program: the job is watched without its recording", .hint = {}});
+    }
+    monitor::block_signals();
+    const auto child = monitor::launch({.command = options_.command, .spool = spool.folder(), .agent = agent});
+    if (!child) {
+      print_error(child.error().error);
+      return child.error().status;
+    }
+    Reporter reporter(options_);
+    const monitor::Outcome outcome =
+        monitor::supervise(*child, spool.folder(), options_.supervise,
+                           [&reporter](model::JobModel job, monitor::Occasion occasion) { return reporter.hear(std::move(job), occasion); });
+    reporter.finish();
+    return outcome.status;
+  }
+
+ private:
+  RunOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Action> declare_run(CLI::App& app) {
+  return std::make_unique<Run>(app);
+}
+
+}  // namespace ddpdoctor::cli
