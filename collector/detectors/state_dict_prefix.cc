@@ -18,7 +18,7 @@ Findings detect(const graph::Examination& examination) {
 extern const Detector state_dict_prefix;
 const Detector state_dict_prefix{
     .kind = kKind,
-    .title = "Checkpoint and model differ by the prefix " module."",
+    .title = "Checkpoint and model differ by the prefix module.",
     .explanation =
         R"(What you see: "Missing key(s) in state_dict" and "Unexpected key(s) in state_dict", the same names with and without "module.".
 

@@ -18,10 +18,10 @@ struct Suspect {
   std::optional<model::Rank> rank;  // absent: the process serves no rank we know
   const model::Process* process = nullptr;
   const model::Thread* thread = nullptr;  // absent: the process has no readable thread
-  model::CallSite place;                  // the user's line to blame; unknown when there is none
+  model::CallSite place = {};             // the user's line to blame; unknown when there is none
   Confidence confidence = Confidence::kPossible;
-  std::string note;      // said beside the line: "worker 77 stands here"
-  std::string evidence;  // said below: why we think so
+  std::string note = {};      // said beside the line: "worker 77 stands here"
+  std::string evidence = {};  // said below: why we think so
 };
 
 /// A suspect at the innermost user line of `thread`.

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// cuda-implicit-sync: one rank stands in cudaFree, cudaMalloc or another call that waits for the
+// whole device, while a NCCL kernel on that device waits for a call that this very thread has not
+// made yet.
+#include <array>
+
+#include <fmt/format.h>
+
+#include "collector/detectors/agreement.h"
+#include "collector/detectors/detector.h"
+#include "collector/detectors/processes.h"
+#include "collector/detectors/signs.h"
+#include "collector/detectors/suspects.h"
+#include "collector/detectors/wording.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kKind = "cuda-implicit-sync";
+
+/// Calls that wait for all work of the device, by themselves and unseen.
+constexpr std::array<std::string_view, 7> kCalls = {
+    "cudaFree",   "cudaMalloc",         "cudaHostAlloc", "cuMemFree",
+    "cuMemAlloc", "cudaHostUnregister", "cuModuleLoad"};
+
+std::string_view synchronising_call(const model::Thread& thread) {
+  for (const std::string_view call : kCalls) {
+    if (model::has_native_frame(thread, call)) {
+      return call;
+    }
+  }
+  return {};
+}
+
+Findings detect(const graph::Examination& examination) {
+  const auto still = stuck(examination);
+  std::vector<Suspect> suspects;
+  for (const graph::Standing& standing : examination.standings) {
+    const model::Thread* main =
+        standing.process == nullptr ? nullptr : model::main_thread(*standing.process);
+    if (!still || main == nullptr || standing.waits_for_ranks()) {
+      continue;
+    }
+    const std::string_view call = synchronising_call(*main);
+    if (call.empty()) {
+      continue;
+    }
+    Suspect suspect = suspect_in(examination, *standing.process, main);
+    suspect.confidence = *still;
+    suspect.note =
+        fmt::format("rank {} waits here in {} for its whole device", standing.rank, call);
+    suspect.evidence = fmt::format("rank {} is in {}, which waits for every kernel of the device",
+                                   standing.rank, call);
+    suspects.push_back(std::move(suspect));
+  }
+  Findings findings;
+  for (const auto& there : by_place(std::move(suspects))) {
+    Finding finding = accuse(examination, kKind, there);
+    if (finding.waiting.empty()) {
+      continue;  // everybody allocates: that is only slow
+    }
+    finding.summary = fmt::format(
+        "{} {} in a CUDA call that waits for the device, whose NCCL kernel waits for other ranks{}",
+        who(there), is_or_are(finding.culprits), and_who_waits(finding));
+    finding.fix =
+        "Move allocation and freeing (empty_cache, pinned buffers, deleting graphs) out of the "
+        "overlap with collectives, to the same point on all ranks.";
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+}  // namespace
+
+extern const Detector cuda_implicit_sync;
+const Detector cuda_implicit_sync{
+    .kind = kKind,
+    .title = "A CUDA call waits for a kernel that waits for this rank",
+    .explanation =
+        R"(What you see: one rank stands in cudaFree, cudaFreeHost or cudaMalloc, often from the garbage collector; the others wait for a
+collective.
+
+Why: these calls wait until the device is idle. A NCCL kernel that is running waits for a peer, and the peer for a call that
+this rank would make next.
+
+How it is recognised: the native frames of that rank, and the others in a collective.
+
+Fix: free and allocate at the same point on all ranks, outside the overlap with collectives.)",
+    .detect = detect,
+    .specificity = kPlaceOfCause,
+};
+
+}  // namespace ddpdoctor::detectors

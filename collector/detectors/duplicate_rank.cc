@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// duplicate-rank: two processes were told the same RANK; another rank is therefore missing, and the
+// rendezvous or the first collective never completes.
+#include <map>
+
+#include <fmt/format.h>
+
+#include "collector/detectors/agreement.h"
+#include "collector/detectors/detector.h"
+#include "collector/detectors/processes.h"
+#include "collector/detectors/suspects.h"
+#include "collector/detectors/wording.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kKind = "duplicate-rank";
+
+std::string variable(const model::Process& process, const std::string& name) {
+  const auto found = process.environment.find(name);
+  return found == process.environment.end() ? std::string() : found->second;
+}
+
+/// A child that its rank started (a compiler, a server) inherits RANK; a second rank is no
+/// descendant of the first.
+bool descends_from(const model::JobModel& job, const model::Process& process, pid_t ancestor) {
+  const model::Process* at = &process;
+  for (int step = 0; at != nullptr && step < 64; ++step) {
+    if (at->ppid == ancestor) {
+      return true;
+    }
+    at = model::process(job, at->ppid);
+  }
+  return false;
+}
+
+std::vector<const model::Process*> claimants(const model::JobModel& job, model::Rank rank) {
+  std::vector<const model::Process*> out;
+  for (const model::Process* process : processes(job)) {
+    if (process->role != model::Role::kRank || process->rank != rank || !alive(*process)) {
+      continue;
+    }
+    bool child = false;
+    for (const model::Process* other : out) {
+      child = child || descends_from(job, *process, other->pid) ||
+              variable(*other, "MASTER_PORT") != variable(*process, "MASTER_PORT");
+    }
+    if (!child) {
+      out.push_back(process);
+    }
+  }
+  return out;
+}
+
+Findings detect(const graph::Examination& examination) {
+  const model::RankSet missing = ranks_where(examination, [](const graph::Standing& standing) {
+    return standing.activity == graph::Activity::kAbsent;
+  });
+  Findings findings;
+  for (const model::Rank rank : model::ranks_seen(examination.job)) {
+    const auto processes_of_rank = claimants(examination.job, rank);
+    if (processes_of_rank.size() < 2) {
+      continue;
+    }
+    std::vector<Suspect> suspects;
+    for (const model::Process* process : processes_of_rank) {
+      Suspect suspect = suspect_in(examination, *process, model::main_thread(*process));
+      // That another rank is missing is the second fact.
+      suspect.confidence = missing.empty() ? Confidence::kLikely : Confidence::kCertain;
+      suspect.evidence = fmt::format("process {} was started with RANK={}", process->pid, rank);
+      suspects.push_back(std::move(suspect));
+    }
+    Finding finding = accuse(examination, kKind, suspects);
+    finding.summary = fmt::format(
+        "{} processes claim to be rank {}{}", suspects.size(), rank,
+        missing.empty()
+            ? ""
+            : fmt::format(", and {} {} no process", said(missing), has_or_have(missing)));
+    finding.fix =
+        "Give every process its own RANK: check --node-rank and the loop that starts them.";
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+}  // namespace
+
+extern const Detector duplicate_rank;
+const Detector duplicate_rank{
+    .kind = kKind,
+    .title = "Two processes have one rank",
+    .explanation =
+        R"(What you see: ranks stand in init_process_group or in the first collective; the number of processes is right.
+
+Why: two nodes were started with the same --node-rank, or a script sets RANK wrongly. One rank exists twice, another one never.
+
+How it is recognised: RANK in the environment of processes of one rendezvous.
+
+Fix:
+    - torchrun --nnodes 2 --node-rank 0 ...     # on the second node
+    + torchrun --nnodes 2 --node-rank 1 ...)",
+    .detect = detect,
+    .specificity = kMechanism,
+};
+
+}  // namespace ddpdoctor::detectors

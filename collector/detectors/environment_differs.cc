@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// environment-differs: a variable or a library version that must be the same on every rank is not:
+// they wait at different addresses, count different worlds, or speak different protocols of NCCL.
+#include <array>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "collector/detectors/agreement.h"
+#include "collector/detectors/detector.h"
+#include "collector/detectors/suspects.h"
+#include "collector/detectors/wording.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kKind = "environment-differs";
+
+/// A variable, and whether a difference alone keeps ranks from meeting.
+struct MustAgree {
+  std::string_view name;
+  bool decides;
+};
+
+/// MASTER_ADDR may be spelled in several ways (a name, an address), so that its difference proves
+/// nothing.
+constexpr std::array kVariables = {MustAgree{"WORLD_SIZE", true},
+                                   MustAgree{"MASTER_PORT", true},
+                                   MustAgree{"MASTER_ADDR", false},
+                                   MustAgree{"NCCL_PROTO", false},
+                                   MustAgree{"NCCL_ALGO", false},
+                                   MustAgree{"NCCL_P2P_DISABLE", false},
+                                   MustAgree{"NCCL_SHM_DISABLE", false},
+                                   MustAgree{"NCCL_NET", false},
+                                   MustAgree{"NCCL_NVLS_ENABLE", false},
+                                   MustAgree{"TORCH_NCCL_BLOCKING_WAIT", false},
+                                   MustAgree{"TORCH_DISTRIBUTED_DEBUG", false}};
+
+constexpr std::array<std::string_view, 2> kLibraries = {"torch", "nccl"};
+
+std::map<model::Rank, std::string> values_of(const model::JobModel& job,
+                                             std::string_view variable) {
+  std::map<model::Rank, std::string> values;
+  for (const model::Rank rank : model::ranks_seen(job)) {
+    const model::Process* process = model::rank_process(job, rank);
+    if (process == nullptr || process->environment.empty()) {
+      continue;  // its environment could not be read: unknown, not different
+    }
+    const auto found = process->environment.find(std::string(variable));
+    values[rank] = found == process->environment.end() ? "unset" : found->second;
+  }
+  return values;
+}
+
+std::map<model::Rank, std::string> versions_of(const model::JobModel& job,
+                                               std::string_view library) {
+  std::map<model::Rank, std::string> versions;
+  for (const model::Fact* fact : model::facts(job, "library-version")) {
+    const auto version = fact->text("version");
+    if (fact->rank && version && !version->empty() && fact->text("library") == library) {
+      versions[*fact->rank] = *version;
+    }
+  }
+  return versions;
+}
+
+std::optional<Finding> disagreement(const graph::Examination& examination, std::string_view name,
+                                    const std::map<model::Rank, std::string>& values,
+                                    Confidence sure) {
+  const auto sides = camps(values);
+  if (sides.size() < 2) {
+    return std::nullopt;
+  }
+  Finding finding;
+  finding.kind = kKind;
+  finding.culprits = minority(sides);
+  finding.confidence = sure;
+  add_waiting(examination, finding);
+  std::string list;
+  for (const Camp& camp : sides) {
+    list += fmt::format("{}{} on {}", list.empty() ? "" : ", ", camp.key, said(camp.ranks));
+    finding.evidence.push_back(
+        {.rank = camp.ranks.front(),
+         .text = fmt::format("{}: {} = {}", said(camp.ranks), name, camp.key)});
+  }
+  finding.summary = fmt::format("{} differs between ranks: {}", name, list);
+  finding.fix = fmt::format("Give every rank the same {}.", name);
+  finding.details["variable"] = std::string(name);
+  return finding;
+}
+
+Findings detect(const graph::Examination& examination) {
+  const auto still = stuck(examination);
+  if (!still) {
+    return {};
+  }
+  const bool meeting = !ranks_where(examination, [](const graph::Standing& standing) {
+                          return standing.activity == graph::Activity::kRendezvous;
+                        }).empty();
+  Findings findings;
+  for (const MustAgree& variable : kVariables) {
+    const Confidence sure = variable.decides && meeting ? *still : Confidence::kPossible;
+    if (auto finding = disagreement(examination, variable.name,
+                                    values_of(examination.job, variable.name), sure)) {
+      findings.push_back(std::move(*finding));
+    }
+  }
+  for (const std::string_view library : kLibraries) {
+    if (auto finding = disagreement(examination, fmt::format("the version of {}", library),
+                                    versions_of(examination.job, library), Confidence::kPossible)) {
+      findings.push_back(std::move(*finding));
+    }
+  }
+  return findings;
+}
+
+}  // namespace
+
+extern const Detector environment_differs;
+const Detector environment_differs{
+    .kind = kKind,
+    .title = "Ranks were given different settings",
+    .explanation =
+        R"(What you see: ranks stand in init_process_group although all were started, or the first collective of NCCL never ends.
+
+Why: WORLD_SIZE, MASTER_ADDR, MASTER_PORT and NCCL's settings must be the same everywhere; a shell profile or a container image
+on one node says otherwise.
+
+How it is recognised: the environments of the ranks are compared; the majority is taken as what was meant.
+
+Fix: set the variable in the launcher, not in a profile of one node.)",
+    .detect = detect,
+    .specificity = kPlaceOfCause,
+};
+
+}  // namespace ddpdoctor::detectors

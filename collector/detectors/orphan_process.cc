@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// orphan-process: ranks or DataLoader workers that outlive the process that started them. They keep
+// GPU memory, shared memory and ports, and the next run fails or hangs.
+#include <fmt/format.h>
+
+#include "collector/detectors/detector.h"
+#include "collector/detectors/processes.h"
+#include "collector/detectors/suspects.h"
+#include "collector/detectors/wording.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kKind = "orphan-process";
+
+/// Its parent ended, and init (or a container's pid 1) took it over.
+bool lost_its_parent(const model::Process& process) {
+  return process.ppid == 1 && process.pid != 1;
+}
+
+/// Only torchrun's own ranks are known to have had a launcher; a shell starts ranks and goes.
+bool had_a_launcher(const model::Process& process) {
+  return process.environment.contains("TORCHELASTIC_RUN_ID");
+}
+
+std::optional<Suspect> orphan(const graph::Examination& examination,
+                              const model::Process& process) {
+  const bool worker = process.role == model::Role::kDataLoaderWorker;
+  const bool rank = process.role == model::Role::kRank && had_a_launcher(process);
+  if (!alive(process) || !lost_its_parent(process) || !(worker || rank)) {
+    return std::nullopt;
+  }
+  Suspect suspect = suspect_in(examination, process, model::main_thread(process));
+  suspect.confidence = Confidence::kLikely;
+  suspect.note = fmt::format("process {} still stands here", process.pid);
+  suspect.evidence =
+      fmt::format("process {} ({}) is a child of process 1: {} is gone", process.pid,
+                  model::role_name(process.role), worker ? "its rank" : "its launcher");
+  return suspect;
+}
+
+Findings detect(const graph::Examination& examination) {
+  std::vector<Suspect> suspects;
+  for (const model::Process* process : processes(examination.job)) {
+    if (auto suspect = orphan(examination, *process)) {
+      suspects.push_back(std::move(*suspect));
+    }
+  }
+  if (suspects.empty()) {
+    return {};
+  }
+  Finding finding = accuse(examination, kKind, suspects);
+  finding.summary =
+      fmt::format("{} process{} of this job outlived the one that started {}", suspects.size(),
+                  suspects.size() == 1 ? "" : "es", suspects.size() == 1 ? "it" : "them");
+  finding.fix =
+      "ddpdoctor clean lists orphaned processes and ends them after asking; end a job through its "
+      "launcher, not by kill -9 of it.";
+  return {std::move(finding)};
+}
+
+}  // namespace
+
+extern const Detector orphan_process;
+const Detector orphan_process{
+    .kind = kKind,
+    .title = "Processes outlived their launcher",
+    .explanation =
+        R"(What you see: GPU memory, ports or /dev/shm stay in use after a job "ended"; the next run fails with out of memory or address in
+use.
+
+Why: the launcher or a rank was killed with SIGKILL and could not end its children.
+
+How it is recognised: ranks that torchrun had started, or DataLoader workers, whose parent is process 1.
+
+Fix:
+    $ ddpdoctor clean)",
+    .detect = detect,
+    .specificity = kPlaceOfCause,
+    .effect = Effect::kLeak,
+};
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// rank-exited: a rank ended with status 0 while others still call collectives and wait for it.
+#include <fmt/format.h>
+
+#include "collector/detectors/agreement.h"
+#include "collector/detectors/detector.h"
+#include "collector/detectors/suspects.h"
+#include "collector/detectors/wording.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kKind = "rank-exited";
+
+/// Ended by itself and well: no signal, status 0.
+bool left_in_peace(const graph::Standing& standing) {
+  return standing.activity == graph::Activity::kExited &&
+         (standing.process == nullptr || !standing.process->exit ||
+          standing.process->exit->status.value_or(0) == 0);
+}
+
+Findings detect(const graph::Examination& examination) {
+  Finding finding;
+  finding.kind = kKind;
+  finding.culprits = ranks_where(examination, left_in_peace);
+  add_waiting(examination, finding);
+  const auto still = stuck(examination);
+  if (finding.culprits.empty() || finding.waiting.empty() || !still) {
+    return {};
+  }
+  // The exit status and the stacks of those who wait: two facts.
+  finding.confidence = *still == Confidence::kLikely ? Confidence::kCertain : *still;
+  finding.summary = fmt::format("{} {} exited with status 0{}", said(finding.culprits),
+                                has_or_have(finding.culprits), and_who_waits(finding));
+  add_whereabouts(finding, examination, finding.waiting);
+  finding.fix =
+      "Give every rank the same number of steps (drop_last, DistributedSampler, Join), or let the "
+      "others know that this one is done.";
+  return {std::move(finding)};
+}
+
+}  // namespace
+
+extern const Detector rank_exited;
+const Detector rank_exited{
+    .kind = kKind,
+    .title = "A rank left while others wait for it",
+    .explanation =
+        R"(What you see: one rank is gone with status 0, the others stand in a collective.
+
+Why: it ran out of data, returned early, or called sys.exit. Launchers take status 0 for success and do not end the others.
+
+How it is recognised: its exit status, and the stacks of the others.
+
+Fix: see `ddpdoctor explain uneven-inputs`.)",
+    .detect = detect,
+    .specificity = kPlainFact,
+};
+
+}  // namespace ddpdoctor::detectors

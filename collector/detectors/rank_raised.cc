@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// rank-raised: one rank raised; the others wait for it or fail later with messages of their own
+// ("Connection closed by peer"), which are printed first. The rank may also sit in its handler and
+// wait there.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "collector/detectors/agreement.h"
+#include "collector/detectors/detector.h"
+#include "collector/detectors/known_exceptions.h"
+#include "collector/detectors/processes.h"
+#include "collector/detectors/signs.h"
+#include "collector/detectors/suspects.h"
+#include "collector/detectors/tracebacks.h"
+#include "collector/detectors/wording.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kKind = "rank-raised";
+constexpr std::size_t kLongestLine = 240;
+
+/// Raised by a rank for reasons of its own, not because another one failed.
+std::vector<Suspect> own_exceptions(const graph::Examination& examination) {
+  std::vector<Suspect> out;
+  for (const Traceback& traceback : tracebacks(examination.job)) {
+    if (is_consequence(traceback.exception) || !traceback.place.known()) {
+      continue;
+    }
+    Suspect suspect{.rank = traceback.rank, .place = traceback.place};
+    const bool moving = examination.job.progress == model::Progress::kMoving;
+    suspect.confidence = moving           ? Confidence::kPossible
+                         : traceback.rank ? Confidence::kCertain
+                                          : Confidence::kLikely;
+    suspect.note = "raised here";
+    suspect.evidence = "log: " + base::elide(base::printable(traceback.exception), kLongestLine);
+    out.push_back(std::move(suspect));
+  }
+  return out;
+}
+
+/// Stands in an except block of its own code: it has raised and is now in its handler.
+std::optional<Suspect> in_handler(const graph::Examination& examination,
+                                  const graph::Standing& standing) {
+  if (standing.process == nullptr || standing.thread == nullptr || !alive(*standing.process)) {
+    return std::nullopt;
+  }
+  const model::Frame* user = own_user_frame(*standing.thread);
+  if (user == nullptr) {
+    return std::nullopt;
+  }
+  const auto blocks = python_source::enclosing(lines_of(examination.job, user->file), user->line);
+  const bool handles =
+      std::any_of(blocks.begin(), blocks.end(), [](const python_source::Block& block) {
+        return block.kind == python_source::BlockKind::kExcept;
+      });
+  if (!handles) {
+    return std::nullopt;
+  }
+  Suspect suspect = suspect_in(examination, *standing.process, standing.thread);
+  suspect.rank = standing.rank;
+  suspect.note = "is in its exception handler here";
+  suspect.evidence =
+      fmt::format("rank {} stands in an except block at {}", standing.rank, place(suspect.place));
+  return suspect;
+}
+
+std::vector<Suspect> handlers(const graph::Examination& examination) {
+  std::vector<Suspect> out;
+  const auto still = stuck(examination);
+  for (const graph::Standing& standing : examination.standings) {
+    auto suspect = still ? in_handler(examination, standing) : std::nullopt;
+    if (suspect) {
+      suspect->confidence = *still;
+      out.push_back(std::move(*suspect));
+    }
+  }
+  // All of them in one handler is how the program works, not one rank's trouble.
+  return out.size() < examination.standings.size() ? out : std::vector<Suspect>{};
+}
+
+Findings detect(const graph::Examination& examination) {
+  std::vector<Suspect> suspects = own_exceptions(examination);
+  if (suspects.empty()) {
+    suspects = handlers(examination);
+  }
+  Findings findings;
+  for (const auto& there : by_place(std::move(suspects))) {
+    Finding finding = accuse(examination, kKind, there);
+    const bool from_log = there.front().process == nullptr;
+    finding.summary = fmt::format("{} {} at {}{}", finding.culprits.empty() ? "a rank" : who(there),
+                                  from_log                      ? "raised"
+                                  : finding.culprits.size() > 1 ? "handle an exception"
+                                                                : "handles an exception",
+                                  place(there.front().place), and_who_waits(finding));
+    finding.fix =
+        "Fix the exception; let a rank that fails end at once instead of waiting for the others "
+        "(no barrier in except or finally).";
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+}  // namespace
+
+extern const Detector rank_raised;
+const Detector rank_raised{
+    .kind = kKind,
+    .title = "One rank raised while the others wait for it",
+    .explanation =
+        R"(What you see: the others stand in a collective, or print "Connection closed by peer"; the first error printed is often not
+the first that happened.
+
+Why: one rank raised, and is gone or waits in its own handler (a barrier in finally, destroy_process_group).
+
+How it is recognised: the tracebacks of the ranks without those that only say that another rank failed; or a rank that stands
+in an except block.
+
+Fix:
+      except Exception:
+    -     dist.barrier()
+    +     raise)",
+    .detect = detect,
+    .specificity = kPlainFact,
+    .effect = Effect::kCrash,
+};
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// tracker-blocked: an experiment tracker (wandb, TensorBoard, MLflow, Comet …) holds one rank up:
+// its server does not answer or its queue is full. Usually rank 0; the others wait in the next
+// collective.
+#include <array>
+
+#include <fmt/format.h>
+
+#include "collector/detectors/agreement.h"
+#include "collector/detectors/detector.h"
+#include "collector/detectors/processes.h"
+#include "collector/detectors/signs.h"
+#include "collector/detectors/suspects.h"
+#include "collector/detectors/wording.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kKind = "tracker-blocked";
+
+constexpr std::array<std::string_view, 9> kTrackers = {"wandb",   "tensorboard", "tensorboardX",
+                                                       "mlflow",  "comet_ml",    "neptune",
+                                                       "clearml", "swanlab",     "aim"};
+
+/// The package of a frame, when it is a tracker: "/site-packages/wandb/sdk/…".
+std::string_view tracker_of(const model::Frame& frame) {
+  for (const std::string_view tracker : kTrackers) {
+    if (frame.language == model::Language::kPython &&
+        frame.file.find(fmt::format("/{}/", tracker)) != std::string::npos) {
+      return tracker;
+    }
+  }
+  return {};
+}
+
+/// The innermost line outside the tracker that called into it; nullptr when the thread is in no
+/// tracker.
+const model::Frame* caller_of_tracker(const model::Thread& thread, std::string_view& tracker) {
+  for (const model::Frame& frame : thread.frames) {
+    if (const std::string_view name = tracker_of(frame); !name.empty()) {
+      tracker = name;
+    } else if (frame.language == model::Language::kPython && model::is_user_file(frame.file)) {
+      return tracker.empty() ? nullptr : &frame;
+    }
+  }
+  return nullptr;
+}
+
+std::optional<Suspect> blocked(const graph::Examination& examination,
+                               const graph::Standing& standing, Confidence still) {
+  const model::Thread* main =
+      standing.process == nullptr ? nullptr : model::main_thread(*standing.process);
+  std::string_view tracker;
+  const model::Frame* caller = main == nullptr ? nullptr : caller_of_tracker(*main, tracker);
+  if (caller == nullptr || !asleep(*main) || standing.waits_for_ranks()) {
+    return std::nullopt;
+  }
+  Suspect suspect = suspect_in(examination, *standing.process, main);
+  suspect.rank = standing.rank;
+  suspect.place = model::call_site(*caller);
+  // A request to a server takes seconds now and then; that others wait for it makes it the cause.
+  suspect.confidence = waiting_ranks(examination).empty() ? Confidence::kPossible : still;
+  suspect.note = fmt::format("rank {} waits here in {}", standing.rank, tracker);
+  suspect.evidence =
+      fmt::format("the main thread of rank {} sleeps inside {}", standing.rank, tracker);
+  return suspect;
+}
+
+Findings detect(const graph::Examination& examination) {
+  const auto still = stuck(examination);
+  std::vector<Suspect> suspects;
+  for (const graph::Standing& standing : examination.standings) {
+    if (auto suspect = still ? blocked(examination, standing, *still) : std::nullopt) {
+      suspects.push_back(std::move(*suspect));
+    }
+  }
+  Findings findings;
+  for (const auto& there : by_place(std::move(suspects))) {
+    Finding finding = accuse(examination, kKind, there);
+    finding.summary = fmt::format("{} {} held up by an experiment tracker at {}{}", who(there),
+                                  is_or_are(finding.culprits), place(there.front().place),
+                                  and_who_waits(finding));
+    finding.fix =
+        "Use the tracker's offline or asynchronous mode (WANDB_MODE=offline), bound its timeouts, "
+        "and keep it off the path of a step.";
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+}  // namespace
+
+extern const Detector tracker_blocked;
+const Detector tracker_blocked{
+    .kind = kKind,
+    .title = "An experiment tracker holds a rank up",
+    .explanation =
+        R"(What you see: rank 0 stands in wandb.init, run.log or SummaryWriter.add_scalar; the others stand in a collective.
+
+Why: the tracker talks to a server or to a helper process, and waits for it in the middle of a step.
+
+How it is recognised: frames of the tracker below the user's line, asleep in two observations.
+
+Fix:
+    $ WANDB_MODE=offline torchrun ...)",
+    .detect = detect,
+    .specificity = kPlaceOfCause,
+};
+
+}  // namespace ddpdoctor::detectors
