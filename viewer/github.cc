@@ -35,7 +35,7 @@ std::string annotation(const diagnosis::Diagnosis& diagnosis, const detectors::F
   }
   const std::string message = finding.fix.empty()
                                   ? finding.summary
-                                  : fmt::format("{} Fix: {}", finding.summary, finding.fix);
+                                  : fmt::format("{}. Fix: {}", finding.summary, finding.fix);
   return fmt::format("::{} {}title={}::{}\n", is_error(diagnosis, finding) ? "error" : "warning",
                      where, escaped("ddpdoctor " + finding.kind, true), escaped(message, false));
 }

@@ -62,7 +62,7 @@ Json result(const diagnosis::Diagnosis& diagnosis, const detectors::Finding& fin
   const std::string file = place.file.empty() ? "unknown" : place.file;
   const std::string message = finding.fix.empty()
                                   ? finding.summary
-                                  : fmt::format("{} Fix: {}", finding.summary, finding.fix);
+                                  : fmt::format("{}. Fix: {}", finding.summary, finding.fix);
   const std::string code = source_text(diagnosis.job, file, place.line);
   const std::string identity = fmt::format("{}|{}|{}", finding.kind, uri(file, folder),
                                            code.empty() ? std::to_string(place.line) : code);
