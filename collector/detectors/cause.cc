@@ -291,22 +291,21 @@ Explanation explain(const Examination& examination, const Parting& parting) {
   return explanation;
 }
 
-// Two groups, and in each the odd ranks wait in the other: an order, unless one side's call stands
-// alone under a test of the rank.
-void read_order(const Examination& examination, std::vector<Explanation>& all) {
-  for (Explanation& a : all) {
-    const bool mutual = std::any_of(all.begin(), all.end(), [&a](const Explanation& b) {
-      return a.parting.group != b.parting.group &&
-             !a.parting.odd.ranks.common(b.parting.rest.ranks).empty() &&
-             !a.parting.rest.ranks.common(b.parting.odd.ranks).empty();
-    });
-    const bool waits = a.parting.odd.activity() == Activity::kCollective &&
-                       a.parting.rest.activity() == Activity::kCollective;
-    if (mutual && waits &&
-        (a.cause == Cause::kMissing || a.cause == Cause::kExtra || are_arms(examination, a))) {
-      a.cause = Cause::kOrder;
-    }
-  }
+// In each of two groups the odd ranks wait in the other one.
+bool is_mutual(const Parting& a, const std::vector<Parting>& all) {
+  return std::any_of(all.begin(), all.end(), [&a](const Parting& b) {
+    return a.group != b.group && !a.odd.ranks.common(b.rest.ranks).empty() &&
+           !a.rest.ranks.common(b.odd.ranks).empty();
+  });
+}
+
+// An order of groups, unless one side's call stands alone under a test of the rank.
+bool is_order(const Examination& examination, const Explanation& explanation,
+              const std::vector<Parting>& all, const Parting& parting) {
+  const bool plain = explanation.cause == Cause::kMissing || explanation.cause == Cause::kExtra;
+  return is_mutual(parting, all) && parting.odd.activity() == Activity::kCollective &&
+         parting.rest.activity() == Activity::kCollective &&
+         (plain || are_arms(examination, explanation));
 }
 
 }  // namespace
@@ -339,11 +338,15 @@ bool in_generate(const Standing& standing) {
 }
 
 std::vector<Explanation> explanations(const Examination& examination) {
+  const std::vector<Parting> parted = partings(examination);
   std::vector<Explanation> all;
-  for (const Parting& parting : partings(examination)) {
-    all.push_back(explain(examination, parting));
+  for (const Parting& parting : parted) {
+    Explanation explanation = explain(examination, parting);
+    if (explanation.cause != Cause::kSlow && is_order(examination, explanation, parted, parting)) {
+      explanation.cause = Cause::kOrder;
+    }
+    all.push_back(std::move(explanation));
   }
-  read_order(examination, all);
   return all;
 }
 

@@ -10,7 +10,7 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
+void tell(const Explanation& explanation, Finding& finding) {
   const Parting& parting = explanation.parting;
   const bool fewer = explanation.loop->ours_left;
   finding.summary = fmt::format(
@@ -22,14 +22,10 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
       "or reduce one stacked tensor.";
   finding.locations.push_back(
       location(explanation.loop->where, {}, "the loop that has another length"));
-  static_cast<void>(examination);
 }
 
 Findings detect(const graph::Examination& examination) {
-  return findings_with(examination, Cause::kCount, "collective-count",
-                       [&](const Explanation& explanation, Finding& finding) {
-                         tell(examination, explanation, finding);
-                       });
+  return findings_with(examination, Cause::kCount, "collective-count", tell);
 }
 
 constexpr std::string_view kExplanation =

@@ -10,7 +10,7 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
+void tell(const Explanation& explanation, Finding& finding) {
   const Parting& parting = explanation.parting;
   finding.summary = fmt::format(
       "{} alone ran the forward of DistributedDataParallel at {}, which broadcasts buffers; {} {} "
@@ -20,14 +20,10 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
   finding.fix =
       fmt::format("Call model.module(...) instead of model(...) at {}, or evaluate on every rank.",
                   place(parting.odd.site()));
-  static_cast<void>(examination);
 }
 
 Findings detect(const graph::Examination& examination) {
-  return findings_with(examination, Cause::kRankDdpForward, "rank0-only-ddp-forward",
-                       [&](const Explanation& explanation, Finding& finding) {
-                         tell(examination, explanation, finding);
-                       });
+  return findings_with(examination, Cause::kRankDdpForward, "rank0-only-ddp-forward", tell);
 }
 
 constexpr std::string_view kExplanation =

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "tests/unit/detectors/collective_stories.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr const char* kSource = R"(
+def reduce_losses(losses):
+    for name in sorted(losses):
+        dist.all_reduce(losses[name])
+
+def main():
+    for step in range(100):
+        reduce_losses(losses)
+        dist.barrier()
+)";
+
+JobBuilder told() {
+  JobBuilder builder = job();
+  builder.ranks(3).source(kTrain, kSource).stack(kAll, in("barrier", at("main", "barrier")));
+  builder.stack(1, in("all_reduce", at("reduce_losses", "all_reduce") + " | " +
+                                        at("main", "    reduce_losses(losses)")));
+  return builder;
+}
+
+TEST(CollectiveCount, NamesTheRankWithOneKeyMore) {
+  const Findings findings = asked("collective-count", told().build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 3);
+}
+
+TEST(CollectiveCount, LeavesLoopsOverBatchesToUnevenInputs) {
+  JobBuilder builder = job();
+  builder.ranks(3).source(
+      kTrain,
+      "def main():\n    for batch in loader:\n        dist.all_reduce(x)\n    dist.barrier()\n");
+  builder.stack({0, 1}, in("all_reduce", at("main", "all_reduce")))
+      .stack(2, in("barrier", at("main", "barrier")));
+  EXPECT_TRUE(asked("collective-count", builder.build()).empty());
+  EXPECT_EQ(asked("uneven-inputs", builder.build()).size(), 1U);
+}
+
+TEST(CollectiveCount, IsSilentOnTheHealthyTwin) {
+  JobBuilder builder = told();
+  builder.stack(1, in("barrier", at("main", "barrier")));
+  EXPECT_TRUE(asked("collective-count", builder.build()).empty());
+  EXPECT_TRUE(asked("collective-count", moving(told().build())).empty());
+}
+
+TEST(CollectiveCount, IsOnlyPossibleWhenARankIsUnobserved) {
+  JobBuilder builder = told();
+  builder.unobserved(0);
+  EXPECT_TRUE(nothing_likely(asked("collective-count", builder.build())));
+}
+
+TEST(CollectiveCount, DoesNotDependOnTheOrderOfRanks) {
+  EXPECT_EQ(essence(asked("collective-count", told().build())),
+            essence(asked("collective-count", records_reversed(told().build()))));
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors

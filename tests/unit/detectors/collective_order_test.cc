@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "tests/unit/detectors/collective_stories.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+JobBuilder told() {
+  JobBuilder builder = job();
+  builder.ranks(2).group("1", {0, 1}, "tp").group("2", {0, 1}, "dp");
+  builder.stack(0, in("all_reduce", "py:sync_tp@/srv/train.py:3 | py:main@/srv/train.py:20",
+                      "group=<ProcessGroup 1>"));
+  builder.stack(1, in("all_reduce", "py:sync_dp@/srv/train.py:6 | py:main@/srv/train.py:18",
+                      "group=<ProcessGroup 2>"));
+  return builder;
+}
+
+TEST(CollectiveOrder, NamesEveryMemberOfTheCircle) {
+  const Findings findings = asked("collective-order", told().build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0, 1}));
+  EXPECT_EQ(findings[0].locations.size(), 2U);
+  EXPECT_NE(findings[0].summary.find("rank 0 waits for rank 1 (all_reduce of tp)"),
+            std::string::npos);
+}
+
+TEST(CollectiveOrder, HoldsForTwoArmsOfOneIf) {
+  JobBuilder builder = told();
+  builder.source(kTrain,
+                 "def main():\n    if dist.get_rank() == 1:\n        sync_dp()\n    else:\n        "
+                 "sync_tp()\n");
+  builder.stack(0, in("all_reduce", "py:sync_tp@/srv/a.py:3 | " + at("main", "sync_tp"),
+                      "group=<ProcessGroup 1>"));
+  builder.stack(1, in("all_reduce", "py:sync_dp@/srv/a.py:6 | " + at("main", "sync_dp"),
+                      "group=<ProcessGroup 2>"));
+  EXPECT_EQ(asked("collective-order", builder.build()).size(), 1U);
+  EXPECT_TRUE(asked("rank-conditional-collective", builder.build()).empty());
+}
+
+TEST(CollectiveOrder, LeavesACallUnderATestOfTheRankToItsOwnKind) {
+  JobBuilder builder = told();
+  builder.source(kTrain, "def main():\n    if rank == 1:\n        extra()\n    step()\n");
+  builder.stack(0, in("all_reduce", at("main", "step"), "group=<ProcessGroup 1>"));
+  builder.stack(1, in("all_reduce", at("main", "extra"), "group=<ProcessGroup 2>"));
+  EXPECT_TRUE(asked("collective-order", builder.build()).empty());
+  EXPECT_FALSE(asked("rank-conditional-collective", builder.build()).empty());
+}
+
+TEST(CollectiveOrder, IsSilentOnTheHealthyTwin) {
+  EXPECT_TRUE(asked("collective-order", moving(told().build())).empty());
+  JobBuilder builder = told();
+  builder.stack(1, in("all_reduce", "py:sync_tp@/srv/train.py:3 | py:main@/srv/train.py:20",
+                      "group=<ProcessGroup 1>"));
+  EXPECT_TRUE(asked("collective-order", builder.build()).empty());
+}
+
+TEST(CollectiveOrder, IsOnlyPossibleWhenAMemberIsUnobserved) {
+  JobBuilder builder = job();
+  builder.ranks(3).group("1", {0, 1, 2}, "tp").group("2", {0, 1, 2}, "dp").unobserved(2);
+  builder.stack(0, in("all_reduce", "py:sync_tp@/srv/train.py:3", "group=<ProcessGroup 1>"));
+  builder.stack(1, in("all_reduce", "py:sync_dp@/srv/train.py:6", "group=<ProcessGroup 2>"));
+  EXPECT_TRUE(nothing_likely(asked("collective-order", builder.build())));
+}
+
+TEST(CollectiveOrder, DoesNotDependOnTheOrderOfRanks) {
+  EXPECT_EQ(essence(asked("collective-order", told().build())),
+            essence(asked("collective-order", reversed(told().build()))));
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors

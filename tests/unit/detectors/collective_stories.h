@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stacks in collectives, and a job that trains: what the tests of the collective family tell.
+#pragma once
+
+#include <algorithm>
+#include <string>
+
+#include "tests/unit/detectors/asked.h"
+
+namespace ddpdoctor::detectors {
+
+using tests::job;
+using tests::JobBuilder;
+using tests::kAll;
+
+inline const std::string kTrain = "/srv/train.py";
+
+/// A stack in this function of torch.distributed, called from the user's frames
+/// ("py:f@/srv/train.py~text | …").
+inline std::string in(const std::string& operation, const std::string& user,
+                      const std::string& locals = {}) {
+  return "native:pthread_cond_wait | native:c10d::Work::wait | py:" + operation +
+         (locals.empty() ? "" : "{" + locals + "}") +
+         "@/v/site-packages/torch/distributed/distributed_c10d.py:3100 | "
+         "py:_exception_logger.<locals>.wrapper@/v/site-packages/torch/distributed/"
+         "c10d_logger.py:83 | " +
+         user;
+}
+
+inline std::string in_backward(const std::string& user) {
+  return "native:pthread_cond_wait | native:c10d::Work::wait | "
+         "native:c10d::Reducer::finalize_backward | "
+         "py:_engine_run_backward@/v/site-packages/torch/autograd/graph.py:850 | "
+         "py:Tensor.backward@/v/site-packages/torch/_tensor.py:630 | " +
+         user;
+}
+
+inline std::string in_ddp_forward(const std::string& user) {
+  return "native:pthread_cond_wait | native:c10d::Work::wait | native:c10d::broadcast_coalesced | "
+         "py:DistributedDataParallel._sync_buffers@/v/site-packages/torch/nn/parallel/"
+         "distributed.py:2425 | "
+         "py:DistributedDataParallel._pre_forward@/v/site-packages/torch/nn/parallel/"
+         "distributed.py:1782 | "
+         "py:DistributedDataParallel.forward@/v/site-packages/torch/nn/parallel/"
+         "distributed.py:1886 | " +
+         user;
+}
+
+/// "py:main@/srv/train.py~text"
+inline std::string at(const std::string& function, const std::string& text) {
+  return "py:" + function + "@" + kTrain + "~" + text;
+}
+
+/// The same for a recorded call's frames.
+inline std::string site(const std::string& function, const std::string& text) {
+  return function + "@" + kTrain + "~" + text;
+}
+
+inline model::JobModel records_reversed(model::JobModel told) {
+  told = reversed(std::move(told));
+  std::reverse(told.collectives.begin(), told.collectives.end());
+  return told;
+}
+
+/// The job as it would look while it runs.
+inline model::JobModel moving(model::JobModel told) {
+  told.progress = model::Progress::kMoving;
+  return told;
+}
+
+}  // namespace ddpdoctor::detectors

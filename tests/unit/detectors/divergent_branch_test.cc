@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "tests/unit/detectors/collective_stories.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr const char* kSource = R"(
+def prepare(folder):
+    cache = os.path.join(folder, "cache.bin")
+    if not os.path.exists(cache):
+        dist.all_gather(counts, mine)
+
+def main():
+    prepare(folder)
+    while True:
+        dist.broadcast(weights, src=0)
+)";
+
+JobBuilder told() {
+  JobBuilder builder = job();
+  builder.ranks(4).source(kTrain, kSource).stack(kAll, in("broadcast", at("main", "broadcast")));
+  builder.stack(
+      2, in("all_gather", at("prepare", "all_gather") + " | " + at("main", "prepare(folder)")));
+  return builder;
+}
+
+TEST(DivergentBranch, NamesTheRankWhoseFileTestCameOutDifferently) {
+  const Findings findings = asked("divergent-branch", told().build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{2}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 4);
+  EXPECT_NE(findings[0].summary.find("os.path.exists"), std::string::npos);
+}
+
+TEST(DivergentBranch, SeesEarlyStoppingThatLeavesTheLoop) {
+  constexpr const char* kStopping = R"(
+def main():
+    for step in range(100):
+        dist.all_reduce(grads)
+        if loss < best_loss:
+            break
+    dist.barrier()
+)";
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .source(kTrain, kStopping)
+      .stack({0, 1}, in("all_reduce", at("main", "all_reduce")))
+      .stack(2, in("barrier", at("main", "barrier")));
+  const Findings findings = asked("divergent-branch", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{2}));
+}
+
+TEST(DivergentBranch, TakesStepCountersForAlikeOnAllRanks) {
+  constexpr const char* kCounter = R"(
+def main():
+    for step in range(100):
+        loss.backward()
+        if step % 10 == 0:
+            dist.barrier()
+)";
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .source(kTrain, kCounter)
+      .stack({0, 1}, in_backward(at("main", "backward")))
+      .stack(2, in("barrier", at("main", "barrier")));
+  EXPECT_TRUE(asked("divergent-branch", builder.build()).empty());
+}
+
+TEST(DivergentBranch, IsSilentWhileTheJobMovesOrAllAgree) {
+  EXPECT_TRUE(asked("divergent-branch", moving(told().build())).empty());
+  JobBuilder builder = told();
+  builder.stack(2, in("broadcast", at("main", "broadcast")));
+  EXPECT_TRUE(asked("divergent-branch", builder.build()).empty());
+}
+
+TEST(DivergentBranch, IsOnlyPossibleWhenARankIsUnobserved) {
+  JobBuilder builder = told();
+  builder.unobserved(0);
+  EXPECT_TRUE(nothing_likely(asked("divergent-branch", builder.build())));
+}
+
+TEST(DivergentBranch, DoesNotDependOnTheOrderOfRanks) {
+  EXPECT_EQ(essence(asked("divergent-branch", told().build())),
+            essence(asked("divergent-branch", records_reversed(told().build()))));
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors

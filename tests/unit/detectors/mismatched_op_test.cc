@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "tests/unit/detectors/collective_stories.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr const char* kSource = R"(
+def synchronise(stats):
+    if stats.sum() > 100:
+        dist.broadcast(stats, src=0)
+    else:
+        dist.all_reduce(stats)
+
+def main():
+    for step in range(100):
+        synchronise(stats)
+)";
+
+const std::string kMain = " | " + at("main", "synchronise(stats)");
+
+JobBuilder told() {
+  JobBuilder builder = job();
+  builder.ranks(4).source(kTrain, kSource).history(kAll, 1, 7);
+  builder.broadcast(2, 8, 0, site("synchronise", "broadcast"))
+      .all_reduce({0, 1, 3}, 8, 16, site("synchronise", "all_reduce"));
+  builder.stack(kAll, in("all_reduce", at("synchronise", "all_reduce") + kMain))
+      .stack(2, in("broadcast", at("synchronise", "broadcast") + kMain));
+  return builder;
+}
+
+TEST(MismatchedOp, NamesTheMinorityAndBothLines) {
+  const Findings findings = asked("mismatched-op", told().build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{2}));
+  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+  EXPECT_EQ(findings[0].locations.at(0).line, 3);
+  EXPECT_EQ(findings[0].locations.at(1).line, 5);
+  EXPECT_NE(findings[0].summary.find("all_reduce #8 of default_pg"), std::string::npos);
+}
+
+TEST(MismatchedOp, IsLikelyFromStacksAlone) {
+  JobBuilder builder = told();
+  model::JobModel stacks_only = builder.build();
+  stacks_only.collectives.clear();
+  const Findings findings = asked("mismatched-op", stacks_only);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{2}));
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+}
+
+TEST(MismatchedOp, IsProvableFromRecordsAloneWithoutAnySource) {
+  model::JobModel told_job =
+      job().ranks(3).history(kAll, 1, 2).barrier(1, 3).all_reduce({0, 2}, 3).build();
+  told_job.observations.clear();
+  const Findings findings = asked("mismatched-op", told_job);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
+}
+
+TEST(MismatchedOp, IsSilentOnTheHealthyTwin) {
+  EXPECT_TRUE(asked("mismatched-op", job().ranks(4).history(kAll, 1, 20).build()).empty());
+  model::JobModel running = told().build();
+  running.collectives.clear();
+  EXPECT_TRUE(asked("mismatched-op", moving(running)).empty());
+}
+
+TEST(MismatchedOp, IsOnlyPossibleWhenARankIsUnobserved) {
+  JobBuilder builder = told();
+  builder.unobserved(0);
+  model::JobModel told_job = builder.build();
+  std::erase_if(told_job.collectives,
+                [](const model::CollectiveCall& call) { return call.rank == 0; });
+  EXPECT_TRUE(nothing_likely(asked("mismatched-op", told_job)));
+}
+
+TEST(MismatchedOp, DoesNotDependOnTheOrderOfRanks) {
+  EXPECT_EQ(essence(asked("mismatched-op", told().build())),
+            essence(asked("mismatched-op", records_reversed(told().build()))));
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors

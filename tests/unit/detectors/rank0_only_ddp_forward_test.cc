@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "tests/unit/detectors/collective_stories.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr const char* kSource = R"(
+def evaluate(model):
+    return model(images)
+
+def main():
+    for step in range(100):
+        loss = model(batch)
+        loss.backward()
+        if rank == 0:
+            evaluate(model)
+        dist.barrier()
+)";
+
+const std::string kEvaluate =
+    at("evaluate", "model(images)") + " | " + at("main", "    evaluate(model)");
+
+JobBuilder told() {
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .source(kTrain, kSource)
+      .stack(kAll, in("barrier", at("main", "barrier")))
+      .stack(0, in_ddp_forward(kEvaluate));
+  return builder;
+}
+
+TEST(Rank0OnlyDdpForward, NamesTheLineOfTheForward) {
+  const Findings findings = asked("rank0-only-ddp-forward", told().build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 2);
+  EXPECT_NE(findings[0].fix.find("model.module"), std::string::npos);
+}
+
+TEST(Rank0OnlyDdpForward, WalksBackWhenTheBroadcastMetTheOthersNextForward) {
+  JobBuilder builder = job();
+  builder.ranks(3).source(kTrain, kSource);
+  const std::string evaluating =
+      site("evaluate", "model(images)") + " | " + site("main", "    evaluate(model)");
+  builder.broadcast(kAll, 1, 0, site("main", "model(batch)"))
+      .broadcast(kAll, 2, 0, site("main", "model(batch)"));
+  builder.all_reduce(kAll, 3, 8, site("main", "backward"));
+  builder.broadcast(0, 4, 0, evaluating).broadcast(0, 5, 0, evaluating);
+  builder.broadcast({1, 2}, 4, 0, site("main", "model(batch)"))
+      .broadcast({1, 2}, 5, 0, site("main", "model(batch)"));
+  builder.broadcast(0, 6, 0, site("main", "model(batch)"))
+      .all_reduce({1, 2}, 6, 8, site("main", "backward"));
+  builder.stack(0, in_ddp_forward(at("main", "model(batch)")))
+      .stack({1, 2}, in_backward(at("main", "backward")));
+  const Findings findings = asked("rank0-only-ddp-forward", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 2);
+}
+
+TEST(Rank0OnlyDdpForward, IsSilentOnTheHealthyTwin) {
+  JobBuilder builder = told();
+  builder.stack(kAll, in_ddp_forward(at("main", "model(batch)")));
+  EXPECT_TRUE(asked("rank0-only-ddp-forward", builder.build()).empty());
+  EXPECT_TRUE(asked("rank0-only-ddp-forward", moving(told().build())).empty());
+}
+
+TEST(Rank0OnlyDdpForward, IsOnlyPossibleWhenARankIsUnobserved) {
+  JobBuilder builder = told();
+  builder.unobserved(1);
+  EXPECT_TRUE(nothing_likely(asked("rank0-only-ddp-forward", builder.build())));
+}
+
+TEST(Rank0OnlyDdpForward, DoesNotDependOnTheOrderOfRanks) {
+  EXPECT_EQ(essence(asked("rank0-only-ddp-forward", told().build())),
+            essence(asked("rank0-only-ddp-forward", records_reversed(told().build()))));
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "tests/unit/detectors/collective_stories.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr const char* kSource = R"(
+def evaluate(model, rank):
+    total = score(model)
+    if rank == 0:
+        dist.barrier()
+        print(total)
+
+def train(model, loader, rank):
+    for batch in loader:
+        loss = model(batch)
+        loss.backward()
+    evaluate(model, rank)
+
+def main():
+    rank = dist.get_rank()
+    for epoch in range(10):
+        train(model, loader, rank)
+)";
+
+const std::string kMain = " | " + at("main", "train(model, loader, rank)");
+
+JobBuilder told(int ranks, model::Rank odd) {
+  JobBuilder builder = job();
+  builder.ranks(ranks).source(kTrain, kSource);
+  builder.stack(kAll, in_backward(at("train", "loss.backward()") + kMain));
+  builder.stack(odd, in("barrier", at("evaluate", "dist.barrier()") + " | " +
+                                       at("train", "evaluate(model, rank)") + kMain));
+  return builder;
+}
+
+TEST(RankConditionalCollective, NamesTheRankTheLineAndTheBranch) {
+  const Findings findings = asked("rank-conditional-collective", told(4, 0).build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0}));
+  EXPECT_EQ(findings[0].waiting, (model::RankSet{1, 2, 3}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 4);
+  EXPECT_EQ(findings[0].locations.back().line, 3);
+  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+}
+
+TEST(RankConditionalCollective, BreaksTheTieOfTwoRanksByTheBranch) {
+  for (const model::Rank odd : {0, 1}) {
+    JobBuilder builder = told(2, odd);
+    const Findings findings = asked("rank-conditional-collective", builder.build());
+    ASSERT_EQ(findings.size(), 1U) << odd;
+    EXPECT_EQ(findings[0].culprits, (model::RankSet{odd}));
+  }
+}
+
+TEST(RankConditionalCollective, WalksBackToTheCallThatPairedByOrder) {
+  constexpr const char* kPaired = R"(
+def main():
+    for step in range(100):
+        dist.all_reduce(grads)
+        if rank == 0:
+            dist.all_reduce(metric)
+        dist.all_reduce(loss)
+    dist.barrier()
+)";
+  JobBuilder builder = job();
+  builder.ranks(3).source(kTrain, kPaired);
+  // Rank 0's metric met the others' loss; it is one call behind and ends alone.
+  builder.all_reduce(kAll, 1, 8, site("main", "grads"));
+  builder.all_reduce(0, 2, 8, site("main", "metric"))
+      .all_reduce({1, 2}, 2, 8, site("main", "loss"));
+  builder.all_reduce(0, 3, 8, site("main", "loss")).barrier({1, 2}, 3, site("main", "barrier"));
+  builder.stack({1, 2}, in("barrier", at("main", "barrier")))
+      .stack(0, in("all_reduce", at("main", "loss")));
+  const Findings findings = asked("rank-conditional-collective", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 5);
+}
+
+TEST(RankConditionalCollective, BlamesTheRankThatATestLeadsPast) {
+  constexpr const char* kSkipped = R"(
+def main():
+    rank = dist.get_rank()
+    if rank != 0:
+        dist.barrier()
+    dist.all_reduce(grads)
+)";
+  JobBuilder builder = job();
+  builder.ranks(4).source(kTrain, kSkipped).stack({1, 2, 3}, in("barrier", at("main", "barrier")));
+  builder.stack(0, in("all_reduce", at("main", "all_reduce")));
+  const Findings findings = asked("rank-conditional-collective", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 5);
+}
+
+TEST(RankConditionalCollective, WorksFromRecordsAlone) {
+  JobBuilder builder = job();
+  builder.ranks(4).source(kTrain, kSource).history(kAll, 1, 5);
+  builder.all_reduce(
+      {1, 2, 3}, 6, 8,
+      site("train", "loss.backward()") + " | " + site("main", "train(model, loader, rank)"));
+  builder.barrier(0, 6,
+                  site("evaluate", "dist.barrier()") + " | " +
+                      site("train", "evaluate(model, rank)") + " | " +
+                      site("main", "train(model, loader, rank)"));
+  model::JobModel told = builder.build();
+  told.observations.clear();
+  const Findings findings = asked("rank-conditional-collective", told);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 4);
+}
+
+TEST(RankConditionalCollective, IsSilentWhileTheJobMoves) {
+  EXPECT_TRUE(asked("rank-conditional-collective", moving(told(4, 0).build())).empty());
+}
+
+TEST(RankConditionalCollective, IsSilentWhenAllRanksAreThere) {
+  JobBuilder builder = told(4, 0);
+  builder.stack(kAll, in("barrier", at("evaluate", "dist.barrier()") + " | " +
+                                        at("train", "evaluate(model, rank)") + kMain));
+  EXPECT_TRUE(asked("rank-conditional-collective", builder.build()).empty());
+}
+
+TEST(RankConditionalCollective, IsOnlyPossibleWhenARankIsUnobserved) {
+  JobBuilder builder = told(4, 0);
+  builder.unobserved(2);
+  EXPECT_TRUE(nothing_likely(asked("rank-conditional-collective", builder.build())));
+}
+
+TEST(RankConditionalCollective, DoesNotDependOnTheOrderOfRanks) {
+  const model::JobModel told_job = told(4, 0).build();
+  EXPECT_EQ(essence(asked("rank-conditional-collective", told_job)),
+            essence(asked("rank-conditional-collective", records_reversed(told_job))));
+}
+
+TEST(RankConditionalCollective, IsSilentWhereTheSameTestHoldsOnAllRanks) {
+  constexpr const char* kGuard = R"(
+def main():
+    for step in range(9):
+        if local_rank != -1:
+            dist.barrier()
+        loss.backward()
+)";
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .source(kTrain, kGuard)
+      .stack({0, 1}, in_backward(at("main", "backward")))
+      .stack(2, in("barrier", at("main", "barrier")));
+  EXPECT_TRUE(asked("rank-conditional-collective", builder.build()).empty());
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "tests/unit/detectors/collective_stories.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr const char* kSource = R"(
+class Detector(torch.nn.Module):
+    def forward(self, image, has_boxes):
+        out = self.head(image)
+        if has_boxes:
+            out = out + self.boxes(image)
+        return out
+
+def main():
+    for step in range(100):
+        loss = model(image, has_boxes)
+        loss.backward()
+        dist.barrier()
+)";
+
+JobBuilder told() {
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .source(kTrain, kSource)
+      .stack(kAll, in_backward(at("main", "backward")))
+      .stack(1, in("barrier", at("main", "barrier")));
+  return builder;
+}
+
+TEST(UnusedParameters, NamesTheRankThatIsPastBackward) {
+  const Findings findings = asked("unused-parameters", told().build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
+  EXPECT_EQ(findings[0].waiting, (model::RankSet{0, 2}));
+  EXPECT_EQ(findings[0].locations.at(0).function, "forward");
+  EXPECT_EQ(findings[0].locations.at(0).line, 4);
+}
+
+TEST(UnusedParameters, SeesTheNextForward) {
+  JobBuilder builder = told();
+  builder.stack(1, in_ddp_forward(at("main", "model(image")));
+  const Findings findings = asked("unused-parameters", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
+}
+
+TEST(UnusedParameters, BreaksTheTieOfTwoRanksByBackward) {
+  for (const model::Rank odd : {0, 1}) {
+    JobBuilder builder = job();
+    builder.ranks(2)
+        .source(kTrain, kSource)
+        .stack(kAll, in_backward(at("main", "backward")))
+        .stack(odd, in("barrier", at("main", "barrier")));
+    const Findings findings = asked("unused-parameters", builder.build());
+    ASSERT_EQ(findings.size(), 1U) << odd;
+    EXPECT_EQ(findings[0].culprits, (model::RankSet{odd}));
+  }
+}
+
+TEST(UnusedParameters, ReadsTheRaisingFormFromTheLog) {
+  const model::JobModel raised =
+      job()
+          .ranks(2)
+          .log(1,
+               "RuntimeError: Expected to have finished reduction in the prior iteration before "
+               "starting a new one. ...\n"
+               "Parameter indices which did not receive grad for rank 1: 4 5\n")
+          .build();
+  const Findings findings = asked("unused-parameters", raised);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
+  EXPECT_EQ(std::get<std::vector<std::string>>(findings[0].details.at("parameters")),
+            (std::vector<std::string>{"4", "5"}));
+}
+
+TEST(UnusedParameters, IsSilentOnTheHealthyTwin) {
+  JobBuilder builder = told();
+  builder.stack(kAll, in_backward(at("main", "backward")));
+  EXPECT_TRUE(asked("unused-parameters", builder.build()).empty());
+  EXPECT_TRUE(asked("unused-parameters", moving(told().build())).empty());
+}
+
+TEST(UnusedParameters, IsOnlyPossibleWhenARankIsUnobserved) {
+  JobBuilder builder = told();
+  builder.unobserved(0);
+  EXPECT_TRUE(nothing_likely(asked("unused-parameters", builder.build())));
+}
+
+TEST(UnusedParameters, DoesNotDependOnTheOrderOfRanks) {
+  EXPECT_EQ(essence(asked("unused-parameters", told().build())),
+            essence(asked("unused-parameters", records_reversed(told().build()))));
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors
