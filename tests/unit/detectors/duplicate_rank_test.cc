@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/detectors/asked.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using namespace ddpdoctor::tests;
+
+TEST(DuplicateRank, NamesBothProcessesAndTheMissingRank) {
+  const auto findings = asked("duplicate-rank", job()
+                                                    .ranks(2)
+                                                    .stack(0, kInBarrier)
+                                                    .absent(1)
+                                                    .process({.role = model::Role::kRank,
+                                                              .rank = 0,
+                                                              .pid = 777,
+                                                              .ppid = kLauncherPid,
+                                                              .threads = {{.stack = kInBarrier}}})
+                                                    .build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0}));
+  EXPECT_NE(findings[0].summary.find("rank 1"), std::string::npos);
+}
+
+TEST(DuplicateRank, IsSilentOnAChildOfTheRank) {
+  EXPECT_TRUE(
+      asked("duplicate-rank",
+            job()
+                .ranks(2)
+                .stack(kAll, kInBarrier)
+                .process({.role = model::Role::kRank, .rank = 0, .pid = 7777, .ppid = pid_of(0)})
+                .build())
+          .empty());
+}
+
+TEST(DuplicateRank, IsSilentWhenEveryRankIsOnce) {
+  EXPECT_TRUE(asked("duplicate-rank", job().ranks(2).stack(kAll, kInBarrier).build()).empty());
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/detectors/asked.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using namespace ddpdoctor::tests;
+
+constexpr std::string_view kKind = "environment-differs";
+const std::string kInInit =
+    "native:recv@libc.so.6 | "
+    "py:init_process_group@/opt/site-packages/torch/distributed/distributed_c10d.py:1700 | "
+    "py:main@/srv/train.py:9";
+
+JobBuilder story(const std::string& stack) {
+  return job()
+      .ranks(3)
+      .stack(kAll, stack)
+      .environment(kAll, "MASTER_PORT", "29500")
+      .environment(2, "MASTER_PORT", "29501");
+}
+
+TEST(EnvironmentDiffers, NamesTheMinority) {
+  const auto findings = asked(kKind, story(kInInit).build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({2}));
+}
+
+TEST(EnvironmentDiffers, AccusesNobodyOnATie) {
+  const auto findings = asked(kKind, job()
+                                         .ranks(2)
+                                         .stack(kAll, kInInit)
+                                         .environment(0, "MASTER_PORT", "1")
+                                         .environment(1, "MASTER_PORT", "2")
+                                         .build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_TRUE(findings[0].culprits.empty());
+}
+
+TEST(EnvironmentDiffers, OnlySuspectsItWhenTheRanksHaveMet) {
+  EXPECT_TRUE(nothing_likely(asked(kKind, story(kInBarrier).build())));
+}
+
+TEST(EnvironmentDiffers, IsSilentWhenAllAgree) {
+  EXPECT_TRUE(
+      asked(kKind,
+            job().ranks(3).stack(kAll, kInInit).environment(kAll, "MASTER_PORT", "29500").build())
+          .empty());
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/detectors/asked.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using namespace ddpdoctor::tests;
+
+constexpr std::string_view kKind = "fd-exhausted";
+
+JobBuilder story(std::int64_t count) {
+  return job()
+      .ranks(2)
+      .stack(kAll, kInBarrier)
+      .stack(0, "py:load@/srv/train.py:7")
+      .fact("fd-usage", {{"count", count}, {"limit", std::int64_t{1024}}}, 0, pid_of(0));
+}
+
+TEST(FdExhausted, NamesTheProcessWithoutDescriptors) {
+  const auto findings = asked(kKind, story(1022).build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 7);
+}
+
+TEST(FdExhausted, IsSilentWhileThereAreSome) {
+  EXPECT_TRUE(asked(kKind, story(900).build()).empty());
+}
+
+TEST(FdExhausted, ReadsTheMessage) {
+  EXPECT_EQ(
+      asked(kKind, job().ranks(2).log(1, "OSError: [Errno 24] Too many open files").build()).size(),
+      1u);
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/detectors/asked.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using namespace ddpdoctor::tests;
+
+constexpr std::string_view kKind = "master-unreachable";
+const std::string kInInit =
+    "native:connect@libc.so.6 | "
+    "py:init_process_group@/opt/site-packages/torch/distributed/distributed_c10d.py:1700 | "
+    "py:main@/srv/train.py:9";
+
+JobBuilder story(bool in_job, bool local = true) {
+  return job()
+      .ranks(2)
+      .stack(kAll, kInInit)
+      .fact("listen", {{"address", std::string("127.0.0.1")},
+                       {"port", std::int64_t{29500}},
+                       {"local", local},
+                       {"listening", true},
+                       {"listener_pid", std::int64_t{42}},
+                       {"listener_command", std::string("nginx")},
+                       {"listener_in_job", in_job}});
+}
+
+TEST(MasterUnreachable, NamesTheStrangerOnThePort) {
+  const auto findings = asked(kKind, story(false).build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_NE(findings[0].summary.find("nginx"), std::string::npos);
+  EXPECT_EQ(findings[0].waiting, model::RankSet({0, 1}));
+}
+
+TEST(MasterUnreachable, IsSilentWhenTheJobListens) {
+  EXPECT_TRUE(asked(kKind, story(true).build()).empty());
+}
+
+TEST(MasterUnreachable, IsSilentAboutAnotherMachine) {
+  EXPECT_TRUE(asked(kKind, story(false, false).build()).empty());
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/detectors/asked.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using namespace ddpdoctor::tests;
+
+TEST(RankExited, NamesTheRankThatLeft) {
+  const auto findings =
+      asked("rank-exited", job().ranks(3).stack(kAll, kInBarrier).exited(1, 0).build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+  EXPECT_EQ(findings[0].waiting, model::RankSet({0, 2}));
+}
+
+TEST(RankExited, IsSilentWhenNobodyWaits) {
+  EXPECT_TRUE(asked("rank-exited", job().ranks(3).exited(kAll, 0).ended().build()).empty());
+}
+
+TEST(RankExited, IsSilentOnAFailure) {
+  EXPECT_TRUE(
+      asked("rank-exited", job().ranks(3).stack(kAll, kInBarrier).exited(1, 1).build()).empty());
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors

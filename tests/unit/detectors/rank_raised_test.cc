@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/detectors/asked.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using namespace ddpdoctor::tests;
+
+constexpr std::string_view kKind = "rank-raised";
+
+constexpr std::string_view kMixed = R"log([rank0]: Traceback (most recent call last):
+[rank2]: Traceback (most recent call last):
+[rank0]:   File "/srv/train.py", line 40, in main
+[rank2]:   File "/srv/train.py", line 12, in load
+[rank0]: RuntimeError: Connection closed by peer [127.0.0.1]:3000
+[rank2]: KeyError: 'shard'
+)log";
+
+TEST(RankRaised, TakesTheRankWhoseErrorIsItsOwn) {
+  const auto findings =
+      asked(kKind, job().ranks(3).exited(kAll, 1).ended().log({}, std::string(kMixed)).build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({2}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 12);
+}
+
+TEST(RankRaised, FindsARankInItsHandler) {
+  const auto told =
+      job()
+          .ranks(2)
+          .source(
+              "/srv/train.py",
+              "def main():\n    try:\n        step()\n    except RuntimeError:\n        clean()\n")
+          .stack(kAll, kInBarrier)
+          .stack(1, "native:read@libc.so.6 | py:main@/srv/train.py:5")
+          .build();
+  const auto findings = asked(kKind, told);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+  EXPECT_EQ(findings[0].waiting, model::RankSet({0}));
+}
+
+TEST(RankRaised, IsSilentOnConsequencesOnly) {
+  EXPECT_TRUE(asked(kKind, job()
+                               .ranks(2)
+                               .log({},
+                                    "[rank0]: Traceback (most recent call last):\n[rank0]:   File "
+                                    "\"/srv/train.py\", line 4, in main\n"
+                                    "[rank0]: RuntimeError: Connection closed by peer\n")
+                               .build())
+                  .empty());
+}
+
+TEST(RankRaised, IsSilentOnACalmJob) {
+  EXPECT_TRUE(asked(kKind, job().ranks(2).stack(kAll, kInBarrier).build()).empty());
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/detectors/asked.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using namespace ddpdoctor::tests;
+
+constexpr std::string_view kKind = "shm-exhausted";
+
+JobBuilder story(std::int64_t used) {
+  return job()
+      .ranks(2)
+      .stack(kAll, kInBarrier)
+      .fact("shm-usage", {{"path", std::string("/dev/shm")},
+                          {"bytes_total", std::int64_t{64 << 20}},
+                          {"bytes_used", used}});
+}
+
+TEST(ShmExhausted, IsCertainOfAFullShmBesideABusError) {
+  const auto findings = asked(kKind, story(64 << 20).killed(1, 7).build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+}
+
+TEST(ShmExhausted, OnlySuspectsAFullShm) {
+  EXPECT_TRUE(nothing_likely(asked(kKind, story(64 << 20).build())));
+}
+
+TEST(ShmExhausted, IsSilentWhileThereIsRoom) {
+  EXPECT_TRUE(asked(kKind, story(1 << 20).killed(1, 7).build()).empty());
+}
+
+TEST(ShmExhausted, ReadsTheMessage) {
+  EXPECT_EQ(asked(kKind, job()
+                             .ranks(2)
+                             .log(1, "This might be caused by insufficient shared memory (shm).")
+                             .build())
+                .size(),
+            1u);
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors
