@@ -6,8 +6,10 @@ namespace ddpdoctor::agent {
 
 #define CALL(id, symbol, operation, tensor, form, options, root, reduce, async) \
   {#symbol, Meaning::kCall, wire::Operation::operation, tensor, form, options, root, reduce, async},
-#define AROUND(id, symbol, meaning) {#symbol, Meaning::meaning, wire::Operation::kUnknown, -1, 0, -1, -1, -1, -1},
-#define ENTRY(id, symbol, meaning) {#symbol, Meaning::meaning, wire::Operation::kUnknown, -1, 0, -1, -1, -1, -1},
+#define AROUND(id, symbol, meaning) \
+  {#symbol, Meaning::meaning, wire::Operation::kUnknown, -1, 0, -1, -1, -1, -1},
+#define ENTRY(id, symbol, meaning) \
+  {#symbol, Meaning::meaning, wire::Operation::kUnknown, -1, 0, -1, -1, -1, -1},
 
 const Hook hooks[kHooks] = {
 #include "agent/c10d_hooks.inc"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Called by the trampolines only. Each thread keeps a shadow stack of the calls it is in, because returns and exceptions come back
-// without their arguments; both are last-in first-out.
+// Called by the trampolines only. Each thread keeps a shadow stack of the calls it is in, because
+// returns and exceptions come back without their arguments; both are last-in first-out.
 #include "agent/hooks.h"
 
 #include <atomic>
@@ -79,7 +79,8 @@ struct Search {
 
 int search_object(dl_phdr_info* info, std::size_t, void* data) {
   const auto& search = *static_cast<const Search*>(data);
-  if (info->dlpi_name == nullptr || info->dlpi_name[0] != '/' || (search.torch_only && !is_torch_library(info->dlpi_name))) {
+  if (info->dlpi_name == nullptr || info->dlpi_name[0] != '/' ||
+      (search.torch_only && !is_torch_library(info->dlpi_name))) {
     return 0;
   }
   void* const library = dlopen(info->dlpi_name, RTLD_NOLOAD | RTLD_LAZY);
@@ -109,7 +110,8 @@ int search_object(dl_phdr_info* info, std::size_t, void* data) {
   return 0;
 }
 
-/// First call of a hook: torch's libraries are loaded with RTLD_LOCAL, where RTLD_NEXT finds nothing.
+/// First call of a hook: torch's libraries are loaded with RTLD_LOCAL, where RTLD_NEXT finds
+/// nothing.
 __attribute__((noinline, cold)) void* resolve(int id) {
   const Inside inside;
   Dl_info where{};
@@ -196,7 +198,8 @@ __attribute__((visibility("hidden"))) void* agent_hook_entry(int id, std::uint64
   const Meaning meaning = hooks[id].meaning;
   if (meaning == Meaning::kGlooConstructor) {
     group_constructed(arguments);
-  } else if (meaning == Meaning::kEnqueue || meaning == Meaning::kFinish || meaning == Meaning::kFinishError) {
+  } else if (meaning == Meaning::kEnqueue || meaning == Meaning::kFinish ||
+             meaning == Meaning::kFinishError) {
     work_event(meaning, arguments);
   } else {
     reducer_event(meaning, arguments);
@@ -204,8 +207,10 @@ __attribute__((visibility("hidden"))) void* agent_hook_entry(int id, std::uint64
   return function;
 }
 
-/// The trampoline's personality: no landing pad; an exception that passes in phase 2 is recorded as the call's end.
-__attribute__((visibility("hidden"))) int agent_personality(int, int actions, std::uint64_t, void*, void*) {
+/// The trampoline's personality: no landing pad; an exception that passes in phase 2 is recorded as
+/// the call's end.
+__attribute__((visibility("hidden"))) int agent_personality(int, int actions, std::uint64_t, void*,
+                                                            void*) {
   constexpr int kCleanupPhase = 2;
   constexpr int kContinueUnwind = 8;
   if ((actions & kCleanupPhase) != 0) {

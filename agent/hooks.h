@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between the trampolines and the probes: which function is called with which registers, and where the real one is.
+// Between the trampolines and the probes: which function is called with which registers, and where
+// the real one is.
 #pragma once
 
 #include <cstdint>
@@ -49,9 +50,11 @@ struct Arguments {
   const std::uint64_t* stack;  // stack[1] is the first stack argument
 };
 
-// Probes. `entered` answers whether the call counts (is not inside another one); `left` gets what it answered.
+// Probes. `entered` answers whether the call counts (is not inside another one); `left` gets what
+// it answered.
 bool call_entered(const Hook& hook, const Arguments& arguments);
-void call_left(const Hook& hook, const Arguments& arguments, bool counted, bool threw, std::uint64_t result);
+void call_left(const Hook& hook, const Arguments& arguments, bool counted, bool threw,
+               std::uint64_t result);
 void store_entered(const Hook& hook, const Arguments& arguments);
 void store_left(const Hook& hook, const Arguments& arguments, bool threw);
 void backend_found(const Arguments& arguments, std::uint64_t result);

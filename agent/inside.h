@@ -20,7 +20,9 @@ class Inside {
     --inside_depth;
     errno = saved_errno_;
   }
-  explicit operator bool() const { return outermost_; }
+  explicit operator bool() const {
+    return outermost_;
+  }
 
  private:
   bool outermost_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives and point-to-point operations over gloo, and the store. A composite operation calls others: only the outermost counts,
-// so that ranks can be compared call by call.
+// Collectives and point-to-point operations over gloo, and the store. A composite operation calls
+// others: only the outermost counts, so that ranks can be compared call by call.
 #include <cstring>
 
 #include "agent/hooks.h"
@@ -52,7 +52,8 @@ std::uint16_t group_index(wire::Ring& ring, std::uint64_t backend) {
 }
 
 bool is_point_to_point(wire::Operation operation) {
-  return operation == wire::Operation::kSend || operation == wire::Operation::kRecv || operation == wire::Operation::kRecvAny;
+  return operation == wire::Operation::kSend || operation == wire::Operation::kRecv ||
+         operation == wire::Operation::kRecvAny;
 }
 
 char* put(char* to, std::int64_t number) {
@@ -149,7 +150,8 @@ void read_tensor(wire::Ring& ring, const Hook& hook, const Arguments& arguments,
   }
   std::int64_t dimensions = 0;
   std::int64_t* sizes = nullptr;
-  if (torch.dimensions != nullptr && torch.sizes != nullptr && torch.dimensions(reinterpret_cast<void*>(first), &dimensions) == 0 &&
+  if (torch.dimensions != nullptr && torch.sizes != nullptr &&
+      torch.dimensions(reinterpret_cast<void*>(first), &dimensions) == 0 &&
       torch.sizes(reinterpret_cast<void*>(first), &sizes) == 0 && sizes != nullptr) {
     event.text = shape_text(ring, sizes, dimensions);
   }
@@ -157,7 +159,9 @@ void read_tensor(wire::Ring& ring, const Hook& hook, const Arguments& arguments,
 
 void read_options(const Hook& hook, const Arguments& arguments, Event& event) {
   if (is_point_to_point(hook.operation)) {
-    event.peer = hook.operation == wire::Operation::kRecvAny ? -1 : static_cast<std::int32_t>(arguments.value[3]);
+    event.peer = hook.operation == wire::Operation::kRecvAny
+                     ? -1
+                     : static_cast<std::int32_t>(arguments.value[3]);
     return;
   }
   if (hook.options_argument < 0 || !torch_functions().known_layout) {
@@ -165,12 +169,14 @@ void read_options(const Hook& hook, const Arguments& arguments, Event& event) {
   }
   const std::uint64_t options = arguments.value[hook.options_argument];
   if (hook.root_offset >= 0) {
-    event.peer = static_cast<std::int32_t>(as<std::int64_t>(options + static_cast<std::uint64_t>(hook.root_offset)));
+    event.peer = static_cast<std::int32_t>(
+        as<std::int64_t>(options + static_cast<std::uint64_t>(hook.root_offset)));
   }
   if (hook.reduce_offset >= 0) {
     event.reduce_op = as<std::uint8_t>(options + static_cast<std::uint64_t>(hook.reduce_offset));
   }
-  if (hook.async_offset >= 0 && as<std::uint8_t>(options + static_cast<std::uint64_t>(hook.async_offset)) != 0) {
+  if (hook.async_offset >= 0 &&
+      as<std::uint8_t>(options + static_cast<std::uint64_t>(hook.async_offset)) != 0) {
     event.detail |= wire::kAsync;
   }
 }
@@ -190,7 +196,8 @@ wire::Work& work_slot(wire::Ring& ring, std::uint64_t object) {
   return ring.work[(object >> 4U) * 0x9E3779B1U % wire::kWorks];
 }
 
-void ended(wire::Ring& ring, std::uint16_t group, std::uint32_t sequence, wire::Operation operation, bool failed) {
+void ended(wire::Ring& ring, std::uint16_t group, std::uint32_t sequence, wire::Operation operation,
+           bool failed) {
   if (group == 0) {
     return;
   }
@@ -220,7 +227,8 @@ bool call_entered(const Hook& hook, const Arguments& arguments) {
   }
   remember_version(*ring);
   const bool peer = is_point_to_point(hook.operation);
-  Event event{.kind = peer ? wire::EventKind::kPointToPoint : wire::EventKind::kCollective, .operation = hook.operation};
+  Event event{.kind = peer ? wire::EventKind::kPointToPoint : wire::EventKind::kCollective,
+              .operation = hook.operation};
   event.group = group_index(*ring, backend_of(hook, arguments));
   if (event.group == 0) {
     ring->header.lost.fetch_add(1, std::memory_order_relaxed);
@@ -236,7 +244,8 @@ bool call_entered(const Hook& hook, const Arguments& arguments) {
   open_sequence = event.group_sequence;
   open_operation = hook.operation;
   const std::uint64_t index = record(*ring, event);
-  memcpy(static_cast<void*>(&group.last), static_cast<const void*>(&ring->slot[(index - 1) % wire::kSlots]), sizeof group.last);
+  memcpy(static_cast<void*>(&group.last),
+         static_cast<const void*>(&ring->slot[(index - 1) % wire::kSlots]), sizeof group.last);
   group.last_enqueued_time = group.last.time;
   ring->header.collectives.fetch_add(1, std::memory_order_relaxed);
   return true;
@@ -269,7 +278,8 @@ void work_event(Meaning meaning, const Arguments& arguments) {
     return;
   }
   if (meaning == Meaning::kEnqueue) {
-    // intrusive_ptr by value travels by address; before the real enqueue no worker can have finished it
+    // intrusive_ptr by value travels by address; before the real enqueue no worker can have
+    // finished it
     const std::uint64_t work = as<std::uint64_t>(arguments.value[1]);
     if (open_group == 0) {
       return;
@@ -286,8 +296,8 @@ void work_event(Meaning meaning, const Arguments& arguments) {
     return;
   }
   slot.object.store(0, std::memory_order_relaxed);
-  ended(*ring_now, static_cast<std::uint16_t>(slot.group), slot.group_sequence, static_cast<wire::Operation>(slot.operation),
-        meaning == Meaning::kFinishError);
+  ended(*ring_now, static_cast<std::uint16_t>(slot.group), slot.group_sequence,
+        static_cast<wire::Operation>(slot.operation), meaning == Meaning::kFinishError);
 }
 
 void backend_found(const Arguments& arguments, std::uint64_t result) {
@@ -307,7 +317,8 @@ void backend_found(const Arguments& arguments, std::uint64_t result) {
   }
   group.process_group = process_group;
   if (torch_functions().group_name != nullptr) {
-    const auto* const name = static_cast<const String*>(torch_functions().group_name(reinterpret_cast<const void*>(process_group)));
+    const auto* const name = static_cast<const String*>(
+        torch_functions().group_name(reinterpret_cast<const void*>(process_group)));
     if (name != nullptr && name->length < sizeof group.name) {
       memcpy(group.name, name->text, name->length);
     }
@@ -333,16 +344,23 @@ void group_constructed(const Arguments& arguments) {
     ring_now->header.rank = group.group_rank;  // the first group is the world
     ring_now->header.world_size = group.size;
   }
-  record(*ring_now, {.kind = wire::EventKind::kGroupCreated, .site = call_site(*ring_now), .group = index, .count = group.size,
+  record(*ring_now, {.kind = wire::EventKind::kGroupCreated,
+                     .site = call_site(*ring_now),
+                     .group = index,
+                     .count = group.size,
                      .peer = group.group_rank});
 }
 
 namespace {
 /// The (first) key: get takes a string, wait a vector of strings.
 std::uint32_t key_of(wire::Ring& ring, const Hook& hook, const Arguments& arguments) {
-  // get returns a vector: rdi is the result, rsi the store, rdx the key; wait returns nothing: rdi the store, rsi the keys
-  const std::uint64_t address = hook.meaning == Meaning::kStoreGet ? arguments.value[2] : as<Vector>(arguments.value[1]).begin;
-  if (hook.meaning == Meaning::kStoreWait && as<Vector>(arguments.value[1]).begin == as<Vector>(arguments.value[1]).end) {
+  // get returns a vector: rdi is the result, rsi the store, rdx the key; wait returns nothing: rdi
+  // the store, rsi the keys
+  const std::uint64_t address = hook.meaning == Meaning::kStoreGet
+                                    ? arguments.value[2]
+                                    : as<Vector>(arguments.value[1]).begin;
+  if (hook.meaning == Meaning::kStoreWait &&
+      as<Vector>(arguments.value[1]).begin == as<Vector>(arguments.value[1]).end) {
     return 0;
   }
   const String& key = as<String>(address);
@@ -353,7 +371,9 @@ std::uint32_t key_of(wire::Ring& ring, const Hook& hook, const Arguments& argume
 void store_entered(const Hook& hook, const Arguments& arguments) {
   wire::Ring* const ring_now = ring_or_make();
   if (ring_now != nullptr) {
-    record(*ring_now, {.kind = wire::EventKind::kStore, .phase = wire::Phase::kStarted, .site = call_site(*ring_now),
+    record(*ring_now, {.kind = wire::EventKind::kStore,
+                       .phase = wire::Phase::kStarted,
+                       .site = call_site(*ring_now),
                        .text = key_of(*ring_now, hook, arguments)});
   }
 }
@@ -361,7 +381,8 @@ void store_entered(const Hook& hook, const Arguments& arguments) {
 void store_left(const Hook& hook, const Arguments& arguments, bool threw) {
   wire::Ring* const ring_now = ring();
   if (ring_now != nullptr) {
-    record(*ring_now, {.kind = wire::EventKind::kStore, .phase = threw ? wire::Phase::kFailed : wire::Phase::kCompleted,
+    record(*ring_now, {.kind = wire::EventKind::kStore,
+                       .phase = threw ? wire::Phase::kFailed : wire::Phase::kCompleted,
                        .text = threw ? 0 : key_of(*ring_now, hook, arguments)});
   }
 }

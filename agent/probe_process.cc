@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How processes begin and end: fork, exec, exit, children that were waited for, and the tail of standard error.
+// How processes begin and end: fork, exec, exit, children that were waited for, and the tail of
+// standard error.
 #include <cstdlib>
 #include <cstring>
+#include <unistd.h>
+
 #include <sys/resource.h>
 #include <sys/types.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "agent/inside.h"
 #include "agent/process_state.h"
@@ -26,7 +28,8 @@ constinit Real<void (*)()> real_abort{"abort"};
 constinit Real<ssize_t (*)(int, const void*, size_t)> real_write{"write"};
 constinit Real<int (*)(const char*, char* const*, char* const*)> real_execve{"execve"};
 
-/// A child's end is worth a ring of its own only when a signal ended it: shells wait for thousands of healthy children.
+/// A child's end is worth a ring of its own only when a signal ended it: shells wait for thousands
+/// of healthy children.
 void child_ended(pid_t child, int status) {
   const Inside inside;
   if (!inside || child <= 0) {
@@ -49,7 +52,9 @@ void says_how_it_ends(wire::ExitKind kind, int value) {
   ring_now->header.exit_value = value;
   ring_now->header.exit_time = now();
   ring_now->header.exit_site = call_site(*ring_now);
-  record(*ring_now, {.kind = wire::EventKind::kExit, .site = ring_now->header.exit_site, .count = value,
+  record(*ring_now, {.kind = wire::EventKind::kExit,
+                     .site = ring_now->header.exit_site,
+                     .count = value,
                      .detail = static_cast<std::uint32_t>(kind)});
 }
 
@@ -73,7 +78,9 @@ EXPORT pid_t fork() {
     const Inside inside;
     if (ddpdoctor::wire::Ring* const ring_now = ring(); ring_now != nullptr && inside) {
       ++ring_now->header.forks;
-      record(*ring_now, {.kind = EventKind::kFork, .site = call_site(*ring_now), .count = child,
+      record(*ring_now, {.kind = EventKind::kFork,
+                         .site = call_site(*ring_now),
+                         .count = child,
                          .detail = process_state().team_threads});
     }
   }
@@ -103,7 +110,8 @@ EXPORT pid_t wait(int* status) {
 
 EXPORT int waitid(idtype_t type, id_t id, siginfo_t* info, int options) {
   const int result = real_waitid.get()(type, id, info, options);
-  if (result == 0 && info != nullptr && info->si_pid > 0 && (info->si_code == CLD_KILLED || info->si_code == CLD_DUMPED)) {
+  if (result == 0 && info != nullptr && info->si_pid > 0 &&
+      (info->si_code == CLD_KILLED || info->si_code == CLD_DUMPED)) {
     child_ended(info->si_pid, info->si_status);
   }
   return result;
@@ -139,7 +147,8 @@ EXPORT ssize_t write(int fd, const void* text, size_t length) {
   if (fd == STDERR_FILENO && written > 0) {
     const Inside inside;
     ddpdoctor::wire::Ring* const ring_now = ring();
-    if (inside && ring_now != nullptr && ring_now->header.pid == static_cast<std::uint32_t>(process_state().pid)) {
+    if (inside && ring_now != nullptr &&
+        ring_now->header.pid == static_cast<std::uint32_t>(process_state().pid)) {
       keep_stderr(*ring_now, static_cast<const char*>(text), static_cast<size_t>(written));
     }
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DDP's reducer: which parameters were marked ready in the current backward, by name. Kept as a generation per parameter, so that
-// the answer stands in the file however many events have passed.
+// DDP's reducer: which parameters were marked ready in the current backward, by name. Kept as a
+// generation per parameter, so that the answer stands in the file however many events have passed.
 #include <cstring>
 
 #include "agent/hooks.h"
@@ -10,7 +10,8 @@
 namespace ddpdoctor::agent {
 namespace {
 
-struct NameNode {  // node of unordered_map<size_t, std::string> (libstdc++, C++11 ABI; integer keys keep no hash)
+struct NameNode {  // node of unordered_map<size_t, std::string> (libstdc++, C++11 ABI; integer keys
+                   // keep no hash)
   const NameNode* next;
   std::uint64_t key;
   const char* text;
@@ -48,14 +49,18 @@ void constructed(wire::Ring& ring, const Arguments& arguments) {
     reducer.find_unused = static_cast<std::uint8_t>(arguments.stack[1]);
     const auto* const names = reinterpret_cast<const NameMap*>(arguments.stack[3]);
     std::uint64_t left = names->size;
-    for (const NameNode* node = names->first; node != nullptr && left > 0; node = node->next, --left) {
+    for (const NameNode* node = names->first; node != nullptr && left > 0;
+         node = node->next, --left) {
       if (node->key < wire::kParameters && node->length < 512) {
         reducer.parameter[node->key].name = intern(ring, node->text, node->length);
       }
     }
   }
   reducer.object = arguments.value[0];
-  record(ring, {.kind = wire::EventKind::kReducerCreated, .site = reducer.site, .object = reducer.object, .count = reducer.parameters});
+  record(ring, {.kind = wire::EventKind::kReducerCreated,
+                .site = reducer.site,
+                .object = reducer.object,
+                .count = reducer.parameters});
 }
 
 }  // namespace

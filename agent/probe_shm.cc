@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared memory: who made which segment, how big, who removed it, and where there was no room for it.
+// Shared memory: who made which segment, how big, who removed it, and where there was no room for
+// it.
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <unistd.h>
+
 #include <sys/mman.h>
 #include <sys/types.h>
-#include <unistd.h>
 
 #include "agent/inside.h"
 #include "agent/python_site.h"
@@ -34,12 +36,15 @@ void created(const char* name, int descriptor) {
   if (ring_now == nullptr) {
     return;
   }
-  record(*ring_now, {.kind = wire::EventKind::kShmOpen, .site = call_site(*ring_now), .count = descriptor < 0 ? -errno : descriptor,
+  record(*ring_now, {.kind = wire::EventKind::kShmOpen,
+                     .site = call_site(*ring_now),
+                     .count = descriptor < 0 ? -errno : descriptor,
                      .text = text(*ring_now, name)});
   if (descriptor < 0) {
     return;
   }
-  const std::uint32_t index = ring_now->header.segments.fetch_add(1, std::memory_order_relaxed) % wire::kSegments;
+  const std::uint32_t index =
+      ring_now->header.segments.fetch_add(1, std::memory_order_relaxed) % wire::kSegments;
   wire::Segment& segment = ring_now->segment[index];
   strncpy(segment.name, name, sizeof segment.name - 1);
   segment.bytes = 0;
@@ -64,7 +69,10 @@ void sized(int descriptor, off_t bytes, int error) {
     segment.bytes = static_cast<std::uint64_t>(bytes);
   }
   segment_of_descriptor[descriptor] = 0;  // a descriptor is reused; its segment is sized once
-  record(*ring_now, {.kind = wire::EventKind::kShmSize, .site = call_site(*ring_now), .count = bytes, .peer = error,
+  record(*ring_now, {.kind = wire::EventKind::kShmSize,
+                     .site = call_site(*ring_now),
+                     .count = bytes,
+                     .peer = error,
                      .text = text(*ring_now, segment.name)});
 }
 
@@ -94,7 +102,9 @@ EXPORT int shm_unlink(const char* name) {
         segment.unlinked = 1;
       }
     }
-    record(*ring_now, {.kind = ddpdoctor::wire::EventKind::kShmUnlink, .count = result, .text = text(*ring_now, name)});
+    record(*ring_now, {.kind = ddpdoctor::wire::EventKind::kShmUnlink,
+                       .count = result,
+                       .text = text(*ring_now, name)});
   }
   return result;
 }

@@ -8,8 +8,9 @@ namespace ddpdoctor::agent {
 
 struct ProcessState {
   std::uint32_t team_threads = 0;  // threads that an OpenMP or BLAS library started in this process
-  std::uint32_t parent_team = 0;   // pid of the ancestor that had such threads when it forked us, 0 = none
-  std::uint32_t pid = 0;           // refreshed after fork
+  std::uint32_t parent_team =
+      0;                  // pid of the ancestor that had such threads when it forked us, 0 = none
+  std::uint32_t pid = 0;  // refreshed after fork
 };
 
 ProcessState& process_state();

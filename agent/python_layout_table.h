@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Offsets of the interpreter structures that a call site needs, per CPython version (x86-64; from each version's own headers).
+// Offsets of the interpreter structures that a call site needs, per CPython version (x86-64; from
+// each version's own headers).
 #pragma once
 
 #include <cstdint>
@@ -15,14 +16,15 @@ struct FrameLayout {
   int frame_code;
   int frame_instruction;
   int frame_previous;
-  int frame_owner;    // 3.12+
+  int frame_owner;  // 3.12+
   int code_filename;
-  int code_name;      // qualified name from 3.11 on
-  int code_bytes;     // 3.11+
+  int code_name;   // qualified name from 3.11 on
+  int code_bytes;  // 3.11+
   int string_ascii;
 };
 
-inline constexpr int kOwnedByCStack = 3;  // lowest frame_owner that is an entry shim, no Python frame
+inline constexpr int kOwnedByCStack =
+    3;  // lowest frame_owner that is an entry shim, no Python frame
 
 inline constexpr FrameLayout kFrameLayouts[] = {
     {8, 24, -1, -1, 32, 104, 24, -1, 104, 112, -1, 48},

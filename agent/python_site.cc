@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads only the calling thread's own frames, which stand still while it is here. PyGILState_GetThisThreadState is thread-local and
-// needs no GIL; after a binding released the GIL, "the current thread state" would be another thread's.
+// Reads only the calling thread's own frames, which stand still while it is here.
+// PyGILState_GetThisThreadState is thread-local and needs no GIL; after a binding released the GIL,
+// "the current thread state" would be another thread's.
 #include "agent/python_site.h"
 
 #include <atomic>
@@ -63,7 +64,8 @@ bool ready(wire::Ring& ring) {
     return false;
   }
   const auto version = reinterpret_cast<const char* (*)()>(dlsym(RTLD_DEFAULT, "Py_GetVersion"));
-  thread_state = reinterpret_cast<ThreadStateFunction>(dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState"));
+  thread_state =
+      reinterpret_cast<ThreadStateFunction>(dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState"));
   line_of = reinterpret_cast<LineFunction>(dlsym(RTLD_DEFAULT, "PyCode_Addr2Line"));
   layout = version == nullptr ? nullptr : layout_of(version());
   const bool usable = layout != nullptr && thread_state != nullptr && line_of != nullptr;
@@ -83,7 +85,8 @@ std::uint32_t text_of(wire::Ring& ring, const void* string) {
   if (string == nullptr || (at<std::uint32_t>(string, 32) & kCompactAscii) != kCompactAscii) {
     return 0;
   }
-  return intern(ring, static_cast<const char*>(string) + layout->string_ascii, at<std::uint64_t>(string, 16));
+  return intern(ring, static_cast<const char*>(string) + layout->string_ascii,
+                at<std::uint64_t>(string, 16));
 }
 
 struct RawFrame {
@@ -93,9 +96,11 @@ struct RawFrame {
 
 int line_number(const RawFrame& frame) {
   if (layout->minor >= 11) {
-    const auto first = reinterpret_cast<std::uint64_t>(frame.code) + static_cast<std::uint64_t>(layout->code_bytes);
+    const auto first = reinterpret_cast<std::uint64_t>(frame.code) +
+                       static_cast<std::uint64_t>(layout->code_bytes);
     // prev_instr stands before its first instruction when a frame has not begun
-    return line_of(frame.code, frame.instruction < first ? 0 : static_cast<int>(frame.instruction - first));
+    return line_of(frame.code,
+                   frame.instruction < first ? 0 : static_cast<int>(frame.instruction - first));
   }
   const auto last = static_cast<std::int32_t>(frame.instruction);
   return line_of(frame.code, layout->minor == 10 ? last * 2 : last);
@@ -107,7 +112,8 @@ std::uint32_t site_of(wire::Ring& ring, std::uint32_t caller, const RawFrame& fr
   key = (key ^ (key >> 29U) ^ caller) * 0xBF58476D1CE4E5B9U;
   key = key == 0 ? 1 : key;
   for (std::uint32_t i = 0; i < 64; ++i) {
-    SiteSlot& slot = known[(key >> 40U) + i < kSiteSlots ? (key >> 40U) + i : ((key >> 40U) + i) % kSiteSlots];
+    SiteSlot& slot =
+        known[(key >> 40U) + i < kSiteSlots ? (key >> 40U) + i : ((key >> 40U) + i) % kSiteSlots];
     const std::uint64_t seen = slot.key.load(std::memory_order_acquire);
     if (seen == key) {
       return slot.site.load(std::memory_order_acquire);
@@ -153,18 +159,23 @@ std::uint32_t call_site(wire::Ring& ring) {
   }
   RawFrame frames[wire::kSiteDepth];
   std::uint32_t depth = 0;
-  for (; frame != nullptr && depth < wire::kSiteDepth; frame = at<const void*>(frame, layout->frame_previous)) {
-    if (layout->frame_owner >= 0 && at<std::uint8_t>(frame, layout->frame_owner) >= kOwnedByCStack) {
+  for (; frame != nullptr && depth < wire::kSiteDepth;
+       frame = at<const void*>(frame, layout->frame_previous)) {
+    if (layout->frame_owner >= 0 &&
+        at<std::uint8_t>(frame, layout->frame_owner) >= kOwnedByCStack) {
       continue;
     }
     auto code = at<std::uint64_t>(frame, layout->frame_code);
-    code &= layout->minor >= 14 ? ~std::uint64_t{3} : ~std::uint64_t{0};  // 3.14 tags references in the low bits
+    code &= layout->minor >= 14 ? ~std::uint64_t{3}
+                                : ~std::uint64_t{0};  // 3.14 tags references in the low bits
     if (code == 0) {
       break;
     }
-    frames[depth++] = {reinterpret_cast<void*>(code), layout->minor >= 11 ? at<std::uint64_t>(frame, layout->frame_instruction)
-                                                                          : static_cast<std::uint64_t>(static_cast<std::uint32_t>(
-                                                                                at<std::int32_t>(frame, layout->frame_instruction)))};
+    frames[depth++] = {reinterpret_cast<void*>(code),
+                       layout->minor >= 11
+                           ? at<std::uint64_t>(frame, layout->frame_instruction)
+                           : static_cast<std::uint64_t>(static_cast<std::uint32_t>(
+                                 at<std::int32_t>(frame, layout->frame_instruction)))};
   }
   std::uint32_t site = 0;
   while (depth > 0) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Python line that led here, read from the interpreter's own frames: no GIL, no allocation, off when the version is unknown.
+// The Python line that led here, read from the interpreter's own frames: no GIL, no allocation, off
+// when the version is unknown.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,8 @@
 
 namespace ddpdoctor::agent {
 
-/// Index of the innermost frame of the calling thread in the ring's sites, 0 when there is no Python here.
+/// Index of the innermost frame of the calling thread in the ring's sites, 0 when there is no
+/// Python here.
 std::uint32_t call_site(wire::Ring& ring);
 
 /// In a forked child: sites must be written anew into its own ring.

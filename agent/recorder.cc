@@ -4,8 +4,9 @@
 #include <atomic>
 #include <cstring>
 #include <ctime>
-#include <sys/syscall.h>
 #include <unistd.h>
+
+#include <sys/syscall.h>
 
 #include "agent/inside.h"
 #include "agent/ring_file.h"
@@ -46,7 +47,8 @@ std::uint64_t hash_of(const char* text, std::size_t length) {
 std::uint64_t now() {
   timespec time{};
   clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1000000000U + static_cast<std::uint64_t>(time.tv_nsec);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1000000000U +
+         static_cast<std::uint64_t>(time.tv_nsec);
 }
 
 std::uint32_t thread_id() {
@@ -85,7 +87,8 @@ wire::Ring* ring_or_make() {
     state.store(kOff, std::memory_order_release);
     return nullptr;
   }
-  made->header.lost.fetch_add(lost_before.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  made->header.lost.fetch_add(lost_before.load(std::memory_order_relaxed),
+                              std::memory_order_relaxed);
   current.store(made, std::memory_order_release);
   state.store(kReady, std::memory_order_release);
   return made;
@@ -140,7 +143,8 @@ std::uint32_t intern(wire::Ring& ring, const char* text, std::size_t length) {
     TextSlot& slot = texts[(hash + i) % kTextSlots];
     const std::uint64_t seen = slot.hash.load(std::memory_order_acquire);
     if (seen == hash) {
-      return slot.offset.load(std::memory_order_acquire);  // 0 while its writer is at work: the text is then unknown, never wrong
+      return slot.offset.load(std::memory_order_acquire);  // 0 while its writer is at work: the
+                                                           // text is then unknown, never wrong
     }
     if (seen == 0) {
       free_slot = &slot;
@@ -156,7 +160,8 @@ std::uint32_t intern(wire::Ring& ring, const char* text, std::size_t length) {
   memcpy(ring.text + offset, text, length);
   ring.text[offset + length] = 0;
   std::uint64_t expected = 0;
-  if (free_slot != nullptr && free_slot->hash.compare_exchange_strong(expected, hash, std::memory_order_acq_rel)) {
+  if (free_slot != nullptr &&
+      free_slot->hash.compare_exchange_strong(expected, hash, std::memory_order_acq_rel)) {
     free_slot->offset.store(offset, std::memory_order_release);
   }
   return offset;
@@ -167,8 +172,9 @@ void keep_stderr(wire::Ring& ring, const char* text, std::size_t length) {
     text += length - wire::kStderrBytes;
     length = wire::kStderrBytes;
   }
-  const std::uint32_t at =
-      ring.header.stderr_head.fetch_add(static_cast<std::uint32_t>(length), std::memory_order_relaxed) % wire::kStderrBytes;
+  const std::uint32_t at = ring.header.stderr_head.fetch_add(static_cast<std::uint32_t>(length),
+                                                             std::memory_order_relaxed) %
+                           wire::kStderrBytes;
   const std::size_t first = length < wire::kStderrBytes - at ? length : wire::kStderrBytes - at;
   memcpy(ring.standard_error + at, text, first);
   memcpy(ring.standard_error, text + first, length - first);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// This process's ring: made lazily at the first event worth it, then reserve → fill → publish, without a lock. What cannot be
-// recorded is counted; nothing here can fail visibly.
+// This process's ring: made lazily at the first event worth it, then reserve → fill → publish,
+// without a lock. What cannot be recorded is counted; nothing here can fail visibly.
 #pragma once
 
 #include <cstddef>

@@ -5,8 +5,9 @@
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
+
+#include <sys/mman.h>
 
 #include "agent/process_state.h"
 #include "agent/recorder.h"
@@ -71,7 +72,8 @@ std::int32_t number_from_environment(const char* name) {
 std::uint64_t wall_clock() {
   timespec time{};
   clock_gettime(CLOCK_REALTIME, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1000000000U + static_cast<std::uint64_t>(time.tv_nsec);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1000000000U +
+         static_cast<std::uint64_t>(time.tv_nsec);
 }
 
 void fill_header(wire::Header& header, std::uint64_t start) {
@@ -84,11 +86,12 @@ void fill_header(wire::Header& header, std::uint64_t start) {
   header.world_size = number_from_environment("WORLD_SIZE");
   header.monotonic_ns = now();
   header.wall_ns = wall_clock();
-  header.sites.store(1, std::memory_order_relaxed);      // 0 means unknown
+  header.sites.store(1, std::memory_order_relaxed);  // 0 means unknown
   header.text_used.store(1, std::memory_order_relaxed);
   header.forked = forked ? 1 : 0;
   header.parent_team = process_state().parent_team;
-  const std::size_t length = read_file("/proc/self/cmdline", header.command, sizeof header.command - 1);
+  const std::size_t length =
+      read_file("/proc/self/cmdline", header.command, sizeof header.command - 1);
   for (std::size_t i = 0; i + 1 < length; ++i) {
     if (header.command[i] == 0) {
       header.command[i] = ' ';
@@ -121,7 +124,8 @@ wire::Ring* make_ring_file(const char* folder) {
     return nullptr;
   }
   void* mapped = MAP_FAILED;
-  if (fallocate(fd, 0, 0, sizeof(wire::Ring)) == 0 || posix_fallocate(fd, 0, sizeof(wire::Ring)) == 0) {
+  if (fallocate(fd, 0, 0, sizeof(wire::Ring)) == 0 ||
+      posix_fallocate(fd, 0, sizeof(wire::Ring)) == 0) {
     mapped = mmap(nullptr, sizeof(wire::Ring), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   }
   close(fd);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the file behind a ring: preallocated, so that a full disk cannot end the rank by SIGBUS, and mapped; no descriptor stays open.
+// Makes the file behind a ring: preallocated, so that a full disk cannot end the rank by SIGBUS,
+// and mapped; no descriptor stays open.
 #pragma once
 
 #include "wire/layout.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only constructor: reads where to record and prepares for forks. Nothing is opened here; `/bin/true` under us stays `/bin/true`.
+// The only constructor: reads where to record and prepares for forks. Nothing is opened here;
+// `/bin/true` under us stays `/bin/true`.
 #include <cstdlib>
 #include <pthread.h>
 #include <unistd.h>

@@ -6,8 +6,11 @@
 namespace ddpdoctor::cli {
 
 std::span<const Command> commands() {
-  static constexpr std::array<Command, 3> kCommands{{
+  static constexpr std::array<Command, 4> kCommands{{
       {.name = "attach", .summary = "look at a job that hangs now", .declare = declare_attach},
+      {.name = "run",
+       .summary = "run a job and say why it hangs, dies or computes nonsense",
+       .declare = declare_run},
       {.name = "report",
        .summary = "read captures of a job and say what they show",
        .declare = declare_report},

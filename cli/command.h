@@ -38,6 +38,7 @@ struct Command {
 std::span<const Command> commands();
 
 std::unique_ptr<Action> declare_attach(CLI::App& app);
+std::unique_ptr<Action> declare_run(CLI::App& app);
 std::unique_ptr<Action> declare_report(CLI::App& app);
 std::unique_ptr<Action> declare_explain(CLI::App& app);
 

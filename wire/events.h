@@ -8,23 +8,23 @@ namespace ddpdoctor::wire {
 
 enum class EventKind : std::uint16_t {
   kNone = 0,
-  kCollective = 1,     // a call of one rank: enqueued, completed, failed
+  kCollective = 1,  // a call of one rank: enqueued, completed, failed
   kPointToPoint = 2,
-  kStore = 3,          // store get/wait/set; text = key
+  kStore = 3,  // store get/wait/set; text = key
   kGroupCreated = 4,
   kReducerCreated = 5,
   kBackwardBegin = 6,
   kBackwardEnd = 7,
-  kFork = 8,           // count = child
-  kExec = 9,           // text = path
+  kFork = 8,  // count = child
+  kExec = 9,  // text = path
   kExit = 10,
-  kChildExit = 11,     // count = child, peer = raw wait status
-  kTeam = 12,          // first OpenMP team; count = threads asked for
-  kDeadTeam = 13,      // a forked child enters a team that does not exist in it; count = the parent
-  kShmOpen = 14,       // text = name; count = descriptor or -errno
+  kChildExit = 11,  // count = child, peer = raw wait status
+  kTeam = 12,       // first OpenMP team; count = threads asked for
+  kDeadTeam = 13,   // a forked child enters a team that does not exist in it; count = the parent
+  kShmOpen = 14,    // text = name; count = descriptor or -errno
   kShmUnlink = 15,
-  kShmSize = 16,       // ftruncate or fallocate; count = bytes, peer = errno
-  kCudaContext = 17,   // count = device
+  kShmSize = 16,      // ftruncate or fallocate; count = bytes, peer = errno
+  kCudaContext = 17,  // count = device
   kCudaAfterFork = 18,
   kDescriptorsFull = 19,  // EMFILE; text = what was opened
   kWaitBegin = 20,

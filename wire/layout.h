@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file that a rank leaves behind: one per process, memory-mapped by the agent in the rank and read by the collector, also after
-// `kill -9`. Plain structs of fixed layout; nothing here allocates. docs/wire-format.md draws it.
+// The file that a rank leaves behind: one per process, memory-mapped by the agent in the rank and
+// read by the collector, also after `kill -9`. Plain structs of fixed layout; nothing here
+// allocates. docs/wire-format.md draws it.
 //
-// Version: bump kVersion when a field moves, changes its meaning, or a struct its size; adding an event kind or using reserved
-// bytes (readers see zero in old files) does not. Readers refuse other versions and name both numbers.
+// Version: bump kVersion when a field moves, changes its meaning, or a struct its size; adding an
+// event kind or using reserved bytes (readers see zero in old files) does not. Readers refuse other
+// versions and name both numbers.
 #pragma once
 
 #include <atomic>
@@ -27,33 +29,40 @@ inline constexpr std::uint32_t kSegments = 256;
 inline constexpr std::uint32_t kSiteDepth = 24;
 
 /// How a process ended, as far as it could say so itself.
-enum class ExitKind : std::uint32_t { kNone = 0, kExit = 1, kImmediateExit = 2, kSignal = 3, kAbort = 4, kExec = 5 };
+enum class ExitKind : std::uint32_t {
+  kNone = 0,
+  kExit = 1,
+  kImmediateExit = 2,
+  kSignal = 3,
+  kAbort = 4,
+  kExec = 5
+};
 
 /// Why a part of the recording is absent.
 enum Disabled : std::uint32_t {
-  kNoCallSites = 1,      // CPython of unknown layout
-  kNoTensorFacts = 2,    // torch without the functions that tell sizes
-  kNoSequence = 4,       // own counter instead of torch's
+  kNoCallSites = 1,    // CPython of unknown layout
+  kNoTensorFacts = 2,  // torch without the functions that tell sizes
+  kNoSequence = 4,     // own counter instead of torch's
 };
 
 /// One fact: 64 bytes, published by `sequence` = index + 1, which is written last with release.
 struct Slot {
   std::atomic<std::uint64_t> sequence;
-  std::uint64_t time;    // CLOCK_MONOTONIC, nanoseconds
+  std::uint64_t time;  // CLOCK_MONOTONIC, nanoseconds
   std::uint32_t tid;
-  std::uint16_t kind;    // EventKind
-  std::uint8_t phase;    // Phase
-  std::uint8_t operation;  // Operation
-  std::uint32_t site;    // index into sites, 0 = unknown
-  std::uint16_t group;   // index into groups + 1, 0 = none
-  std::uint8_t dtype;    // c10::ScalarType, 255 = unknown
-  std::uint8_t reduce_op;  // c10d::ReduceOp, 255 = unknown
-  std::uint64_t object;  // address of the Work, Reducer, … inside the process; 0 = none
-  std::int64_t count;    // elements, or a kind's own number; -1 = unknown
+  std::uint16_t kind;            // EventKind
+  std::uint8_t phase;            // Phase
+  std::uint8_t operation;        // Operation
+  std::uint32_t site;            // index into sites, 0 = unknown
+  std::uint16_t group;           // index into groups + 1, 0 = none
+  std::uint8_t dtype;            // c10::ScalarType, 255 = unknown
+  std::uint8_t reduce_op;        // c10d::ReduceOp, 255 = unknown
+  std::uint64_t object;          // address of the Work, Reducer, … inside the process; 0 = none
+  std::int64_t count;            // elements, or a kind's own number; -1 = unknown
   std::uint32_t group_sequence;  // from 1; point-to-point counted apart
-  std::int32_t peer;     // root, source or destination as group rank; -1 = none
-  std::uint32_t text;    // offset into the text pool (shape, key, path, splits), 0 = none
-  std::uint32_t detail;  // flags: kAsync …, or a kind's own number
+  std::int32_t peer;             // root, source or destination as group rank; -1 = none
+  std::uint32_t text;            // offset into the text pool (shape, key, path, splits), 0 = none
+  std::uint32_t detail;          // flags: kAsync …, or a kind's own number
 };
 static_assert(sizeof(Slot) == 64);
 static_assert(offsetof(Slot, count) == 40);
@@ -67,43 +76,45 @@ struct Site {
 };
 static_assert(sizeof(Site) == 16);
 
-/// A process group as this process knows it, with its counters: readable when the slots have wrapped.
+/// A process group as this process knows it, with its counters: readable when the slots have
+/// wrapped.
 struct Group {
-  std::uint64_t backend;      // address of the c10d backend object, the key inside this process
+  std::uint64_t backend;  // address of the c10d backend object, the key inside this process
   std::uint64_t process_group;
-  char name[48];              // as torch names it: "0", "1", …; empty = unknown
-  char backend_name[16];      // "gloo", "nccl"
-  std::int32_t group_rank;    // -1 = unknown
-  std::int32_t size;          // -1 = unknown
-  std::uint32_t enqueued;     // collectives, cumulative: the newest group_sequence
-  std::uint32_t completed;    // newest group_sequence known to be completed
+  char name[48];            // as torch names it: "0", "1", …; empty = unknown
+  char backend_name[16];    // "gloo", "nccl"
+  std::int32_t group_rank;  // -1 = unknown
+  std::int32_t size;        // -1 = unknown
+  std::uint32_t enqueued;   // collectives, cumulative: the newest group_sequence
+  std::uint32_t completed;  // newest group_sequence known to be completed
   std::uint32_t failed;
   std::uint32_t point_to_point;  // send and recv, cumulative
   std::uint64_t last_enqueued_time;
   std::uint64_t last_completed_time;
-  Slot last;                  // a copy of the newest call's slot (its `sequence` is the slot's index + 1)
+  Slot last;  // a copy of the newest call's slot (its `sequence` is the slot's index + 1)
   std::uint64_t reserved[9];
 };
 static_assert(sizeof(Group) % 64 == 0);
 
 /// A parameter of a DDP reducer.
 struct Parameter {
-  std::uint32_t ready;    // generation (backward) in which it was marked ready last
-  std::uint32_t hooked;   // generation in which its gradient was accumulated; ready without hooked = marked as unused
-  std::uint32_t name;     // offset into the text pool
-  std::uint32_t bucket;   // + 1; 0 = unknown
+  std::uint32_t ready;   // generation (backward) in which it was marked ready last
+  std::uint32_t hooked;  // generation in which its gradient was accumulated; ready without hooked =
+                         // marked as unused
+  std::uint32_t name;    // offset into the text pool
+  std::uint32_t bucket;  // + 1; 0 = unknown
 };
 
 /// One c10d::Reducer (a DDP-wrapped module).
 struct Reducer {
   std::uint64_t object;
-  std::uint32_t parameters;   // how many it has; only kParameters are kept
-  std::uint32_t generation;   // backwards begun
-  std::uint32_t finalized;    // newest generation whose backward was finalised
+  std::uint32_t parameters;  // how many it has; only kParameters are kept
+  std::uint32_t generation;  // backwards begun
+  std::uint32_t finalized;   // newest generation whose backward was finalised
   std::uint32_t find_unused;
   std::uint32_t static_graph;
-  std::uint32_t forwards;     // forwards begun
-  std::uint32_t site;         // of the constructor
+  std::uint32_t forwards;  // forwards begun
+  std::uint32_t site;      // of the constructor
   std::uint32_t reserved0;
   std::uint64_t last_time;
   std::uint64_t reserved[2];
@@ -113,7 +124,7 @@ struct Reducer {
 /// Work objects in flight: which call an address belongs to.
 struct Work {
   std::atomic<std::uint64_t> object;
-  std::uint32_t group;           // index + 1
+  std::uint32_t group;  // index + 1
   std::uint32_t group_sequence;
   std::uint32_t operation;
   std::uint32_t reserved;
@@ -131,15 +142,15 @@ struct Segment {
 struct Header {
   std::uint64_t magic;
   std::uint32_t version;
-  std::uint32_t bytes;          // of the whole file
+  std::uint32_t bytes;  // of the whole file
   std::uint32_t pid;
   std::uint32_t ppid;
-  std::uint64_t start_ticks;    // field 22 of /proc/PID/stat: pids are reused
-  std::int32_t rank;            // from the environment or init_process_group; -1 = unknown
+  std::uint64_t start_ticks;  // field 22 of /proc/PID/stat: pids are reused
+  std::int32_t rank;          // from the environment or init_process_group; -1 = unknown
   std::int32_t local_rank;
   std::int32_t world_size;
-  std::uint32_t disabled;       // Disabled bits
-  std::uint64_t monotonic_ns;   // both clocks when the file was made
+  std::uint32_t disabled;      // Disabled bits
+  std::uint64_t monotonic_ns;  // both clocks when the file was made
   std::uint64_t wall_ns;
   std::atomic<std::uint64_t> head;  // next slot index; head - kSlots … head - 1 are kept
   std::atomic<std::uint64_t> lost;
@@ -150,13 +161,14 @@ struct Header {
   std::atomic<std::uint32_t> segments;
   std::atomic<std::uint32_t> stderr_head;  // bytes ever written
   std::atomic<std::uint64_t> collectives;  // calls begun, all groups: the pulse
-  std::uint32_t exit_kind;      // ExitKind
+  std::uint32_t exit_kind;                 // ExitKind
   std::int32_t exit_value;
   std::uint64_t exit_time;
   std::uint32_t exit_site;
-  std::uint32_t forked;         // 1: made by fork without exec
-  std::uint32_t parent_team;    // pid of the ancestor whose OpenMP team existed before the fork, 0 = none
-  std::uint32_t team_entered;   // 1: this process entered a team it inherited dead
+  std::uint32_t forked;  // 1: made by fork without exec
+  std::uint32_t
+      parent_team;  // pid of the ancestor whose OpenMP team existed before the fork, 0 = none
+  std::uint32_t team_entered;  // 1: this process entered a team it inherited dead
   std::uint32_t team_site;
   std::uint32_t team_size;      // largest team asked for
   std::uint32_t cuda_contexts;  // bit per device

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// ddpdoctor run -- CMD: the command as it would be without us, until it hangs, dies or computes nonsense.
+// ddpdoctor run -- CMD: the command as it would be without us, until it hangs, dies or computes
+// nonsense.
 #include <cerrno>
 #include <cstring>
 #include <memory>
-#include <sys/stat.h>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include "cli/command.h"
 #include "cli/exit_codes.h"
@@ -42,13 +43,15 @@ class Reporter {
   monitor::Opinion hear(model::JobModel job, monitor::Occasion occasion) {
     auto kept = std::make_unique<model::JobModel>(std::move(job));
     const diagnosis::Diagnosis diagnosis = diagnosis::diagnose(*kept);
-    const monitor::Opinion opinion{.finding = is_sure(diagnosis),
-                                   .hang = diagnosis.verdict == diagnosis::Verdict::kHang && !diagnosis.findings.empty()};
+    const monitor::Opinion opinion{
+        .finding = is_sure(diagnosis),
+        .hang = diagnosis.verdict == diagnosis::Verdict::kHang && !diagnosis.findings.empty()};
     if (opinion.finding) {
       say(diagnosis);
     }
     // What was seen while the job stood still tells more than what is left of it afterwards.
-    const bool better = opinion.finding || (!found_ && (!written_ || occasion != monitor::Occasion::kSuspected));
+    const bool better =
+        opinion.finding || (!found_ && (!written_ || occasion != monitor::Occasion::kSuspected));
     if (better && !(found_ && occasion == monitor::Occasion::kEnded)) {
       write(diagnosis, opinion.finding);
     }
@@ -56,7 +59,8 @@ class Reporter {
     return opinion;
   }
 
-  /// The report of a job of which nothing was heard (stopped by its owner, or ended before we looked).
+  /// The report of a job of which nothing was heard (stopped by its owner, or ended before we
+  /// looked).
   void finish() {
     if (!written_ && (options_.always || options_.ci)) {
       const model::JobModel nothing;
@@ -66,9 +70,11 @@ class Reporter {
 
  private:
   static bool is_sure(const diagnosis::Diagnosis& diagnosis) {
-    return std::any_of(diagnosis.findings.begin(), diagnosis.findings.end(), [](const detectors::Finding& finding) {
-      return finding.confidence != detectors::Confidence::kPossible && finding.kind != "undetermined";
-    });
+    return std::any_of(diagnosis.findings.begin(), diagnosis.findings.end(),
+                       [](const detectors::Finding& finding) {
+                         return finding.confidence != detectors::Confidence::kPossible &&
+                                finding.kind != "undetermined";
+                       });
   }
 
   void say(const diagnosis::Diagnosis& diagnosis) {
@@ -124,38 +130,52 @@ class Reporter {
 class Run : public Action {
  public:
   explicit Run(CLI::App& app) {
-    app.add_option("--hang-timeout", options_.supervise.hang_timeout, "seconds without a collective before we look")
+    app.add_option("--hang-timeout", options_.supervise.hang_timeout,
+                   "seconds without a collective before we look")
         ->type_name("S")
         ->capture_default_str();
-    app.add_option("--on-hang", options_.on_hang, "report: say it and go on watching; kill: say it and end the job (exit 124)")
+    app.add_option("--on-hang", options_.on_hang,
+                   "report: say it and go on watching; kill: say it and end the job (exit 124)")
         ->type_name("report|kill")
         ->capture_default_str();
-    app.add_option("--report-dir", options_.report_dir, "folder for report.json and its companions")->type_name("DIR")->capture_default_str();
-    app.add_option("--spool", options_.spool, "folder in which processes record; kept afterwards")->type_name("DIR");
+    app.add_option("--report-dir", options_.report_dir, "folder for report.json and its companions")
+        ->type_name("DIR")
+        ->capture_default_str();
+    app.add_option("--spool", options_.spool, "folder in which processes record; kept afterwards")
+        ->type_name("DIR");
     app.add_flag("--always", options_.always, "write a report also when there is nothing to say");
-    app.add_flag("--ci", options_.ci, "end the job on a hang; JUnit, SARIF and Markdown beside the report");
-    app.add_option("command", options_.command, "the command and its arguments, after --")->type_name("CMD");
+    app.add_flag("--ci", options_.ci,
+                 "end the job on a hang; JUnit, SARIF and Markdown beside the report");
+    app.add_option("command", options_.command, "the command and its arguments, after --")
+        ->type_name("CMD");
     app.positionals_at_end();
   }
 
   base::Result<int> run() override {
     if (options_.command.empty()) {
-      return base::failure("run: no command was given", "ddpdoctor run -- torchrun --nproc_per_node=4 train.py");
+      return base::failure("run: no command was given",
+                           "ddpdoctor run -- torchrun --nproc_per_node=4 train.py");
     }
     if (options_.on_hang != "report" && options_.on_hang != "kill") {
-      return base::failure(fmt::format("--on-hang {}: it is either report or kill", options_.on_hang));
+      return base::failure(
+          fmt::format("--on-hang {}: it is either report or kill", options_.on_hang));
     }
-    if (!(options_.supervise.hang_timeout > 0 && options_.supervise.hang_timeout <= kLongestTimeout)) {
-      return base::failure(fmt::format("--hang-timeout {}: it must lie between 0 and {} seconds", options_.supervise.hang_timeout, kLongestTimeout));
+    if (!(options_.supervise.hang_timeout > 0 &&
+          options_.supervise.hang_timeout <= kLongestTimeout)) {
+      return base::failure(fmt::format("--hang-timeout {}: it must lie between 0 and {} seconds",
+                                       options_.supervise.hang_timeout, kLongestTimeout));
     }
     options_.supervise.kill_on_hang = options_.ci || options_.on_hang == "kill";
     const monitor::Spool spool = TRY(monitor::Spool::open(options_.spool));
     const std::string agent = monitor::find_agent();
     if (agent.empty()) {
-      print_error({.what = "libddpdoctor_agent.so is not beside this program: the job is watched without its recording", .hint = {}});
+      print_error({.what = "libddpdoctor_agent.so is not beside this program: the job is watched "
+                           "without its recording",
+                   .hint = {}});
     }
     monitor::block_signals();
-    const auto child = monitor::launch({.command = options_.command, .spool = spool.folder(), .agent = agent});
+    const auto child =
+        monitor::launch({.command = options_.command, .spool = spool.folder(), .agent = agent});
     if (!child) {
       print_error(child.error().error);
       return child.error().status;
@@ -163,7 +183,9 @@ class Run : public Action {
     Reporter reporter(options_);
     const monitor::Outcome outcome =
         monitor::supervise(*child, spool.folder(), options_.supervise,
-                           [&reporter](model::JobModel job, monitor::Occasion occasion) { return reporter.hear(std::move(job), occasion); });
+                           [&reporter](model::JobModel job, monitor::Occasion occasion) {
+                             return reporter.hear(std::move(job), occasion);
+                           });
     reporter.finish();
     return outcome.status;
   }

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <map>
-#include <sys/wait.h>
 
 #include <fmt/format.h>
+#include <sys/wait.h>
 
 #include "collector/model/questions.h"
 
@@ -81,7 +81,8 @@ CallState state_of(sources::RecordedState state) {
   return CallState::kUnknown;
 }
 
-CollectiveCall call_of(const Recording& recording, const sources::RecordedCall& recorded, const std::map<std::string, Membership>& groups) {
+CollectiveCall call_of(const Recording& recording, const sources::RecordedCall& recorded,
+                       const std::map<std::string, Membership>& groups) {
   CollectiveCall call;
   call.rank = *recording.rank;
   call.group = group_id(recording, recorded.group);
@@ -111,7 +112,8 @@ CollectiveCall call_of(const Recording& recording, const sources::RecordedCall& 
 
 void add_groups(JobModel& job, const std::map<std::string, Membership>& groups) {
   for (const auto& [id, known] : groups) {
-    const auto there = std::find_if(job.groups.begin(), job.groups.end(), [&](const ProcessGroup& group) { return group.id == id; });
+    const auto there = std::find_if(job.groups.begin(), job.groups.end(),
+                                    [&](const ProcessGroup& group) { return group.id == id; });
     if (there == job.groups.end()) {
       job.groups.push_back(known.group);
     } else if (there->ranks.empty()) {
@@ -120,14 +122,16 @@ void add_groups(JobModel& job, const std::map<std::string, Membership>& groups) 
   }
 }
 
-void add_calls(JobModel& job, const std::vector<Recording>& recordings, const std::map<std::string, Membership>& groups) {
+void add_calls(JobModel& job, const std::vector<Recording>& recordings,
+               const std::map<std::string, Membership>& groups) {
   RankSet recorded;
   for (const Recording& recording : recordings) {
     if (recording.rank && !recording.calls.empty() && !recording.forked) {
       recorded.insert(*recording.rank);
     }
   }
-  std::erase_if(job.collectives, [&](const CollectiveCall& call) { return recorded.contains(call.rank); });
+  std::erase_if(job.collectives,
+                [&](const CollectiveCall& call) { return recorded.contains(call.rank); });
   for (const Recording& recording : recordings) {
     if (!recording.rank || recording.forked) {
       continue;
@@ -179,7 +183,9 @@ void add_processes(JobModel& job, const std::vector<Recording>& recordings) {
   const std::map<pid_t, Exit> ends = ends_of_children(recordings);
   std::vector<Process>& processes = job.observations.back().processes;
   for (const Recording& recording : recordings) {
-    const auto there = std::find_if(processes.begin(), processes.end(), [&](const Process& process) { return process.pid == recording.pid; });
+    const auto there =
+        std::find_if(processes.begin(), processes.end(),
+                     [&](const Process& process) { return process.pid == recording.pid; });
     Process added;
     Process& process = there != processes.end() ? *there : added;
     process.pid = recording.pid;
@@ -191,10 +197,13 @@ void add_processes(JobModel& job, const std::vector<Recording>& recordings) {
       process.exit = end_of(recording, ends);
     }
     if (process.python_version.empty()) {
-      process.python_version = recording.python_version.substr(0, recording.python_version.find(' '));
+      process.python_version =
+          recording.python_version.substr(0, recording.python_version.find(' '));
     }
     if (there == processes.end()) {
-      process.role = recording.forked ? Role::kOther : recording.rank ? Role::kRank : Role::kLauncher;
+      process.role = recording.forked ? Role::kOther
+                     : recording.rank ? Role::kRank
+                                      : Role::kLauncher;
       if (process.command.empty() && !recording.command.empty()) {
         process.command = {recording.command};
       }
@@ -215,7 +224,8 @@ Fact reducer_fact(const Recording& recording, const sources::RecordedReducer& re
   fact.fields["last_time"] = reducer.last_time;
   std::vector<std::string> names;
   for (const sources::RecordedParameter& parameter : reducer.not_ready) {
-    names.push_back(parameter.name.empty() ? fmt::format("parameter {}", parameter.index) : parameter.name);
+    names.push_back(parameter.name.empty() ? fmt::format("parameter {}", parameter.index)
+                                           : parameter.name);
   }
   fact.fields["not_ready"] = std::move(names);
   return fact;
@@ -226,27 +236,43 @@ void add_facts(JobModel& job, const Recording& recording) {
     job.facts.push_back(reducer_fact(recording, reducer));
   }
   if (recording.parent_team) {
-    job.facts.push_back({.rank = recording.rank, .pid = recording.pid, .kind = "openmp-team",
-                         .fields = {{"before_fork", true}, {"parent_pid", static_cast<std::int64_t>(*recording.parent_team)}}});
+    job.facts.push_back(
+        {.rank = recording.rank,
+         .pid = recording.pid,
+         .kind = "openmp-team",
+         .fields = {{"before_fork", true},
+                    {"parent_pid", static_cast<std::int64_t>(*recording.parent_team)}}});
   }
   for (const sources::RecordedEvent& event : recording.events) {
     if (event.kind == "fork" && event.detail > 0) {
-      job.facts.push_back({.rank = recording.rank, .pid = static_cast<pid_t>(event.count), .kind = "openmp-team",
-                           .fields = {{"before_fork", true}, {"threads", static_cast<std::int64_t>(event.detail)},
+      job.facts.push_back({.rank = recording.rank,
+                           .pid = static_cast<pid_t>(event.count),
+                           .kind = "openmp-team",
+                           .fields = {{"before_fork", true},
+                                      {"threads", static_cast<std::int64_t>(event.detail)},
                                       {"parent_pid", static_cast<std::int64_t>(recording.pid)}}});
     }
-    const bool no_room = (event.kind == "shm-size" && event.peer > 0) || (event.kind == "shm-open" && event.count < 0);
+    const bool no_room = (event.kind == "shm-size" && event.peer > 0) ||
+                         (event.kind == "shm-open" && event.count < 0);
     if (no_room) {
       const std::int64_t error = event.kind == "shm-size" ? event.peer : -event.count;
-      job.facts.push_back({.rank = recording.rank, .pid = recording.pid, .kind = "shm-failure",
-                           .fields = {{"path", "/dev/shm/" + event.text}, {"errno", error}, {"bytes", std::max<std::int64_t>(event.count, 0)}}});
+      job.facts.push_back({.rank = recording.rank,
+                           .pid = recording.pid,
+                           .kind = "shm-failure",
+                           .fields = {{"path", "/dev/shm/" + event.text},
+                                      {"errno", error},
+                                      {"bytes", std::max<std::int64_t>(event.count, 0)}}});
     }
   }
   for (const sources::RecordedSegment& segment : recording.segments) {
     if (!segment.unlinked) {
-      job.facts.push_back({.rank = recording.rank, .pid = recording.pid, .kind = "shm-segment",
-                           .fields = {{"path", "/dev/shm" + segment.name}, {"bytes", segment.bytes},
-                                      {"creator_pid", static_cast<std::int64_t>(recording.pid)}, {"recorded", true}}});
+      job.facts.push_back({.rank = recording.rank,
+                           .pid = recording.pid,
+                           .kind = "shm-segment",
+                           .fields = {{"path", "/dev/shm" + segment.name},
+                                      {"bytes", segment.bytes},
+                                      {"creator_pid", static_cast<std::int64_t>(recording.pid)},
+                                      {"recorded", true}}});
     }
   }
   if (!recording.standard_error.empty()) {

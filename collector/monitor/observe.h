@@ -17,7 +17,8 @@ struct ObserveOptions {
   double interval = 0.5;  // seconds between observations
 };
 
-/// Looks at the job around `pid`; fails when nothing at all could be observed, with the reason and the remedy.
+/// Looks at the job around `pid`; fails when nothing at all could be observed, with the reason and
+/// the remedy.
 base::Result<model::JobModel> observe(pid_t pid, const ObserveOptions& options);
 
 }  // namespace ddpdoctor::monitor

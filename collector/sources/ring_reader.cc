@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "collector/sources/ring_slots.h"
 #include "wire/events.h"
 #include "wire/layout.h"
 
@@ -57,35 +58,6 @@ class RingBytes {
  private:
   std::span<const std::byte> bytes_;
 };
-
-/// A slot without its atomics.
-struct PlainSlot {
-  std::uint64_t sequence;
-  std::uint64_t time;
-  std::uint32_t tid;
-  std::uint16_t kind;
-  std::uint8_t phase;
-  std::uint8_t operation;
-  std::uint32_t site;
-  std::uint16_t group;
-  std::uint8_t dtype;
-  std::uint8_t reduce_op;
-  std::uint64_t object;
-  std::int64_t count;
-  std::uint32_t group_sequence;
-  std::int32_t peer;
-  std::uint32_t text;
-  std::uint32_t detail;
-};
-static_assert(sizeof(PlainSlot) == sizeof(wire::Slot));
-
-struct PlainSite {
-  std::uint32_t caller;
-  std::uint32_t file;
-  std::uint32_t function;
-  std::uint32_t line;
-};
-static_assert(sizeof(PlainSite) == sizeof(wire::Site));
 
 #define HEADER(field) offsetof(wire::Header, field)
 

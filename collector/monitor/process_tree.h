@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The processes below one pid, and their end when the owner asked for it: by pid, gently first,
+// then hard.
+#pragma once
+
+#include <chrono>
+#include <vector>
+
+#include <sys/types.h>
+
+namespace ddpdoctor::monitor {
+
+/// All living descendants of `root`, children before grandchildren; `root` itself is not among
+/// them.
+std::vector<pid_t> descendants(pid_t root);
+
+/// Sends SIGTERM to every descendant of this process, waits up to `grace`, then SIGKILL until none
+/// is left. Reaps its own children.
+void end_descendants(std::chrono::milliseconds grace);
+
+}  // namespace ddpdoctor::monitor

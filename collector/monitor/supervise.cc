@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/monitor/supervise.h"
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+#include <sys/wait.h>
+
+#include "collector/model/add_recordings.h"
+#include "collector/model/build_model.h"
+#include "collector/monitor/process_tree.h"
+#include "collector/monitor/spool.h"
+#include "collector/sources/ring_reader.h"
+
+namespace ddpdoctor::monitor {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Seconds = std::chrono::duration<double>;
+
+constexpr std::chrono::milliseconds kLook{100};
+constexpr std::chrono::milliseconds kGrace{3000};
+// A contradiction is complete when the slower rank's call has arrived and, where it aborts, its
+// abort.
+constexpr Seconds kSettle{0.7};
+// While a job is still but nothing can be said of it, it is looked at again, less and less often.
+constexpr double kPatience = 2;
+
+sigset_t watched_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD}) {
+    sigaddset(&set, number);
+  }
+  return set;
+}
+
+/// Waits for a signal up to one look; nothing when none came.
+std::optional<siginfo_t> next_signal() {
+  const sigset_t set = watched_signals();
+  const timespec time{.tv_sec = 0, .tv_nsec = std::chrono::nanoseconds(kLook).count()};
+  siginfo_t info{};
+  return ::sigtimedwait(&set, &info, &time) > 0 ? std::optional(info) : std::nullopt;
+}
+
+/// One run of supervise().
+class Watch {
+ public:
+  Watch(pid_t child, const std::string& spool, const SuperviseOptions& options,
+        const Listener& listener)
+      : child_(child), spool_(spool), options_(options), listener_(listener), rings_(spool) {}
+
+  Outcome run() {
+    while (!ended_) {
+      if (const auto signal = next_signal()) {
+        take(*signal);
+      }
+      reap();
+      if (!ended_ && !interrupted_) {
+        look();
+      }
+    }
+    if (!outcome_.ended_by_us && !interrupted_) {
+      after_the_end();
+    }
+    return outcome_;
+  }
+
+ private:
+  void take(const siginfo_t& info) {
+    if (info.si_signo == SIGCHLD) {
+      return;
+    }
+    // The terminal sends its signals to the whole foreground group: the job has them already.
+    if (info.si_code == SI_KERNEL) {
+      interrupted_ = true;
+      return;
+    }
+    if (!interrupted_ && quiet() > Seconds(1)) {
+      tell(Occasion::kInterrupted);  // before the job unwinds: afterwards there is nothing to see
+    }
+    interrupted_ = true;
+    ::kill(child_, info.si_signo);
+  }
+
+  void reap() {
+    int status = 0;
+    pid_t pid = 0;
+    while ((pid = ::waitpid(-1, &status, WNOHANG)) > 0) {
+      if (pid == child_) {
+        ended_ = true;
+        outcome_.status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+      }
+    }
+  }
+
+  [[nodiscard]] Seconds quiet() const {
+    return Clock::now() - last_beat_;
+  }
+
+  void look() {
+    const Pulse pulse = rings_.read();
+    if (pulse.collectives != beats_ || pulse.processes != processes_) {
+      beats_ = pulse.collectives;
+      processes_ = pulse.processes;
+      last_beat_ = Clock::now();
+      next_suspicion_ = options_.hang_timeout;
+    }
+    if ((pulse.contradiction || pulse.children_killed > killed_) && !proof_due_) {
+      proof_due_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(kSettle);
+    }
+    killed_ = std::max(killed_, pulse.children_killed);
+    if (proof_due_ && Clock::now() >= *proof_due_) {
+      proof_due_.reset();
+      consider(Occasion::kProvable);
+    } else if (quiet().count() >= next_suspicion_) {
+      next_suspicion_ *= kPatience;
+      consider(Occasion::kSuspected);
+    }
+  }
+
+  void consider(Occasion occasion) {
+    const Opinion opinion = tell(occasion);
+    if (opinion.hang && options_.kill_on_hang) {
+      outcome_ = {.status = 124, .ended_by_us = true};
+      end_descendants(kGrace);
+      ended_ = true;
+    }
+  }
+
+  Opinion tell(Occasion occasion) {
+    std::vector<std::string> problems;
+    const auto recordings = sources::read_spool(spool_, problems);
+    model::JobModel job;
+    if (occasion != Occasion::kEnded) {
+      if (auto seen = observe(child_, {})) {
+        job = std::move(*seen);
+      }
+    } else {
+      job.ended = true;
+    }
+    if (recordings) {
+      model::add_recordings(job, *recordings);
+    }
+    job.coverage.warnings.insert(job.coverage.warnings.end(), problems.begin(), problems.end());
+    model::load_sources(job);
+    return listener_(std::move(job), occasion);
+  }
+
+  void after_the_end() {
+    tell(Occasion::kEnded);
+  }
+
+  pid_t child_;
+  const std::string& spool_;
+  const SuperviseOptions& options_;
+  const Listener& listener_;
+  PulseWatch rings_;
+  Outcome outcome_;
+  bool ended_ = false;
+  bool interrupted_ = false;
+  std::uint64_t beats_ = 0;
+  std::size_t processes_ = 0;
+  int killed_ = 0;
+  Clock::time_point last_beat_ = Clock::now();
+  double next_suspicion_ = options_.hang_timeout;
+  std::optional<Clock::time_point> proof_due_;
+};
+
+}  // namespace
+
+void block_signals() {
+  const sigset_t set = watched_signals();
+  ::sigprocmask(SIG_BLOCK, &set, nullptr);
+}
+
+Outcome supervise(pid_t child, const std::string& spool, const SuperviseOptions& options,
+                  const Listener& listener) {
+  return Watch(child, spool, options, listener).run();
+}
+
+}  // namespace ddpdoctor::monitor
