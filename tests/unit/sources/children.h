@@ -15,6 +15,7 @@
 
 #include <fmt/format.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "base/text.h"
@@ -97,6 +98,11 @@ inline std::optional<stacks::Syscall> syscall_of(pid_t pid, pid_t tid) {
 inline bool sleeps_in(pid_t pid, std::int64_t call) {
   const auto found = syscall_of(pid, pid);
   return found && found->number == call;
+}
+
+/// The program "sleep" is up: exec sets the name before the environment can be read.
+inline bool asleep(pid_t pid) {
+  return sleeps_in(pid, SYS_clock_nanosleep) || sleeps_in(pid, SYS_nanosleep);
 }
 
 /// What a capture would say of a process, without frames.

@@ -83,7 +83,7 @@ TEST(Facts, AForkWithoutExecIsToldFromAProgramStartedAnew) {
   const std::string text = *read_file(folder.file("pids"));
   const pid_t forked = number<pid_t>(words(text)[0]).value_or(0);
   const pid_t anew = number<pid_t>(words(text)[1]).value_or(0);
-  ASSERT_TRUE(eventually([&] { return read_process(anew)->comm == "sleep"; }));
+  ASSERT_TRUE(eventually([&] { return asleep(anew); }));
   const auto facts = surroundings(job_of({parent.pid(), forked, anew}), {});
   ASSERT_EQ(facts_of(facts, "fork", forked).size(), 1U);
   EXPECT_EQ(field<std::int64_t>(facts_of(facts, "fork", forked)[0], "parent_pid"), parent.pid());
@@ -227,7 +227,7 @@ TEST(Facts, ABatonIsFoundInTorchsBuildFolderWhenTheFrameDoesNotTell) {
     ::setenv("TORCH_EXTENSIONS_DIR", folder.path().c_str(), 1);
     run({"sleep", "1000"});
   });
-  ASSERT_TRUE(eventually([&] { return read_process(waiter.pid())->comm == "sleep"; }));
+  ASSERT_TRUE(eventually([&] { return asleep(waiter.pid()); }));
   const auto facts = baton_facts(waiter.pid(), "");
   ASSERT_EQ(facts.size(), 1U);
   EXPECT_EQ(field<std::string>(facts[0], "path"), folder.file("ops/lock"));
@@ -251,7 +251,7 @@ TEST(Facts, WhoListensOnTheMasterPortIsNamed) {
   ASSERT_EQ(::getsockname(fd, generic, &length), 0);
   const int port = ntohs(address.sin_port);
   Child rank([port] { run_with_master(port); });
-  ASSERT_TRUE(eventually([&] { return read_process(rank.pid())->comm == "sleep"; }));
+  ASSERT_TRUE(eventually([&] { return asleep(rank.pid()); }));
   auto facts = facts_of(surroundings(job_of({rank.pid()}), {}), "listen");
   ASSERT_EQ(facts.size(), 1U);
   EXPECT_EQ(field<std::int64_t>(facts[0], "port"), port);

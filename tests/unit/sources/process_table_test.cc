@@ -70,7 +70,7 @@ TEST(ProcessTable, CompletesARowWithEnvironmentAndExe) {
     ::setenv("EMPTY", "", 1);
     run({"sleep", "1000"});
   });
-  ASSERT_TRUE(eventually([&] { return read_process(child.pid())->comm == "sleep"; }));
+  ASSERT_TRUE(eventually([&] { return asleep(child.pid()); }));
   ProcessRow row = *read_process(child.pid());
   EXPECT_TRUE(row.environment.empty());
   complete(row);
