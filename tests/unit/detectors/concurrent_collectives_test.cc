@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "tests/unit/detectors/collective_stories.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+JobBuilder told() {
+  JobBuilder builder = job();
+  builder.ranks(2).stack(kAll, in("all_reduce", "py:main@/srv/train.py:20", "group=None"));
+  builder.thread(kAll, {.stack = in("broadcast", "py:save@/srv/train.py:8", "group=None")});
+  return builder;
+}
+
+TEST(ConcurrentCollectives, NamesRanksWithTwoThreadsInOneGroup) {
+  const Findings findings = asked("concurrent-collectives", told().build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0, 1}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 8);
+}
+
+TEST(ConcurrentCollectives, IsSilentWhenTheThreadHasAGroupOfItsOwn) {
+  JobBuilder builder = job();
+  builder.ranks(2)
+      .group("1", {0, 1}, "saving")
+      .stack(kAll, in("all_reduce", "py:main@/srv/train.py:20", "group=None"));
+  builder.thread(kAll,
+                 {.stack = in("broadcast", "py:save@/srv/train.py:8", "group=<ProcessGroup 1>")});
+  EXPECT_TRUE(asked("concurrent-collectives", builder.build()).empty());
+}
+
+TEST(ConcurrentCollectives, IsSilentWhileTheJobMoves) {
+  EXPECT_TRUE(asked("concurrent-collectives", moving(told().build())).empty());
+}
+
+TEST(ConcurrentCollectives, AccusesNoUnobservedRank) {
+  JobBuilder builder = told();
+  builder.unobserved(1);
+  const Findings findings = asked("concurrent-collectives", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0}));
+}
+
+TEST(ConcurrentCollectives, DoesNotDependOnTheOrderOfRanks) {
+  EXPECT_EQ(essence(asked("concurrent-collectives", told().build())),
+            essence(asked("concurrent-collectives", records_reversed(told().build()))));
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors

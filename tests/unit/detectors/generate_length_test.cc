@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "tests/unit/detectors/collective_stories.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+const std::string kGenerating =
+    "native:c10d::Work::wait | "
+    "py:all_gather_into_tensor@/v/torch/distributed/distributed_c10d.py:3100 | "
+    "py:fetch_sub_module@/v/deepspeed/runtime/zero/partitioned_param_coordinator.py:300 | "
+    "py:generate@/v/site-packages/transformers/generation/utils.py:2000 | py:main@/srv/train.py:30";
+
+JobBuilder told() {
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .stack({0, 1}, kGenerating)
+      .stack(2, in("all_gather", "py:main@/srv/train.py:31"));
+  return builder;
+}
+
+TEST(GenerateLength, NamesTheRankThatFinishedAlone) {
+  const Findings findings = asked("generate-length", told().build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{2}));
+  EXPECT_NE(findings[0].fix.find("synced_gpus"), std::string::npos);
+}
+
+TEST(GenerateLength, IsSilentWhenAllGenerateOrTheJobMoves) {
+  JobBuilder builder = told();
+  builder.stack(2, kGenerating);
+  EXPECT_TRUE(asked("generate-length", builder.build()).empty());
+  EXPECT_TRUE(asked("generate-length", moving(told().build())).empty());
+}
+
+TEST(GenerateLength, IsOnlyPossibleWhenARankIsUnobserved) {
+  EXPECT_TRUE(nothing_likely(asked("generate-length", told().unobserved(0).build())));
+}
+
+TEST(GenerateLength, DoesNotDependOnTheOrderOfRanks) {
+  EXPECT_EQ(essence(asked("generate-length", told().build())),
+            essence(asked("generate-length", records_reversed(told().build()))));
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors

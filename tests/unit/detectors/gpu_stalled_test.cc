@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "tests/unit/detectors/collective_stories.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+JobBuilder told() {
+  JobBuilder builder = job();
+  builder.ranks(4).backend("nccl").history(kAll, 1, 807);
+  builder.call(kAll, {.operation = "all_reduce",
+                      .sequence = 808,
+                      .site = "step@/srv/train.py:8",
+                      .state = model::CallState::kStarted});
+  return builder;
+}
+
+TEST(GpuStalled, BlamesNobodyWhenAllRanksAreThere) {
+  const Findings findings = asked("gpu-stalled", told().build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_TRUE(findings[0].culprits.empty());
+  EXPECT_NE(findings[0].summary.find("#808"), std::string::npos);
+}
+
+TEST(GpuStalled, IsSilentWhenARankIsMissing) {
+  JobBuilder builder = job();
+  builder.ranks(2).backend("nccl").history(kAll, 1, 3).all_reduce(0, 4);
+  EXPECT_TRUE(asked("gpu-stalled", builder.build()).empty());
+}
+
+TEST(GpuStalled, IsSilentOnCompletedCallsAndWhileTheJobMoves) {
+  EXPECT_TRUE(
+      asked("gpu-stalled", job().ranks(4).backend("nccl").history(kAll, 1, 10).build()).empty());
+  EXPECT_TRUE(asked("gpu-stalled", moving(told().build())).empty());
+}
+
+TEST(GpuStalled, IsSilentWhenARankIsUnobserved) {
+  JobBuilder builder = job();
+  builder.ranks(3).backend("nccl").unobserved(2);
+  builder.call({0, 1},
+               {.operation = "all_reduce", .sequence = 808, .state = model::CallState::kStarted});
+  EXPECT_TRUE(asked("gpu-stalled", builder.build()).empty());
+}
+
+TEST(GpuStalled, DoesNotDependOnTheOrderOfRanks) {
+  EXPECT_EQ(essence(asked("gpu-stalled", told().build())),
+            essence(asked("gpu-stalled", records_reversed(told().build()))));
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "tests/unit/detectors/collective_stories.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+JobBuilder told() {
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .stack({1, 2}, in("barrier", "py:main@/srv/train.py:20"))
+      .python(0, kTrain, 5, "tokenize")
+      .computing(0);
+  return builder;
+}
+
+TEST(LongPhase, NamesTheRankAtWork) {
+  const Findings findings = asked("long-phase", told().build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 5);
+}
+
+TEST(LongPhase, IsNeverMoreThanPossible) {
+  EXPECT_TRUE(nothing_likely(asked("long-phase", told().build())));
+  EXPECT_TRUE(
+      nothing_likely(asked("long-phase", told().progress(model::Progress::kStill).build())));
+}
+
+TEST(LongPhase, IsSilentWhenMostRanksWorkOrNobodyDoes) {
+  JobBuilder most = told();
+  most.python(1, kTrain, 5, "tokenize").computing(1);
+  EXPECT_TRUE(asked("long-phase", most.build()).empty());
+  EXPECT_TRUE(asked("long-phase",
+                    job().ranks(2).stack(kAll, in("barrier", "py:main@/srv/train.py:20")).build())
+                  .empty());
+}
+
+TEST(LongPhase, IsSilentWhenARankIsUnobserved) {
+  EXPECT_TRUE(asked("long-phase", told().unobserved(2).build()).empty());
+}
+
+TEST(LongPhase, DoesNotDependOnTheOrderOfRanks) {
+  EXPECT_EQ(essence(asked("long-phase", told().build())),
+            essence(asked("long-phase", records_reversed(told().build()))));
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors

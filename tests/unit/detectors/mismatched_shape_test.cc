@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "tests/unit/detectors/collective_stories.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+JobBuilder told() {
+  JobBuilder builder = job();
+  builder.ranks(4)
+      .history(kAll, 1, 5)
+      .all_reduce({0, 1, 2}, 6, 64, "step@/srv/train.py:8")
+      .all_reduce(3, 6, 32, "step@/srv/train.py:8");
+  builder.stack(kAll, in("all_reduce", "py:step@/srv/train.py:8"));
+  return builder;
+}
+
+TEST(MismatchedShape, NamesTheRankWithTheOtherSize) {
+  const Findings findings = asked("mismatched-shape", told().build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{3}));
+  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+  EXPECT_EQ(findings[0].summary,
+            "rank 3 passed [32] to all_reduce #6 of default_pg, ranks 0-2 passed [64]");
+}
+
+TEST(MismatchedShape, ReadsTheBlockedCallsWhenThereAreNoRecords) {
+  JobBuilder builder = job();
+  builder.ranks(3).stack(
+      {0, 2}, in("all_reduce", "py:step@/srv/train.py:8", "tensor=Tensor(4x2, float32)"));
+  builder.stack(1, in("all_reduce", "py:step@/srv/train.py:8", "tensor=Tensor(3x2, float32)"));
+  const Findings findings = asked("mismatched-shape", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+}
+
+TEST(MismatchedShape, NamesNobodyInATie) {
+  const Findings findings =
+      asked("mismatched-shape", job().ranks(2).all_reduce(0, 1, 8).all_reduce(1, 1, 9).build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_TRUE(findings[0].culprits.empty());
+}
+
+TEST(MismatchedShape, IsSilentOnEqualSizesAndOnUnequalParts) {
+  EXPECT_TRUE(
+      asked("mismatched-shape", job().ranks(4).history(kAll, 1, 5).all_reduce(kAll, 6, 64).build())
+          .empty());
+  EXPECT_TRUE(asked("mismatched-shape",
+                    job()
+                        .ranks(2)
+                        .call(0, {.operation = "all_to_all", .shape = std::vector<std::int64_t>{4}})
+                        .call(1, {.operation = "all_to_all", .shape = std::vector<std::int64_t>{6}})
+                        .build())
+                  .empty());
+}
+
+TEST(MismatchedShape, AccusesNoUnobservedRank) {
+  JobBuilder builder = job();
+  builder.ranks(2).all_reduce(0, 1, 8, "step@/srv/train.py:8").unobserved(1);
+  EXPECT_TRUE(asked("mismatched-shape", builder.build()).empty());
+}
+
+TEST(MismatchedShape, DoesNotDependOnTheOrderOfRanks) {
+  EXPECT_EQ(essence(asked("mismatched-shape", told().build())),
+            essence(asked("mismatched-shape", records_reversed(told().build()))));
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors

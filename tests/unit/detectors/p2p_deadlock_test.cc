@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "tests/unit/detectors/collective_stories.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+JobBuilder told() {
+  JobBuilder builder = job();
+  builder.ranks(2)
+      .stack(0, in("recv", "py:exchange@/srv/train.py:5", "src=1"))
+      .stack(1, in("recv", "py:exchange@/srv/train.py:5", "src=0"));
+  return builder;
+}
+
+TEST(P2pDeadlock, NamesBothWhoReceiveFirst) {
+  const Findings findings = asked("p2p-deadlock", told().build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0, 1}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 5);
+  EXPECT_EQ(findings[0].summary,
+            "rank 0 waits in recv from rank 1, rank 1 waits in recv from rank 0");
+}
+
+TEST(P2pDeadlock, NamesEveryMemberOfARing) {
+  JobBuilder builder = job();
+  builder.ranks(3);
+  for (const model::Rank rank : {0, 1, 2}) {
+    builder.stack(rank,
+                  in("send", "py:ring@/srv/train.py:5", "dst=" + std::to_string((rank + 1) % 3)));
+  }
+  const Findings findings = asked("p2p-deadlock", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0, 1, 2}));
+}
+
+TEST(P2pDeadlock, NamesTheReceiverWhosePartnerWentElsewhere) {
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .stack({0, 1}, in("barrier", "py:main@/srv/train.py:20"))
+      .stack(2, in("recv", "py:stage@/srv/train.py:9", "src=1"));
+  const Findings findings = asked("p2p-deadlock", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{2}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 9);
+}
+
+TEST(P2pDeadlock, IsSilentOnATransferUnderWayAndOnAPartnerThatWorks) {
+  JobBuilder transfer = told();
+  transfer.stack(1, in("send", "py:exchange@/srv/train.py:6", "dst=0"));
+  EXPECT_TRUE(asked("p2p-deadlock", transfer.build()).empty());
+  JobBuilder late = told();
+  late.python(1, kTrain, 9, "work").computing(1).progress(model::Progress::kStill);
+  EXPECT_TRUE(asked("p2p-deadlock", late.build()).empty());
+  EXPECT_TRUE(asked("p2p-deadlock", moving(told().build())).empty());
+}
+
+TEST(P2pDeadlock, AccusesNobodyWhenThePartnerIsUnobserved) {
+  JobBuilder builder = told();
+  builder.unobserved(1);
+  EXPECT_TRUE(asked("p2p-deadlock", builder.build()).empty());
+}
+
+TEST(P2pDeadlock, DoesNotDependOnTheOrderOfRanks) {
+  EXPECT_EQ(essence(asked("p2p-deadlock", told().build())),
+            essence(asked("p2p-deadlock", records_reversed(told().build()))));
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "tests/unit/detectors/collective_stories.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+const std::string kGather =
+    "native:c10d::Work::wait | "
+    "py:all_gather_into_tensor@/v/torch/distributed/distributed_c10d.py:3100 | "
+    "py:_pre_forward@/v/torch/distributed/fsdp/_runtime_utils.py:380 | ";
+
+JobBuilder told() {
+  JobBuilder builder = job();
+  builder.ranks(4).stack({0, 1, 2},
+                         kGather + "py:vision@/srv/train.py:8 | py:main@/srv/train.py:30");
+  builder.stack(3, in("all_reduce", "py:main@/srv/train.py:31"));
+  return builder;
+}
+
+TEST(SkippedShardedModule, NamesTheRankThatLeftItOut) {
+  const Findings findings = asked("skipped-sharded-module", told().build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{3}));
+  EXPECT_NE(findings[0].fix.find("train.py:8"), std::string::npos);
+}
+
+TEST(SkippedShardedModule, IsSilentWhenAllRunItOrTheJobMoves) {
+  JobBuilder builder = told();
+  builder.stack(kAll, kGather + "py:vision@/srv/train.py:8 | py:main@/srv/train.py:30");
+  EXPECT_TRUE(asked("skipped-sharded-module", builder.build()).empty());
+  EXPECT_TRUE(asked("skipped-sharded-module", moving(told().build())).empty());
+}
+
+TEST(SkippedShardedModule, IsOnlyPossibleWhenARankIsUnobserved) {
+  EXPECT_TRUE(nothing_likely(asked("skipped-sharded-module", told().unobserved(0).build())));
+}
+
+TEST(SkippedShardedModule, DoesNotDependOnTheOrderOfRanks) {
+  EXPECT_EQ(essence(asked("skipped-sharded-module", told().build())),
+            essence(asked("skipped-sharded-module", records_reversed(told().build()))));
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors
