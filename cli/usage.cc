@@ -89,6 +89,7 @@ base::Result<void> check_leftovers(const CLI::App& app) {
   std::vector<std::string> words = chosen.front()->remaining();
   const std::vector<std::string> before = app.remaining();
   words.insert(words.end(), before.begin(), before.end());
+  std::erase(words, "--");  // CLI11 keeps the mark itself; what follows it are arguments
   if (!words.empty()) {
     return base::failure(
         fmt::format("{}: unknown {} {}", command,
