@@ -2,6 +2,7 @@
 // dead-rank: a rank was killed (out of memory, a crash in native code, kill -9) and nobody told the
 // others: they wait for it in a collective or in the store.
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -45,8 +46,44 @@ std::optional<model::Exit> exit_fact(const model::JobModel& job, model::Rank ran
   return std::nullopt;
 }
 
-std::vector<Death> deaths(const graph::Examination& examination) {
+/// Ended processes that were started beside the ranks and whose rank is not known: a zombie has no
+/// environment to read it from.
+std::vector<const model::Process*> nameless_dead(const model::JobModel& job) {
+  std::vector<const model::Process*> out = processes(job);
+  std::set<pid_t> launchers;
+  for (const model::Process* process : out) {
+    if (process->role == model::Role::kRank) {
+      launchers.insert(process->ppid);
+    }
+  }
+  std::erase_if(out, [&launchers](const model::Process* process) {
+    return alive(*process) || process->rank || !launchers.contains(process->ppid) ||
+           (process->role != model::Role::kRank && process->role != model::Role::kOther);
+  });
+  return out;
+}
+
+/// As many ended siblings as absent ranks: then these are those. Which is which is told by the
+/// order in which they were started.
+std::vector<Death> absent_and_dead(const graph::Examination& examination) {
+  const auto dead = nameless_dead(examination.job);
+  const model::RankSet absent = ranks_where(
+      examination, [](const graph::Standing& standing) { return standing.activity == kAbsent; });
   std::vector<Death> out;
+  if (absent.empty() || dead.size() != absent.size()) {
+    return out;
+  }
+  for (std::size_t i = 0; i < dead.size(); ++i) {
+    out.push_back({.rank = absent.values()[i],
+                   .exit = exit_of(examination.job, *dead[i]),
+                   .process = dead[i]});
+  }
+  return out;
+}
+
+std::vector<Death> deaths(const graph::Examination& examination) {
+  std::vector<Death> out = absent_and_dead(examination);
+  std::erase_if(out, [](const Death& death) { return death.exit && death.exit->status == 0; });
   for (const graph::Standing& standing : examination.standings) {
     if (standing.activity != kDead && standing.activity != kAbsent) {
       continue;
@@ -57,7 +94,9 @@ std::vector<Death> deaths(const graph::Examination& examination) {
     if (standing.process != nullptr && standing.process->exit) {
       death.exit = standing.process->exit;
     }
-    if (standing.activity == kDead || (death.exit && death.exit->signal)) {
+    const bool told = std::any_of(
+        out.begin(), out.end(), [&death](const Death& other) { return other.rank == death.rank; });
+    if (!told && (standing.activity == kDead || (death.exit && death.exit->signal))) {
       out.push_back(death);
     }
   }

@@ -2,7 +2,9 @@
 // stale-file-lock: a build or a download was killed and left its lock file behind; every later run
 // waits for an owner that no longer exists (torch's file_baton for extensions, filelock, a user's
 // own poll loop on exists(lock)).
-#include <array>
+#include <algorithm>
+#include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -117,27 +119,41 @@ std::optional<Waiter> waits_for_nobody(const graph::Examination& examination,
   return Waiter{.suspect = std::move(suspect), .path = path};
 }
 
+/// "the lock file /a/lock", "2 lock files", "a lock file".
+std::string files_said(const std::set<std::string>& paths) {
+  if (paths.empty()) {
+    return "a lock file";
+  }
+  return paths.size() == 1 ? "the lock file " + *paths.begin()
+                           : fmt::format("{} lock files", paths.size());
+}
+
 Findings detect(const graph::Examination& examination) {
-  std::map<std::string, std::vector<Suspect>> by_path;
+  std::vector<Suspect> suspects;
+  std::map<std::string, std::set<std::string>> paths_at;  // by the place of those who wait
   for (const model::Process* process : processes(examination.job)) {
     if (auto waiter = waits_for_nobody(examination, *process)) {
-      by_path[waiter->path.value_or("")].push_back(std::move(waiter->suspect));
+      if (waiter->path) {
+        paths_at[place(waiter->suspect.place)].insert(*waiter->path);
+      }
+      suspects.push_back(std::move(waiter->suspect));
     }
   }
   Findings findings;
-  for (const auto& [path, suspects] : by_path) {
-    Finding finding = accuse(examination, kKind, suspects);
-    const std::string file = path.empty() ? std::string("a lock file") : "the lock file " + path;
-    finding.summary = fmt::format("{} {} at {} for {}, which nobody will remove{}", who(suspects),
-                                  finding.culprits.size() > 1 ? "wait" : "waits",
-                                  place(suspects.front().place), file, and_who_waits(finding));
-    finding.fix =
-        path.empty()
-            ? "Remove the lock file that the killed run left behind, then start again."
-            : fmt::format("Remove {} after making sure that no build is running, then start again.",
-                          path);
-    if (!path.empty()) {
-      finding.details["path"] = path;
+  for (const auto& there : by_place(std::move(suspects))) {
+    Finding finding = accuse(examination, kKind, there);
+    const std::string where = place(there.front().place);
+    const std::set<std::string>& paths = paths_at[where];
+    finding.summary = fmt::format("{} {} at {} for {}, which nobody will remove{}", who(there),
+                                  finding.culprits.size() > 1 ? "wait" : "waits", where,
+                                  files_said(paths), and_who_waits(finding));
+    finding.fix = fmt::format(
+        "Remove {} after making sure that no build is running, then start again.",
+        paths.empty() ? std::string("the lock file") : fmt::format("{}", fmt::join(paths, ", ")));
+    if (paths.size() == 1) {
+      finding.details["path"] = *paths.begin();
+    } else if (!paths.empty()) {
+      finding.details["paths"] = std::vector<std::string>(paths.begin(), paths.end());
     }
     findings.push_back(std::move(finding));
   }

@@ -44,6 +44,33 @@ TEST(DeadRank, QuotesTheKernelWhenItKilledForMemory) {
   EXPECT_NE(findings[0].evidence.back().text.find("Killed process 1100"), std::string::npos);
 }
 
+TEST(DeadRank, TakesAnEndedSiblingForTheAbsentRank) {
+  const auto told =
+      job()
+          .ranks(3)
+          .stack(kAll, kInBarrier)
+          .absent(1)
+          .process(
+              {.pid = 777, .ppid = kLauncherPid, .exit = model::Exit{.status = {}, .signal = 9}})
+          .build();
+  const auto findings = asked(kKind, told);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+  EXPECT_EQ(std::get<std::int64_t>(findings[0].details.at("pid")), 777);
+}
+
+TEST(DeadRank, IsSilentOnAnEndedChildThatIsNoRank) {
+  EXPECT_TRUE(asked(kKind, job()
+                               .ranks(3)
+                               .stack(kAll, kInBarrier)
+                               .process({.pid = 777,
+                                         .ppid = kLauncherPid,
+                                         .exit = model::Exit{.status = {}, .signal = 9}})
+                               .build())
+                  .empty());
+}
+
 TEST(DeadRank, IsSilentWhenAllLive) {
   EXPECT_TRUE(asked(kKind, job().ranks(3).stack(kAll, kInBarrier).build()).empty());
 }
