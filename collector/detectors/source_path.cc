@@ -42,6 +42,22 @@ bool leads_to_first(const Lines& lines, const Block& block, int first, int secon
   return first > second;
 }
 
+bool names_a_rank(std::string_view condition) {
+  constexpr std::array<std::string_view, 8> kWords = {
+      "rank", "main", "master", "zero", "leader", "primary", "is_first", "coordinator"};
+  return std::any_of(kWords.begin(), kWords.end(), [condition](std::string_view word) {
+    return condition.find(word) != std::string_view::npos;
+  });
+}
+
+// A loss that was computed from something of the rank is still each rank's own data.
+Dependence dependence_of(const Lines& lines, const Block& block) {
+  const Dependence on = python_source::dependence(block.condition, lines, block.line);
+  const bool only_derived =
+      on == Dependence::kRank && !names_a_rank(block.condition) && reads_data(block.condition);
+  return only_derived ? Dependence::kData : on;
+}
+
 // Tests such as "rank != -1" are true everywhere and separate nobody.
 bool can_separate(const Block& block, const model::RankSet& ours, const model::RankSet& theirs) {
   if (ours.empty() || theirs.empty()) {
@@ -86,7 +102,7 @@ std::optional<Branch> branch_below(const model::JobModel& job, const Path& below
       if (is_loop(block)) {
         continue;
       }
-      const Dependence on = python_source::dependence(block.condition, lines, block.line);
+      const Dependence on = dependence_of(lines, block);
       const bool fits = wanted == Dependence::kRank ? can_separate(block, our_ranks, their_ranks)
                                                     : !is_uniform(block.condition);
       if (on == wanted && fits) {
@@ -108,7 +124,7 @@ std::optional<Branch> branch_at(const model::JobModel& job, const Fork& fork, De
   if (!block || is_loop(*block)) {
     return std::nullopt;
   }
-  const Dependence on = python_source::dependence(block->condition, lines, block->line);
+  const Dependence on = dependence_of(lines, *block);
   const bool fits = wanted == Dependence::kRank ? can_separate(*block, ours, theirs)
                                                 : !is_uniform(block->condition);
   if (on != wanted || !fits) {
@@ -168,7 +184,7 @@ bool goes_over_keys(const Block& loop) {
 // A condition that leaves the loop on some ranks only; a while's own condition is one.
 std::optional<Branch> way_out_of(const Lines& lines, const Block& loop, const model::CallSite& in) {
   if (loop.kind == BlockKind::kWhile) {
-    const Dependence on = python_source::dependence(loop.condition, lines, loop.line);
+    const Dependence on = dependence_of(lines, loop);
     if (on == Dependence::kData && !is_uniform(loop.condition)) {
       return branch_of(loop, in, on, false);
     }
@@ -177,7 +193,7 @@ std::optional<Branch> way_out_of(const Lines& lines, const Block& loop, const mo
     if (!encloses(lines, loop, exit.line)) {
       continue;
     }
-    const Dependence on = python_source::dependence(exit.condition, lines, exit.line);
+    const Dependence on = dependence_of(lines, exit);
     if (on == Dependence::kRank || (on == Dependence::kData && !is_uniform(exit.condition))) {
       return branch_of(exit, in, on, true);
     }

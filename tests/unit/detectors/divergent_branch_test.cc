@@ -53,6 +53,25 @@ def main():
   EXPECT_EQ(findings[0].culprits, (model::RankSet{2}));
 }
 
+TEST(DivergentBranch, TakesALossForDataThoughItWasComputedFromTheRank) {
+  constexpr const char* kDerived = R"(
+def main():
+    losses = make_losses() + (0.3 if dist.get_rank() == 1 else 0.0)
+    for step in range(100):
+        dist.all_reduce(grads)
+        loss = losses[step].item()
+        if step >= 5 and loss > 0.9:
+            dist.barrier()
+)";
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .source(kTrain, kDerived)
+      .stack({0, 2}, in("all_reduce", at("main", "all_reduce")));
+  builder.stack(1, in("barrier", at("main", "barrier")));
+  EXPECT_EQ(asked("divergent-branch", builder.build()).size(), 1U);
+  EXPECT_TRUE(asked("rank-conditional-collective", builder.build()).empty());
+}
+
 TEST(DivergentBranch, TakesStepCountersForAlikeOnAllRanks) {
   constexpr const char* kCounter = R"(
 def main():
