@@ -52,7 +52,7 @@ Findings detect(const graph::Examination& examination) {
   finding.waiting = waiting_ranks(examination).minus(finding.culprits);
   const std::string cycle = cycle_text(examination, finding.culprits);
   finding.summary = fmt::format(
-      "{} use groups {} and {} in different order{}", said(finding.culprits),
+      "{} use {} and {} in different order{}", said(finding.culprits),
       group_name(examination.job, all.front().parting.group),
       group_name(examination.job, all.back().parting.group), cycle.empty() ? "" : ": " + cycle);
   finding.fix =
