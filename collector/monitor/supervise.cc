@@ -27,6 +27,10 @@ constexpr std::chrono::milliseconds kGrace{3000};
 // A contradiction is complete when the slower rank's call has arrived and, where it aborts, its
 // abort.
 constexpr Seconds kSettle{0.7};
+// A signal sent to us alone reaches the command; a shell that waits for its child does not act on it. Then everybody in the
+// foreground group gets it, as from a terminal, and an unattended job (--on-hang kill) is ended in the end.
+constexpr Seconds kPassOn{1.5};
+constexpr Seconds kEndUnattended{12};
 // While a job is still but nothing can be said of it, it is looked at again, less and less often.
 constexpr double kPatience = 2;
 
@@ -60,7 +64,9 @@ class Watch {
         take(*signal);
       }
       reap();
-      if (!ended_ && !interrupted_) {
+      if (!ended_ && interrupted_) {
+        insist();
+      } else if (!ended_) {
         look();
       }
     }
@@ -84,7 +90,27 @@ class Watch {
       tell(Occasion::kInterrupted);  // before the job unwinds: afterwards there is nothing to see
     }
     interrupted_ = true;
+    interrupted_at_ = Clock::now();
+    signal_ = info.si_signo;
     ::kill(child_, info.si_signo);
+  }
+
+  void insist() {
+    const Seconds waited = Clock::now() - interrupted_at_;
+    if (signal_ != 0 && !passed_on_ && waited > kPassOn) {
+      passed_on_ = true;
+      const pid_t group = ::getpgrp();
+      for (const pid_t pid : descendants(::getpid())) {
+        if (::getpgid(pid) == group) {
+          ::kill(pid, signal_);
+        }
+      }
+    }
+    if (signal_ != 0 && options_.kill_on_hang && waited > kEndUnattended) {
+      end_descendants(kGrace);
+      ended_ = true;
+      outcome_.status = 128 + signal_;
+    }
   }
 
   void reap() {
@@ -163,6 +189,9 @@ class Watch {
   Outcome outcome_;
   bool ended_ = false;
   bool interrupted_ = false;
+  Clock::time_point interrupted_at_;
+  int signal_ = 0;  // sent by somebody, not by the terminal
+  bool passed_on_ = false;
   std::uint64_t beats_ = 0;
   std::size_t processes_ = 0;
   int killed_ = 0;

@@ -191,7 +191,7 @@ def run(folder, case, healthy, keep):
         if job.process.poll() is None:
             job.process.send_signal(signal.SIGINT)
             try:
-                job.process.wait(20)
+                job.process.wait(30)
             except subprocess.TimeoutExpired:
                 return ["ddpdoctor run did not end after SIGINT"], job.output()
         file = reports / "report.json"
