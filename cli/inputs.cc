@@ -19,6 +19,7 @@
 #include "base/unique_fd.h"
 #include "collector/imports/capture.h"
 #include "collector/imports/merge.h"
+#include "collector/recording/recording.h"
 
 namespace ddpdoctor::cli {
 
@@ -76,12 +77,11 @@ bool is_named_like_dump(std::string_view path) {
 }
 
 Content content_of(std::string_view bytes, std::string_view path) {
-  constexpr std::string_view kZstd = "\x28\xb5\x2f\xfd";
   constexpr char kNewestPickle = 5;
   if (bytes.empty()) {
     return Content::kEmpty;
   }
-  if (bytes.starts_with(kZstd)) {
+  if (recording::is_recording(bytes)) {
     return Content::kRecording;
   }
   if (bytes.size() > 1 && bytes[0] == '\x80' && bytes[1] >= 0 && bytes[1] <= kNewestPickle) {
@@ -94,7 +94,8 @@ Content content_of(std::string_view bytes, std::string_view path) {
 }
 
 base::Result<model::JobModel> read_one(const std::string& path) {
-  constexpr std::string_view kReadable = "this version reads ddpdoctor.capture/1 (JSON)";
+  constexpr std::string_view kReadable =
+      "this version reads recordings (.ddpd) and ddpdoctor.capture/1 (JSON)";
   const std::string bytes = TRY(read_file(path));
   switch (content_of(bytes, path)) {
     case Content::kEmpty:
@@ -106,9 +107,7 @@ base::Result<model::JobModel> read_one(const std::string& path) {
               path),
           std::string(kReadable));
     case Content::kRecording:
-      return base::failure(
-          fmt::format("{} is a compressed recording: not read by this version", path),
-          std::string(kReadable));
+      return recording::load(bytes, path);
     case Content::kUnknown:
       return base::failure(fmt::format("{} is nothing that ddpdoctor knows", path),
                            std::string(kReadable));

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "collector/recording/recording.h"
 #include "viewer/render.h"
 
 namespace ddpdoctor::cli {
@@ -14,8 +15,7 @@ namespace {
 
 using diagnosis::Diagnosis;
 
-// A recording and the page need their own layers; until those are there the ending is known and
-// refused.
+// What is known but not in this version has no function and is refused by name.
 constexpr std::array<Rendering, 8> kRenderings{{
     {.ending = ".json",
      .format = "json",
@@ -35,7 +35,9 @@ constexpr std::array<Rendering, 8> kRenderings{{
      .render = [](const Diagnosis& found,
                   std::string_view folder) { return viewer::github(found, folder); }},
     {.ending = ".html", .format = {}, .render = nullptr},
-    {.ending = ".ddpd", .format = {}, .render = nullptr},
+    {.ending = ".ddpd",
+     .format = {},
+     .render = [](const Diagnosis& found, std::string_view) { return recording::save(found.job); }},
     {.ending = ".perfetto.json", .format = {}, .render = nullptr},
 }};
 

@@ -29,15 +29,25 @@ void put_some(ordered_json& out, const char* key, const T& value) {
   }
 }
 
+std::string_view progress_name(model::Progress progress) {
+  switch (progress) {
+    case model::Progress::kMoving:
+      return "moving";
+    case model::Progress::kStill:
+      return "still";
+    case model::Progress::kUnknown:
+      break;
+  }
+  return "unknown";
+}
+
 ordered_json write_job(const model::JobModel& job) {
   ordered_json out = ordered_json::object();
   put(out, "world_size", job.world_size);
   put_some(out, "command", model::public_command(job.command));
   put_some(out, "hosts", job.hosts);
   put(out, "launcher_pid", job.launcher_pid);
-  if (job.progress != model::Progress::kUnknown) {
-    out["progress"] = job.progress == model::Progress::kStill ? "still" : "moving";
-  }
+  out["progress"] = progress_name(job.progress);  // also when unknown, lest a reader concludes it
   put(out, "seconds_without_progress", job.seconds_without_progress);
   if (job.ended) {
     out["ended"] = true;
