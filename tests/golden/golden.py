@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Captures written by hand for causes that no CPU job can show, and the text ddpdoctor must say of them.
+
+  golden.py [NAME…] [--update]
+
+KIND.json is a ddpdoctor.capture/1; `ddpdoctor report` must print KIND.txt byte for byte and name KIND first. The tool is $DDPDOCTOR.
+`--update` writes the texts anew: read the diff. Ends non-zero when a text differs; the last line counts."""
+import argparse
+import difflib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+TOOL = os.environ.get("DDPDOCTOR", "ddpdoctor")
+
+
+def kind_of(capture):
+    return capture.stem.replace("_", "-")
+
+
+def captures(names=()):
+    return [file for file in sorted(HERE.glob("*.json")) if not names or any(name in file.stem for name in names)]
+
+
+def report(capture):
+    """What `ddpdoctor report` prints, and the kinds it found, the first one first."""
+    with tempfile.TemporaryDirectory(prefix="ddpgolden_") as folder:
+        target = Path(folder) / "report.json"
+        environment = {key: value for key, value in os.environ.items() if key in ("PATH", "HOME", "LD_LIBRARY_PATH", "TMPDIR")}
+        done = subprocess.run([TOOL, "report", capture.name, "-o", str(target)], cwd=HERE, env={**environment, "LC_ALL": "C", "NO_COLOR": "1"},
+                              capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+        if done.returncode != 1:
+            raise RuntimeError(f"report {capture.name} ended with {done.returncode}: {done.stderr.strip()[:300]}")
+        return done.stdout, [finding["kind"] for finding in json.loads(target.read_text())["findings"]]
+
+
+def problems(capture, update=False):
+    """What is wrong, each a sentence; empty when all is right."""
+    try:
+        text, kinds = report(capture)
+    except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
+        return [str(error)]
+    wrong = [] if kinds[:1] == [kind_of(capture)] else [f"{kinds} found; {kind_of(capture)} is to be the first"]
+    expected = capture.with_suffix(".txt")
+    if update and not wrong:
+        expected.write_text(text)
+    told = expected.read_text() if expected.exists() else ""
+    if text != told:
+        wrong.append("the text differs:\n" + "".join(difflib.unified_diff(told.splitlines(True), text.splitlines(True), expected.name, "said now")))
+    return wrong
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--update", action="store_true")
+    options = parser.parse_args()
+    failed = 0
+    chosen = captures(options.names)
+    for capture in chosen:
+        wrong = problems(capture, options.update)
+        failed += bool(wrong)
+        print(f"{'MISS' if wrong else 'ok  '} {capture.stem}" + "".join(f"\n       {sentence}" for sentence in wrong))
+    print(f"{len(chosen) - failed} passed, {failed} failed")
+    return 1 if failed or not chosen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""golden.py for pytest: one test for each capture. Skipped without a tool in $DDPDOCTOR."""
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import golden
+
+
+@pytest.mark.skipif("DDPDOCTOR" not in os.environ, reason="DDPDOCTOR names no ddpdoctor to ask")
+@pytest.mark.parametrize("capture", golden.captures(), ids=lambda capture: capture.stem)
+def test_report_says_what_is_expected(capture):
+    assert golden.problems(capture) == []
