@@ -7,14 +7,11 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include <sys/resource.h>
 
 #include "collector/stacks/elf_parts.h"
 #include "collector/stacks/native_unwind.h"
@@ -132,20 +129,3 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   return 0;
 }
-
-#ifndef DDPDOCTOR_LIBFUZZER
-int main(int argc, char** argv) {
-  // As attach does: libdw allocates what a file asks for.
-  const rlimit limit{.rlim_cur = std::size_t{512} << 20U, .rlim_max = RLIM_INFINITY};
-  if (argc > 1 && std::string(argv[1]) == "--limit") {
-    ::setrlimit(RLIMIT_DATA, &limit);
-  }
-  for (int i = 1; i < argc; ++i) {
-    std::ifstream file(argv[i], std::ios::binary);
-    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-    // NOLINTNEXTLINE: the bytes of a string are bytes
-    LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
-  }
-  return 0;
-}
-#endif
