@@ -22,6 +22,9 @@ std::string text(const diagnosis::Diagnosis& diagnosis, const TextOptions& optio
 /// ddpdoctor.report/1, the one full rendering.
 std::string json(const diagnosis::Diagnosis& diagnosis);
 
+/// One self-contained page, at most about 2 MB; nothing that the job says can become markup in it.
+std::string html(const diagnosis::Diagnosis& diagnosis);
+
 /// For a pull request or an issue.
 std::string markdown(const diagnosis::Diagnosis& diagnosis);
 

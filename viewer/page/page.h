@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files of this folder, embedded by cmake/embed.cmake.
+#pragma once
+
+#include <string_view>
+
+namespace ddpdoctor::viewer {
+
+extern const std::string_view kPage;
+extern const std::string_view kPageStyle;
+extern const std::string_view kPageScript;
+
+}  // namespace ddpdoctor::viewer
