@@ -73,6 +73,27 @@ bool compares_with_number(Tokens tokens) {
          });
 }
 
+/// `rank == 0 and step > 3` at its outermost level: a test, not a computation.
+bool is_predicate(Tokens value) {
+  constexpr std::array<std::string_view, 10> kTests = {
+      "==", "!=", "<", ">", "<=", ">=", "in", "not", "or", "and"};
+  const bool wrapped = value.size() > 1 && value.front().is("(");
+  const int depth = value.empty() ? 0 : value.front().depth + (wrapped ? 1 : 0);
+  const auto within = [depth](const Token& t) { return t.depth <= depth; };
+  const bool chooses = std::any_of(value.begin(), value.end(),
+                                   [&](const Token& t) { return within(t) && t.is("else"); });
+  return !chooses && std::any_of(value.begin(), value.end(), [&](const Token& t) {
+    return within(t) && std::find(kTests.begin(), kTests.end(), t.text) != kTests.end();
+  });
+}
+
+/// `True`, `None`, `3`: what a flag is set to; `[]` and `float("nan")` are data.
+bool is_flag(Tokens value) {
+  return value.size() == 1 && (is_keyword(value.front().text) ||
+                               (value.front().kind == TokenKind::kNumber &&
+                                value.front().text.find('.') == std::string_view::npos));
+}
+
 /// Follows names, each once.
 class Resolver {
  public:
@@ -143,10 +164,32 @@ class Resolver {
     }
     Dependence out = sources.empty() ? Dependence::kData : Dependence::kNone;
     for (const Assignment& source : sources) {
-      out = stronger(out, of(source.value, source.statement, steps - 1));
-      out = stronger(out, guards_of(source.statement, at, steps - 1));
+      out = stronger(out, of_source(source, at, steps - 1));
     }
     return out;
+  }
+
+  /// `first = rank == 0` is a test of the rank wherever it is used; `loss = x + 0.3 * rank`, and an
+  /// `if rank == 1: batch = []`, only make data that differ.
+  Dependence of_source(const Assignment& source, std::size_t at, int steps) {
+    Dependence value = of(source.value, source.statement, steps);
+    if (value == Dependence::kRank && !is_predicate(source.value) && has_data(source, steps)) {
+      value = Dependence::kData;
+    }
+    Dependence guard = guards_of(source.statement, at, steps);
+    if (guard == Dependence::kRank && !is_flag(source.value)) {
+      guard = Dependence::kData;
+    }
+    return stronger(value, guard);
+  }
+
+  /// Something beside the rank goes into the value.
+  bool has_data(const Assignment& source, int steps) {
+    const auto chains = name_chains(source.value);
+    return std::any_of(chains.begin(), chains.end(), [&](const NameChain& chain) {
+      Resolver alone(structure_);
+      return alone.of_chain(source.value, chain, source.statement, steps) == Dependence::kData;
+    });
   }
 
   /// In the function, else in the functions around it, else at module level.

@@ -92,6 +92,9 @@ INSTANTIATE_TEST_SUITE_P(
         Followed{"class T:\n    @property\n    def writes(self):\n        return self.rank == 0\n"
                  "    def f(self):\n        g()  # HERE",
                  "self.writes", kRank},
+        Followed{"def f(x):\n    loss = x + 0.3 * rank\n    g()  # HERE", "loss > 1", kData},
+        Followed{"def f(x):\n    if rank == 1:\n        x = []\n    g()  # HERE", "x", kData},
+        Followed{"def f(x):\n    mine = rank == 1 and x\n    g()  # HERE", "mine", kRank},
         Followed{"def f():\n    a, b = rank == 0, 3\n    g()  # HERE", "a", kRank},
         Followed{"def f():\n    a, b = rank == 0, 3\n    g()  # HERE", "b", kNone},
         Followed{"def f():\n    if (mine := rank + 1) > 2:\n        g()  # HERE", "mine", kRank},
