@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // ddpdoctor run -- CMD: the command as it would be without us, until it hangs, dies or computes
 // nonsense.
+#include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 
 #include <CLI/CLI.hpp>
@@ -12,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/exit_codes.h"
 #include "cli/file_writer.h"
+#include "cli/hang_command.h"
 #include "cli/renderings.h"
 #include "cli/usage.h"
 #include "collector/diagnosis/diagnosis.h"
@@ -28,6 +32,7 @@ constexpr double kLongestTimeout = 7 * 86400.0;
 struct RunOptions {
   monitor::SuperviseOptions supervise;
   std::string on_hang = "report";
+  std::string on_hang_exec;
   std::string report_dir = "ddpdoctor-report";
   std::string spool;
   bool always = false;
@@ -56,6 +61,9 @@ class Reporter {
       write(diagnosis, opinion.finding);
     }
     found_ = found_ || opinion.finding;
+    if (opinion.hang && opinion.finding) {
+      tell_owner();
+    }
     return opinion;
   }
 
@@ -69,6 +77,17 @@ class Reporter {
   }
 
  private:
+  /// Once: what the owner wants to be done on a hang.
+  void tell_owner() {
+    if (told_ || options_.on_hang_exec.empty()) {
+      return;
+    }
+    told_ = true;
+    if (const auto done = run_hang_command(options_.on_hang_exec, options_.report_dir); !done) {
+      print_error(done.error());
+    }
+  }
+
   static bool is_sure(const diagnosis::Diagnosis& diagnosis) {
     return std::any_of(diagnosis.findings.begin(), diagnosis.findings.end(),
                        [](const detectors::Finding& finding) {
@@ -86,6 +105,12 @@ class Reporter {
     said_ = std::move(identity);
     viewer::TextOptions text;
     fmt::print(stderr, "\n{}\n", viewer::text(diagnosis, text));
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody here calls setenv
+    if (options_.ci && std::getenv("GITHUB_ACTIONS") != nullptr) {
+      std::error_code error;
+      fmt::print(stderr, "{}",
+                 viewer::github(diagnosis, std::filesystem::current_path(error).string()));
+    }
   }
 
   void write(const diagnosis::Diagnosis& diagnosis, bool finding) {
@@ -96,6 +121,8 @@ class Reporter {
       warn_once(fmt::format("{}: {}", options_.report_dir, std::strerror(errno)));
       return;
     }
+    std::error_code error;
+    const std::string folder = std::filesystem::current_path(error).string();
     std::vector<std::string> names{"report.json", "report.html", "job.ddpd"};
     if (options_.ci) {
       names.insert(names.end(), {"report.xml", "report.sarif", "report.md"});
@@ -106,7 +133,7 @@ class Reporter {
         continue;
       }
       const std::string path = options_.report_dir + "/" + name;
-      if (const auto done = write_whole(path, (*rendering)->render(diagnosis, ".")); !done) {
+      if (const auto done = write_whole(path, (*rendering)->render(diagnosis, folder)); !done) {
         warn_once(done.error().what);
       }
     }
@@ -123,6 +150,7 @@ class Reporter {
   const RunOptions& options_;
   std::string said_;
   bool found_ = false;
+  bool told_ = false;
   bool written_ = false;
   bool warned_ = false;
 };
@@ -138,6 +166,9 @@ class Run : public Action {
                    "report: say it and go on watching; kill: say it and end the job (exit 124)")
         ->type_name("report|kill")
         ->capture_default_str();
+    app.add_option("--on-hang-exec", options_.on_hang_exec,
+                   "shell command to run once on a hang; finds the report in DDPDOCTOR_REPORT_DIR")
+        ->type_name("CMD");
     app.add_option("--report-dir", options_.report_dir, "folder for report.json and its companions")
         ->type_name("DIR")
         ->capture_default_str();
