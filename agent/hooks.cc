@@ -72,29 +72,47 @@ void find(void* library, F*& function, const char* name) {
   }
 }
 
-struct Search {
-  bool torch_only;
-  const void* ourselves;
+/// Names of torch's libraries. They are only collected inside dl_iterate_phdr: opening one there
+/// would take the loader's two locks in the wrong order and can deadlock with an import in another
+/// thread.
+constexpr int kMostLibraries = 12;
+struct Libraries {
+  int count = 0;
+  char path[kMostLibraries][512];
 };
 
-int search_object(dl_phdr_info* info, std::size_t, void* data) {
-  const auto& search = *static_cast<const Search*>(data);
-  if (info->dlpi_name == nullptr || info->dlpi_name[0] != '/' ||
-      (search.torch_only && !is_torch_library(info->dlpi_name))) {
-    return 0;
+int collect_library(dl_phdr_info* info, std::size_t, void* data) {
+  auto& libraries = *static_cast<Libraries*>(data);
+  if (info->dlpi_name != nullptr && is_torch_library(info->dlpi_name) &&
+      libraries.count < kMostLibraries && strlen(info->dlpi_name) < sizeof libraries.path[0]) {
+    strcpy(libraries.path[libraries.count++], info->dlpi_name);
   }
-  void* const library = dlopen(info->dlpi_name, RTLD_NOLOAD | RTLD_LAZY);
+  return 0;
+}
+
+const void* base_of_ourselves() {
+  Dl_info where{};
+  dladdr(reinterpret_cast<const void*>(&hooks), &where);
+  return where.dli_fbase;
+}
+
+void take_function(int id, void* found, const void* ourselves) {
+  Dl_info where{};
+  // never our own definition: that would call itself for ever
+  if (found != nullptr && real[id].load(std::memory_order_relaxed) == nullptr &&
+      dladdr(found, &where) != 0 && where.dli_fbase != ourselves) {
+    real[id].store(found, std::memory_order_release);
+  }
+}
+
+void search_library(const char* path, const void* ourselves) {
+  void* const library = dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
   if (library == nullptr) {
-    return 0;
+    return;
   }
   for (int id = 0; id < kHooks; ++id) {
     if (real[id].load(std::memory_order_relaxed) == nullptr) {
-      void* const found = dlsym(library, hooks[id].symbol);
-      Dl_info where{};
-      // never our own definition: that would call itself for ever
-      if (found != nullptr && dladdr(found, &where) != 0 && where.dli_fbase != search.ourselves) {
-        real[id].store(found, std::memory_order_release);
-      }
+      take_function(id, dlsym(library, hooks[id].symbol), ourselves);
     }
   }
   find(library, functions.count, "aoti_torch_get_numel");
@@ -103,31 +121,34 @@ int search_object(dl_phdr_info* info, std::size_t, void* data) {
   find(library, functions.sizes, "aoti_torch_get_sizes");
   find(library, functions.sequence, "_ZN4c10d16ProcessGroupGloo25getSequenceNumberForGroupEv");
   find(library, functions.group_name, "_ZNK4c10d12ProcessGroup12getGroupNameB5cxx11Ev");
-  if (is_torch_library(info->dlpi_name)) {
-    read_version(info->dlpi_name);
-  }
+  read_version(path);
   dlclose(library);
-  return 0;
 }
 
 /// First call of a hook: torch's libraries are loaded with RTLD_LOCAL, where RTLD_NEXT finds
-/// nothing.
-__attribute__((noinline, cold)) void* resolve(int id) {
+/// nothing. A copy of c10d in a library of another name is found by who called.
+__attribute__((noinline, cold)) void* resolve(int id, const void* caller) {
   const Inside inside;
+  const void* const ourselves = base_of_ourselves();
+  Libraries libraries;
+  dl_iterate_phdr(collect_library, &libraries);
+  for (int i = 0; i < libraries.count; ++i) {
+    search_library(libraries.path[i], ourselves);
+  }
   Dl_info where{};
-  dladdr(reinterpret_cast<const void*>(&hooks), &where);
-  Search search{true, where.dli_fbase};
-  dl_iterate_phdr(search_object, &search);
+  if (real[id].load(std::memory_order_acquire) == nullptr && dladdr(caller, &where) != 0 &&
+      where.dli_fname != nullptr) {
+    search_library(where.dli_fname, ourselves);
+  }
   if (real[id].load(std::memory_order_acquire) == nullptr) {
-    search.torch_only = false;
-    dl_iterate_phdr(search_object, &search);
+    take_function(id, dlsym(RTLD_NEXT, hooks[id].symbol), ourselves);
   }
   return real[id].load(std::memory_order_acquire);
 }
 
-void* real_function(int id) {
+void* real_function(int id, const std::uint64_t* stack) {
   void* const found = real[id].load(std::memory_order_acquire);
-  return found != nullptr ? found : resolve(id);
+  return found != nullptr ? found : resolve(id, reinterpret_cast<const void*>(stack[0]));
 }
 
 void leave(bool threw, std::uint64_t result) {
@@ -145,6 +166,9 @@ void leave(bool threw, std::uint64_t result) {
       if (!threw) {
         backend_found(call.arguments, result);
       }
+      break;
+    case Meaning::kMessageWait:
+      message_waited(call.arguments, threw, (result & 0xFFU) != 0);
       break;
     default:
       store_left(hook, call.arguments, threw);
@@ -164,8 +188,8 @@ using namespace ddpdoctor::agent;  // the trampolines call C names
 extern "C" {
 
 __attribute__((visibility("hidden"))) void* agent_hook_enter(int id, std::uint64_t* saved) {
-  void* const function = real_function(id);
   const auto* const stack = reinterpret_cast<const std::uint64_t*>(saved[24]);
+  void* const function = real_function(id, stack);
   if (shadow.depth < kDeepest) {
     Call& call = shadow.call[shadow.depth];
     call.id = id;
@@ -177,7 +201,7 @@ __attribute__((visibility("hidden"))) void* agent_hook_enter(int id, std::uint64
     const Hook& hook = hooks[id];
     if (hook.meaning == Meaning::kCall) {
       call.counted = call_entered(hook, call.arguments);
-    } else if (hook.meaning != Meaning::kGetBackend) {
+    } else if (hook.meaning == Meaning::kStoreGet || hook.meaning == Meaning::kStoreWait) {
       store_entered(hook, call.arguments);
     }
   }
@@ -190,14 +214,16 @@ __attribute__((visibility("hidden"))) void agent_hook_leave(int, std::uint64_t r
 }
 
 __attribute__((visibility("hidden"))) void* agent_hook_entry(int id, std::uint64_t* saved) {
-  void* const function = real_function(id);
   Arguments arguments{};
   memcpy(arguments.value, saved, 6 * sizeof(std::uint64_t));
   arguments.stack = reinterpret_cast<const std::uint64_t*>(saved[24]);
+  void* const function = real_function(id, arguments.stack);
   const Inside inside;
   const Meaning meaning = hooks[id].meaning;
   if (meaning == Meaning::kGlooConstructor) {
     group_constructed(arguments);
+  } else if (meaning == Meaning::kWrapperConstructor) {
+    wrapper_constructed(arguments);
   } else if (meaning == Meaning::kEnqueue || meaning == Meaning::kFinish ||
              meaning == Meaning::kFinishError) {
     work_event(meaning, arguments);

@@ -25,7 +25,9 @@ enum class Meaning : std::uint8_t {
   kAutogradHook,
   kVariableReady,
   kFinalizeBackward,
-  kStaticGraph
+  kStaticGraph,
+  kMessageWait,
+  kWrapperConstructor
 };
 
 /// How to read the arguments of an operation; see c10d_hooks.inc.
@@ -41,7 +43,7 @@ struct Hook {
   std::int8_t async_offset;
 };
 
-inline constexpr int kHooks = 40;
+inline constexpr int kHooks = 68;
 extern const Hook hooks[kHooks];
 
 /// Registers at the call: rdi, rsi, rdx, rcx, r8, r9, and the first stack argument.
@@ -60,6 +62,8 @@ void store_left(const Hook& hook, const Arguments& arguments, bool threw);
 void backend_found(const Arguments& arguments, std::uint64_t result);
 void work_event(Meaning meaning, const Arguments& arguments);
 void group_constructed(const Arguments& arguments);
+void wrapper_constructed(const Arguments& arguments);
+void message_waited(const Arguments& arguments, bool threw, bool completed);
 void reducer_event(Meaning meaning, const Arguments& arguments);
 
 /// Torch's functions that we ask; null when the installed torch has none.

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives and point-to-point operations over gloo, and the store. A composite operation calls
+// Collectives and point-to-point operations over gloo. A composite operation calls
 // others: only the outermost counts, so that ranks can be compared call by call.
+#include <atomic>
 #include <cstring>
 
+#include "agent/group_table.h"
 #include "agent/hooks.h"
 #include "agent/python_site.h"
 #include "agent/recorder.h"
+#include "agent/torch_objects.h"
 
 namespace ddpdoctor::agent {
 namespace {
@@ -14,42 +17,6 @@ constinit thread_local int call_depth = 0;
 constinit thread_local std::uint16_t open_group = 0;
 constinit thread_local std::uint32_t open_sequence = 0;
 constinit thread_local wire::Operation open_operation = wire::Operation::kUnknown;
-
-struct Vector {
-  std::uint64_t begin;
-  std::uint64_t end;
-  std::uint64_t capacity;
-};
-
-struct String {  // std::string of the C++11 ABI
-  const char* text;
-  std::uint64_t length;
-};
-
-template <typename T>
-const T& as(std::uint64_t address) {
-  return *reinterpret_cast<const T*>(address);
-}
-
-std::uint16_t group_index(wire::Ring& ring, std::uint64_t backend) {
-  const std::uint32_t count = ring.header.groups.load(std::memory_order_acquire);
-  for (std::uint32_t i = 0; i < count && i < wire::kGroups; ++i) {
-    if (ring.group[i].backend == backend) {
-      return static_cast<std::uint16_t>(i + 1);
-    }
-  }
-  const std::uint32_t index = ring.header.groups.fetch_add(1, std::memory_order_acq_rel);
-  if (index >= wire::kGroups) {
-    ring.header.groups.store(wire::kGroups, std::memory_order_relaxed);
-    return 0;
-  }
-  wire::Group& group = ring.group[index];
-  group.group_rank = -1;
-  group.size = -1;
-  group.backend = backend;
-  memcpy(group.backend_name, "gloo", 5);
-  return static_cast<std::uint16_t>(index + 1);
-}
 
 bool is_point_to_point(wire::Operation operation) {
   return operation == wire::Operation::kSend || operation == wire::Operation::kRecv ||
@@ -186,14 +153,29 @@ std::uint64_t backend_of(const Hook& hook, const Arguments& arguments) {
   return arguments.value[hook.operation == wire::Operation::kMonitoredBarrier ? 0 : 1];
 }
 
-void remember_version(wire::Ring& ring) {
-  if (ring.header.torch_version[0] == 0 && torch_functions().version[0] != 0) {
-    memcpy(ring.header.torch_version, torch_functions().version, sizeof ring.header.torch_version);
-  }
+constexpr std::uint32_t kWorkTries = 16;
+
+wire::Work& work_slot(wire::Ring& ring, std::uint64_t object, std::uint32_t attempt) {
+  return ring.work[((object >> 4U) * 0x9E3779B1U + attempt) % wire::kWorks];
 }
 
-wire::Work& work_slot(wire::Ring& ring, std::uint64_t object) {
-  return ring.work[(object >> 4U) * 0x9E3779B1U % wire::kWorks];
+/// Ties a Work to the call that is open on this thread. Works that nobody waits for stay behind:
+/// the home slot is then taken over.
+void remember_work(wire::Ring& ring, std::uint64_t object, wire::Operation operation) {
+  wire::Work* chosen = &work_slot(ring, object, 0);
+  for (std::uint32_t i = 0; i < kWorkTries; ++i) {
+    wire::Work& slot = work_slot(ring, object, i);
+    std::uint64_t seen = slot.object.load(std::memory_order_acquire);
+    if (seen == object ||
+        (seen == 0 && slot.object.compare_exchange_strong(seen, 1, std::memory_order_acq_rel))) {
+      chosen = &slot;
+      break;
+    }
+  }
+  chosen->group = open_group;
+  chosen->group_sequence = open_sequence;
+  chosen->operation = static_cast<std::uint32_t>(operation);
+  chosen->object.store(object, std::memory_order_release);
 }
 
 void ended(wire::Ring& ring, std::uint16_t group, std::uint32_t sequence, wire::Operation operation,
@@ -203,16 +185,38 @@ void ended(wire::Ring& ring, std::uint16_t group, std::uint32_t sequence, wire::
   }
   wire::Group& entry = ring.group[group - 1];
   const bool peer = is_point_to_point(operation);
-  if (!peer && !failed && sequence > entry.completed) {
-    entry.completed = sequence;
+  const std::atomic_ref<std::uint32_t> completed(entry.completed);
+  std::uint32_t before = completed.load(std::memory_order_relaxed);
+  while (!peer && !failed && sequence > before &&
+         !completed.compare_exchange_weak(before, sequence, std::memory_order_relaxed)) {
   }
   entry.last_completed_time = now();
-  entry.failed += failed ? 1 : 0;
+  if (failed) {
+    std::atomic_ref(entry.failed).fetch_add(1, std::memory_order_relaxed);
+  }
   record(ring, {.kind = peer ? wire::EventKind::kPointToPoint : wire::EventKind::kCollective,
                 .phase = failed ? wire::Phase::kFailed : wire::Phase::kCompleted,
                 .operation = operation,
                 .group = group,
                 .group_sequence = sequence});
+}
+
+/// Says how the call of a Work ended, once.
+void work_ended(wire::Ring& ring, std::uint64_t object, bool failed) {
+  for (std::uint32_t i = 0; i < kWorkTries; ++i) {
+    wire::Work& slot = work_slot(ring, object, i);
+    if (slot.object.load(std::memory_order_acquire) == object) {
+      const auto group = static_cast<std::uint16_t>(slot.group);
+      const std::uint32_t sequence = slot.group_sequence;
+      const auto operation = static_cast<wire::Operation>(slot.operation);
+      std::uint64_t expected = object;
+      if (group <= wire::kGroups &&
+          slot.object.compare_exchange_strong(expected, 0, std::memory_order_acq_rel)) {
+        ended(ring, group, sequence, operation, failed);
+      }
+      return;
+    }
+  }
 }
 
 }  // namespace
@@ -235,7 +239,9 @@ bool call_entered(const Hook& hook, const Arguments& arguments) {
     return false;
   }
   wire::Group& group = ring->group[event.group - 1];
-  event.group_sequence = peer ? ++group.point_to_point : ++group.enqueued;
+  event.group_sequence = std::atomic_ref(peer ? group.point_to_point : group.enqueued)
+                             .fetch_add(1, std::memory_order_relaxed) +
+                         1;
   event.object = backend_of(hook, arguments);
   read_tensor(*ring, hook, arguments, event);
   read_options(hook, arguments, event);
@@ -262,12 +268,9 @@ void call_left(const Hook& hook, const Arguments&, bool counted, bool threw, std
     ended(*ring_now, open_group, open_sequence, hook.operation, threw);
   } else if (is_point_to_point(hook.operation) && result != 0) {
     // send and recv return their Work in the caller's slot; nobody enqueues it
-    const std::uint64_t work = as<std::uint64_t>(result);
-    wire::Work& slot = work_slot(*ring_now, work);
-    slot.group = open_group;
-    slot.group_sequence = open_sequence;
-    slot.operation = static_cast<std::uint32_t>(hook.operation);
-    slot.object.store(work, std::memory_order_release);
+    if (const auto work = as<std::uint64_t>(result); work != 0) {
+      remember_work(*ring_now, work, hook.operation);
+    }
   }
   open_group = 0;
 }
@@ -277,113 +280,23 @@ void work_event(Meaning meaning, const Arguments& arguments) {
   if (ring_now == nullptr) {
     return;
   }
-  if (meaning == Meaning::kEnqueue) {
-    // intrusive_ptr by value travels by address; before the real enqueue no worker can have
-    // finished it
-    const std::uint64_t work = as<std::uint64_t>(arguments.value[1]);
-    if (open_group == 0) {
-      return;
-    }
-    wire::Work& slot = work_slot(*ring_now, work);
-    slot.group = open_group;
-    slot.group_sequence = open_sequence;
-    slot.operation = static_cast<std::uint32_t>(open_operation);
-    slot.object.store(work, std::memory_order_release);
+  if (meaning != Meaning::kEnqueue) {
+    work_ended(*ring_now, arguments.value[0], meaning == Meaning::kFinishError);
     return;
   }
-  wire::Work& slot = work_slot(*ring_now, arguments.value[0]);
-  if (slot.object.load(std::memory_order_acquire) != arguments.value[0]) {
-    return;
-  }
-  slot.object.store(0, std::memory_order_relaxed);
-  ended(*ring_now, static_cast<std::uint16_t>(slot.group), slot.group_sequence,
-        static_cast<wire::Operation>(slot.operation), meaning == Meaning::kFinishError);
-}
-
-void backend_found(const Arguments& arguments, std::uint64_t result) {
-  wire::Ring* const ring_now = ring();
-  if (ring_now == nullptr || result == 0) {
-    return;
-  }
-  const std::uint64_t backend = as<std::uint64_t>(result);
-  const std::uint64_t process_group = arguments.value[1];
-  const std::uint16_t index = group_index(*ring_now, backend);
-  if (index == 0) {
-    return;
-  }
-  wire::Group& group = ring_now->group[index - 1];
-  if (group.process_group == process_group && group.name[0] != 0) {
-    return;
-  }
-  group.process_group = process_group;
-  if (torch_functions().group_name != nullptr) {
-    const auto* const name = static_cast<const String*>(
-        torch_functions().group_name(reinterpret_cast<const void*>(process_group)));
-    if (name != nullptr && name->length < sizeof group.name) {
-      memcpy(group.name, name->text, name->length);
-    }
+  // intrusive_ptr by value travels by address; before the real enqueue no worker can have finished
+  // it. The checks of DETAIL's wrapper have a group of their own and are not the call.
+  const std::uint16_t group = known_group(*ring_now, arguments.value[0]);
+  const bool checks = group != 0 && ring_now->group[group - 1].checks != 0;
+  if (open_group != 0 && !checks) {
+    remember_work(*ring_now, as<std::uint64_t>(arguments.value[1]), open_operation);
   }
 }
 
-void group_constructed(const Arguments& arguments) {
-  wire::Ring* const ring_now = ring_or_make();
-  if (ring_now == nullptr) {
-    return;
-  }
-  remember_version(*ring_now);
-  const std::uint16_t index = group_index(*ring_now, arguments.value[0]);
-  if (index == 0) {
-    return;
-  }
-  wire::Group& group = ring_now->group[index - 1];
-  group.group_rank = static_cast<std::int32_t>(arguments.value[2]);
-  group.size = static_cast<std::int32_t>(arguments.value[3]);
-  group.enqueued = 0;
-  group.completed = 0;
-  if (index == 1 && ring_now->header.rank < 0) {
-    ring_now->header.rank = group.group_rank;  // the first group is the world
-    ring_now->header.world_size = group.size;
-  }
-  record(*ring_now, {.kind = wire::EventKind::kGroupCreated,
-                     .site = call_site(*ring_now),
-                     .group = index,
-                     .count = group.size,
-                     .peer = group.group_rank});
-}
-
-namespace {
-/// The (first) key: get takes a string, wait a vector of strings.
-std::uint32_t key_of(wire::Ring& ring, const Hook& hook, const Arguments& arguments) {
-  // get returns a vector: rdi is the result, rsi the store, rdx the key; wait returns nothing: rdi
-  // the store, rsi the keys
-  const std::uint64_t address = hook.meaning == Meaning::kStoreGet
-                                    ? arguments.value[2]
-                                    : as<Vector>(arguments.value[1]).begin;
-  if (hook.meaning == Meaning::kStoreWait &&
-      as<Vector>(arguments.value[1]).begin == as<Vector>(arguments.value[1]).end) {
-    return 0;
-  }
-  const String& key = as<String>(address);
-  return key.length < 512 ? intern(ring, key.text, key.length) : 0;
-}
-}  // namespace
-
-void store_entered(const Hook& hook, const Arguments& arguments) {
-  wire::Ring* const ring_now = ring_or_make();
-  if (ring_now != nullptr) {
-    record(*ring_now, {.kind = wire::EventKind::kStore,
-                       .phase = wire::Phase::kStarted,
-                       .site = call_site(*ring_now),
-                       .text = key_of(*ring_now, hook, arguments)});
-  }
-}
-
-void store_left(const Hook& hook, const Arguments& arguments, bool threw) {
-  wire::Ring* const ring_now = ring();
-  if (ring_now != nullptr) {
-    record(*ring_now, {.kind = wire::EventKind::kStore,
-                       .phase = threw ? wire::Phase::kFailed : wire::Phase::kCompleted,
-                       .text = threw ? 0 : key_of(*ring_now, hook, arguments)});
+/// send and recv are over when somebody has waited for them.
+void message_waited(const Arguments& arguments, bool threw, bool completed) {
+  if (wire::Ring* const ring_now = ring(); ring_now != nullptr) {
+    work_ended(*ring_now, arguments.value[0], threw || !completed);
   }
 }
 

@@ -51,17 +51,36 @@ void says_how_it_ends(wire::ExitKind kind, int value) {
   ring_now->header.exit_kind = static_cast<std::uint32_t>(kind);
   ring_now->header.exit_value = value;
   ring_now->header.exit_time = now();
-  ring_now->header.exit_site = call_site(*ring_now);
+  // an abort may come from a signal handler: nothing beyond the ring is touched then
+  ring_now->header.exit_site = kind == wire::ExitKind::kAbort ? 0 : call_site(*ring_now);
   record(*ring_now, {.kind = wire::EventKind::kExit,
                      .site = ring_now->header.exit_site,
                      .count = value,
                      .detail = static_cast<std::uint32_t>(kind)});
 }
 
+void withdraw_exec() {
+  const Inside inside;
+  wire::Ring* const ring_now = ring();
+  if (ring_now != nullptr && ring_now->header.pid == static_cast<std::uint32_t>(getpid())) {
+    ring_now->header.exit_kind = static_cast<std::uint32_t>(wire::ExitKind::kNone);
+  }
+}
+
 }  // namespace
 
 void exit_observed(int status, void*) {
   says_how_it_ends(wire::ExitKind::kExit, status);
+}
+
+/// These may be called first in a signal handler, where dlsym must not be.
+void find_functions_of_handlers() {
+  real_fork.get();
+  real_waitpid.get();
+  real_immediate_exit.get();
+  real_abort.get();
+  real_write.get();
+  real_execve.get();
 }
 
 }  // namespace ddpdoctor::agent
@@ -139,7 +158,9 @@ EXPORT int execve(const char* path, char* const* arguments, char* const* environ
   if (ring() != nullptr) {
     says_how_it_ends(ExitKind::kExec, 0);
   }
-  return real_execve.get()(path, arguments, environment);
+  const int result = real_execve.get()(path, arguments, environment);
+  withdraw_exec();  // it failed: the process goes on
+  return result;
 }
 
 EXPORT ssize_t write(int fd, const void* text, size_t length) {
@@ -148,7 +169,7 @@ EXPORT ssize_t write(int fd, const void* text, size_t length) {
     const Inside inside;
     ddpdoctor::wire::Ring* const ring_now = ring();
     if (inside && ring_now != nullptr &&
-        ring_now->header.pid == static_cast<std::uint32_t>(process_state().pid)) {
+        ring_now->header.pid == static_cast<std::uint32_t>(getpid())) {
       keep_stderr(*ring_now, static_cast<const char*>(text), static_cast<size_t>(written));
     }
   }

@@ -15,6 +15,7 @@
 namespace ddpdoctor::agent {
 
 void exit_observed(int status, void*);
+void find_functions_of_handlers();
 
 ProcessState& process_state() {
   static constinit ProcessState state{};
@@ -44,6 +45,7 @@ __attribute__((constructor)) void start() {
   if (spool == nullptr) {
     return;
   }
+  find_functions_of_handlers();
   choose_spool(spool);
   process_state().pid = static_cast<std::uint32_t>(getpid());
   pthread_atfork(nullptr, nullptr, after_fork_in_child);

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "collector/sources/ring_bytes.h"
 #include "collector/sources/ring_slots.h"
 #include "wire/events.h"
 #include "wire/layout.h"
@@ -24,40 +25,6 @@ constexpr std::array<std::string_view, 10> kReduceOps{
 constexpr std::array<std::string_view, 16> kDtypes{
     "uint8",     "int8",      "int16",      "int32", "int64", "float16", "float32", "float64",
     "complex32", "complex64", "complex128", "bool",  "qint8", "quint8",  "qint32",  "bfloat16"};
-
-/// The bytes of a ring, copied field by field: nothing in them is trusted.
-class RingBytes {
- public:
-  explicit RingBytes(std::span<const std::byte> bytes) : bytes_(bytes) {}
-
-  template <typename T>
-  [[nodiscard]] T load(std::size_t offset) const {
-    T value;
-    std::memcpy(&value, bytes_.data() + offset, sizeof value);
-    return value;
-  }
-
-  [[nodiscard]] std::string text(std::uint32_t offset) const {
-    if (offset == 0 || offset >= wire::kTextBytes) {
-      return {};
-    }
-    return fixed(offsetof(wire::Ring, text) + offset,
-                 std::min<std::size_t>(wire::kTextBytes - offset, 1100));
-  }
-
-  /// A NUL-terminated text in a field of `size` bytes.
-  [[nodiscard]] std::string fixed(std::size_t offset, std::size_t size) const {
-    const auto* const begin = reinterpret_cast<const char*>(bytes_.data()) + offset;
-    return base::printable(std::string_view(begin, strnlen(begin, size)));
-  }
-
-  [[nodiscard]] std::span<const std::byte> all() const {
-    return bytes_;
-  }
-
- private:
-  std::span<const std::byte> bytes_;
-};
 
 #define HEADER(field) offsetof(wire::Header, field)
 
@@ -111,6 +78,28 @@ class Reader {
         continue;
       }
       add(slot);
+    }
+  }
+
+  /// A group whose calls were all overwritten by those of others still keeps its newest one apart.
+  void read_newest_of_groups() {
+    for (std::size_t i = 0; i < recording_.groups.size(); ++i) {
+      const RecordedGroup& group = recording_.groups[i];
+      const auto slot = ring_.load<PlainSlot>(
+          offsetof(wire::Ring, group) + i * sizeof(wire::Group) + offsetof(wire::Group, last));
+      const bool collective =
+          static_cast<wire::EventKind>(slot.kind) == wire::EventKind::kCollective;
+      const bool known = std::any_of(
+          recording_.calls.begin(), recording_.calls.end(),
+          [&](const RecordedCall& call) { return call.group == i && !call.point_to_point; });
+      if (!collective || known || slot.group != i + 1 ||
+          static_cast<std::int64_t>(slot.group_sequence) != group.enqueued) {
+        continue;
+      }
+      RecordedCall call = call_of(slot, false);
+      call.state =
+          group.completed >= call.sequence ? RecordedState::kCompleted : RecordedState::kEnqueued;
+      recording_.calls.push_back(std::move(call));
     }
   }
 
@@ -324,7 +313,7 @@ void read_header(const RingBytes& ring, Recording& recording) {
   recording.start_ticks = ring.load<std::uint64_t>(HEADER(start_ticks));
   const auto rank = ring.load<std::int32_t>(HEADER(rank));
   const auto world = ring.load<std::int32_t>(HEADER(world_size));
-  constexpr std::int32_t kMostRanks = 10000000;
+  constexpr std::int32_t kMostRanks = 100000;
   if (rank >= 0 && rank < kMostRanks) {
     recording.rank = rank;
   }
@@ -374,6 +363,7 @@ base::Result<Recording> read_ring(std::span<const std::byte> bytes, const std::s
   read_groups(ring, recording);
   Reader reader(ring, recording);
   reader.read_slots();
+  reader.read_newest_of_groups();
   read_reducers(ring, reader, recording);
   read_segments(ring, recording);
   read_exit(ring, reader, recording);

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Process groups of this process in its ring: found by the address of their backend.
+#pragma once
+
+#include <cstdint>
+
+#include "wire/layout.h"
+
+namespace ddpdoctor::agent {
+
+/// Index + 1 of the group of a backend, 0 when there is none.
+std::uint16_t known_group(const wire::Ring& ring, std::uint64_t backend);
+/// The same, added now when it is new; 0 when the table is full.
+std::uint16_t group_index(wire::Ring& ring, std::uint64_t backend);
+/// Writes torch's version into the ring once it is known.
+void remember_version(wire::Ring& ring);
+
+}  // namespace ddpdoctor::agent
