@@ -21,9 +21,22 @@ struct Membership {
   std::optional<int> size;
 };
 
+/// Torch's name of the group. A torch that tells none numbers its groups in the order of creation,
+/// so do we; where others have names, a nameless group must not be taken for one of them.
 std::string group_id(const Recording& recording, std::size_t index) {
   const sources::RecordedGroup& group = recording.groups[index];
-  return group.name.empty() ? fmt::format("{}", index) : group.name;
+  if (!group.name.empty()) {
+    return group.name;
+  }
+  const bool others_are_named =
+      std::any_of(recording.groups.begin(), recording.groups.end(),
+                  [](const sources::RecordedGroup& other) { return !other.name.empty(); });
+  return others_are_named ? fmt::format("nameless {}", index) : fmt::format("{}", index);
+}
+
+/// Torch makes gloo groups for itself (DETAIL's checks, split groups) that nobody ever calls.
+bool is_idle(const sources::RecordedGroup& group) {
+  return group.name.empty() && group.enqueued == 0 && group.point_to_point == 0;
 }
 
 std::map<std::string, Membership> memberships(const std::vector<Recording>& recordings) {
@@ -31,6 +44,9 @@ std::map<std::string, Membership> memberships(const std::vector<Recording>& reco
   for (const Recording& recording : recordings) {
     for (std::size_t i = 0; i < recording.groups.size() && recording.rank; ++i) {
       const sources::RecordedGroup& group = recording.groups[i];
+      if (is_idle(group) && recording.groups.size() > 1) {
+        continue;
+      }
       Membership& known = groups[group_id(recording, i)];
       known.group.id = group_id(recording, i);
       known.group.backend = group.backend;
@@ -38,7 +54,8 @@ std::map<std::string, Membership> memberships(const std::vector<Recording>& reco
       if (group.group_rank) {
         known.global[*group.group_rank] = *recording.rank;
       }
-      if (group.size && recording.world_size && *group.size == *recording.world_size && i == 0) {
+      const bool first = i == 0 || group.name == "0";
+      if (first && known.group.name.empty() && group.size && group.size == recording.world_size) {
         known.group.name = "default_pg";
         for (Rank rank = 0; rank < *group.size; ++rank) {
           known.global[rank] = rank;
@@ -100,10 +117,10 @@ CollectiveCall call_of(const Recording& recording, const sources::RecordedCall& 
   if (!call.callers.empty()) {
     call.call_site = call.callers.front();
   }
-  if (recorded.peer) {
-    const auto& global = groups.at(call.group).global;
-    const auto known = global.find(*recorded.peer);
-    if (known != global.end()) {
+  const auto group = groups.find(call.group);
+  if (recorded.peer && group != groups.end()) {
+    const auto known = group->second.global.find(*recorded.peer);
+    if (known != group->second.global.end()) {
       (recorded.point_to_point ? call.peer : call.root) = known->second;
     }
   }
@@ -213,6 +230,34 @@ void add_processes(JobModel& job, const std::vector<Recording>& recordings) {
   }
 }
 
+/// A child that left no ring of its own is known by its end only.
+void add_ends_of_strangers(JobModel& job, const std::vector<Recording>& recordings) {
+  for (const Recording& recording : recordings) {
+    for (const auto& [pid, end] : ends_of_children({recording})) {
+      const Process* known = process(job, pid);
+      const bool told =
+          (known != nullptr && known->exit) ||
+          std::any_of(job.facts.begin(), job.facts.end(), [child = pid](const Fact& fact) {
+            return fact.kind == "exit" && fact.pid == child;
+          });
+      if (told) {
+        continue;
+      }
+      Fact fact{.rank = recording.rank,
+                .pid = pid,
+                .kind = "exit",
+                .fields = {{"parent_pid", static_cast<std::int64_t>(recording.pid)},
+                           {"role", std::string("other")}}};
+      if (end.signal) {
+        fact.fields["signal"] = static_cast<std::int64_t>(*end.signal);
+      } else {
+        fact.fields["status"] = static_cast<std::int64_t>(end.status.value_or(0));
+      }
+      job.facts.push_back(std::move(fact));
+    }
+  }
+}
+
 Fact reducer_fact(const Recording& recording, const sources::RecordedReducer& reducer) {
   Fact fact{.rank = recording.rank, .pid = recording.pid, .kind = "reducer", .fields = {}};
   fact.fields["parameters"] = reducer.parameters;
@@ -287,6 +332,7 @@ void add_recordings(JobModel& job, const std::vector<Recording>& recordings) {
   add_groups(job, groups);
   add_calls(job, recordings, groups);
   add_processes(job, recordings);
+  add_ends_of_strangers(job, recordings);
   bool complete = !recordings.empty();
   for (const Recording& recording : recordings) {
     add_facts(job, recording);

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/model/add_recordings.h"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::model {
+namespace {
+
+sources::Recording recording_of(pid_t pid, Rank rank) {
+  sources::Recording recording;
+  recording.pid = pid;
+  recording.ppid = 10;
+  recording.rank = rank;
+  recording.world_size = 4;
+  recording.groups.push_back({.name = "0", .backend = "gloo", .group_rank = rank, .size = 4});
+  return recording;
+}
+
+sources::RecordedCall call_in(std::size_t group, std::int64_t sequence,
+                              std::string operation = "all_reduce") {
+  return {.group = group, .sequence = sequence, .operation = std::move(operation)};
+}
+
+TEST(AddRecordings, TurnsGroupRanksIntoRanks) {
+  std::vector<sources::Recording> recordings;
+  for (const Rank rank : {1, 3}) {
+    sources::Recording recording = recording_of(100 + rank, rank);
+    recording.groups[0].enqueued = 1;
+    recording.groups.push_back(
+        {.name = "1", .backend = "gloo", .group_rank = rank / 2, .size = 2, .enqueued = 1});
+    sources::RecordedCall call = call_in(1, 1, "broadcast");
+    call.peer = 1;
+    recording.calls.push_back(call);
+    recordings.push_back(std::move(recording));
+  }
+  JobModel job;
+  add_recordings(job, recordings);
+  const auto group = std::find_if(job.groups.begin(), job.groups.end(),
+                                  [](const ProcessGroup& one) { return one.id == "1"; });
+  ASSERT_NE(group, job.groups.end());
+  EXPECT_EQ(group->ranks, (std::vector<Rank>{1, 3}));
+  ASSERT_EQ(job.collectives.size(), 2U);
+  EXPECT_EQ(job.collectives[0].root, 3);
+}
+
+TEST(AddRecordings, DoesNotTakeANamelessGroupForANamedOne) {
+  sources::Recording recording = recording_of(100, 0);
+  recording.groups.push_back({.name = {}, .backend = "gloo", .enqueued = 1});
+  recording.groups.push_back({.name = "1", .backend = "gloo", .enqueued = 1});
+  recording.calls = {call_in(1, 1), call_in(2, 1)};
+  JobModel job;
+  add_recordings(job, {recording});
+  ASSERT_EQ(job.collectives.size(), 2U);
+  EXPECT_NE(job.collectives[0].group, job.collectives[1].group);
+}
+
+TEST(AddRecordings, LeavesOutGroupsThatNobodyCalls) {
+  sources::Recording recording = recording_of(100, 0);
+  recording.groups.push_back({.name = {}, .backend = "gloo", .group_rank = 0, .size = 4});
+  JobModel job;
+  add_recordings(job, {recording});
+  EXPECT_EQ(job.groups.size(), 1U);
+}
+
+TEST(AddRecordings, SurvivesACallOfAGroupThatClaimsToBeIdle) {
+  sources::Recording recording = recording_of(100, 0);
+  recording.groups.push_back({.name = {}});
+  sources::RecordedCall call = call_in(1, 1);
+  call.peer = 0;
+  recording.calls.push_back(call);
+  JobModel job;
+  add_recordings(job, {recording});
+  ASSERT_EQ(job.collectives.size(), 1U);
+  EXPECT_FALSE(job.collectives[0].root);
+}
+
+TEST(AddRecordings, TellsTheEndThatAParentSaw) {
+  sources::Recording launcher;
+  launcher.pid = 10;
+  launcher.events.push_back({.kind = "child-exit", .count = 101, .peer = 9});
+  JobModel job;
+  add_recordings(job, {launcher, recording_of(101, 1)});
+  const Process* const dead = process(job, 101);
+  ASSERT_NE(dead, nullptr);
+  ASSERT_TRUE(dead->exit);
+  EXPECT_EQ(dead->exit->signal, 9);
+}
+
+TEST(AddRecordings, NamesParametersThatGotNoGradient) {
+  sources::Recording recording = recording_of(100, 0);
+  recording.reducers.push_back(
+      {.parameters = 2, .generation = 3, .not_ready = {{.index = 1, .name = "router.weight"}}});
+  JobModel job;
+  add_recordings(job, {recording});
+  ASSERT_EQ(facts(job, "reducer").size(), 1U);
+  EXPECT_EQ(facts(job, "reducer")[0]->list("not_ready"),
+            (std::vector<std::string>{"router.weight"}));
+}
+
+TEST(AddRecordings, ReplacesCallsThatWereReadFromMemory) {
+  JobModel job;
+  CollectiveCall seen;
+  seen.rank = 0;
+  seen.group = "0";
+  seen.sequence = 40;
+  job.collectives.push_back(seen);
+  sources::Recording recording = recording_of(100, 0);
+  recording.calls.push_back(call_in(0, 1));
+  add_recordings(job, {recording});
+  ASSERT_EQ(job.collectives.size(), 1U);
+  EXPECT_EQ(job.collectives[0].sequence, 1);
+}
+
+}  // namespace
+}  // namespace ddpdoctor::model
