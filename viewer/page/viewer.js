@@ -106,7 +106,7 @@ function drawFinding(finding, index) {
       finding.waiting.length ? el("span", {class: "faint"}, `  waiting: ${said(ranges(finding.waiting))}`) : null),
     ...finding.locations.map(drawPlace),
     finding.evidence.length ? el("ul", {class: "small"}, ...finding.evidence.map(
-      (evidence) => el("li", {}, (evidence.rank !== undefined ? `rank ${evidence.rank}: ` : "") + evidence.text))) : null,
+      (evidence) => el("li", {}, (evidence.rank !== undefined && !evidence.text.startsWith("rank") ? `rank ${evidence.rank}: ` : "") + evidence.text))) : null,
     finding.fix ? el("div", {class: "fix"}, el("strong", {}, "fix: "), finding.fix) : null,
     details.length ? el("details", {class: "small"}, el("summary", {}, "details"),
       el("ul", {}, ...details.map(([name, value]) => el("li", {}, `${name}: ${Array.isArray(value) ? value.join(", ") : value}`)))) : null);
@@ -169,11 +169,10 @@ function drawGraph(boxes) {
   for (const box of boxes) {
     for (const to of box.targets) {
       const x = box.x + width, y = box.y + height / 2, v = to.y + height / 2;
-      const forward = to.x > box.x;
-      const end = forward ? to.x : to.x + width;
-      const bend = forward ? gapX / 2 : gapX / 2 + 10;
-      all.append(svg("path", {class: box.cycle && to.cycle ? "edge cycle" : "edge", "marker-end": "url(#tip)",
-        d: `M${x} ${y} C${x + bend} ${y} ${forward ? end - bend : end + bend} ${v} ${end} ${v}`}));
+      const under = box.y + height, below = to.y + height, bow = Math.max(under, below) + 28;
+      const path = to.x > box.x ? `M${x} ${y} C${x + gapX / 2} ${y} ${to.x - gapX / 2} ${v} ${to.x} ${v}`
+        : `M${box.x + width / 2} ${under} C${box.x + width / 2} ${bow} ${to.x + width / 2} ${bow} ${to.x + width / 2} ${below}`;
+      all.append(svg("path", {class: box.cycle && to.cycle ? "edge cycle" : "edge", "marker-end": "url(#tip)", d: path}));
     }
   }
   for (const box of boxes) {
