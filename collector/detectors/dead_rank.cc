@@ -146,6 +146,22 @@ void add_kernel_lines(const model::JobModel& job, Finding& finding) {
   }
 }
 
+/// A dead rank has no stack: the line of its newest recorded call is the nearest to its end.
+void add_last_calls(const model::JobModel& job, Finding& finding) {
+  for (const model::Rank rank : finding.culprits) {
+    const model::CollectiveCall* last = nullptr;
+    for (const model::CollectiveCall& call : job.collectives) {
+      const bool newer = last == nullptr || call.time.value_or(0) >= last->time.value_or(0);
+      last = call.rank == rank && call.call_site.known() && newer ? &call : last;
+    }
+    if (last != nullptr) {
+      finding.locations.push_back(
+          location(last->call_site, model::RankSet{rank},
+                   fmt::format("the last call of rank {}: {}", rank, last->operation)));
+    }
+  }
+}
+
 std::string fix_for(const std::optional<model::Exit>& exit) {
   const int signal = exit ? exit->signal.value_or(0) : 0;
   if (signal == 9) {
@@ -181,6 +197,7 @@ Finding killed(const graph::Examination& examination, const std::vector<Death>& 
       finding.details["signal"] = static_cast<std::int64_t>(*death.exit->signal);
     }
   }
+  add_last_calls(examination.job, finding);
   add_waiting(examination, finding);
   const bool known = std::any_of(dead.begin(), dead.end(), [](const Death& death) {
     return death.exit && death.exit->signal;

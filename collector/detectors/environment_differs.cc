@@ -75,6 +75,13 @@ std::optional<Finding> disagreement(const graph::Examination& examination, std::
   Finding finding;
   finding.kind = kKind;
   finding.culprits = minority(sides);
+  if (finding.culprits.empty() && name.starts_with("MASTER_")) {
+    for (const Camp& camp : sides) {  // rank 0 is the master: who was told otherwise cannot find it
+      if (!camp.ranks.contains(0)) {
+        finding.culprits = finding.culprits.united(camp.ranks);
+      }
+    }
+  }
   finding.confidence = sure;
   add_waiting(examination, finding);
   std::string list;

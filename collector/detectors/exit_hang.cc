@@ -40,6 +40,14 @@ bool waits_for_children(const model::Thread& main) {
              nullptr;
 }
 
+/// A function that the program registered with atexit: called by the interpreter's end, not by its
+/// main module.
+bool runs_atexit(const model::Thread& main) {
+  const bool ends = model::has_native_frame(main, "atexit_callfuncs") ||
+                    model::has_native_frame(main, "Py_FinalizeEx");
+  return ends && own_user_frame(main) != nullptr;
+}
+
 bool destroys_group(const model::Thread& main) {
   return python_frame_in(main, "torch/distributed/distributed_c10d.py",
                          {"destroy_process_group"}) != nullptr;
@@ -76,6 +84,10 @@ std::optional<Holdup> holdup(const model::JobModel& job, const model::Process& p
       }
     }
     return Holdup{.process = &process, .thread = &main, .what = "its child processes"};
+  }
+  if (runs_atexit(main)) {
+    return Holdup{
+        .process = &process, .thread = &main, .what = "a function registered with atexit"};
   }
   if (destroys_group(main)) {
     return Holdup{.process = &process, .thread = &main, .what = "destroy_process_group"};

@@ -41,6 +41,44 @@ std::string obstacle(const model::Fact& listen) {
   return {};
 }
 
+/// Those at the rendezvous that were told this port.
+model::RankSet told_port(const graph::Examination& examination, const model::RankSet& waiting,
+                         const model::Fact& listen) {
+  const std::string port = fmt::format("{:.0f}", listen.number("port").value_or(-1));
+  model::RankSet out;
+  for (const model::Rank rank : waiting) {
+    const model::Process* process = model::rank_process(examination.job, rank);
+    if (process == nullptr) {
+      continue;
+    }
+    const auto told = process->environment.find("MASTER_PORT");
+    if (told != process->environment.end() && told->second == port) {
+      out.insert(rank);
+    }
+  }
+  return out;
+}
+
+/// Some ranks were sent to a place of their own: they are the ones to correct.
+Finding astray(const graph::Examination& examination, const model::RankSet& ranks,
+               const std::string& reason, Confidence still) {
+  std::vector<Suspect> suspects;
+  for (const model::Rank rank : ranks) {
+    const graph::Standing* standing = examination.standing(rank);
+    Suspect suspect{.rank = rank};
+    if (standing != nullptr && standing->process != nullptr) {
+      suspect = suspect_in(examination, *standing->process, model::main_thread(*standing->process));
+      suspect.rank = rank;
+    }
+    // Nobody serves the port, and the other ranks were told another one: two facts.
+    suspect.confidence = still == Confidence::kLikely ? Confidence::kCertain : still;
+    suspect.note = fmt::format("rank {} tries to connect here", rank);
+    suspect.evidence = fmt::format("{}; the other ranks were given another MASTER_PORT", reason);
+    suspects.push_back(std::move(suspect));
+  }
+  return accuse(examination, kKind, suspects);
+}
+
 Findings detect(const graph::Examination& examination) {
   const model::RankSet waiting = ranks_at_rendezvous(examination);
   const auto still = stuck(examination);
@@ -53,12 +91,19 @@ Findings detect(const graph::Examination& examination) {
     if (reason.empty()) {
       continue;
     }
+    const model::RankSet told = told_port(examination, waiting, *listen);
+    const bool some = !told.empty() && told.size() < waiting.size();
     Finding finding;
-    finding.kind = kKind;
-    finding.confidence = *still;
-    add_waiting(examination, finding);
-    finding.summary = fmt::format("{} cannot reach the rendezvous: {}", said(waiting), reason);
-    finding.evidence.push_back({.rank = std::nullopt, .text = reason});
+    if (some) {
+      finding = astray(examination, told, reason, *still);
+    } else {
+      finding.kind = kKind;
+      finding.confidence = *still;
+      add_waiting(examination, finding);
+      finding.evidence.push_back({.rank = std::nullopt, .text = reason});
+    }
+    finding.summary =
+        fmt::format("{} cannot reach the rendezvous: {}", said(some ? told : waiting), reason);
     finding.fix =
         "Correct MASTER_ADDR and MASTER_PORT (--rdzv-endpoint) on every node, start rank 0 first, "
         "or choose a free port.";

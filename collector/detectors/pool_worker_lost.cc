@@ -39,6 +39,15 @@ bool is_idle(const model::Process& worker) {
          own_user_frame(main) == nullptr;
 }
 
+/// The thread that hands out tasks stands in the user's code: an iterable that yields slowly leaves
+/// the workers idle.
+bool makes_tasks(const model::Process& owner) {
+  return std::any_of(owner.threads.begin(), owner.threads.end(), [](const model::Thread& thread) {
+    return python_frame_in(thread, "multiprocessing/pool.py", {"_handle_tasks"}) != nullptr &&
+           own_user_frame(thread) != nullptr;
+  });
+}
+
 /// What speaks for a lost worker; empty when nothing does.
 std::string loss(const model::JobModel& job, const model::Process& owner,
                  const std::vector<const model::Process*>& workers) {
@@ -48,9 +57,14 @@ std::string loss(const model::JobModel& job, const model::Process& owner,
     }
   }
   for (const model::Fact* fact : model::facts(job, "exit")) {
-    if (pid_field(*fact, "parent_pid") == owner.pid && fact->number("signal")) {
-      return fmt::format("child process {} was killed by {}", fact->pid.value_or(0),
-                         signal_name(static_cast<int>(*fact->number("signal"))));
+    const auto signal = fact->number("signal");
+    const auto status = fact->number("status");
+    if (pid_field(*fact, "parent_pid") == owner.pid && (signal || status.value_or(0) > 0)) {
+      const model::Exit exit{
+          .status = signal ? std::nullopt : std::optional(static_cast<int>(*status)),
+          .signal = signal ? std::optional(static_cast<int>(*signal)) : std::nullopt};
+      return fmt::format("child process {} {}{}", fact->pid.value_or(0), signal ? "was " : "",
+                         how_it_ended(exit));
     }
   }
   const auto [oldest, youngest] =
@@ -80,13 +94,13 @@ std::optional<Suspect> waits_for_lost_task(const graph::Examination& examination
   const bool all_idle = std::all_of(workers.begin(), workers.end(),
                                     [](const model::Process* worker) { return is_idle(*worker); });
   const std::string lost = loss(examination.job, owner, workers);
-  if (!all_idle || (workers.empty() && lost.empty())) {
+  if (!all_idle || makes_tasks(owner) || (workers.empty() && lost.empty())) {
     return std::nullopt;  // a worker is busy: its result may still come
   }
   Suspect suspect = suspect_in(examination, owner, main);
-  suspect.confidence = lost.empty()                    ? Confidence::kPossible
-                       : *still == Confidence::kLikely ? Confidence::kCertain
-                                                       : *still;
+  // Nobody works and nothing moves: the result cannot come, whether or not the loss was seen.
+  suspect.confidence =
+      !lost.empty() && *still == Confidence::kLikely ? Confidence::kCertain : *still;
   suspect.note = "waits here for a result that no worker computes";
   suspect.evidence =
       fmt::format("process {} waits for a result of its pool, all {} workers are idle{}{}",

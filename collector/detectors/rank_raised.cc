@@ -23,23 +23,58 @@ namespace {
 constexpr std::string_view kKind = "rank-raised";
 constexpr std::size_t kLongestLine = 240;
 
-/// Raised by a rank for reasons of its own, not because another one failed.
+/// The rank lived on after it had printed a traceback: it handled the exception, or only a thread
+/// of it ended.
+bool lived_on(const model::JobModel& job, model::Rank rank) {
+  const model::Process* process = model::rank_process(job, rank);
+  if (process == nullptr) {
+    return false;
+  }
+  const auto exit = exit_of(job, *process);
+  return exit ? exit->status == 0 : alive(*process) && !job.ended;
+}
+
+Confidence sureness(const model::JobModel& job, const Traceback& traceback, bool last) {
+  const bool moving = job.progress == model::Progress::kMoving;
+  if (moving || traceback.ignored || !last) {
+    return Confidence::kPossible;
+  }
+  if (!traceback.rank) {
+    return Confidence::kLikely;
+  }
+  if (traceback.of_thread) {
+    return Confidence::kLikely;
+  }
+  return lived_on(job, *traceback.rank) ? Confidence::kPossible : Confidence::kCertain;
+}
+
+/// Raised by a rank for reasons of its own, not because another one failed. A rank ends by the last
+/// exception it prints; earlier ones it handled.
 std::vector<Suspect> own_exceptions(const graph::Examination& examination) {
+  std::vector<Traceback> all = tracebacks(examination.job);
+  std::erase_if(all, [](const Traceback& traceback) {
+    return is_consequence(traceback.exception) || !traceback.place.known();
+  });
   std::vector<Suspect> out;
-  for (const Traceback& traceback : tracebacks(examination.job)) {
-    if (is_consequence(traceback.exception) || !traceback.place.known()) {
-      continue;
-    }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Traceback& traceback = all[i];
+    const bool last =
+        !traceback.rank ||
+        std::none_of(all.begin() + static_cast<std::ptrdiff_t>(i) + 1, all.end(),
+                     [&](const Traceback& later) { return later.rank == traceback.rank; });
     Suspect suspect{.rank = traceback.rank, .place = traceback.place};
-    const bool moving = examination.job.progress == model::Progress::kMoving;
-    suspect.confidence = moving           ? Confidence::kPossible
-                         : traceback.rank ? Confidence::kCertain
-                                          : Confidence::kLikely;
-    suspect.note = "raised here";
+    suspect.confidence = sureness(examination.job, traceback, last);
+    suspect.note = traceback.of_thread ? "a thread ended here" : "raised here";
     suspect.evidence = "log: " + base::elide(base::printable(traceback.exception), kLongestLine);
     out.push_back(std::move(suspect));
   }
   return out;
+}
+
+bool any_sure(const std::vector<Suspect>& suspects) {
+  return std::any_of(suspects.begin(), suspects.end(), [](const Suspect& suspect) {
+    return suspect.confidence != Confidence::kPossible;
+  });
 }
 
 /// Stands in an except block of its own code: it has raised and is now in its handler.
@@ -84,8 +119,9 @@ std::vector<Suspect> handlers(const graph::Examination& examination) {
 
 Findings detect(const graph::Examination& examination) {
   std::vector<Suspect> suspects = own_exceptions(examination);
-  if (suspects.empty()) {
-    suspects = handlers(examination);
+  if (!any_sure(suspects)) {
+    auto handling = handlers(examination);
+    suspects = handling.empty() ? std::move(suspects) : std::move(handling);
   }
   Findings findings;
   for (const auto& there : by_place(std::move(suspects))) {

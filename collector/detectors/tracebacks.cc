@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "collector/detectors/known_exceptions.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -55,6 +56,12 @@ std::string_view last_part(std::string_view text) {
 
 bool begins_traceback(std::string_view line) {
   return line.find(kTraceback) != std::string_view::npos;
+}
+
+/// Python's sentence between an exception and the one that was raised because of it.
+bool chains(std::string_view line) {
+  return line.find("The above exception was the direct cause of") != std::string_view::npos ||
+         line.find("During handling of the above exception, another") != std::string_view::npos;
 }
 
 /// The line after the frames: not indented.
@@ -137,14 +144,26 @@ std::vector<Traceback> tracebacks(const model::JobModel& job) {
   std::vector<Traceback> out;
   for (const LogStream& stream : log_streams(job)) {
     bool inside = false;
+    bool chained = false;
+    std::string_view heading;
     for (std::size_t i = 0; i < stream.size(); ++i) {
-      if (begins_traceback(stream[i].text)) {
+      const std::string_view line = stream[i].text;
+      if (begins_traceback(line)) {
         inside = true;
-      } else if (inside && ends_traceback(stream[i].text)) {
+        heading = i == 0 ? std::string_view() : stream[i - 1].text;
+      } else if (inside && ends_traceback(line)) {
         inside = false;
+        if (chained && !is_consequence(line)) {
+          out.pop_back();  // it was caught; this is how the program ended
+        }
+        chained = false;
         out.push_back({.rank = stream[i].rank,
                        .place = user_place_above(stream, i),
-                       .exception = std::string(base::trim(stream[i].text))});
+                       .exception = std::string(base::trim(line)),
+                       .of_thread = heading.starts_with("Exception in thread"),
+                       .ignored = heading.starts_with("Exception ignored in")});
+      } else if (chains(line)) {
+        chained = !out.empty() && out.back().rank == stream[i].rank;
       }
     }
   }

@@ -37,8 +37,10 @@ model::CallSite user_place_below(const LogStream& stream, std::size_t index);
 /// An exception that ended in a traceback.
 struct Traceback {
   std::optional<model::Rank> rank;
-  model::CallSite place;  // the user's innermost line; unknown when there is none
-  std::string exception;  // "ValueError: no such shard"
+  model::CallSite place;   // the user's innermost line; unknown when there is none
+  std::string exception;   // "ValueError: no such shard"
+  bool of_thread = false;  // ended a thread, not the program
+  bool ignored = false;    // raised in __del__ or atexit: Python went on
 };
 
 std::vector<Traceback> tracebacks(const model::JobModel& job);

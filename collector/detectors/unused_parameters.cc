@@ -3,6 +3,7 @@
 // is never reduced there, and the backward of the others waits for it. The raising form ("Expected
 // to have finished reduction") is read from the logs.
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include "base/text.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/parting_finding.h"
+#include "collector/detectors/tracebacks.h"
 #include "collector/detectors/wording.h"
 
 namespace ddpdoctor::detectors {
@@ -84,6 +86,24 @@ std::vector<std::string> parameter_indices(std::string_view text) {
   return result;
 }
 
+/// Where the forward was called that raised.
+void add_raising_lines(const model::JobModel& job, Finding& finding) {
+  std::map<model::CallSite, model::RankSet> places;
+  for (const LogStream& stream : log_streams(job)) {
+    for (std::size_t i = 0; i < stream.size(); ++i) {
+      const bool raised = stream[i].text.find(kRaised) != std::string_view::npos;
+      const model::CallSite place = raised ? user_place_above(stream, i) : model::CallSite{};
+      if (place.known()) {
+        model::RankSet& ranks = places[place];
+        ranks = stream[i].rank ? ranks.united({*stream[i].rank}) : ranks;
+      }
+    }
+  }
+  for (const auto& [place, ranks] : places) {
+    finding.locations.push_back(location(place, ranks, "this forward raised"));
+  }
+}
+
 void add_raised(const graph::Examination& examination, Findings& findings) {
   model::RankSet ranks;
   std::vector<std::string> parameters;
@@ -117,6 +137,7 @@ void add_raised(const graph::Examination& examination, Findings& findings) {
   if (const auto branch = branch_in_forward(examination.job)) {
     finding.locations.push_back(location(*branch, ranks, "this branch leaves parameters out"));
   }
+  add_raising_lines(examination.job, finding);
   if (!parameters.empty()) {
     finding.details["parameters"] = parameters;
   }

@@ -33,6 +33,33 @@ bool any_of_effect(const std::vector<Judged>& all, Effect effect) {
   });
 }
 
+/// A rank failed and the job did not end for it: the others wait and nothing moves.
+bool others_wait_for_the_failed(const graph::Examination& examination,
+                                const std::vector<Judged>& findings) {
+  return !examination.job.ended && examination.still() &&
+         std::any_of(findings.begin(), findings.end(), [](const Judged& judged) {
+           return judged.detector->effect == Effect::kCrash &&
+                  judged.finding.confidence != Confidence::kPossible &&
+                  !judged.finding.waiting.empty();
+         });
+}
+
+/// No rank is left that could hang; the launcher may still be clearing up.
+bool all_ranks_ended(const model::JobModel& job) {
+  const model::Observation* now = model::latest(job);
+  if (now == nullptr) {
+    return false;
+  }
+  const auto is_rank = [](const model::Process& process) {
+    return process.role == model::Role::kRank;
+  };
+  const auto& all = now->processes;
+  return std::any_of(all.begin(), all.end(), is_rank) &&
+         std::none_of(all.begin(), all.end(), [&is_rank](const model::Process& process) {
+           return is_rank(process) && !process.exit && process.state != 'Z' && process.state != 'X';
+         });
+}
+
 bool a_rank_failed(const model::JobModel& job) {
   const auto failed = [](const model::Process& process) {
     return process.rank && process.exit &&
@@ -44,10 +71,14 @@ bool a_rank_failed(const model::JobModel& job) {
 
 Verdict verdict_of(const graph::Examination& examination, const std::vector<Judged>& findings) {
   const model::JobModel& job = examination.job;
-  if (any_of_effect(findings, Effect::kHang) && !(job.ended && a_rank_failed(job))) {
+  const bool over = job.ended || all_ranks_ended(job);
+  if (any_of_effect(findings, Effect::kHang) && !(over && a_rank_failed(job))) {
     return Verdict::kHang;
   }
-  if (any_of_effect(findings, Effect::kCrash) || (job.ended && a_rank_failed(job))) {
+  if (others_wait_for_the_failed(examination, findings)) {
+    return Verdict::kHang;
+  }
+  if (any_of_effect(findings, Effect::kCrash) || (over && a_rank_failed(job))) {
     return Verdict::kCrash;
   }
   if (any_of_effect(findings, Effect::kSlow)) {

@@ -65,6 +65,17 @@ bool stands_alone(const Judged& one, const Judged& other) {
   return a != b && (apart(a) || apart(b));
 }
 
+/// Both say their first word about one line, and neither knows a rank: one traceback of a log.
+bool same_line(const detectors::Finding& one, const detectors::Finding& other) {
+  if (!one.culprits.empty() || !other.culprits.empty() || one.locations.empty() ||
+      other.locations.empty()) {
+    return false;
+  }
+  const detectors::Location& a = one.locations.front();
+  const detectors::Location& b = other.locations.front();
+  return a.line > 0 && a.line == b.line && a.file == b.file;
+}
+
 /// Strict: never true both ways.
 bool finer(const Judged& one, const Judged& other) {
   return std::pair(one.detector->specificity, one.finding.confidence) >
@@ -102,6 +113,9 @@ bool explains(const Judged& cause, const Judged& effect, const graph::Examinatio
   }
   if (sure == Confidence::kPossible && effect.finding.confidence != Confidence::kPossible) {
     return false;
+  }
+  if (sure >= effect.finding.confidence && same_line(cause.finding, effect.finding)) {
+    return true;
   }
   const RankSet& accused = effect.finding.culprits;
   if (accused.empty()) {

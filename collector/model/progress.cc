@@ -28,10 +28,26 @@ Place python_lines(const Thread& thread) {
   return out;
 }
 
+/// Whose movement is the job's: its ranks. A program that has none (no torchrun, one process) is
+/// judged by its Python processes.
+std::vector<const Process*> movers(const Observation& observation) {
+  std::vector<const Process*> ranks;
+  std::vector<const Process*> others;
+  for (const Process& p : observation.processes) {
+    if (p.role == Role::kRank) {
+      ranks.push_back(&p);
+    } else if (const Thread* main = main_thread(p);
+               p.role == Role::kOther && main != nullptr && !python_lines(*main).empty()) {
+      others.push_back(&p);
+    }
+  }
+  return ranks.empty() ? others : ranks;
+}
+
 const Process* same_process(const Observation& observation, const Process& wanted) {
   const auto found = std::find_if(
       observation.processes.begin(), observation.processes.end(), [&wanted](const Process& p) {
-        return p.role == Role::kRank && p.rank == wanted.rank && p.pid == wanted.pid;
+        return p.role == wanted.role && p.rank == wanted.rank && p.pid == wanted.pid;
       });
   return found == observation.processes.end() ? nullptr : &*found;
 }
@@ -39,22 +55,19 @@ const Process* same_process(const Observation& observation, const Process& wante
 /// Nothing when no rank can be compared.
 std::optional<bool> ranks_stood_still(const Observation& before, const Observation& now) {
   bool compared = false;
-  for (const Process& p : now.processes) {
-    if (p.role != Role::kRank) {
-      continue;
-    }
-    const Process* earlier = same_process(before, p);
-    if (earlier == nullptr || earlier->exit.has_value() != p.exit.has_value()) {
+  for (const Process* p : movers(now)) {
+    const Process* earlier = same_process(before, *p);
+    if (earlier == nullptr || earlier->exit.has_value() != p->exit.has_value()) {
       return false;  // came or ended in between
     }
-    const auto same = same_place(*earlier, p);
+    const auto same = same_place(*earlier, *p);
     if (same == false) {
       return false;
     }
     compared = compared || same.has_value();
   }
-  for (const Process& p : before.processes) {
-    if (p.role == Role::kRank && same_process(now, p) == nullptr) {
+  for (const Process* p : movers(before)) {
+    if (same_process(now, *p) == nullptr) {
       return false;
     }
   }

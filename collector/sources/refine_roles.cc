@@ -26,6 +26,23 @@ bool loads_data(const stacks::ProcessStacks& process) {
   return false;
 }
 
+/// Serves a multiprocessing.Pool or a ProcessPoolExecutor: gets its work from a queue, and is no
+/// rank.
+bool serves_a_pool(const stacks::ProcessStacks& process) {
+  for (const stacks::ThreadStack& thread : process.threads) {
+    for (const stacks::Frame& frame : thread.frames) {
+      const bool python = frame.language == stacks::Language::kPython;
+      if ((python && frame.function == "worker" &&
+           frame.file.ends_with("multiprocessing/pool.py")) ||
+          (python && frame.function == "_process_worker" &&
+           frame.file.ends_with("concurrent/futures/process.py"))) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 /// Runs the user's own code in its Python frames: a child of os.fork or mp.Process, not one that
 /// multiprocessing still sets up.
 bool runs_something_else(const stacks::ProcessStacks& process) {
@@ -97,6 +114,41 @@ void demote_data_loaders(JobTree& job,
   }
 }
 
+/// RANK in its own os.environ, or a rank that torch knows.
+bool says_its_rank(const stacks::ProcessStacks& process) {
+  return (process.torch && process.torch->rank) ||
+         (process.python && rank_claim(process.python->environment).rank);
+}
+
+std::size_t guessed_siblings(const JobTree& job, const JobProcess& process) {
+  return static_cast<std::size_t>(
+      std::count_if(job.processes.begin(), job.processes.end(), [&process](const auto& other) {
+        return other.row.ppid == process.row.ppid && other.role == JobRole::kRank;
+      }));
+}
+
+/// Children that parentage took for ranks of mp.spawn: workers of a pool, and a single fork that
+/// says nothing of a rank. Their parent is then no launcher but the job's only rank.
+void demote_helpers(JobTree& job, const std::map<pid_t, const stacks::ProcessStacks*>& by_pid) {
+  for (JobProcess& process : job.processes) {
+    const auto stacks = by_pid.find(process.row.pid);
+    const bool guessed = process.role == JobRole::kRank && process.role_guessed && !process.rank &&
+                         process.guessed_rank;
+    if (!guessed || stacks == by_pid.end() || says_its_rank(*stacks->second) ||
+        !(serves_a_pool(*stacks->second) ||
+          (guessed_siblings(job, process) == 1 && runs_something_else(*stacks->second)))) {
+      continue;
+    }
+    process.role = JobRole::kOther;
+    process.guessed_rank.reset();
+    JobProcess* parent = find(job, process.row.ppid);
+    if (parent != nullptr && parent->role == JobRole::kLauncher && parent->role_guessed &&
+        !has_child_of_role(job, parent->row.pid, JobRole::kRank)) {
+      parent->role = JobRole::kRank;
+    }
+  }
+}
+
 /// What the process itself says, torch first: a user may set RANK and give init_process_group
 /// another one.
 void ask_process(JobTree& job, JobProcess& process, const stacks::ProcessStacks& stacks) {
@@ -125,6 +177,7 @@ void refine_roles(JobTree& job, const std::vector<stacks::ProcessStacks>& stacks
     by_pid[process.pid] = &process;
   }
   demote_data_loaders(job, by_pid);
+  demote_helpers(job, by_pid);
   release_other_children(job, by_pid);
   for (JobProcess& process : job.processes) {
     const auto found = by_pid.find(process.row.pid);

@@ -25,6 +25,16 @@ TEST(ExitHang, BlamesTheThreadThatKeepsTheProcess) {
   EXPECT_EQ(findings[0].locations.at(0).line, 12);
 }
 
+TEST(ExitHang, BlamesAFunctionThatWasRegisteredWithAtexit) {
+  const std::string flush =
+      "native:sem_wait@libc.so.6 | py:Event.wait@/usr/lib/python3.11/threading.py:629 | "
+      "py:flush@/srv/train.py:8 | native:atexit_callfuncs@python3 | native:Py_FinalizeEx@python3";
+  const auto findings = asked(kKind, job().ranks(2).exited(0, 0).stack(1, flush).build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 8);
+}
+
 TEST(ExitHang, IsSilentWhenOtherRanksStillTrain) {
   EXPECT_TRUE(asked(kKind, job()
                                .ranks(2)

@@ -32,6 +32,24 @@ TEST(MasterUnreachable, NamesTheStrangerOnThePort) {
   EXPECT_EQ(findings[0].waiting, model::RankSet({0, 1}));
 }
 
+TEST(MasterUnreachable, AccusesTheRankThatWasToldAPortOfItsOwn) {
+  const auto findings = asked(kKind, job()
+                                         .ranks(2)
+                                         .stack(kAll, kInInit)
+                                         .environment(0, "MASTER_PORT", "29500")
+                                         .environment(1, "MASTER_PORT", "29507")
+                                         .fact("listen", {{"address", std::string("127.0.0.1")},
+                                                          {"port", std::int64_t{29507}},
+                                                          {"local", true},
+                                                          {"listening", false}})
+                                         .build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+  EXPECT_EQ(findings[0].waiting, model::RankSet({0}));
+  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+  EXPECT_EQ(findings[0].locations.at(0).line, 9);
+}
+
 TEST(MasterUnreachable, IsSilentWhenTheJobListens) {
   EXPECT_TRUE(asked(kKind, story(true).build()).empty());
 }

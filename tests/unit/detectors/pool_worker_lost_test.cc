@@ -58,8 +58,44 @@ TEST(PoolWorkerLost, IsSilentWhileAWorkerIsBusy) {
   EXPECT_TRUE(asked(kKind, with_replaced_worker(story(kBusy).build())).empty());
 }
 
-TEST(PoolWorkerLost, OnlySuspectsIdleWorkersWithoutALoss) {
-  EXPECT_TRUE(nothing_likely(asked(kKind, story(kIdle).build())));
+TEST(PoolWorkerLost, IsNotCertainOfIdleWorkersWithoutALoss) {
+  const auto findings = asked(kKind, story(kIdle).build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+}
+
+TEST(PoolWorkerLost, KnowsTheEndOfAWorkerFromItsParentsRecord) {
+  const auto findings =
+      asked(kKind, story(kIdle)
+                       .fact("exit",
+                             {{"parent_pid", std::int64_t{pid_of(0)}}, {"status", std::int64_t{3}}},
+                             0, 700)
+                       .build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+}
+
+TEST(PoolWorkerLost, IsSilentWhileTheIterableYieldsSlowly) {
+  model::JobModel told = story(kIdle).build();
+  for (model::Observation& observation : told.observations) {
+    for (model::Process& process : observation.processes) {
+      if (process.pid == pid_of(0)) {
+        model::Thread hands_out = process.threads.front();
+        hands_out.tid += 1;
+        hands_out.frames.assign(2, {});
+        for (model::Frame& frame : hands_out.frames) {
+          frame.language = model::Language::kPython;
+        }
+        hands_out.frames[0].function = "read_lines";
+        hands_out.frames[0].file = "/srv/train.py";
+        hands_out.frames[0].line = 5;
+        hands_out.frames[1].function = "Pool._handle_tasks";
+        hands_out.frames[1].file = "/usr/lib/python3.11/multiprocessing/pool.py";
+        process.threads.push_back(hands_out);
+      }
+    }
+  }
+  EXPECT_TRUE(asked(kKind, told).empty());
 }
 
 TEST(PoolWorkerLost, IsSilentWhenNobodyWaitsForThePool) {

@@ -25,6 +25,53 @@ TEST(RankRaised, TakesTheRankWhoseErrorIsItsOwn) {
   EXPECT_EQ(findings[0].locations.at(0).line, 12);
 }
 
+constexpr std::string_view kChained = R"log(Traceback (most recent call last):
+  File "/srv/train.py", line 5, in parse
+ValueError: x
+
+The above exception was the direct cause of the following exception:
+
+Traceback (most recent call last):
+  File "/srv/train.py", line 11, in main
+  File "/srv/train.py", line 7, in parse
+ConfigError: bad config
+)log";
+
+TEST(RankRaised, TakesTheLastExceptionOfAChain) {
+  const auto findings =
+      asked(kKind, job().ranks(2).exited(kAll, 1).ended().log(1, std::string(kChained)).build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].locations.at(0).line, 7);
+}
+
+TEST(RankRaised, TakesTheFirstOfAChainWhenTheLastIsAConsequence) {
+  std::string text(kChained);
+  text.replace(text.find("ConfigError: bad config"), 23, "RuntimeError: Connection closed by peer");
+  const auto findings = asked(kKind, job().ranks(2).exited(kAll, 1).ended().log(1, text).build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].locations.at(0).line, 5);
+}
+
+TEST(RankRaised, OnlySuspectsAnExceptionThatTheRankHandled) {
+  const std::string handled =
+      "Traceback (most recent call last):\n  File \"/srv/train.py\", line 9, in read\nOSError: "
+      "bad\n";
+  EXPECT_TRUE(
+      nothing_likely(asked(kKind, job().ranks(2).stack(kAll, kInBarrier).log(0, handled).build())));
+  const auto findings = asked(
+      kKind, job()
+                 .ranks(2)
+                 .exited(kAll, 1)
+                 .ended()
+                 .log(0, handled + "Traceback (most recent call last):\n  File \"/srv/train.py\", "
+                                   "line 20, in main\nKeyError: 3\n")
+                 .build());
+  ASSERT_EQ(findings.size(), 2u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+  EXPECT_EQ(findings[1].confidence, Confidence::kCertain);
+  EXPECT_EQ(findings[1].locations.at(0).line, 20);
+}
+
 TEST(RankRaised, FindsARankInItsHandler) {
   const auto told =
       job()

@@ -75,6 +75,23 @@ TEST(Diagnose, CallsADeadRankInAnEndedJobACrash) {
   EXPECT_EQ(diagnose(told).verdict, Verdict::kCrash);
 }
 
+TEST(Diagnose, CallsItAHangWhenTheOthersWaitForARankThatRaised) {
+  const auto told =
+      job()
+          .ranks(2)
+          .stack(0,
+                 "py:barrier@torch/distributed/distributed_c10d.py:9 | "
+                 "py:main@/srv/train.py:30")
+          .exited(1, 1)
+          .log(1,
+               "Traceback (most recent call last):\n  File \"/srv/train.py\", line 9, "
+               "in load\nKeyError: 3\n")
+          .build();
+  const Diagnosis diagnosis = diagnose(told);
+  EXPECT_EQ(diagnosis.verdict, Verdict::kHang);
+  EXPECT_EQ(diagnosis.findings.at(0).kind, "rank-raised");
+}
+
 TEST(Diagnose, CallsAJobThatEndedWellFinished) {
   const auto told = job().ranks(2).exited(kAll, 0).ended().build();
   EXPECT_EQ(diagnose(told).verdict, Verdict::kFinished);

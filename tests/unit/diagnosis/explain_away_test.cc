@@ -71,6 +71,18 @@ class ExplainAway : public testing::Test {
 
 using Kinds = std::vector<std::string>;
 
+TEST_F(ExplainAway, TwoWordsAboutOneTracebackOfALogAreOne) {
+  Judged fine = judged(kWorker, {}, {});
+  Judged plain = judged(kMissing, {}, {});
+  fine.finding.locations.emplace_back().file = "/srv/train.py";
+  fine.finding.locations.front().line = 26;
+  plain.finding.locations = fine.finding.locations;
+  EXPECT_TRUE(explains(fine, plain, examination_));
+  EXPECT_FALSE(explains(plain, fine, examination_));
+  plain.finding.locations.front().line = 30;
+  EXPECT_FALSE(explains(fine, plain, examination_));
+}
+
 TEST_F(ExplainAway, AFinerCauseOnTheSameRankReplacesThePlainFact) {
   EXPECT_EQ(kinds_left({judged(kMissing, {1}, {0, 2}, Confidence::kCertain),
                         judged(kWorker, {1}, {0, 2}), judged(kFork, {1}, {0, 2})}),

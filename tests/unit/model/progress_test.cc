@@ -34,6 +34,20 @@ TEST(Movement, IsMovingWhenRecordersGainedEntriesOrACallIsYoungerThanTheFirstLoo
   EXPECT_EQ(movement(model).progress, Progress::kMoving);
 }
 
+TEST(Movement, OfAProgramWithoutRanksIsThatOfItsPythonProcesses) {
+  auto model = standing().build();
+  for (Observation& look : model.observations) {
+    for (Process& process : look.processes) {
+      process.role = Role::kOther;
+      process.rank.reset();
+    }
+  }
+  EXPECT_EQ(movement(model).progress, Progress::kStill);
+  model.observations[1].processes.back().threads[0].run_count = 99;
+  model.observations[1].processes.back().threads[0].frames.front().line = 10;
+  EXPECT_EQ(movement(model).progress, Progress::kMoving);
+}
+
 TEST(Movement, IsMovingWhenARankEnded) {
   auto model = standing().build();
   model.observations[1].processes[2].exit = Exit{.status = 1, .signal = {}};

@@ -138,5 +138,42 @@ TEST(RefineRoles, SpawnedLoadersOfASingleProcessAreNoRanks) {
   EXPECT_EQ(shape(job), "10 rank; 12 worker; 13 worker");
 }
 
+stacks::ProcessStacks stands_in(int pid, const char* function, const char* file) {
+  stacks::ProcessStacks process = says(pid, std::nullopt, {});
+  stacks::Frame frame;
+  frame.language = stacks::Language::kPython;
+  frame.function = function;
+  frame.file = file;
+  process.threads.emplace_back().tid = process.pid;
+  process.threads.back().frames.push_back(frame);
+  return process;
+}
+
+TEST(RefineRoles, WorkersOfAPoolAreNoRanks) {
+  Table table;
+  table.add(10, 0, kTrain).add(12, 10, kSpawnMain).add(13, 10, kSpawnMain);
+  JobTree job = table.find(10);
+  refine_roles(job,
+               {stands_in(12, "worker", "/lib/python3.11/multiprocessing/pool.py"),
+                stands_in(13, "_process_worker", "/lib/python3.11/concurrent/futures/process.py")});
+  EXPECT_EQ(shape(job), "10 rank; 12 other; 13 other");
+}
+
+TEST(RefineRoles, ASingleForkThatSaysNothingOfARankIsNone) {
+  Table table;
+  table.add(10, 0, kTrain).add(12, 10, kTrain);
+  JobTree job = table.find(10);
+  refine_roles(job, {stands_in(12, "work", "/x/train.py")});
+  EXPECT_EQ(shape(job), "10 rank; 12 other");
+}
+
+TEST(RefineRoles, TwoForksOfOneProgramStayRanks) {
+  Table table;
+  table.add(10, 0, kTrain).add(12, 10, kTrain).add(13, 10, kTrain);
+  JobTree job = table.find(10);
+  refine_roles(job, {stands_in(12, "work", "/x/train.py"), stands_in(13, "work", "/x/train.py")});
+  EXPECT_EQ(shape(job), "10 launcher; 12 rank ?0; 13 rank ?1");
+}
+
 }  // namespace
 }  // namespace ddpdoctor::sources
