@@ -134,7 +134,7 @@ bool read_rank_branch(const Examination& examination, Explanation& explanation) 
 }
 
 bool read_data_branch(const Examination& examination, Explanation& explanation) {
-  explanation.branch = data_branch(examination.job, *explanation.fork);
+  explanation.branch = data_branch(examination.job, *explanation.fork, explanation.parting.tie);
   if (!explanation.branch || !explains(*explanation.branch, explanation.parting)) {
     explanation.branch.reset();
     return false;
@@ -264,6 +264,19 @@ void blame_the_few(Explanation& explanation) {
   }
 }
 
+// In an except block of its own code: what led it there is an exception, whatever branches lie
+// around.
+bool handles_exception(const Examination& examination, const Side& side) {
+  if (!side.site().known()) {
+    return false;
+  }
+  const auto around =
+      python_source::enclosing(lines_of(examination.job, side.site().file), side.site().line);
+  return std::any_of(around.begin(), around.end(), [](const python_source::Block& block) {
+    return block.kind == python_source::BlockKind::kExcept;
+  });
+}
+
 Explanation explain(const Examination& examination, const Parting& parting) {
   Explanation explanation{.cause = Cause::kMissing,
                           .parting = parting,
@@ -279,6 +292,11 @@ Explanation explain(const Examination& examination, const Parting& parting) {
     return explanation;
   }
   if (is_blocked_elsewhere(parting.odd)) {
+    return explanation;
+  }
+  if (!parting.shifted &&
+      handles_exception(examination, parting.odd) != handles_exception(examination, parting.rest)) {
+    explanation.cause = Cause::kNone;  // rank-raised tells it
     return explanation;
   }
   blame_the_few(explanation);

@@ -175,10 +175,11 @@ std::optional<bool> holds_for(std::string_view condition, model::Rank rank) {
 }
 
 bool reads_data(std::string_view condition) {
-  constexpr std::array<std::string_view, 22> kReads = {
-      ".item(",   ".any(",  ".all(",    ".sum(",     ".max(",    ".min(",   ".mean(", "isnan",
-      "isfinite", "exists", "random",   "time",      "loss",     "metric",  "score",  "best",
-      "stop",     "nan",    "patience", "converged", "accuracy", "improved"};
+  constexpr std::array<std::string_view, 27> kReads = {
+      ".item(", ".any(",    ".all(",    ".sum(",     ".max(",    ".min(",   ".mean(",
+      "isnan",  "isfinite", "exists",   "random",    "time",     "loss",    "metric",
+      "score",  "best",     "elapsed",  "deadline",  "now -",    "- now",   "isinf",
+      "stop",   "nan",      "patience", "converged", "accuracy", "improved"};
   return std::any_of(kReads.begin(), kReads.end(), [condition](std::string_view read) {
     return condition.find(read) != std::string_view::npos;
   });

@@ -39,9 +39,28 @@ model::RankSet circle_from(const graph::Examination& examination, model::Rank st
   }
 }
 
+/// The argument of send() or recv() on the stack; nothing where locals were not read.
+std::string_view tag_of(const Standing& standing) {
+  if (standing.thread == nullptr) {
+    return {};
+  }
+  for (const model::Frame& frame : standing.thread->frames) {
+    const auto tag = std::find_if(frame.locals.begin(), frame.locals.end(),
+                                  [](const auto& local) { return local.first == "tag"; });
+    if (tag != frame.locals.end()) {
+      return tag->second;
+    }
+  }
+  return {};
+}
+
+bool tags_differ(const Standing& a, const Standing& b) {
+  return !tag_of(a).empty() && !tag_of(b).empty() && tag_of(a) != tag_of(b);
+}
+
 bool meets(const Standing& a, const Standing& b) {
   return a.call && b.call && a.call->peer == b.rank && b.call->peer == a.rank &&
-         a.call->operation != b.call->operation;
+         a.call->operation != b.call->operation && !tags_differ(a, b);
 }
 
 // A circle of two in which one sends and the other receives is a transfer under way, not a
@@ -60,8 +79,10 @@ std::string sentence(const Standing& standing) {
     return fmt::format("rank {} waits in {}", standing.rank,
                        call.operation.empty() ? "a receive" : call.operation);
   }
-  return fmt::format("rank {} waits in {} {} rank {}", standing.rank, call.operation,
-                     call.operation == "send" ? "to" : "from", *call.peer);
+  const std::string_view tag = tag_of(standing);
+  return fmt::format("rank {} waits in {} {} rank {}{}", standing.rank, call.operation,
+                     call.operation == "send" ? "to" : "from", *call.peer,
+                     tag.empty() || tag == "0" ? "" : fmt::format(" with tag {}", tag));
 }
 
 void add_rank(const graph::Examination& examination, model::Rank rank, Finding& finding) {

@@ -119,6 +119,9 @@ std::optional<Branch> branch_below(const model::JobModel& job, const Path& below
 
 std::optional<Branch> branch_at(const model::JobModel& job, const Fork& fork, Dependence wanted,
                                 const model::RankSet& ours, const model::RankSet& theirs) {
+  if (graph::same_line(fork.ours, fork.theirs)) {
+    return std::nullopt;
+  }
   const Lines& lines = lines_of(job, fork.ours.file);
   const auto block = python_source::separating_branch(lines, fork.ours.line, fork.theirs.line);
   if (!block || is_loop(*block)) {
@@ -181,6 +184,23 @@ bool goes_over_keys(const Block& loop) {
          !mentions(loop.text, kBatchWords);
 }
 
+// "if not isfinite(loss): continue" before the call: a rank that skipped it once ends the loop one
+// call short.
+std::optional<Branch> skip_of(const Lines& lines, const Block& loop, const model::CallSite& in) {
+  for (const Block& block : python_source::deciding_branches(lines, in.line)) {
+    if (is_loop(block) || !encloses(lines, loop, block.line) || block.line == loop.line ||
+        is_uniform(block.condition)) {
+      continue;
+    }
+    const Dependence on = dependence_of(lines, block);
+    const bool rank_alone = on == Dependence::kRank && names_a_rank(block.condition);
+    if (rank_alone || (on != Dependence::kNone && reads_data(block.condition))) {
+      return branch_of(block, in, rank_alone ? on : Dependence::kData, true);
+    }
+  }
+  return std::nullopt;
+}
+
 // A condition that leaves the loop on some ranks only; a while's own condition is one.
 std::optional<Branch> way_out_of(const Lines& lines, const Block& loop, const model::CallSite& in) {
   if (loop.kind == BlockKind::kWhile) {
@@ -198,7 +218,7 @@ std::optional<Branch> way_out_of(const Lines& lines, const Block& loop, const mo
       return branch_of(exit, in, on, true);
     }
   }
-  return std::nullopt;
+  return skip_of(lines, loop, in);
 }
 
 LeftLoop loop_of(const Lines& lines, const Block& loop, const model::CallSite& in, bool ours_left) {
@@ -244,25 +264,33 @@ bool same_function(const model::CallSite& a, const model::CallSite& b) {
 }  // namespace
 
 std::optional<Fork> fork_of(const Path& ours, const Path& theirs) {
+  const auto below = [](const Path& path, std::size_t depth) {
+    return Path(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(path.size() - 1 - depth));
+  };
   std::size_t depth = 0;
   const std::size_t common = std::min(ours.size(), theirs.size());
   while (depth < common) {
     const model::CallSite& a = ours[ours.size() - 1 - depth];
     const model::CallSite& b = theirs[theirs.size() - 1 - depth];
     if (!same_function(a, b)) {
-      return std::nullopt;
+      break;
     }
     if (a.line != b.line) {
-      const auto ours_at = static_cast<std::ptrdiff_t>(ours.size() - 1 - depth);
-      const auto theirs_at = static_cast<std::ptrdiff_t>(theirs.size() - 1 - depth);
       return Fork{.ours = a,
                   .theirs = b,
-                  .below_ours = Path(ours.begin(), ours.begin() + ours_at),
-                  .below_theirs = Path(theirs.begin(), theirs.begin() + theirs_at)};
+                  .below_ours = below(ours, depth),
+                  .below_theirs = below(theirs, depth)};
     }
     ++depth;
   }
-  return std::nullopt;
+  // One line calls both: a library (Trainer.fit) has led the ranks into different hooks.
+  if (depth == 0 || (depth == ours.size() && depth == theirs.size())) {
+    return std::nullopt;
+  }
+  return Fork{.ours = ours[ours.size() - depth],
+              .theirs = theirs[theirs.size() - depth],
+              .below_ours = below(ours, depth - 1),
+              .below_theirs = below(theirs, depth - 1)};
 }
 
 std::optional<Branch> rank_branch(const model::JobModel& job, const Fork& fork,
@@ -276,17 +304,24 @@ std::optional<Branch> rank_branch(const model::JobModel& job, const Fork& fork,
   return branch_below(job, fork.below_theirs, false, Dependence::kRank, ours, theirs);
 }
 
-std::optional<Branch> data_branch(const model::JobModel& job, const Fork& fork) {
-  if (auto found = branch_below(job, fork.below_ours, true, Dependence::kData, {}, {})) {
-    return found;
+std::optional<Branch> data_branch(const model::JobModel& job, const Fork& fork, bool tie) {
+  auto ours = branch_below(job, fork.below_ours, true, Dependence::kData, {}, {});
+  const bool only_option = tie && ours && !reads_data(ours->condition);
+  if (ours && !only_option) {
+    return ours;
   }
   if (auto found = branch_at(job, fork, Dependence::kData, {}, {})) {
     return found;
   }
   // The others' own conditions count only when they plainly read data: options guard half of all
-  // training code.
-  auto found = branch_below(job, fork.below_theirs, false, Dependence::kData, {}, {});
-  return found && reads_data(found->condition) ? found : std::nullopt;
+  // training code. Of two equal sides either may have taken the branch.
+  auto theirs = branch_below(job, fork.below_theirs, false, Dependence::kData, {}, {});
+  const bool tests =
+      theirs && theirs->condition.find_first_of("<>=(") != std::string::npos;  // no bare flag
+  if (theirs && (reads_data(theirs->condition) || (tie && !ours && tests))) {
+    return theirs;
+  }
+  return ours;
 }
 
 bool are_siblings(const model::JobModel& job, const Fork& fork) {
@@ -304,6 +339,9 @@ bool are_siblings(const model::JobModel& job, const Fork& fork) {
 }
 
 std::optional<LeftLoop> left_loop(const model::JobModel& job, const Fork& fork) {
+  if (graph::same_line(fork.ours, fork.theirs)) {
+    return std::nullopt;
+  }
   const Lines& lines = lines_of(job, fork.ours.file);
   if (const auto loop = loop_without(lines, fork.theirs.line, fork.ours.line)) {
     return loop_of(lines, *loop, fork.theirs, true);

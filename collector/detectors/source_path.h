@@ -40,7 +40,7 @@ std::optional<Branch> rank_branch(const model::JobModel& job, const Fork& fork,
 
 /// The branch that tests something each rank decides by itself; conditions that are alike on all
 /// ranks (step counts, options) are not taken.
-std::optional<Branch> data_branch(const model::JobModel& job, const Fork& fork);
+std::optional<Branch> data_branch(const model::JobModel& job, const Fork& fork, bool tie = false);
 
 /// True when the paths part in two arms of one if.
 bool are_siblings(const model::JobModel& job, const Fork& fork);

@@ -72,6 +72,73 @@ def main():
   EXPECT_TRUE(asked("rank-conditional-collective", builder.build()).empty());
 }
 
+TEST(DivergentBranch, SeesTheStepThatASkippedBatchLeftOut) {
+  constexpr const char* kSkipping = R"(
+def main():
+    for x in loader:
+        loss = model(x)
+        if not torch.isfinite(loss):
+            continue
+        loss.backward()
+    dist.all_reduce(metric)
+)";
+  JobBuilder builder = job();
+  builder.ranks(2)
+      .source(kTrain, kSkipping)
+      .stack(0, in_backward(at("main", "backward")))
+      .stack(1, in("all_reduce", at("main", "all_reduce")));
+  const Findings findings = asked("divergent-branch", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
+}
+
+TEST(DivergentBranch, SeesOfTwoRanksTheOneThatTookTheBranch) {
+  constexpr const char* kClock = R"(
+def save_sometimes(self):
+    if now - self.last > self.period:
+        dist.all_gather_object(shards, step)
+
+def main():
+    while True:
+        model(x).backward()
+        save_sometimes(step)
+)";
+  for (const model::Rank saving : {0, 1}) {
+    JobBuilder builder = job();
+    builder.ranks(2)
+        .source(kTrain, kClock)
+        .stack(1 - saving, in_backward(at("main", "backward")))
+        .stack(saving, in("all_gather_object", at("save_sometimes", "all_gather_object") + " | " +
+                                                   at("main", "save_sometimes(step)")));
+    const Findings findings = asked("divergent-branch", builder.build());
+    ASSERT_EQ(findings.size(), 1U);
+    EXPECT_EQ(findings[0].culprits, (model::RankSet{saving}));
+    EXPECT_EQ(findings[0].locations.at(0).function, "save_sometimes");
+  }
+}
+
+TEST(DivergentBranch, LeavesARankInItsExceptBlockToTheException) {
+  constexpr const char* kHandler = R"(
+def work(step):
+    if bad_sample.any():
+        raise ValueError
+    dist.all_reduce(grads)
+
+def main():
+    try:
+        work(step)
+    except ValueError:
+        dist.barrier()
+)";
+  JobBuilder builder = job();
+  builder.ranks(2)
+      .source(kTrain, kHandler)
+      .stack(0, in("all_reduce", at("work", "all_reduce") + " | " + at("main", "work(step)")))
+      .stack(1, in("barrier", at("main", "barrier")));
+  EXPECT_TRUE(asked("divergent-branch", builder.build()).empty());
+  EXPECT_FALSE(asked("rank-raised", builder.build()).empty());
+}
+
 TEST(DivergentBranch, TakesStepCountersForAlikeOnAllRanks) {
   constexpr const char* kCounter = R"(
 def main():

@@ -23,6 +23,18 @@ TEST(P2pDeadlock, NamesBothWhoReceiveFirst) {
             "rank 0 waits in recv from rank 1, rank 1 waits in recv from rank 0");
 }
 
+TEST(P2pDeadlock, SeesThatTheTagsOfTheTwoSidesDiffer) {
+  JobBuilder builder = job();
+  builder.ranks(2)
+      .stack(0, in("send", "py:first@/srv/train.py:5", "dst=1; tag=1"))
+      .stack(1, in("recv", "py:second@/srv/train.py:9", "src=0; tag=2"));
+  const Findings findings = asked("p2p-deadlock", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_NE(findings[0].summary.find("from rank 0 with tag 2"), std::string::npos);
+  builder.stack(1, in("recv", "py:second@/srv/train.py:9", "src=0; tag=1"));
+  EXPECT_TRUE(asked("p2p-deadlock", builder.build()).empty());
+}
+
 TEST(P2pDeadlock, NamesEveryMemberOfARing) {
   JobBuilder builder = job();
   builder.ranks(3);

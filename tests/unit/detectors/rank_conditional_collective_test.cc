@@ -154,5 +154,29 @@ def main():
   EXPECT_TRUE(asked("rank-conditional-collective", builder.build()).empty());
 }
 
+TEST(RankConditionalCollective, SeesAHookThatALibraryCallsOnOneRank) {
+  constexpr const char* kHooks = R"(
+def on_epoch_end(trainer):
+    if trainer.is_global_zero:
+        dist.all_reduce(norm)
+
+def training_step(batch):
+    return loss
+
+trainer.fit(model)
+)";
+  const std::string fit = "py:fit@/v/site-packages/lightning/trainer.py:10 | ";
+  JobBuilder builder = job();
+  builder.ranks(2)
+      .source(kTrain, kHooks)
+      .stack(0, in("all_reduce",
+                   at("on_epoch_end", "all_reduce") + " | " + fit + at("<module>", "trainer.fit")))
+      .stack(1, in_backward(fit + at("<module>", "trainer.fit")));
+  const Findings findings = asked("rank-conditional-collective", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 3);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors
