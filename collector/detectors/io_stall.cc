@@ -13,6 +13,7 @@
 #include "collector/detectors/signs.h"
 #include "collector/detectors/suspects.h"
 #include "collector/detectors/wording.h"
+#include "collector/model/progress.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -20,7 +21,8 @@ namespace {
 
 constexpr std::string_view kKind = "io-stall";
 
-constexpr std::array<std::string_view, 4> kChannels = {"fifo", "socket", "pipe", "file"};
+constexpr std::string_view kFileLock = "file-lock";
+constexpr std::array<std::string_view, 5> kChannels = {"fifo", "socket", "pipe", "file", kFileLock};
 
 /// What the rank is in, when it is input/output that no other process of the job would end.
 struct Stall {
@@ -29,11 +31,45 @@ struct Stall {
   bool named = false;  // the kernel said which object
 };
 
+/// It and everything it started slept from one look to the next.
+bool sleeps(const model::JobModel& job, const model::Process& process, int depth = 0) {
+  constexpr int kDeepest = 16;
+  const model::Observation* before = model::previous(job);
+  const model::Thread* main = model::main_thread(process);
+  if (before == nullptr || main == nullptr || main->state == 'R' || depth > kDeepest) {
+    return false;
+  }
+  const auto then = std::find_if(before->processes.begin(), before->processes.end(),
+                                 [&](const auto& other) { return other.pid == process.pid; });
+  if (then == before->processes.end() || model::same_place(*then, process) != true) {
+    return false;
+  }
+  const auto children = children_of(job, process);
+  return std::all_of(children.begin(), children.end(), [&](const model::Process* child) {
+    return !alive(*child) || sleeps(job, *child, depth + 1);
+  });
+}
+
+/// A program that the rank started (`subprocess`) and that does nothing either: the end of what we
+/// can see.
+const model::Process* idle_command(const model::JobModel& job, const model::Process& rank,
+                                   const model::WaitsOn& waits) {
+  const auto peer = target_pid(waits);
+  const model::Process* child = peer ? model::process(job, *peer) : nullptr;
+  const model::Thread* main = child == nullptr ? nullptr : model::main_thread(*child);
+  const bool foreign = child != nullptr && child->ppid == rank.pid && main != nullptr &&
+                       child->role == model::Role::kOther && innermost_python(*main) == nullptr;
+  return foreign && alive(*child) && sleeps(job, *child) ? child : nullptr;
+}
+
 /// The other end is another process of the job: then that process, not the channel, is what the
 /// rank waits for.
 bool is_within_job(const model::JobModel& job, const model::Process& rank,
                    const model::WaitsOn& waits) {
   const auto peer = target_pid(waits);
+  if (waits.kind == kFileLock || idle_command(job, rank, waits) != nullptr) {
+    return false;
+  }
   return (peer && *peer != rank.pid && model::process(job, *peer) != nullptr) ||
          waits.target.starts_with("rank:");
 }
@@ -44,6 +80,9 @@ std::string object_of(const model::WaitsOn& waits, const std::optional<std::stri
   }
   if (waits.kind == "file") {
     return "the file " + path.value_or(waits.detail);
+  }
+  if (waits.kind == kFileLock) {
+    return "the lock of " + waits.detail;
   }
   constexpr std::string_view kAddress = "address:";
   const std::string other_end =
@@ -84,8 +123,14 @@ std::optional<Stall> device_stall(const model::JobModel& job, const model::Proce
 }
 
 /// Waits that look like input/output but belong to somebody else's explanation.
-bool waits_for_something_else(const graph::Standing& standing) {
+bool waits_for_something_else(const model::JobModel& job, const graph::Standing& standing,
+                              const model::Thread& main) {
   using enum graph::Activity;
+  const bool names_it = main.waits_on && (main.waits_on->kind == kFileLock ||
+                                          idle_command(job, *standing.process, *main.waits_on));
+  if (names_it && (standing.activity == kLock || standing.activity == kJoin)) {
+    return false;
+  }
   constexpr std::array kOthers = {kDataLoader, kQueue,   kJoin, kStore, kRendezvous,
                                   kInput,      kStopped, kExit, kLock,  kImport};
   return standing.waits_for_ranks() ||
@@ -95,12 +140,9 @@ bool waits_for_something_else(const graph::Standing& standing) {
 std::optional<Suspect> stalled(const graph::Examination& examination,
                                const graph::Standing& standing, Confidence still,
                                std::optional<std::string>& path) {
-  if (standing.process == nullptr || !alive(*standing.process) ||
-      waits_for_something_else(standing)) {
-    return std::nullopt;
-  }
-  const model::Thread* main = model::main_thread(*standing.process);
-  if (main == nullptr ||
+  const bool lives = standing.process != nullptr && alive(*standing.process);
+  const model::Thread* main = lives ? model::main_thread(*standing.process) : nullptr;
+  if (main == nullptr || waits_for_something_else(examination.job, standing, *main) ||
       python_frame_in(*main, "torch/distributed/distributed_c10d.py") != nullptr) {
     return std::nullopt;
   }

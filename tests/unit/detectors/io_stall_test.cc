@@ -49,6 +49,51 @@ TEST(IoStall, IsSilentOnADiskThatWasSeenOnce) {
   EXPECT_TRUE(asked(kKind, told).empty());
 }
 
+JobBuilder reads_from_command(bool moves) {
+  return story()
+      .stack(
+          0,
+          "native:read@libc.so.6 | py:Popen.communicate@/usr/lib/python3.11/subprocess.py:1209 | "
+          "py:run@/usr/lib/python3.11/subprocess.py:550 | py:fetch@/srv/data.py:14")
+      .waits(0,
+             {.kind = "pipe", .target = "pid:7900", .detail = "reads fd 9; open in pid 7900 (aws)"})
+      .process({.rank = 0,
+                .pid = 7900,
+                .threads = {{.stack = "native:poll@libc.so.6", .name = "aws", .moved = moves}}});
+}
+
+TEST(IoStall, BlamesTheLineThatReadsFromACommandThatSleeps) {
+  model::JobModel told = reads_from_command(false).build();
+  const auto same = [](model::JobModel& job, std::uint64_t first, std::uint64_t second) {
+    for (std::size_t look = 0; look < job.observations.size(); ++look) {
+      for (model::Process& process : job.observations[look].processes) {
+        if (process.pid == 7900) {
+          process.threads.front().run_count = look == 0 ? first : second;
+        }
+      }
+    }
+  };
+  same(told, 3, 3);
+  const auto findings = asked(kKind, told);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 14);
+  same(told, 3, 90);
+  EXPECT_TRUE(asked(kKind, told).empty());
+}
+
+TEST(IoStall, NamesTheFileWhoseLockIsHeld) {
+  const auto findings =
+      asked(kKind, story()
+                       .stack(0, "native:flock@libc.so.6 | py:main@/srv/train.py:20")
+                       .waits(0, {.kind = "file-lock",
+                                  .target = "pid:" + std::to_string(pid_of(1)),
+                                  .detail = "/data/shared.db, held by rank 1"})
+                       .build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_NE(findings[0].evidence.at(0).text.find("/data/shared.db"), std::string::npos);
+}
+
 TEST(IoStall, IsSilentOnAPipeToAnotherProcessOfTheJob) {
   EXPECT_TRUE(asked(kKind, story()
                                .waits(0, {.kind = "pipe",
