@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rank 1 reduces a float64 where the others reduce a float32 of the same size in bytes."""
+"""Rank 1 reduces an int32 where the other reduces a float32 of the same size in bytes: gloo does not notice."""
 import sys
 
 import torch
