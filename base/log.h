@@ -9,7 +9,8 @@ namespace ddpdoctor::base {
 /// Prints "ddpdoctor: warning: …" on stderr.
 void warn(std::string_view message);
 
-/// Prints "ddpdoctor: …" on stderr; shown only when stderr is a terminal or DDPDOCTOR_VERBOSE is set.
+/// Prints "ddpdoctor: …" on stderr; shown only when stderr is a terminal or DDPDOCTOR_VERBOSE is
+/// set.
 void progress(std::string_view message);
 
 }  // namespace ddpdoctor::base

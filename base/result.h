@@ -25,9 +25,10 @@ inline tl::unexpected<Error> failure(std::string what, std::string hint = {}) {
 }  // namespace ddpdoctor::base
 
 // Yields the value of a Result or returns its error from the enclosing function.
-#define TRY(...)                                                       \
-  __extension__({                                                      \
-    auto try_result = (__VA_ARGS__);                                   \
-    if (!try_result) return tl::make_unexpected(try_result.error());   \
-    std::move(*try_result);                                            \
+#define TRY(...)                                      \
+  __extension__({                                     \
+    auto try_result = (__VA_ARGS__);                  \
+    if (!try_result)                                  \
+      return tl::make_unexpected(try_result.error()); \
+    std::move(*try_result);                           \
   })

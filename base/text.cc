@@ -18,8 +18,8 @@ std::string ranges(const std::vector<int>& numbers) {
     if (!out.empty()) {
       out += ',';
     }
-    out += last == i ? fmt::format("{}", numbers[i])
-                     : fmt::format("{}-{}", numbers[i], numbers[last]);
+    out +=
+        last == i ? fmt::format("{}", numbers[i]) : fmt::format("{}-{}", numbers[i], numbers[last]);
     i = last + 1;
   }
   return out;

@@ -21,11 +21,19 @@ class UniqueFd {
     }
     return *this;
   }
-  ~UniqueFd() { reset(); }
+  ~UniqueFd() {
+    reset();
+  }
 
-  [[nodiscard]] int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-  [[nodiscard]] int release() { return std::exchange(fd_, -1); }
+  [[nodiscard]] int get() const {
+    return fd_;
+  }
+  explicit operator bool() const {
+    return fd_ >= 0;
+  }
+  [[nodiscard]] int release() {
+    return std::exchange(fd_, -1);
+  }
   void reset(int fd = -1) {
     if (fd_ >= 0) {
       ::close(fd_);

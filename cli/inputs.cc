@@ -19,11 +19,8 @@
 #include "base/unique_fd.h"
 #include "collector/imports/capture.h"
 #include "collector/imports/merge.h"
-#include "collector/model/add_recordings.h"
-#include "collector/model/build_model.h"
+#include "collector/monitor/spool_job.h"
 #include "collector/recording/recording.h"
-#include "collector/sources/ring_reader.h"
-#include "wire/names.h"
 
 namespace ddpdoctor::cli {
 
@@ -145,36 +142,6 @@ base::Result<std::vector<std::string>> dumps_in(const std::string& folder) {
   return found;
 }
 
-/// The folder that `run --spool` left behind: rings of processes.
-bool is_spool(const std::string& folder) {
-  std::error_code error;
-  auto entry = std::filesystem::directory_iterator(folder, error);
-  for (std::size_t i = 0;
-       !error && entry != std::filesystem::directory_iterator() && i < kMostFiles;
-       entry.increment(error), ++i) {
-    if (entry->path().string().ends_with(wire::kRingSuffix)) {
-      return true;
-    }
-  }
-  return false;
-}
-
-base::Result<model::JobModel> read_rings(const std::string& folder) {
-  std::vector<std::string> problems;
-  const std::vector<sources::Recording> recordings = TRY(sources::read_spool(folder, problems));
-  if (recordings.empty()) {
-    return base::failure(
-        problems.empty() ? fmt::format("{} holds no ring", folder) : std::move(problems.front()),
-        "report reads the *.ring files of a run --spool folder");
-  }
-  model::JobModel job;
-  job.ended = true;
-  model::add_recordings(job, recordings);
-  job.coverage.warnings.insert(job.coverage.warnings.end(), problems.begin(), problems.end());
-  model::load_sources(job);
-  return job;
-}
-
 /// What was read so far, and what could not be.
 struct Reading {
   std::optional<model::JobModel> job;
@@ -201,8 +168,8 @@ base::Result<model::JobModel> read_inputs(const std::vector<std::string>& paths)
       reading.take(read_one(path));
       continue;
     }
-    if (is_spool(path)) {
-      reading.take(read_rings(path));
+    if (monitor::holds_rings(path)) {
+      reading.take(monitor::job_of_spool(path));
       continue;
     }
     const auto files = dumps_in(path);

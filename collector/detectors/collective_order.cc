@@ -51,10 +51,10 @@ Findings detect(const graph::Examination& examination) {
   }
   finding.waiting = waiting_ranks(examination).minus(finding.culprits);
   const std::string cycle = cycle_text(examination, finding.culprits);
-  finding.summary = fmt::format(
-      "{} use {} and {} in different order{}", said(finding.culprits),
-      group_name(examination.job, all.front().parting.group),
-      group_name(examination.job, all.back().parting.group), cycle.empty() ? "" : ": " + cycle);
+  finding.summary = fmt::format("{} use {} and {} in different order{}", said(finding.culprits),
+                                group_name(examination.job, all.front().parting.group),
+                                group_name(examination.job, all.back().parting.group),
+                                cycle.empty() ? "" : ": " + cycle);
   finding.fix =
       "Call the collectives of both groups in one order on every rank, or finish the first "
       "(wait()) before the second is started.";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call that all ranks made, with different arguments: who differs, and the part of the finding that is the same for shape, type, reduce
-// operation and root.
+// One call that all ranks made, with different arguments: who differs, and the part of the finding
+// that is the same for shape, type, reduce operation and root.
 #pragma once
 
 #include <string>
@@ -23,7 +23,8 @@ struct Disagreed {
 Disagreed disagreed_at(const graph::Examination& examination, const graph::Divergence& divergence);
 
 /// Culprits (nobody in a tie), waiting ranks, both call sites, and both calls as evidence.
-Finding finding_of(const graph::Examination& examination, const graph::Divergence& divergence, const Disagreed& disagreed);
+Finding finding_of(const graph::Examination& examination, const graph::Divergence& divergence,
+                   const Disagreed& disagreed);
 
 /// Operations that need one size on all ranks.
 bool has_equal_sizes(std::string_view operation);

@@ -17,12 +17,13 @@ enum class Confidence { kPossible, kLikely, kCertain };
 
 /// A line of the user's code that matters, and why it does.
 struct Location {
-  std::optional<model::Rank> rank;   // absent: a process that is no rank
-  model::RankSet ranks;              // all who stand there, when more than one
+  std::optional<model::Rank> rank;  // absent: a process that is no rank
+  model::RankSet ranks;             // all who stand there, when more than one
   std::string file;
   int line = 0;
   std::string function;
-  std::string note;  // "ranks 0-1,3 have waited here for 4 min 12 s", "the branch that separates them"
+  std::string
+      note;  // "ranks 0-1,3 have waited here for 4 min 12 s", "the branch that separates them"
 };
 
 struct Evidence {
@@ -33,12 +34,13 @@ struct Evidence {
 struct Finding {
   std::string kind;
   Confidence confidence = Confidence::kPossible;
-  std::string summary;          // one sentence: who, what, where
-  model::RankSet culprits;      // whose behaviour must change; may be empty
+  std::string summary;      // one sentence: who, what, where
+  model::RankSet culprits;  // whose behaviour must change; may be empty
   model::RankSet waiting;
-  std::vector<Location> locations;  // the culprit's user line first; then the others in reading order
+  std::vector<Location>
+      locations;  // the culprit's user line first; then the others in reading order
   std::vector<Evidence> evidence;
-  std::string fix;              // imperative, concrete, one or two sentences
+  std::string fix;  // imperative, concrete, one or two sentences
   /// Report's "details": parameters, pids, paths; values as JSON text ("[\"a\"]", "12", "\"x\"").
   std::map<std::string, model::FactValue> details;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a job to what is said of it: every detector asked, explained-away findings dropped, the rest in the order to act on.
+// From a job to what is said of it: every detector asked, explained-away findings dropped, the rest
+// in the order to act on.
 #pragma once
 
 #include <string>

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "collector/graph/standing.h"
-#include "collector/stacks/stack.h"
+#include "collector/model/job_model.h"
 
 namespace ddpdoctor::graph {
 
@@ -43,6 +43,6 @@ std::string_view plain_name(std::string_view qualified);
 
 /// The rule that decides for these frames (innermost first), nullptr when none matches. `at`
 /// receives the frame.
-const ActivityRule* deciding_rule(std::span<const stacks::Frame> frames, const stacks::Frame** at);
+const ActivityRule* deciding_rule(std::span<const model::Frame> frames, const model::Frame** at);
 
 }  // namespace ddpdoctor::graph

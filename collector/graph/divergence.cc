@@ -47,8 +47,7 @@ struct Reading {
   /// Has this call and is not known to be past it.
   [[nodiscard]] bool waits_in(const model::CollectiveCall& call) const {
     const Standing* one = standing(call.rank);
-    const bool has_stack =
-        one != nullptr && one->thread != nullptr && !one->thread->frames.empty();
+    const bool has_stack = one != nullptr && one->thread != nullptr && !one->thread->frames.empty();
     return has_stack ? one->waits_for_ranks() && stands_here(call.rank) : unfinished(call);
   }
 };
@@ -282,11 +281,11 @@ const Divergence* GroupView::disagreement(Disagreement about) const {
 
 const Divergence* GroupView::end_of_agreement() const {
   for (const Divergence& one : disagreements) {
-    const bool other_lines =
-        one.about == Disagreement::kShape && one.calls.size() > 1 && one.calls[0].call &&
-        one.calls[1].call && one.calls[0].call->call_site.known() &&
-        one.calls[1].call->call_site.known() &&
-        !same_line(one.calls[0].call->call_site, one.calls[1].call->call_site);
+    const bool other_lines = one.about == Disagreement::kShape && one.calls.size() > 1 &&
+                             one.calls[0].call && one.calls[1].call &&
+                             one.calls[0].call->call_site.known() &&
+                             one.calls[1].call->call_site.known() &&
+                             !same_line(one.calls[0].call->call_site, one.calls[1].call->call_site);
     if (one.about == Disagreement::kOperation || one.about == Disagreement::kMissing ||
         other_lines) {
       return &one;

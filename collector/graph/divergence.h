@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where ranks part: for each group the lowest sequence number at which they disagree on what comes next.
+// Where ranks part: for each group the lowest sequence number at which they disagree on what comes
+// next.
 #pragma once
 
 #include <optional>
@@ -27,7 +28,16 @@ struct DivergentCall {
 };
 
 /// What ranks disagree about.
-enum class Disagreement { kOperation, kShape, kDtype, kReduceOp, kRoot, kSplits, kMissing, kCallSite };
+enum class Disagreement {
+  kOperation,
+  kShape,
+  kDtype,
+  kReduceOp,
+  kRoot,
+  kSplits,
+  kMissing,
+  kCallSite
+};
 
 struct Divergence {
   std::string group;
@@ -39,17 +49,20 @@ struct Divergence {
 struct GroupView {
   model::ProcessGroup group;
   std::vector<RankProgress> progress;  // members with evidence, in rank order
-  /// Lowest sequence with differing operation, shape, dtype, reduce op, root or splits, or that some members lack while others wait in it.
+  /// Lowest sequence with differing operation, shape, dtype, reduce op, root or splits, or that
+  /// some members lack while others wait in it.
   std::optional<Divergence> first_divergence;
-  /// Lowest sequence at which the same operation came from different user lines on different ranks (rank-conditional calls that
-  /// happened to pair up). A hint, never a finding by itself.
+  /// Lowest sequence at which the same operation came from different user lines on different ranks
+  /// (rank-conditional calls that happened to pair up). A hint, never a finding by itself.
   std::optional<Divergence> first_site_divergence;
-  /// The lowest sequence of every kind of disagreement, by sequence; first_divergence is the first of them.
+  /// The lowest sequence of every kind of disagreement, by sequence; first_divergence is the first
+  /// of them.
   std::vector<Divergence> disagreements;
 
   [[nodiscard]] const RankProgress* progress_of(model::Rank rank) const;
   [[nodiscard]] const Divergence* disagreement(Disagreement about) const;
-  /// The lowest sequence from which on the ranks do different things: another operation, another call of another size, or a missing rank.
+  /// The lowest sequence from which on the ranks do different things: another operation, another
+  /// call of another size, or a missing rank.
   [[nodiscard]] const Divergence* end_of_agreement() const;
 };
 
@@ -61,12 +74,14 @@ enum class Shift {
   kReplaced,  // both go on alike afterwards: two branches with one call each
 };
 
-Shift shift_between(const History& history, const std::string& group, std::int64_t sequence, model::Rank rank, model::Rank other);
-
+Shift shift_between(const History& history, const std::string& group, std::int64_t sequence,
+                    model::Rank rank, model::Rank other);
 
 /// One view for each group that has evidence; the world first.
-std::vector<GroupView> group_views(const model::JobModel& job, const std::vector<Standing>& standings);
-std::vector<GroupView> group_views(const model::JobModel& job, const std::vector<Standing>& standings, const History& history);
+std::vector<GroupView> group_views(const model::JobModel& job,
+                                   const std::vector<Standing>& standings);
+std::vector<GroupView> group_views(const model::JobModel& job,
+                                   const std::vector<Standing>& standings, const History& history);
 
 std::string_view disagreement_name(Disagreement about);
 

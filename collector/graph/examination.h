@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every detector is given: the job and the three readings of it that they all need, computed once.
+// What every detector is given: the job and the three readings of it that they all need, computed
+// once.
 #pragma once
 
 #include <vector>
@@ -23,7 +24,9 @@ struct Examination {
   [[nodiscard]] const Standing* standing(model::Rank rank) const;
   [[nodiscard]] const GroupView* group(std::string_view id) const;
   /// True when nothing moves: two observations (or recorders) show no progress.
-  [[nodiscard]] bool still() const { return job.progress == model::Progress::kStill; }
+  [[nodiscard]] bool still() const {
+    return job.progress == model::Progress::kStill;
+  }
 };
 
 Examination examine(const model::JobModel& job);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where each rank stands: what its decisive thread is doing, in words of torch.distributed, and on which line of the user.
+// Where each rank stands: what its decisive thread is doing, in words of torch.distributed, and on
+// which line of the user.
 #pragma once
 
 #include <optional>
@@ -13,31 +14,31 @@ namespace ddpdoctor::graph {
 class History;
 
 enum class Activity {
-  kUnobserved,     // no evidence about this rank
-  kAbsent,         // should exist and no process of it was found
-  kDead,           // ended by a signal
-  kExited,         // ended with a status
-  kCollective,     // in a collective of torch.distributed
-  kPointToPoint,   // in send / recv / batch_isend_irecv
-  kDdpBackward,    // in backward, waiting for a bucket of the reducer
-  kDdpForward,     // in DDP's forward: buffer broadcast, parameter check
+  kUnobserved,    // no evidence about this rank
+  kAbsent,        // should exist and no process of it was found
+  kDead,          // ended by a signal
+  kExited,        // ended with a status
+  kCollective,    // in a collective of torch.distributed
+  kPointToPoint,  // in send / recv / batch_isend_irecv
+  kDdpBackward,   // in backward, waiting for a bucket of the reducer
+  kDdpForward,    // in DDP's forward: buffer broadcast, parameter check
   kDdpConstructor,
   kNewGroup,
-  kStore,          // TCPStore/FileStore get, wait
-  kRendezvous,     // init_process_group, TCPStore constructor, elastic rendezvous
-  kDataLoader,     // waits for a worker
-  kJoin,           // waits for a child process or thread
-  kQueue,          // multiprocessing queue or pipe
-  kLock,           // Python or native lock
+  kStore,       // TCPStore/FileStore get, wait
+  kRendezvous,  // init_process_group, TCPStore constructor, elastic rendezvous
+  kDataLoader,  // waits for a worker
+  kJoin,        // waits for a child process or thread
+  kQueue,       // multiprocessing queue or pipe
+  kLock,        // Python or native lock
   kImport,
-  kInput,          // pdb, input()
-  kStopped,        // state T
-  kIo,             // file, network or device input/output of its own
-  kSleeping,       // time.sleep, poll loops in user code
+  kInput,     // pdb, input()
+  kStopped,   // state T
+  kIo,        // file, network or device input/output of its own
+  kSleeping,  // time.sleep, poll loops in user code
   kCompiling,
-  kSaving,         // checkpoint, serialisation
-  kExit,           // atexit, destroy_process_group, finalisation
-  kComputing,      // on CPU in user or library code
+  kSaving,     // checkpoint, serialisation
+  kExit,       // atexit, destroy_process_group, finalisation
+  kComputing,  // on CPU in user or library code
   kUnknown
 };
 
@@ -45,8 +46,8 @@ std::string_view activity_name(Activity activity);
 
 /// The call a rank is blocked in, as far as stacks tell.
 struct BlockedCall {
-  std::string operation;   // "all_reduce", "barrier", "send", …; for DDP backward "all_reduce"
-  std::string group;       // ProcessGroup::id, empty = unknown
+  std::string operation;  // "all_reduce", "barrier", "send", …; for DDP backward "all_reduce"
+  std::string group;      // ProcessGroup::id, empty = unknown
   std::optional<std::int64_t> sequence;
   std::optional<model::Rank> root;
   std::optional<model::Rank> peer;
@@ -76,9 +77,11 @@ std::vector<Standing> standings(const model::JobModel& job);
 std::vector<Standing> standings(const model::JobModel& job, const History& history);
 
 /// The same for a single thread (DataLoader workers, helper threads).
-Standing standing_of(const model::JobModel& job, const model::Process& process, const model::Thread& thread);
+Standing standing_of(const model::JobModel& job, const model::Process& process,
+                     const model::Thread& thread);
 
 /// The same with the index of recorded calls at hand, for those who ask for many threads.
-Standing standing_of(const model::JobModel& job, const History& history, const model::Process& process, const model::Thread& thread);
+Standing standing_of(const model::JobModel& job, const History& history,
+                     const model::Process& process, const model::Thread& thread);
 
 }  // namespace ddpdoctor::graph

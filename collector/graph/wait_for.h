@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who waits for whom, over the whole job: ranks, threads, processes, files, keys. Follow the arrows: where the waiting ends
-// is the culprit; where they close a circle is a deadlock.
+// Who waits for whom, over the whole job: ranks, threads, processes, files, keys. Follow the
+// arrows: where the waiting ends is the culprit; where they close a circle is a deadlock.
 #pragma once
 
 #include <string>
@@ -12,7 +12,22 @@
 
 namespace ddpdoctor::graph {
 
-enum class EdgeKind { kCollective, kPeer, kMutex, kGil, kProcess, kPipe, kSocket, kFifo, kFileLock, kStoreKey, kImportLock, kThread, kStream, kOther };
+enum class EdgeKind {
+  kCollective,
+  kPeer,
+  kMutex,
+  kGil,
+  kProcess,
+  kPipe,
+  kSocket,
+  kFifo,
+  kFileLock,
+  kStoreKey,
+  kImportLock,
+  kThread,
+  kStream,
+  kOther
+};
 
 /// Nodes are "rank:0", "pid:77", "thread:123", "file:/path", "key:name".
 struct Edge {
@@ -25,7 +40,9 @@ struct Edge {
 class WaitForGraph {
  public:
   void add(Edge edge);
-  [[nodiscard]] const std::vector<Edge>& edges() const { return edges_; }
+  [[nodiscard]] const std::vector<Edge>& edges() const {
+    return edges_;
+  }
   [[nodiscard]] std::vector<std::string> nodes() const;
   [[nodiscard]] std::vector<const Edge*> from(const std::string& node) const;
   [[nodiscard]] std::vector<const Edge*> to(const std::string& node) const;
@@ -40,7 +57,8 @@ class WaitForGraph {
   std::vector<Edge> edges_;
 };
 
-/// Builds the graph: a rank and its main thread are one node ("rank:N"); other threads are "thread:TID", other processes "pid:PID".
+/// Builds the graph: a rank and its main thread are one node ("rank:N"); other threads are
+/// "thread:TID", other processes "pid:PID".
 WaitForGraph wait_for(const model::JobModel& job, const std::vector<Standing>& standings,
                       const std::vector<GroupView>& groups);
 

@@ -10,7 +10,8 @@
 
 namespace ddpdoctor::imports {
 
-/// Every field may be absent; wrong types are refused with the field's path in the error. `name` is the file for messages.
+/// Every field may be absent; wrong types are refused with the field's path in the error. `name` is
+/// the file for messages.
 base::Result<model::JobModel> read_capture(std::string_view json, const std::string& name);
 
 std::string write_capture(const model::JobModel& job);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts that reading and writing a capture share: names of enumerators, limits, and the two halves of each direction.
+// The parts that reading and writing a capture share: names of enumerators, limits, and the two
+// halves of each direction.
 #pragma once
 
 #include <array>

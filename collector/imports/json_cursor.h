@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading a JSON document field by field: an absent field is absent, a field of the wrong type is remembered with its path, and
-// the first such complaint is the error of the whole document.
+// Reading a JSON document field by field: an absent field is absent, a field of the wrong type is
+// remembered with its path, and the first such complaint is the error of the whole document.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,19 @@ struct Complaint {
   std::optional<base::Error> first;
 };
 
-/// One value in the document and the way to it. Lives shorter than the document, the complaint and the cursor it came from.
+/// One value in the document and the way to it. Lives shorter than the document, the complaint and
+/// the cursor it came from.
 class Cursor {
  public:
-  Cursor(const nlohmann::json& value, Complaint& complaint) : value_(&value), complaint_(&complaint) {}
+  Cursor(const nlohmann::json& value, Complaint& complaint)
+      : value_(&value), complaint_(&complaint) {}
 
-  [[nodiscard]] bool present() const { return value_ != nullptr; }
-  [[nodiscard]] const nlohmann::json* value() const { return value_; }
+  [[nodiscard]] bool present() const {
+    return value_ != nullptr;
+  }
+  [[nodiscard]] const nlohmann::json* value() const {
+    return value_;
+  }
 
   /// A field; null and absent are the same. Only of a named cursor: the field refers to it.
   Cursor operator[](std::string_view key) const&;
@@ -43,7 +49,8 @@ class Cursor {
   [[nodiscard]] std::optional<std::int64_t> whole(std::int64_t low, std::int64_t high) const;
   /// A list of texts; a single text is a list of one.
   [[nodiscard]] std::vector<std::string> texts() const;
-  [[nodiscard]] std::optional<std::vector<std::int64_t>> wholes(std::int64_t low, std::int64_t high) const;
+  [[nodiscard]] std::optional<std::vector<std::int64_t>> wholes(std::int64_t low,
+                                                                std::int64_t high) const;
 
   void each(const std::function<void(const Cursor&)>& visit) const;
   void each_field(const std::function<void(const std::string&, const Cursor&)>& visit) const;

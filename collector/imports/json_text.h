@@ -11,7 +11,8 @@
 
 namespace ddpdoctor::imports {
 
-/// Refuses what is too large, too deep, cut or no JSON; never throws. `name` is the file for messages.
+/// Refuses what is too large, too deep, cut or no JSON; never throws. `name` is the file for
+/// messages.
 base::Result<nlohmann::json> parse_json(std::string_view text, const std::string& name);
 
 }  // namespace ddpdoctor::imports

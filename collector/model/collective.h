@@ -17,37 +17,41 @@ struct CallSite {
   int line = 0;
   std::string function;
 
-  [[nodiscard]] bool known() const { return !file.empty(); }
+  [[nodiscard]] bool known() const {
+    return !file.empty();
+  }
   friend bool operator==(const CallSite&, const CallSite&) = default;
   friend auto operator<=>(const CallSite&, const CallSite&) = default;
 };
 
 enum class CallState { kUnknown, kEnqueued, kStarted, kCompleted, kFailed };
 
-/// PyTorch spelling of the operation ("all_reduce"), what was passed, and how far it came. Absent is unknown.
+/// PyTorch spelling of the operation ("all_reduce"), what was passed, and how far it came. Absent
+/// is unknown.
 struct CollectiveCall {
   Rank rank = 0;
-  std::string group;           // ProcessGroup::id
-  std::int64_t sequence = 0;   // from 1, per group; counted alike by every member
+  std::string group;          // ProcessGroup::id
+  std::int64_t sequence = 0;  // from 1, per group; counted alike by every member
   bool point_to_point = false;
   std::string operation;
   std::optional<std::int64_t> count;
   std::optional<std::vector<std::int64_t>> shape;
-  std::string dtype;       // "float32"; empty = unknown
-  std::string reduce_op;   // "sum"; empty = unknown
+  std::string dtype;      // "float32"; empty = unknown
+  std::string reduce_op;  // "sum"; empty = unknown
   std::optional<Rank> root;
   std::optional<Rank> peer;
   std::optional<std::vector<std::int64_t>> splits;
   CallState state = CallState::kUnknown;
-  std::optional<double> time;     // seconds, when it was enqueued
-  CallSite call_site;             // the user's line, not torch's
-  std::vector<CallSite> callers;  // the user's frames around it, innermost first (call_site is the first)
+  std::optional<double> time;  // seconds, when it was enqueued
+  CallSite call_site;          // the user's line, not torch's
+  std::vector<CallSite>
+      callers;  // the user's frames around it, innermost first (call_site is the first)
 };
 
 /// A process group of torch.distributed.
 struct ProcessGroup {
   std::string id;
-  std::string name;     // "default_pg" for the world
+  std::string name;  // "default_pg" for the world
   std::string backend;
   std::vector<Rank> ranks;  // global ranks in group order; empty = unknown
 };

@@ -6,8 +6,8 @@
 
 namespace ddpdoctor::model {
 
-/// Says it of the newest look; `job` must have its observations and world size. Ranks that should run here and have no process are
-/// absent, not unobserved; ranks of other machines are unobserved.
+/// Says it of the newest look; `job` must have its observations and world size. Ranks that should
+/// run here and have no process are absent, not unobserved; ranks of other machines are unobserved.
 Coverage coverage_of(const JobModel& job, const std::vector<Look>& looks);
 
 }  // namespace ddpdoctor::model

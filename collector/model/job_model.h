@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that is known of a job: values only. Attach, run and recordings all fill this one struct, and detectors
-// never know where evidence came from. Mirrors ddpdoctor.capture/1. Absent is unknown, never false.
+// Everything that is known of a job: values only. Attach, run and recordings all fill this one
+// struct, and detectors never know where evidence came from. Mirrors ddpdoctor.capture/1. Absent is
+// unknown, never false.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
-#include <sys/types.h>
 #include <variant>
 #include <vector>
+
+#include <sys/types.h>
 
 #include "collector/model/collective.h"
 #include "collector/model/rank_set.h"
@@ -20,8 +22,9 @@ namespace ddpdoctor::model {
 using stacks::Frame;
 using stacks::Language;
 
-/// What a sleeping thread waits for: kind is mutex, gil, process, socket, fifo, pipe, file-lock, store-key, import-lock,
-/// semaphore, stream; target is "thread:123", "pid:77", "rank:2", "file:/path", a key, or empty = unknown.
+/// What a sleeping thread waits for: kind is mutex, gil, process, socket, fifo, pipe, file-lock,
+/// store-key, import-lock, semaphore, stream; target is "thread:123", "pid:77", "rank:2",
+/// "file:/path", a key, or empty = unknown.
 struct WaitsOn {
   std::string kind;
   std::string target;
@@ -36,8 +39,9 @@ struct Thread {
   std::optional<bool> gil;
   std::optional<WaitsOn> waits_on;
   std::vector<Frame> frames;  // innermost first
-  std::optional<std::uint64_t> run_count;  // times on CPU; equal in two observations = it did not run between them
-  std::string capture;        // "no stop", "stopped 0.1 ms", or why there is no stack
+  std::optional<std::uint64_t>
+      run_count;        // times on CPU; equal in two observations = it did not run between them
+  std::string capture;  // "no stop", "stopped 0.1 ms", or why there is no stack
 };
 
 /// Ends of processes: a status or a signal.
@@ -59,7 +63,8 @@ struct Process {
   std::optional<double> start_time;  // seconds since the epoch
   char state = '?';
   std::string wchan;
-  std::map<std::string, std::string> environment;  // what matters of it (RANK, MASTER_*, NCCL_*, OMP_*, …)
+  std::map<std::string, std::string>
+      environment;  // what matters of it (RANK, MASTER_*, NCCL_*, OMP_*, …)
   std::optional<Exit> exit;
   std::string python_version;
   std::vector<Thread> threads;  // main thread first
@@ -75,8 +80,9 @@ struct Observation {
 
 using FactValue = std::variant<bool, std::int64_t, double, std::string, std::vector<std::string>>;
 
-/// A fact about the job that is no stack and no collective: exit, fork, openmp-team, cuda-context, shm-segment, shm-usage, fd-usage,
-/// file-lock, lock-file, listen, mount, gpu, nccl-ras, kernel-log, library-version, … Fields per kind: docs/capture.schema.json.
+/// A fact about the job that is no stack and no collective: exit, fork, openmp-team, cuda-context,
+/// shm-segment, shm-usage, fd-usage, file-lock, lock-file, listen, mount, gpu, nccl-ras,
+/// kernel-log, library-version, … Fields per kind: docs/capture.schema.json.
 struct Fact {
   std::optional<Rank> rank;
   std::optional<pid_t> pid;
@@ -122,8 +128,9 @@ struct JobModel {
   Coverage coverage;
   Progress progress = Progress::kUnknown;
   std::optional<double> seconds_without_progress;
-  bool ended = false;        // the job is over: what is seen is post-mortem
-  bool history_complete = false;  // collectives hold every call since the start (an agent recorded them)
+  bool ended = false;  // the job is over: what is seen is post-mortem
+  bool history_complete =
+      false;  // collectives hold every call since the start (an agent recorded them)
 };
 
 }  // namespace ddpdoctor::model

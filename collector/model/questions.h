@@ -26,7 +26,8 @@ RankSet ranks_seen(const JobModel& job);
 /// All ranks the job should have: 0 .. world_size-1, or those seen.
 RankSet all_ranks(const JobModel& job);
 
-/// False for torch, site-packages, the standard library, frozen modules, multiprocessing's runners and launchers' own files.
+/// False for torch, site-packages, the standard library, frozen modules, multiprocessing's runners
+/// and launchers' own files.
 bool is_user_file(std::string_view path);
 bool is_torch_file(std::string_view path);
 
@@ -34,11 +35,14 @@ bool is_torch_file(std::string_view path);
 const Frame* user_frame(const Thread& thread);
 std::vector<const Frame*> user_frames(const Thread& thread);
 
-/// True when a Python frame of this function name lies in a file whose path ends with `file_suffix`.
-bool has_python_frame(const Thread& thread, std::string_view function, std::string_view file_suffix = {});
+/// True when a Python frame of this function name lies in a file whose path ends with
+/// `file_suffix`.
+bool has_python_frame(const Thread& thread, std::string_view function,
+                      std::string_view file_suffix = {});
 /// True when a native frame's function contains `part`.
 bool has_native_frame(const Thread& thread, std::string_view part);
-const Frame* find_python_frame(const Thread& thread, std::string_view function, std::string_view file_suffix = {});
+const Frame* find_python_frame(const Thread& thread, std::string_view function,
+                               std::string_view file_suffix = {});
 const Frame* find_native_frame(const Thread& thread, std::string_view part);
 
 CallSite call_site(const Frame& frame);
@@ -46,7 +50,7 @@ CallSite call_site(const Frame& frame);
 /// The source line when the model carries it.
 std::optional<std::string_view> source_line(const JobModel& job, std::string_view file, int line);
 
-std::string_view role_name(Role role);      // "rank", "launcher", "dataloader-worker", "other", …
+std::string_view role_name(Role role);  // "rank", "launcher", "dataloader-worker", "other", …
 std::optional<Role> role_of(std::string_view name);
 
 std::vector<const Fact*> facts(const JobModel& job, std::string_view kind);

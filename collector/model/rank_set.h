@@ -11,7 +11,8 @@ namespace ddpdoctor::model {
 /// A global rank: index in the world. The bare word is always this one.
 using Rank = int;
 
-/// Larger worlds are taken for garbage: sizes come from files and environments that may hold anything.
+/// Larger worlds are taken for garbage: sizes come from files and environments that may hold
+/// anything.
 inline constexpr int kMaxWorldSize = 1 << 17;
 
 /// Sorted, unique ranks.
@@ -24,12 +25,24 @@ class RankSet {
   void insert(Rank rank);
   void erase(Rank rank);
   [[nodiscard]] bool contains(Rank rank) const;
-  [[nodiscard]] bool empty() const { return ranks_.empty(); }
-  [[nodiscard]] std::size_t size() const { return ranks_.size(); }
-  [[nodiscard]] Rank front() const { return ranks_.front(); }
-  [[nodiscard]] const std::vector<Rank>& values() const { return ranks_; }
-  [[nodiscard]] auto begin() const { return ranks_.begin(); }
-  [[nodiscard]] auto end() const { return ranks_.end(); }
+  [[nodiscard]] bool empty() const {
+    return ranks_.empty();
+  }
+  [[nodiscard]] std::size_t size() const {
+    return ranks_.size();
+  }
+  [[nodiscard]] Rank front() const {
+    return ranks_.front();
+  }
+  [[nodiscard]] const std::vector<Rank>& values() const {
+    return ranks_;
+  }
+  [[nodiscard]] auto begin() const {
+    return ranks_.begin();
+  }
+  [[nodiscard]] auto end() const {
+    return ranks_.end();
+  }
 
   [[nodiscard]] RankSet united(const RankSet& other) const;
   [[nodiscard]] RankSet minus(const RankSet& other) const;

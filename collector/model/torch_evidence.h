@@ -15,8 +15,8 @@ struct TorchWitness {
   const stacks::TorchState* state = nullptr;
 };
 
-/// Merges groups by torch's name for them and fills job.groups and job.collectives. Two groups of one name with different members
-/// are kept apart. Wants job.world_size.
+/// Merges groups by torch's name for them and fills job.groups and job.collectives. Two groups of
+/// one name with different members are kept apart. Wants job.world_size.
 void add_torch_evidence(JobModel& job, const std::vector<TorchWitness>& witnesses);
 
 /// Declares the groups that only calls name, and gives the world its members.

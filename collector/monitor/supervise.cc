@@ -27,8 +27,9 @@ constexpr std::chrono::milliseconds kGrace{3000};
 // A contradiction is complete when the slower rank's call has arrived and, where it aborts, its
 // abort.
 constexpr Seconds kSettle{0.7};
-// A signal sent to us alone reaches the command; a shell that waits for its child does not act on it. Then everybody in the
-// foreground group gets it, as from a terminal, and an unattended job (--on-hang kill) is ended in the end.
+// A signal sent to us alone reaches the command; a shell that waits for its child does not act on
+// it. Then everybody in the foreground group gets it, as from a terminal, and an unattended job
+// (--on-hang kill) is ended in the end.
 constexpr Seconds kPassOn{1.5};
 constexpr Seconds kEndUnattended{12};
 // While a job is still but nothing can be said of it, it is looked at again, less and less often.

@@ -15,8 +15,8 @@ struct Assignment {
   std::size_t statement = kNowhere;
 };
 
-/// Bindings of `name` ("stop", "self.is_main") by =, :=, += and for, in the function `function` (kNowhere: at module level).
-/// Attributes are looked for in the whole file.
+/// Bindings of `name` ("stop", "self.is_main") by =, :=, += and for, in the function `function`
+/// (kNowhere: at module level). Attributes are looked for in the whole file.
 std::vector<Assignment> assignments_of(const Structure& structure, std::string_view name,
                                        std::size_t function);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the structure around a line of Python by its indentation: which conditions lead to it, which loop and function
-// it is in. A small scanner over tokenised lines, not a parser: it must also work on the few lines a capture carries.
+// Reads the structure around a line of Python by its indentation: which conditions lead to it,
+// which loop and function it is in. A small scanner over tokenised lines, not a parser: it must
+// also work on the few lines a capture carries.
 #pragma once
 
 #include <map>
@@ -14,49 +15,69 @@ namespace ddpdoctor::python_source {
 /// Lines of one file by number; gaps are allowed (a hand-written capture has few lines).
 using Lines = std::map<int, std::string>;
 
-enum class BlockKind { kIf, kElif, kElse, kFor, kWhile, kTry, kExcept, kFinally, kWith, kMatch, kCase, kFunction, kClass };
+enum class BlockKind {
+  kIf,
+  kElif,
+  kElse,
+  kFor,
+  kWhile,
+  kTry,
+  kExcept,
+  kFinally,
+  kWith,
+  kMatch,
+  kCase,
+  kFunction,
+  kClass
+};
 
 /// A compound statement that encloses a line: `if rank == 0:` at 57.
 struct Block {
   BlockKind kind = BlockKind::kIf;
   int line = 0;
   int indent = 0;
-  std::string text;       // the header as written, joined over continuation lines, without the colon
-  std::string condition;  // the tested, iterated or entered expression ("rank == 0"); for else: of the if it belongs to
+  std::string text;  // the header as written, joined over continuation lines, without the colon
+  std::string condition;  // the tested, iterated or entered expression ("rank == 0"); for else: of
+                          // the if it belongs to
 };
 
 /// Blocks around `line`, innermost first, up to and including the function.
 std::vector<Block> enclosing(const Lines& lines, int line);
 
-/// Conditions that had to be decided a certain way to reach `line`: enclosing if/elif/else/while, and early exits before it in
-/// the same function ("if rank != 0: return"), innermost first.
+/// Conditions that had to be decided a certain way to reach `line`: enclosing if/elif/else/while,
+/// and early exits before it in the same function ("if rank != 0: return"), innermost first.
 std::vector<Block> deciding_branches(const Lines& lines, int line);
 
 /// What a condition depends on.
 enum class Dependence { kNone, kRank, kData };
 
-/// kRank when the expression tests the rank, also through a variable assigned from one (`is_main = rank == 0`), attributes such as
-/// `accelerator.is_main_process`, `trainer.is_global_zero`, `local_rank`, `get_rank()`, `os.environ["RANK"]`.
+/// kRank when the expression tests the rank, also through a variable assigned from one (`is_main =
+/// rank == 0`), attributes such as `accelerator.is_main_process`, `trainer.is_global_zero`,
+/// `local_rank`, `get_rank()`, `os.environ["RANK"]`.
 Dependence dependence(std::string_view expression, const Lines& lines, int line);
 
-/// True when the function that holds `line` has a decorator such as rank_zero_only or on_main_process.
+/// True when the function that holds `line` has a decorator such as rank_zero_only or
+/// on_main_process.
 std::optional<Block> rank_decorator(const Lines& lines, int line);
 
 /// First and last line of the function that holds `line`.
 std::optional<std::pair<int, int>> function_extent(const Lines& lines, int line);
 
-/// The conditional that separates two lines of one function: it leads to one of them and not to the other. Of several that do, the
-/// innermost that tests the rank, else the innermost that tests data, else a loop one line is in and the other is not. An `if` that
-/// leaves the loop or the function between the lines counts; nothing for two lines that differ only in time.
+/// The conditional that separates two lines of one function: it leads to one of them and not to the
+/// other. Of several that do, the innermost that tests the rank, else the innermost that tests
+/// data, else a loop one line is in and the other is not. An `if` that leaves the loop or the
+/// function between the lines counts; nothing for two lines that differ only in time.
 std::optional<Block> separating_branch(const Lines& lines, int line_a, int line_b);
 
 /// The innermost `for` or `while` around `line` in its function.
 std::optional<Block> loop_around(const Lines& lines, int line);
 
-/// Conditional ways out of the loops around `line` ("if loss.isnan(): break"), wherever they stand in the loop, innermost loop first.
+/// Conditional ways out of the loops around `line` ("if loss.isnan(): break"), wherever they stand
+/// in the loop, innermost loop first.
 std::vector<Block> loop_exits(const Lines& lines, int line);
 
-/// The logical line that covers `line`, continuation lines joined, without comments; empty when the line is not known.
+/// The logical line that covers `line`, continuation lines joined, without comments; empty when the
+/// line is not known.
 std::string statement_at(const Lines& lines, int line);
 
 /// Lock expressions entered by `with` or `.acquire()` around `line`, outermost first.

@@ -20,8 +20,9 @@ std::size_t loop_of(const Structure& structure, std::size_t statement);
 /// `if`, `elif` or `else` whose suite always leaves.
 bool is_exit_branch(const Structure& structure, std::size_t statement);
 
-/// Exit branches that stand before `statement` in its function and that it was reached past, nearest first within each suite,
-/// for one suite: the statements after `header` (kNowhere: the file's start) and before `before`.
+/// Exit branches that stand before `statement` in its function and that it was reached past,
+/// nearest first within each suite, for one suite: the statements after `header` (kNowhere: the
+/// file's start) and before `before`.
 std::vector<std::size_t> exits_between(const Structure& structure, std::size_t header,
                                        std::size_t before, std::size_t statement);
 

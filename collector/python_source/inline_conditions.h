@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions inside one statement: `x = f() if rank == 0 else None`, `rank == 0 and dist.barrier()`.
+// Conditions inside one statement: `x = f() if rank == 0 else None`, `rank == 0 and
+// dist.barrier()`.
 #pragma once
 
 #include <vector>
@@ -8,8 +9,9 @@
 
 namespace ddpdoctor::python_source {
 
-/// Conditions that decide whether the calls of a statement on `line` are made, innermost first. Those of comprehensions and lambdas
-/// and of arguments are left out: with a line number alone they cannot be told from the call itself.
+/// Conditions that decide whether the calls of a statement on `line` are made, innermost first.
+/// Those of comprehensions and lambdas and of arguments are left out: with a line number alone they
+/// cannot be told from the call itself.
 std::vector<Block> inline_conditions(const Structure& structure, std::size_t statement, int line);
 
 }  // namespace ddpdoctor::python_source

@@ -8,19 +8,23 @@
 
 namespace ddpdoctor::python_source {
 
-/// "local_rank", "is_main_process", "is_global_zero", "isMaster", "get_rank"; not "low_rank", "matrix_rank", "ranking".
+/// "local_rank", "is_main_process", "is_global_zero", "isMaster", "get_rank"; not "low_rank",
+/// "matrix_rank", "ranking".
 bool is_rank_word(std::string_view word);
 
-/// The text of a string literal that names a launcher's rank variable: "RANK", 'LOCAL_RANK', "SLURM_PROCID".
+/// The text of a string literal that names a launcher's rank variable: "RANK", 'LOCAL_RANK',
+/// "SLURM_PROCID".
 bool is_rank_variable(std::string_view literal);
 
-/// Alike on every rank of a job: "world_size", "is_initialized", "__name__", builtins such as "len".
+/// Alike on every rank of a job: "world_size", "is_initialized", "__name__", builtins such as
+/// "len".
 bool is_uniform_word(std::string_view word);
 
 /// Keywords that stand between names in an expression.
 bool is_keyword(std::string_view word);
 
-/// Decorators that let one rank only into the function: "rank_zero_only", "on_main_process", "master_only".
+/// Decorators that let one rank only into the function: "rank_zero_only", "on_main_process",
+/// "master_only".
 bool is_rank_decorator(std::string_view word);
 
 }  // namespace ddpdoctor::python_source

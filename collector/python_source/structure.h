@@ -15,19 +15,26 @@ inline constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
 /// A logical line with its place in the structure; indices are into Structure::statements.
 struct Statement {
   LogicalLine logical;
-  std::optional<BlockKind> kind;   // absent: a simple statement
-  std::size_t keyword = 0;         // index of the header's keyword token (1 after `async`)
-  std::size_t colon = kNowhere;    // index of the header's colon
-  std::size_t parent = kNowhere;   // the header of the suite it stands in
-  std::size_t opener = kNowhere;   // elif, else, except, finally, case: the header before it in its chain
+  std::optional<BlockKind> kind;  // absent: a simple statement
+  std::size_t keyword = 0;        // index of the header's keyword token (1 after `async`)
+  std::size_t colon = kNowhere;   // index of the header's colon
+  std::size_t parent = kNowhere;  // the header of the suite it stands in
+  std::size_t opener =
+      kNowhere;  // elif, else, except, finally, case: the header before it in its chain
 
-  [[nodiscard]] Tokens tokens() const { return logical.tokens; }
+  [[nodiscard]] Tokens tokens() const {
+    return logical.tokens;
+  }
   /// What a header tests, iterates or enters.
   [[nodiscard]] Tokens header() const;
   /// What stands behind the colon on the same line; for a simple statement all of it.
   [[nodiscard]] Tokens body() const;
-  [[nodiscard]] bool has_inline_body() const { return kind && !body().empty(); }
-  [[nodiscard]] int line() const { return logical.first_line; }
+  [[nodiscard]] bool has_inline_body() const {
+    return kind && !body().empty();
+  }
+  [[nodiscard]] int line() const {
+    return logical.first_line;
+  }
 };
 
 /// The statements of a file in order. Points into the Lines it was made from.

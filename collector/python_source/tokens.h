@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines of Python cut into tokens and logical statements. Knows strings, comments, brackets and continuation lines, and nothing
-// of grammar. A gap in the line numbers ends whatever was open.
+// Lines of Python cut into tokens and logical statements. Knows strings, comments, brackets and
+// continuation lines, and nothing of grammar. A gap in the line numbers ends whatever was open.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@ namespace ddpdoctor::python_source {
 
 enum class TokenKind : std::uint8_t { kName, kNumber, kString, kOperator };
 
-/// One token; `text` points into the Lines it was read from. `depth` counts the brackets around it (a bracket has the depth outside).
+/// One token; `text` points into the Lines it was read from. `depth` counts the brackets around it
+/// (a bracket has the depth outside).
 struct Token {
   TokenKind kind = TokenKind::kOperator;
   std::string_view text;
@@ -30,7 +31,8 @@ struct Token {
 
 using Tokens = std::span<const Token>;
 
-/// One logical line: a simple statement, several with ";", or a compound statement's header with what follows on the line.
+/// One logical line: a simple statement, several with ";", or a compound statement's header with
+/// what follows on the line.
 struct LogicalLine {
   int first_line = 0;
   int last_line = 0;
@@ -52,7 +54,8 @@ std::vector<Tokens> split_at(Tokens tokens, std::string_view separator, int dept
 /// Index of the first such token at this depth, or tokens.size().
 std::size_t find_token(Tokens tokens, std::string_view word, int depth);
 
-/// "a", "b", "c" of each dotted chain a.b.c; calls and subscripts end a chain. `begin` is the index of its first token.
+/// "a", "b", "c" of each dotted chain a.b.c; calls and subscripts end a chain. `begin` is the index
+/// of its first token.
 struct NameChain {
   std::vector<std::string_view> words;
   std::size_t begin = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The door of this folder: stacks of many processes, symbols shared between them, nobody stopped who sleeps.
+// The door of this folder: stacks of many processes, symbols shared between them, nobody stopped
+// who sleeps.
 #pragma once
 
 #include <chrono>
@@ -11,9 +12,9 @@
 namespace ddpdoctor::stacks {
 
 struct CaptureOptions {
-  bool allow_stop = true;    // --no-stop forbids stopping a running thread
-  bool native = true;        // native frames and their names
-  bool torch_state = true;   // groups, call arguments, flight recorder
+  bool allow_stop = true;   // --no-stop forbids stopping a running thread
+  bool native = true;       // native frames and their names
+  bool torch_state = true;  // groups, call arguments, flight recorder
   std::chrono::milliseconds process_deadline{2000};
 };
 

@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <sys/types.h>
 #include <vector>
+
+#include <sys/types.h>
 
 #include "base/result.h"
 #include "collector/stacks/remote_memory.h"
@@ -23,7 +24,7 @@ struct Mapping {
   bool executable = false;
   std::uint64_t device = 0;  // major << 32 | minor
   std::uint64_t inode = 0;
-  std::string path;          // without " (deleted)"
+  std::string path;  // without " (deleted)"
   bool deleted = false;
 };
 
@@ -34,7 +35,9 @@ class Maps {
   static base::Result<Maps> parse(std::string_view text);
 
   [[nodiscard]] const Mapping* find(RemoteAddress address) const;
-  [[nodiscard]] const std::vector<Mapping>& all() const { return mappings_; }
+  [[nodiscard]] const std::vector<Mapping>& all() const {
+    return mappings_;
+  }
 
  private:
   std::vector<Mapping> mappings_;

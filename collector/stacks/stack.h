@@ -7,27 +7,30 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <sys/types.h>
 #include <utility>
 #include <vector>
+
+#include <sys/types.h>
 
 namespace ddpdoctor::stacks {
 
 enum class Language { kPython, kNative };
 
-/// One frame of one thread. `function` is a qualified name (Python) or a demangled, shortened one (native; empty = unknown).
+/// One frame of one thread. `function` is a qualified name (Python) or a demangled, shortened one
+/// (native; empty = unknown).
 struct Frame {
   Language language = Language::kNative;
   std::string function;
-  std::string file;    // Python: co_filename; native: empty unless debug information named it
-  int line = 0;        // 1-based; 0 = unknown
-  int column = 0;      // 1-based, Python 3.11+; 0 = unknown
+  std::string file;  // Python: co_filename; native: empty unless debug information named it
+  int line = 0;      // 1-based; 0 = unknown
+  int column = 0;    // 1-based, Python 3.11+; 0 = unknown
   int end_line = 0;
   int end_column = 0;
-  std::string module;  // native: file name of the ELF object
+  std::string module;         // native: file name of the ELF object
   std::uint64_t address = 0;  // native: program counter
   bool inferred = false;      // rests on a frame pointer that was inferred, not proven
-  /// Rendered arguments and locals; filled for torch.distributed frames and other listed waiting places only.
+  /// Rendered arguments and locals; filled for torch.distributed frames and other listed waiting
+  /// places only.
   std::vector<std::pair<std::string, std::string>> locals;
 };
 
@@ -42,8 +45,8 @@ struct Syscall {
 
 /// One thread at one instant; frames innermost first.
 struct ThreadStack {
-  pid_t tid = 0;        // in our pid namespace
-  pid_t inner_tid = 0;  // in the target's own
+  pid_t tid = 0;            // in our pid namespace
+  pid_t inner_tid = 0;      // in the target's own
   std::string name;         // the kernel's (comm)
   std::string python_name;  // threading.Thread name where readable
   char state = '?';         // R S D T t Z X
@@ -58,14 +61,14 @@ struct ThreadStack {
   std::optional<pid_t> mutex_owner;            // owner tid found in a pthread mutex it waits for
   std::uint64_t run_count = 0;  // times on CPU when captured: unchanged means it has not run since
   bool complete = false;        // unwound to the thread's start
-  std::string problem;          // why the stack is absent, partial or unmerged; empty = nothing to say
+  std::string problem;  // why the stack is absent, partial or unmerged; empty = nothing to say
 };
 
 /// A process group as c10d's Python and C++ objects describe it.
 struct TorchGroup {
-  std::string name;     // "0", "1", … as torch names it
+  std::string name;         // "0", "1", … as torch names it
   std::string description;  // "default_pg" or empty
-  std::string backend;  // "gloo", "nccl"; empty = unknown
+  std::string backend;      // "gloo", "nccl"; empty = unknown
   std::vector<int> ranks;   // global ranks in group order; empty = unknown
 };
 
@@ -78,20 +81,21 @@ struct PythonLocation {
 /// One entry of torch's flight recorder, read from the target's memory.
 struct FlightRecord {
   std::int64_t id = 0;
-  std::int64_t group_id = -1;  // torch's number of the group in this process; TORCH_DISTRIBUTED_DEBUG=DETAIL leaves the name empty
+  std::int64_t group_id = -1;  // torch's number of the group in this process;
+                               // TORCH_DISTRIBUTED_DEBUG=DETAIL leaves the name empty
   std::string group_name;
   std::string group_description;
   std::int64_t sequence = 0;      // collective_seq_id or p2p_seq_id
   std::int64_t operation_id = 0;  // op_id
   bool point_to_point = false;
-  std::string operation;          // "gloo:all_reduce" as recorded
+  std::string operation;  // "gloo:all_reduce" as recorded
   std::vector<std::vector<std::int64_t>> input_shapes;
   std::vector<std::vector<std::int64_t>> output_shapes;
   std::vector<std::string> input_dtypes;
   std::vector<std::string> output_dtypes;
   std::int64_t created_ns = 0;  // wall clock
   bool started = false;
-  bool completed = false;       // or retired
+  bool completed = false;             // or retired
   std::vector<PythonLocation> stack;  // Python frames of the call, innermost first; empty = unknown
 };
 
@@ -107,9 +111,9 @@ struct TorchState {
 };
 
 struct PythonRuntime {
-  std::string version;  // "3.11"
-  std::optional<pid_t> gil_holder;  // tid; absent = nobody or unknown
-  bool gil_moving = false;          // changed while we looked
+  std::string version;                             // "3.11"
+  std::optional<pid_t> gil_holder;                 // tid; absent = nobody or unknown
+  bool gil_moving = false;                         // changed while we looked
   std::map<std::string, std::string> environment;  // os.environ as Python sees it, where readable
   std::string problem;
 };

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// One process under observation: its memory, maps and the ELF objects in it. Native and Python readers both stand on it.
+// One process under observation: its memory, maps and the ELF objects in it. Native and Python
+// readers both stand on it.
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <string_view>
+
 #include <sys/types.h>
 
 #include "collector/stacks/elf_file.h"
@@ -30,9 +32,10 @@ class Target {
   /// The object mapped at `address`; nothing for anonymous memory or an unreadable file.
   virtual std::optional<LoadedObject> object_at(RemoteAddress address) = 0;
 
-  /// Remote address of a symbol (exact, mangled name; .symtab then .dynsym) in the first mapped object
-  /// whose file name contains `object_part`; nothing when there is no such object or symbol.
-  virtual std::optional<RemoteAddress> symbol(std::string_view object_part, std::string_view name) = 0;
+  /// Remote address of a symbol (exact, mangled name; .symtab then .dynsym) in the first mapped
+  /// object whose file name contains `object_part`; nothing when there is no such object or symbol.
+  virtual std::optional<RemoteAddress> symbol(std::string_view object_part,
+                                              std::string_view name) = 0;
 };
 
 }  // namespace ddpdoctor::stacks

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands in for libFuzzer where there is no clang: runs a target on files, on mutations of them, or on random bytes. The same seed
-// gives the same inputs, so that a failure can be repeated.
+// Stands in for libFuzzer where there is no clang: runs a target on files, on mutations of them, or
+// on random bytes. The same seed gives the same inputs, so that a failure can be repeated.
 //
 //   fuzz_TARGET [--limit] [--mutations N] [--random N] [FILE…]
 #include <algorithm>
@@ -12,8 +12,9 @@
 #include <iterator>
 #include <random>
 #include <string>
-#include <sys/resource.h>
 #include <vector>
+
+#include <sys/resource.h>
 
 // NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);

@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-
 #include "collector/stacks/elf_parts.h"
 #include "collector/stacks/native_unwind.h"
 #include "collector/stacks/symbols.h"

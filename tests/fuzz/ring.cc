@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ring with anything in it: the input is a list of patches (four bytes of place, eight of value) to an otherwise empty ring with a
-// valid head, read and turned into a JobModel.
+// A ring with anything in it: the input is a list of patches (four bytes of place, eight of value)
+// to an otherwise empty ring with a valid head, read and turned into a JobModel.
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -16,7 +16,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace ddpdoctor;
   std::vector<std::byte> bytes(sizeof(wire::Ring));
   std::memcpy(bytes.data() + offsetof(wire::Header, magic), &wire::kMagic, sizeof wire::kMagic);
-  std::memcpy(bytes.data() + offsetof(wire::Header, version), &wire::kVersion, sizeof wire::kVersion);
+  std::memcpy(bytes.data() + offsetof(wire::Header, version), &wire::kVersion,
+              sizeof wire::kVersion);
   constexpr std::size_t kPatch = 12;
   for (std::size_t at = 0; at + kPatch <= size; at += kPatch) {
     std::uint32_t place = 0;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes one row of collector/stacks/torch_layouts.cc from the headers of an installed or unpacked torch. Not part of the
-// build: run by hand for a new torch, then paste the row. The row is text in a section of the object file, so nothing is
-// linked or run and the headers of a wheel for another machine do as well.
+// Writes one row of collector/stacks/torch_layouts.cc from the headers of an installed or unpacked
+// torch. Not part of the build: run by hand for a new torch, then paste the row. The row is text in
+// a section of the object file, so nothing is linked or run and the headers of a wheel for another
+// machine do as well.
 //
 //   P=$(python3 -c 'import sysconfig;print(sysconfig.get_paths()["include"])')      # any CPython
-//   g++ -std=c++20 -w -fno-access-control -I$TORCH/include -I$TORCH/include/torch/csrc/api/include -I$P
+//   g++ -std=c++20 -w -fno-access-control -I$TORCH/include -I$TORCH/include/torch/csrc/api/include
+//   -I$P
 //       -DTORCH_RELEASE='"2.13.0"' -c tests/support/generate_torch_layout.cc -o layout.o
 //   objcopy -O binary -j .layout_row --set-section-flags .layout_row=alloc layout.o row.txt
 //
@@ -32,7 +34,8 @@ struct Field {
   std::int64_t value;
 };
 
-// libstdc++ stores a tuple's members last to first, so the group's description lies before its name.
+// libstdc++ stores a tuple's members last to first, so the group's description lies before its
+// name.
 constexpr std::int64_t kSecondThenFirst = sizeof(std::string);
 
 template <typename T>
@@ -128,4 +131,5 @@ constexpr Text row() {
 
 }  // namespace
 
-extern "C" __attribute__((section(".layout_row"), used)) const std::array<char, 2048> kRow = row().characters;
+extern "C" __attribute__((section(".layout_row"), used)) const std::array<char, 2048> kRow =
+    row().characters;

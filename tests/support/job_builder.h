@@ -4,15 +4,15 @@
 //   const auto hung = job().ranks(4)
 //       .source("/srv/train.py", R"(...)")
 //       .stack(kAll, "py:backward@torch/_tensor.py:581 | py:step@/srv/train.py:8")
-//       .stack(2, "py:barrier@torch/distributed/distributed_c10d.py:4830 | py:evaluate@/srv/train.py~dist.barrier()")
-//       .all_reduce(kAll, 1).all_reduce({0, 1, 3}, 2)
+//       .stack(2, "py:barrier@torch/distributed/distributed_c10d.py:4830 |
+//       py:evaluate@/srv/train.py~dist.barrier()") .all_reduce(kAll, 1).all_reduce({0, 1, 3}, 2)
 //       .build();
 //
-// Unless told otherwise the job was looked at twice, five seconds apart, and nothing moved. Later words about a rank replace
-// earlier ones. Stacks are written innermost frame first; a frame is
-//   py:FUNCTION@FILE:LINE            or  py:FUNCTION@FILE~TEXT   the first line of that source which contains TEXT
-//   py:FUNCTION{group=0; src=1}@…    with locals
-//   native:FUNCTION                  or  native:FUNCTION@MODULE
+// Unless told otherwise the job was looked at twice, five seconds apart, and nothing moved. Later
+// words about a rank replace earlier ones. Stacks are written innermost frame first; a frame is
+//   py:FUNCTION@FILE:LINE            or  py:FUNCTION@FILE~TEXT   the first line of that source
+//   which contains TEXT py:FUNCTION{group=0; src=1}@…    with locals native:FUNCTION or
+//   native:FUNCTION@MODULE
 // and " | " stands between frames.
 #pragma once
 
@@ -72,7 +72,8 @@ struct ProcessStory {
   std::vector<ThreadStory> threads = {};
 };
 
-/// One call; what is absent is unknown. `site` is the user's frames, innermost first: "step@/srv/train.py:8 | main@/srv/train.py:30".
+/// One call; what is absent is unknown. `site` is the user's frames, innermost first:
+/// "step@/srv/train.py:8 | main@/srv/train.py:30".
 struct CallStory {
   std::string operation;
   std::int64_t sequence = 1;
@@ -85,14 +86,16 @@ struct CallStory {
   std::optional<model::Rank> root = {};
   std::optional<model::Rank> peer = {};
   std::optional<std::vector<std::int64_t>> splits = {};
-  /// Absent: completed when every member of the group (for send/recv: the peer) has the call, else started.
+  /// Absent: completed when every member of the group (for send/recv: the peer) has the call, else
+  /// started.
   std::optional<model::CallState> state = {};
   std::optional<double> time = {};
 };
 
 class JobBuilder {
  public:
-  /// A world of this size on gloo: rank N is pid_of(N), child of the launcher; the group "0" (default_pg) has them all.
+  /// A world of this size on gloo: rank N is pid_of(N), child of the launcher; the group "0"
+  /// (default_pg) has them all.
   JobBuilder& ranks(int world_size);
   JobBuilder& backend(std::string name);
   JobBuilder& group(std::string id, std::vector<model::Rank> members, std::string name = {});
