@@ -43,6 +43,19 @@ TEST(IoStall, KnowsUninterruptibleSleepInBothObservations) {
   EXPECT_EQ(findings[0].culprits, model::RankSet({0}));
 }
 
+TEST(IoStall, IsSilentOnAThreadThatRanBetweenTheLooks) {
+  auto told = story()
+                  .state(0, 'D', "folio_wait_bit")
+                  .waits(0, {.kind = "file", .target = "file:/out/part-1", .detail = "/out/part-1"})
+                  .build();
+  for (std::size_t i = 0; i < told.observations.size(); ++i) {
+    for (model::Process& process : told.observations[i].processes) {
+      process.threads.front().run_count = process.rank == 0 ? 40 + i : 7;
+    }
+  }
+  EXPECT_TRUE(asked(kKind, told).empty());
+}
+
 TEST(IoStall, IsSilentOnADiskThatWasSeenOnce) {
   auto told = story().state(0, 'D').build();
   told.observations.front().processes.at(1).threads.front().state = 'R';
