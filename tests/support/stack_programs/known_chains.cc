@@ -263,8 +263,10 @@ int main() {
     pthread_t thread{};
     pthread_create(&thread, nullptr, chain_thread, reinterpret_cast<void*>(i));
   }
+  pthread_mutex_lock(&printing);
   std::printf("threads %d\n", kThreads);
   std::fflush(stdout);
+  pthread_mutex_unlock(&printing);
   char byte = 0;
   while (read(STDIN_FILENO, &byte, 1) > 0) {
   }

@@ -31,11 +31,22 @@ TEST(EnvironmentDiffers, AccusesNobodyOnATie) {
   const auto findings = asked(kKind, job()
                                          .ranks(2)
                                          .stack(kAll, kInInit)
+                                         .environment(0, "WORLD_SIZE", "2")
+                                         .environment(1, "WORLD_SIZE", "4")
+                                         .build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_TRUE(findings[0].culprits.empty());
+}
+
+TEST(EnvironmentDiffers, NamesTheRankThatCannotFindTheMaster) {
+  const auto findings = asked(kKind, job()
+                                         .ranks(2)
+                                         .stack(kAll, kInInit)
                                          .environment(0, "MASTER_PORT", "1")
                                          .environment(1, "MASTER_PORT", "2")
                                          .build());
   ASSERT_EQ(findings.size(), 1u);
-  EXPECT_TRUE(findings[0].culprits.empty());
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
 }
 
 TEST(EnvironmentDiffers, OnlySuspectsItWhenTheRanksHaveMet) {
