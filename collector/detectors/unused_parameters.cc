@@ -13,6 +13,7 @@
 #include "collector/detectors/parting_finding.h"
 #include "collector/detectors/tracebacks.h"
 #include "collector/detectors/wording.h"
+#include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -62,6 +63,38 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
   if (cause) {
     finding.locations.insert(finding.locations.begin(), location(*cause, parting.odd.ranks, note));
   }
+}
+
+/// Parameters that a reducer of a culprit still misses in its newest backward and that no other
+/// rank misses: what the agent recorded, by name.
+std::vector<std::string> parameters_without_gradient(const model::JobModel& job,
+                                                     const model::RankSet& culprits) {
+  std::vector<std::string> missed;
+  std::vector<std::string> missed_by_all;
+  for (const model::Fact* fact : model::facts(job, "reducer")) {
+    const std::vector<std::string> names = fact->list("not_ready");
+    const bool culprit = fact->rank && culprits.contains(*fact->rank);
+    std::vector<std::string>& side = culprit ? missed : missed_by_all;
+    side.insert(side.end(), names.begin(), names.end());
+  }
+  std::erase_if(missed, [&](const std::string& name) {
+    return std::find(missed_by_all.begin(), missed_by_all.end(), name) != missed_by_all.end();
+  });
+  std::sort(missed.begin(), missed.end());
+  missed.erase(std::unique(missed.begin(), missed.end()), missed.end());
+  return missed;
+}
+
+void add_names(const model::JobModel& job, Finding& finding) {
+  const std::vector<std::string> names = parameters_without_gradient(job, finding.culprits);
+  if (names.empty()) {
+    return;
+  }
+  finding.evidence.insert(finding.evidence.begin(),
+                          {.rank = finding.culprits.front(),
+                           .text = fmt::format("without a gradient on {}: {}",
+                                               said(finding.culprits), fmt::join(names, ", "))});
+  finding.details["parameters"] = names;
 }
 
 constexpr std::string_view kRaised = "Expected to have finished reduction in the prior iteration";
@@ -150,6 +183,9 @@ Findings detect(const graph::Examination& examination) {
                                       tell(examination, explanation, finding);
                                     });
   add_raised(examination, findings);
+  for (Finding& finding : findings) {
+    add_names(examination.job, finding);
+  }
   return findings;
 }
 

@@ -39,6 +39,21 @@ TEST(UnusedParameters, NamesTheRankThatIsPastBackward) {
   EXPECT_EQ(findings[0].locations.at(0).line, 4);
 }
 
+TEST(UnusedParameters, NamesTheParametersThatOnlyTheCulpritMisses) {
+  model::JobModel job = told().build();
+  const auto reducer = [](model::Rank rank, std::vector<std::string> names) {
+    return model::Fact{.rank = rank,
+                       .pid = std::nullopt,
+                       .kind = "reducer",
+                       .fields = {{"not_ready", std::move(names)}}};
+  };
+  job.facts = {reducer(0, {"frozen"}), reducer(1, {"frozen", "boxes.weight", "boxes.bias"})};
+  const Findings findings = asked("unused-parameters", job);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(std::get<std::vector<std::string>>(findings[0].details.at("parameters")),
+            (std::vector<std::string>{"boxes.bias", "boxes.weight"}));
+}
+
 TEST(UnusedParameters, SeesTheNextForward) {
   JobBuilder builder = told();
   builder.stack(1, in_ddp_forward(at("main", "model(image")));
