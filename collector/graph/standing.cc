@@ -187,6 +187,25 @@ bool calls_ranks(Activity activity) {
          activity == Activity::kDdpConstructor;
 }
 
+// Whether the thread ran between the two looks and its process was busy: a rank that saves or
+// tokenises on one line of its own is slow, one that wakes up to sleep again is not.
+bool worked_since(const model::JobModel& job, const model::Process* before,
+                  const model::Process& process, const model::Thread& thread) {
+  constexpr double kBusyShare = 0.2;  // of one core; a sleep loop uses a hundredth of that
+  const model::Observation* then = model::previous(job);
+  const model::Observation* now = model::latest(job);
+  if (before == nullptr || then == nullptr || now == nullptr || now->time <= then->time ||
+      !before->cpu_seconds || !process.cpu_seconds) {
+    return false;
+  }
+  const auto earlier = std::find_if(before->threads.begin(), before->threads.end(),
+                                    [&](const model::Thread& t) { return t.tid == thread.tid; });
+  const bool ran = earlier != before->threads.end() && earlier->run_count && thread.run_count &&
+                   *earlier->run_count != *thread.run_count;
+  return ran &&
+         *process.cpu_seconds - *before->cpu_seconds >= kBusyShare * (now->time - then->time);
+}
+
 struct Context {
   const model::JobModel& job;
   const History& history;
@@ -198,7 +217,7 @@ Standing stand(const Context& context, const model::Process& process, const mode
   result.rank = process.rank.value_or(-1);
   result.process = &process;
   result.thread = &thread;
-  result.on_cpu = runs(thread);
+  result.on_cpu = runs(thread) || worked_since(context.job, context.before, process, thread);
   result.moved = moved_since(context.before, thread);
   const Segment frames = below_user(thread);
   result.call = call_in_frames(context.job, frames);

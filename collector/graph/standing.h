@@ -66,7 +66,7 @@ struct Standing {
   const model::Process* process = nullptr;
   const model::Thread* thread = nullptr;  // the decisive one
   bool moved = false;                     // its stack changed between observations
-  bool on_cpu = false;
+  bool on_cpu = false;                    // running at the look, or busy between the looks
 
   /// In something only other ranks can end.
   [[nodiscard]] bool waits_for_ranks() const;

@@ -38,7 +38,7 @@ TEST(IsUserFile, RefusesLibrariesRunnersAndFrozenModules) {
   for (const char* path :
        {"", "<string>", "<frozen runpy>", "<frozen importlib._bootstrap>", "<eval_with_key>.3",
         "/usr/lib/python3.11/threading.py",
-        "/root/.pyenv/versions/3.8.20/lib/python3.8/multiprocessing/spawn.py",
+        "/opt/python/3.8.20/lib/python3.8/multiprocessing/spawn.py",
         "/opt/conda/lib64/python3.9/runpy.py", "/usr/lib/python311.zip/os.py",
         "/venv/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py",
         "/usr/lib/python3/dist-packages/numpy/core/numeric.py",
