@@ -49,8 +49,10 @@ Bytes random_bytes(std::mt19937& random) {
 
 /// As attach does: a hostile file can make a library ask for gigabytes.
 void limit_memory() {
+#if !defined(__SANITIZE_ADDRESS__)  // its shadow is counted as data
   const rlimit limit{.rlim_cur = std::size_t{768} << 20U, .rlim_max = RLIM_INFINITY};
   ::setrlimit(RLIMIT_DATA, &limit);
+#endif
 }
 
 }  // namespace
