@@ -47,7 +47,8 @@ std::string endings_that_work() {
   std::string out;
   for (const Rendering& rendering : kRenderings) {
     if (!rendering.ending.empty() && rendering.render != nullptr) {
-      out += (out.empty() ? "" : " ") + std::string(rendering.ending);
+      out += out.empty() ? "" : " ";
+      out += rendering.ending;
     }
   }
   return out;
