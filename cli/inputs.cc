@@ -1,145 +1,129 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything here may come from anybody: only regular files are opened, sizes are capped, and
-// contents go to readers made for that.
+// Files are found, sorted by what they are, read and merged. Everything here may come from anybody.
 #include "cli/inputs.h"
 
 #include <algorithm>
-#include <cctype>
-#include <cerrno>
-#include <cstring>
-#include <fcntl.h>
 #include <filesystem>
+#include <map>
 #include <optional>
-#include <unistd.h>
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include "base/text.h"
-#include "base/unique_fd.h"
-#include "collector/imports/capture.h"
+#include "cli/input_file.h"
+#include "cli/input_formats.h"
 #include "collector/imports/merge.h"
 #include "collector/monitor/spool_job.h"
-#include "collector/recording/recording.h"
 
 namespace ddpdoctor::cli {
 
 namespace {
 
-constexpr off_t kLargestFile = off_t{1} << 30U;
+namespace fs = std::filesystem;
+
 constexpr std::size_t kMostFiles = 100'000;  // of one folder
+constexpr int kDeepest = 4;                  // folders below a folder: launchers keep logs in three
+constexpr std::size_t kMostNamed = 5;        // files of one kind that a warning names
 
-enum class Content { kEmpty, kJson, kPickle, kRecording, kUnknown };
+/// What was given, by what it is.
+struct Sorted {
+  std::vector<std::string> spools;
+  std::map<const InputFormat*, std::vector<std::string>> files;
+  std::vector<base::Error> failures;
+  std::vector<std::string> unknown;  // in folders: nobody said that they are evidence
 
-std::string reason(int error) {
-  return std::strerror(error);  // NOLINT(concurrency-mt-unsafe): glibc's is per thread
-}
-
-base::Result<std::string> read_file(const std::string& path) {
-  // A FIFO would block without O_NONBLOCK.
-  const base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  struct stat status{};
-  if (!fd || ::fstat(fd.get(), &status) != 0) {
-    return base::failure(fmt::format("{} cannot be read: {}", path, reason(errno)));
-  }
-  if (!S_ISREG(status.st_mode)) {
-    return base::failure(fmt::format("{} cannot be read: it is no regular file", path));
-  }
-  if (status.st_size > kLargestFile) {
-    return base::failure(fmt::format("{} cannot be read: {} are more than the {} that are allowed",
-                                     path, base::bytes(static_cast<double>(status.st_size)),
-                                     base::bytes(static_cast<double>(kLargestFile))));
-  }
-  std::string text(static_cast<std::size_t>(status.st_size), '\0');
-  std::size_t have = 0;
-  while (have < text.size()) {
-    const ssize_t got = ::read(fd.get(), text.data() + have, text.size() - have);
-    if (got < 0 && errno != EINTR) {
-      return base::failure(fmt::format("{} cannot be read: {}", path, reason(errno)));
+  /// Everything but the unknown.
+  [[nodiscard]] std::size_t count() const {
+    std::size_t sum = spools.size() + failures.size();
+    for (const auto& [format, paths] : files) {
+      sum += paths.size();
     }
-    if (got == 0) {
-      break;  // it shrank meanwhile
-    }
-    have += got > 0 ? static_cast<std::size_t>(got) : 0;
+    return sum;
   }
-  text.resize(have);
-  return text;
+};
+
+/// A rendering of ours beside the recording it was made from: not evidence, and no surprise.
+bool is_own_rendering(std::string_view head, std::string_view path) {
+  return base::file_name(path).starts_with("report.") &&
+         head.find("ddpdoctor") != std::string_view::npos;
 }
 
-/// "rank_3", "nccl_trace_rank_3": how torch names its dumps.
-bool is_named_like_dump(std::string_view path) {
-  const std::string_view name = base::file_name(path);
-  const std::size_t at = name.rfind("rank_");
-  const bool numbered =
-      at != std::string_view::npos && at + 5 < name.size() &&
-      std::all_of(name.begin() + static_cast<std::ptrdiff_t>(at) + 5, name.end(),
-                  [](char digit) { return std::isdigit(static_cast<unsigned char>(digit)) != 0; });
-  return numbered || name.ends_with(".pickle") || name.ends_with(".pkl");
+void sort_file(const std::string& path, bool from_folder, Sorted& out) {
+  const auto head = read_head(path);
+  if (!head) {
+    out.failures.push_back(head.error());
+    return;
+  }
+  if (from_folder && is_own_rendering(*head, path)) {
+    return;
+  }
+  const InputFormat* format = head->empty() ? nullptr : input_format(*head, path);
+  if (format != nullptr) {
+    out.files[format].push_back(path);
+  } else if (from_folder) {
+    out.unknown.push_back(path);
+  } else if (head->empty()) {
+    out.failures.push_back(
+        {.what = fmt::format("{} is empty", path), .hint = "was it written to the end?"});
+  } else {
+    out.failures.push_back({.what = fmt::format("{} is nothing that ddpdoctor knows", path),
+                            .hint = "report reads " + readable_formats()});
+  }
 }
 
-Content content_of(std::string_view bytes, std::string_view path) {
-  constexpr char kNewestPickle = 5;
-  if (bytes.empty()) {
-    return Content::kEmpty;
-  }
-  if (recording::is_recording(bytes)) {
-    return Content::kRecording;
-  }
-  if (bytes.size() > 1 && bytes[0] == '\x80' && bytes[1] >= 0 && bytes[1] <= kNewestPickle) {
-    return Content::kPickle;
-  }
-  if (base::trim(bytes.substr(0, 4096)).starts_with('{')) {
-    return Content::kJson;
-  }
-  return is_named_like_dump(path) ? Content::kPickle : Content::kUnknown;
+bool is_hidden(const std::string& path) {
+  return base::file_name(path).starts_with('.');
 }
 
-base::Result<model::JobModel> read_one(const std::string& path) {
-  constexpr std::string_view kReadable =
-      "this version reads recordings (.ddpd) and ddpdoctor.capture/1 (JSON)";
-  const std::string bytes = TRY(read_file(path));
-  switch (content_of(bytes, path)) {
-    case Content::kEmpty:
-      return base::failure(fmt::format("{} is empty", path), "was it written to the end?");
-    case Content::kPickle:
-      return base::failure(
-          fmt::format(
-              "{} is a pickle, such as torch's flight recorder writes: not read by this version",
-              path),
-          std::string(kReadable));
-    case Content::kRecording:
-      return recording::load(bytes, path);
-    case Content::kUnknown:
-      return base::failure(fmt::format("{} is nothing that ddpdoctor knows", path),
-                           std::string(kReadable));
-    case Content::kJson:
-      break;
-  }
-  return imports::read_capture(bytes, path);
-}
-
-/// Files of a folder that look like evidence, by name.
-base::Result<std::vector<std::string>> dumps_in(const std::string& folder) {
+/// Regular files of a folder and of the folders in it, by name. Links to folders are not followed.
+base::Result<std::vector<std::string>> files_in(const std::string& folder, Sorted& out) {
   std::vector<std::string> found;
   std::error_code error;
-  auto entry = std::filesystem::directory_iterator(folder, error);
-  for (std::size_t i = 0;
-       !error && entry != std::filesystem::directory_iterator() && i < kMostFiles;
-       entry.increment(error), ++i) {
+  auto entry = fs::recursive_directory_iterator(
+      folder, fs::directory_options::skip_permission_denied, error);
+  for (std::size_t i = 0; !error && entry != fs::end(entry) && i < kMostFiles; ++i) {
     const std::string path = entry->path().string();
-    if (path.ends_with(".json") || path.ends_with(".ddpd") || is_named_like_dump(path)) {
+    std::error_code unreadable;
+    if (entry->is_directory(unreadable)) {
+      if (monitor::holds_rings(path)) {
+        out.spools.push_back(path);
+        entry.disable_recursion_pending();
+      } else if (is_hidden(path) || entry.depth() + 1 >= kDeepest) {
+        entry.disable_recursion_pending();
+      }
+    } else if (entry->is_regular_file(unreadable) && !is_hidden(path)) {
       found.push_back(path);
     }
+    entry.increment(error);
   }
   if (error) {
     return base::failure(fmt::format("{} cannot be read: {}", folder, error.message()));
   }
-  if (found.empty()) {
-    return base::failure(fmt::format(
-        "{} holds no dumps: no file in it is named *.json, *.ddpd, *.pickle or *rank_N", folder));
-  }
   std::sort(found.begin(), found.end());
   return found;
+}
+
+void sort_folder(const std::string& folder, Sorted& out) {
+  if (monitor::holds_rings(folder)) {
+    out.spools.push_back(folder);
+    return;
+  }
+  const std::size_t useful = out.count();
+  const auto files = files_in(folder, out);
+  if (!files) {
+    out.failures.push_back(files.error());
+    return;
+  }
+  for (const std::string& file : *files) {
+    sort_file(file, true, out);
+  }
+  if (out.count() == useful) {
+    out.failures.push_back(
+        {.what = files->empty() ? fmt::format("{} holds no files", folder)
+                                : fmt::format("{} holds no evidence: none of its {} files is known",
+                                              folder, files->size()),
+         .hint = "report reads " + readable_formats()});
+  }
 }
 
 /// What was read so far, and what could not be.
@@ -158,31 +142,60 @@ struct Reading {
   }
 };
 
+base::Result<model::JobModel> read_one(const InputFormat& format, const std::string& path) {
+  const std::string bytes = TRY(read_file(path));
+  return format.read(bytes, path);
+}
+
+/// In the order of the table, so that the same files give the same job however they are given.
+void read_sorted(const Sorted& sorted, Reading& reading) {
+  for (const std::string& spool : sorted.spools) {
+    reading.take(monitor::job_of_spool(spool));
+  }
+  for (const InputFormat& format : input_formats()) {
+    const auto files = sorted.files.find(&format);
+    if (files == sorted.files.end()) {
+      continue;
+    }
+    if (format.read_all != nullptr) {
+      reading.take(format.read_all(files->second, reading.failures));
+      continue;
+    }
+    for (const std::string& path : files->second) {
+      reading.take(read_one(format, path));
+    }
+  }
+}
+
+std::string unknown_files(const std::vector<std::string>& paths) {
+  std::string names;
+  for (std::size_t i = 0; i < std::min(paths.size(), kMostNamed); ++i) {
+    names += (i == 0 ? "" : ", ") + paths[i];
+  }
+  const std::string more =
+      paths.size() > kMostNamed ? fmt::format(" and {} more", paths.size() - kMostNamed) : "";
+  return fmt::format("not understood and left out: {}{}", names, more);
+}
+
 }  // namespace
 
 base::Result<model::JobModel> read_inputs(const std::vector<std::string>& paths) {
-  Reading reading;
+  Sorted sorted;
   for (const std::string& path : paths) {
     std::error_code error;
-    if (!std::filesystem::is_directory(path, error)) {
-      reading.take(read_one(path));
-      continue;
-    }
-    if (monitor::holds_rings(path)) {
-      reading.take(monitor::job_of_spool(path));
-      continue;
-    }
-    const auto files = dumps_in(path);
-    if (!files) {
-      reading.failures.push_back(files.error());
-      continue;
-    }
-    for (const std::string& file : *files) {
-      reading.take(read_one(file));
+    if (fs::is_directory(path, error)) {
+      sort_folder(path, sorted);
+    } else {
+      sort_file(path, false, sorted);
     }
   }
+  Reading reading;
+  reading.failures = std::move(sorted.failures);
+  read_sorted(sorted, reading);
   if (!reading.job) {
-    base::Error first = reading.failures.front();
+    base::Error first = reading.failures.empty()
+                            ? base::Error{.what = "nothing that was given is known", .hint = {}}
+                            : reading.failures.front();
     if (reading.failures.size() > 1) {
       first.what += fmt::format(" (and {} more that cannot be used)", reading.failures.size() - 1);
     }
@@ -190,6 +203,9 @@ base::Result<model::JobModel> read_inputs(const std::vector<std::string>& paths)
   }
   for (const base::Error& failure : reading.failures) {
     reading.job->coverage.warnings.push_back(failure.what);
+  }
+  if (!sorted.unknown.empty()) {
+    reading.job->coverage.warnings.push_back(unknown_files(sorted.unknown));
   }
   return std::move(*reading.job);
 }

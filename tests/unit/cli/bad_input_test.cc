@@ -153,7 +153,8 @@ TEST(Report, FilesThatHoldNothingAreNamed) {
   expect_refusal(ddpdoctor({"report", folder.write("d/rank_0", "\x80\x02}q.")}), kNotObserved,
                  "rank_0");
   folder.write("text/readme.txt", "hello");
-  expect_refusal(ddpdoctor({"report", folder.path("text")}), kNotObserved, "text holds no dumps");
+  expect_refusal(ddpdoctor({"report", folder.path("text")}), kNotObserved,
+                 "text holds no evidence");
   expect_refusal(ddpdoctor({"report", "/dev/null"}), kNotObserved, "/dev/null");
 }
 
@@ -166,6 +167,28 @@ TEST(Report, ABadFileAmongGoodOnesIsAWarning) {
   EXPECT_LE(ended.status, kFound) << ended.err;
   EXPECT_NE(ended.out.find("bad.json"), std::string::npos) << ended.out;
   EXPECT_NE(ddpdoctor({"report", folder.path("")}).out.find("bad.json"), std::string::npos);
+}
+
+TEST(Report, AFolderIsReadByContentAndItsFoldersToo) {
+  const TempDir folder;
+  folder.write("a/b/capture.txt", kCapture);
+  folder.write("a/readme", "hello");
+  const Ended ended = ddpdoctor({"report", folder.path("a"), "--format", "json"});
+  EXPECT_LE(ended.status, kFound) << ended.err;
+  EXPECT_NE(ended.out.find("not understood and left out: " + folder.path("a/readme")),
+            std::string::npos)
+      << ended.out;
+}
+
+TEST(Report, RenderingsOfOursAreNoEvidence) {
+  const TempDir folder;
+  folder.write("capture.json", kCapture);
+  folder.write("report.json", R"({"schema":"ddpdoctor.report/1"})");
+  folder.write("report.html", "<title>ddpdoctor</title>");
+  const Ended ended = ddpdoctor({"report", folder.path(""), "--format", "json"});
+  EXPECT_LE(ended.status, kFound) << ended.err;
+  EXPECT_EQ(ended.out.find("report.html"), std::string::npos) << ended.out;
+  EXPECT_EQ(ended.out.find("report.json"), std::string::npos) << ended.out;
 }
 
 }  // namespace

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/input_file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "base/text.h"
+#include "base/unique_fd.h"
+
+namespace ddpdoctor::cli {
+
+namespace {
+
+constexpr off_t kLargestFile = off_t{1} << 30U;
+
+base::Error cannot_read(const std::string& path, int error) {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): glibc's is per thread
+  return {.what = fmt::format("{} cannot be read: {}", path, std::strerror(error)), .hint = {}};
+}
+
+struct Opened {
+  base::UniqueFd fd;
+  std::size_t size = 0;
+};
+
+base::Result<Opened> open_regular(const std::string& path) {
+  // A FIFO would block without O_NONBLOCK.
+  base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  struct stat status{};
+  if (!fd || ::fstat(fd.get(), &status) != 0) {
+    return tl::make_unexpected(cannot_read(path, errno));
+  }
+  if (!S_ISREG(status.st_mode)) {
+    return base::failure(fmt::format("{} cannot be read: it is no regular file", path));
+  }
+  if (status.st_size > kLargestFile) {
+    return base::failure(fmt::format("{} cannot be read: {} are more than the {} that are allowed",
+                                     path, base::bytes(static_cast<double>(status.st_size)),
+                                     base::bytes(static_cast<double>(kLargestFile))));
+  }
+  return Opened{.fd = std::move(fd), .size = static_cast<std::size_t>(status.st_size)};
+}
+
+base::Result<std::string> read_at_most(const std::string& path, std::size_t limit) {
+  const Opened file = TRY(open_regular(path));
+  std::string text(std::min(file.size, limit), '\0');
+  std::size_t have = 0;
+  while (have < text.size()) {
+    const ssize_t got = ::read(file.fd.get(), text.data() + have, text.size() - have);
+    if (got < 0 && errno != EINTR) {
+      return tl::make_unexpected(cannot_read(path, errno));
+    }
+    if (got == 0) {
+      break;  // it shrank meanwhile
+    }
+    have += got > 0 ? static_cast<std::size_t>(got) : 0;
+  }
+  text.resize(have);
+  return text;
+}
+
+}  // namespace
+
+base::Result<std::string> read_head(const std::string& path) {
+  return read_at_most(path, kHead);
+}
+
+base::Result<std::string> read_file(const std::string& path) {
+  return read_at_most(path, static_cast<std::size_t>(kLargestFile));
+}
+
+}  // namespace ddpdoctor::cli
