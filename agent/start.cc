@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "agent/inside.h"
+#include "agent/native_site.h"
 #include "agent/process_state.h"
 #include "agent/python_site.h"
 #include "agent/recorder.h"
@@ -36,6 +37,7 @@ void after_fork_in_child() {
   forget_ring();
   if (recorded) {
     forget_sites();
+    forget_native_sites();
   }
 }
 

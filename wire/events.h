@@ -57,7 +57,20 @@ enum class Operation : std::uint8_t {
   kAllGatherIntoTensorCoalesced = 18,
   kReduceScatterTensor = 19,
   kReduceScatterTensorCoalesced = 20,
-  kAllToAllSingle = 21
+  kAllToAllSingle = 21,
+  // MPI's own; what PyTorch has too stands above
+  kScan = 64,
+  kExscan = 65,
+  kGatherV = 66,
+  kScatterV = 67,
+  kAllGatherV = 68,
+  kAllToAllV = 69,
+  kAllToAllW = 70,
+  kSendRecv = 71,  // peer and tag of the receiving half
+  kProbe = 72,
+  kCommDup = 73,
+  kCommSplit = 74,
+  kCommCreate = 75
 };
 
 constexpr const char* operation_name(Operation operation) {
@@ -103,6 +116,30 @@ constexpr const char* operation_name(Operation operation) {
       return "reduce_scatter_tensor_coalesced";
     case Operation::kAllToAllSingle:
       return "all_to_all_single";
+    case Operation::kScan:
+      return "scan";
+    case Operation::kExscan:
+      return "exscan";
+    case Operation::kGatherV:
+      return "gatherv";
+    case Operation::kScatterV:
+      return "scatterv";
+    case Operation::kAllGatherV:
+      return "all_gatherv";
+    case Operation::kAllToAllV:
+      return "all_to_allv";
+    case Operation::kAllToAllW:
+      return "all_to_allw";
+    case Operation::kSendRecv:
+      return "sendrecv";
+    case Operation::kProbe:
+      return "probe";
+    case Operation::kCommDup:
+      return "comm_dup";
+    case Operation::kCommSplit:
+      return "comm_split";
+    case Operation::kCommCreate:
+      return "comm_create";
     case Operation::kUnknown:
       break;
   }
@@ -112,5 +149,6 @@ constexpr const char* operation_name(Operation operation) {
 /// Bits of Slot::detail for calls.
 inline constexpr std::uint32_t kAsync = 1;
 inline constexpr std::uint32_t kTensorsMany = 2;  // several tensors: count is their sum
+inline constexpr std::uint32_t kTagShift = 8;     // bits 8…31: tag of a message + 1, 0 = none
 
 }  // namespace ddpdoctor::wire
