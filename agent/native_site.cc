@@ -17,7 +17,20 @@ struct Known {
   std::atomic<std::uint32_t> site;
 };
 constexpr std::uint32_t kKnown = 1024;
-Known known[kKnown];
+struct alignas(kPage) KnownSites {
+  Known slot[kKnown];
+};
+constinit KnownSites known{};
+enum : int { kUnused, kWipedByKernel, kWipedByHand };
+constinit std::atomic<int> wiping{kUnused};
+
+/// Children must not inherit the numbers of sites in our ring.
+void prepare_for_forks() {
+  if (wiping.load(std::memory_order_relaxed) == kUnused) {
+    wiping.store(forget_in_children(&known, sizeof known) ? kWipedByKernel : kWipedByHand,
+                 std::memory_order_relaxed);
+  }
+}
 
 bool of_the_system(const char* path) {
   return strncmp(path, "/usr/", 5) == 0 || strncmp(path, "/lib", 4) == 0;
@@ -76,12 +89,13 @@ std::uint32_t make_site(wire::Ring& ring, const void* address) {
 std::uint32_t native_site(wire::Ring& ring, const void* return_address) {
   const auto hash = reinterpret_cast<std::uint64_t>(return_address) * 0x9E3779B97F4A7C15U;
   for (std::uint32_t i = 0; i < 16; ++i) {
-    Known& slot = known[((hash >> 40U) + i) % kKnown];
+    Known& slot = known.slot[((hash >> 40U) + i) % kKnown];
     const void* const seen = slot.address.load(std::memory_order_acquire);
     if (seen == return_address) {
       return slot.site.load(std::memory_order_acquire);
     }
     if (seen == nullptr) {
+      prepare_for_forks();
       const std::uint32_t site = make_site(ring, return_address);
       const void* expected = nullptr;
       if (slot.address.compare_exchange_strong(expected, return_address,
@@ -95,11 +109,8 @@ std::uint32_t native_site(wire::Ring& ring, const void* return_address) {
 }
 
 void forget_native_sites() {
-  for (Known& slot : known) {
-    if (slot.address.load(std::memory_order_relaxed) != nullptr) {
-      slot.address.store(nullptr, std::memory_order_relaxed);
-      slot.site.store(0, std::memory_order_relaxed);
-    }
+  if (wiping.load(std::memory_order_relaxed) == kWipedByHand) {
+    memset(static_cast<void*>(known.slot), 0, sizeof known.slot);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 #include <sys/wait.h>
 
+#include "agent/failures.h"
 #include "agent/inside.h"
 #include "agent/process_state.h"
 #include "agent/python_site.h"
@@ -100,6 +101,9 @@ EXPORT pid_t fork() {
       record(*ring_now, {.kind = EventKind::kFork,
                          .site = call_site(*ring_now),
                          .count = child,
+                         .peer = process_state().cuda_started
+                                     ? static_cast<std::int32_t>(process_state().cuda_contexts)
+                                     : -1,
                          .detail = process_state().team_threads});
     }
   }
@@ -165,6 +169,9 @@ EXPORT int execve(const char* path, char* const* arguments, char* const* environ
 
 EXPORT ssize_t write(int fd, const void* text, size_t length) {
   const ssize_t written = real_write.get()(fd, text, length);
+  if (written < 0) [[unlikely]] {
+    call_failed("write", fd);
+  }
   if (fd == STDERR_FILENO && written > 0) {
     const Inside inside;
     ddpdoctor::wire::Ring* const ring_now = ring();

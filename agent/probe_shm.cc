@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shared memory: who made which segment, how big, who removed it, and where there was no room for
 // it.
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -20,11 +21,17 @@ namespace {
 constinit Real<int (*)(const char*, int, mode_t)> real_shm_open{"shm_open"};
 constinit Real<int (*)(const char*)> real_shm_unlink{"shm_unlink"};
 constinit Real<int (*)(int, off_t)> real_ftruncate{"ftruncate"};
+constinit Real<int (*)(int, off_t)> real_ftruncate64{"ftruncate64"};
 constinit Real<int (*)(int, off_t, off_t)> real_posix_fallocate{"posix_fallocate"};
+constinit Real<int (*)(int, off_t, off_t)> real_posix_fallocate64{"posix_fallocate64"};
 
 /// Which segment a descriptor stands for; descriptors beyond the table are not followed.
 constexpr int kDescriptors = 4096;
-std::uint16_t segment_of_descriptor[kDescriptors];
+struct alignas(kPage) Descriptors {
+  std::uint16_t segment[kDescriptors];  // index + 1, in this process's ring
+};
+constinit Descriptors descriptors{};
+constinit std::atomic<bool> forgotten_in_children{false};
 
 std::uint32_t text(wire::Ring& ring, const char* name) {
   const std::size_t length = strnlen(name, 256);
@@ -52,23 +59,27 @@ void created(const char* name, int descriptor) {
   segment.unlinked = 0;
   segment.time = now();
   if (descriptor < kDescriptors) {
-    segment_of_descriptor[descriptor] = static_cast<std::uint16_t>(index + 1);
+    if (!forgotten_in_children.exchange(true, std::memory_order_relaxed)) {
+      forget_in_children(&descriptors, sizeof descriptors);
+    }
+    descriptors.segment[descriptor] = static_cast<std::uint16_t>(index + 1);
   }
 }
 
 void sized(int descriptor, off_t bytes, int error) {
-  if (descriptor < 0 || descriptor >= kDescriptors || segment_of_descriptor[descriptor] == 0) {
+  if (descriptor < 0 || descriptor >= kDescriptors || descriptors.segment[descriptor] == 0) {
     return;
   }
+  const Inside inside;
   wire::Ring* const ring_now = ring();
-  if (ring_now == nullptr) {
+  if (!inside || ring_now == nullptr) {
     return;
   }
-  wire::Segment& segment = ring_now->segment[segment_of_descriptor[descriptor] - 1];
+  wire::Segment& segment = ring_now->segment[descriptors.segment[descriptor] - 1];
   if (error == 0) {
     segment.bytes = static_cast<std::uint64_t>(bytes);
   }
-  segment_of_descriptor[descriptor] = 0;  // a descriptor is reused; its segment is sized once
+  descriptors.segment[descriptor] = 0;  // a descriptor is reused; its segment is sized once
   record(*ring_now, {.kind = wire::EventKind::kShmSize,
                      .site = call_site(*ring_now),
                      .count = bytes,
@@ -111,19 +122,25 @@ EXPORT int shm_unlink(const char* name) {
 
 EXPORT int ftruncate(int descriptor, off_t length) noexcept {
   const int result = real_ftruncate.get()(descriptor, length);
-  const Inside inside;
-  if (inside) {
-    sized(descriptor, length, result == 0 ? 0 : errno);
-  }
+  sized(descriptor, length, result == 0 ? 0 : errno);
+  return result;
+}
+
+EXPORT int ftruncate64(int descriptor, off64_t length) noexcept {
+  const int result = real_ftruncate64.get()(descriptor, length);
+  sized(descriptor, length, result == 0 ? 0 : errno);
   return result;
 }
 
 EXPORT int posix_fallocate(int descriptor, off_t offset, off_t length) {
   const int error = real_posix_fallocate.get()(descriptor, offset, length);
-  const Inside inside;
-  if (inside) {
-    sized(descriptor, offset + length, error);
-  }
+  sized(descriptor, offset + length, error);
+  return error;
+}
+
+EXPORT int posix_fallocate64(int descriptor, off64_t offset, off64_t length) {
+  const int error = real_posix_fallocate64.get()(descriptor, offset, length);
+  sized(descriptor, offset + length, error);
   return error;
 }
 }

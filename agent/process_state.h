@@ -11,8 +11,16 @@ struct ProcessState {
   std::uint32_t parent_team =
       0;                  // pid of the ancestor that had such threads when it forked us, 0 = none
   std::uint32_t pid = 0;  // refreshed after fork
+  std::uint32_t cuda_contexts = 0;     // bit per device
+  std::uint32_t cuda_before_fork = 0;  // pid of the ancestor that used CUDA before it forked us
+  bool cuda_started = false;
+  bool cuda_fork_told = false;
 };
 
 ProcessState& process_state();
+
+/// This process was made by fork, or by a bare clone that runs no handlers: what was the parent's
+/// is not ours.
+void become_a_child();
 
 }  // namespace ddpdoctor::agent

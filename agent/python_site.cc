@@ -28,7 +28,11 @@ struct SiteSlot {
   std::atomic<std::uint32_t> site;
 };
 constexpr std::uint32_t kSiteSlots = 16384;
-SiteSlot known[kSiteSlots];
+struct alignas(kPage) KnownSites {
+  SiteSlot slot[kSiteSlots];
+};
+constinit KnownSites known{};
+bool wipe_by_hand = false;
 
 template <typename T>
 T at(const void* base, int offset) {
@@ -75,6 +79,7 @@ bool ready(wire::Ring& ring) {
   if (!usable) {
     ring.header.disabled |= wire::kNoCallSites;
   }
+  wipe_by_hand = usable && !forget_in_children(&known, sizeof known);
   readiness.store(usable ? kOn : kOff, std::memory_order_release);
   return usable;
 }
@@ -112,8 +117,7 @@ std::uint32_t site_of(wire::Ring& ring, std::uint32_t caller, const RawFrame& fr
   key = (key ^ (key >> 29U) ^ caller) * 0xBF58476D1CE4E5B9U;
   key = key == 0 ? 1 : key;
   for (std::uint32_t i = 0; i < 64; ++i) {
-    SiteSlot& slot =
-        known[(key >> 40U) + i < kSiteSlots ? (key >> 40U) + i : ((key >> 40U) + i) % kSiteSlots];
+    SiteSlot& slot = known.slot[((key >> 40U) + i) % kSiteSlots];
     const std::uint64_t seen = slot.key.load(std::memory_order_acquire);
     if (seen == key) {
       return slot.site.load(std::memory_order_acquire);
@@ -185,11 +189,8 @@ std::uint32_t call_site(wire::Ring& ring) {
 }
 
 void forget_sites() {
-  for (SiteSlot& slot : known) {
-    if (slot.key.load(std::memory_order_relaxed) != 0) {
-      slot.key.store(0, std::memory_order_relaxed);
-      slot.site.store(0, std::memory_order_relaxed);
-    }
+  if (wipe_by_hand) {
+    memset(static_cast<void*>(known.slot), 0, sizeof known.slot);
   }
 }
 

@@ -6,9 +6,11 @@
 #include <ctime>
 #include <unistd.h>
 
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include "agent/inside.h"
+#include "agent/process_state.h"
 #include "agent/ring_file.h"
 
 namespace ddpdoctor::agent {
@@ -19,12 +21,10 @@ namespace {
 
 enum State : int { kAbsent, kMaking, kReady, kOff };
 
-constinit std::atomic<wire::Ring*> current{nullptr};
-constinit std::atomic<int> state{kAbsent};
-constinit std::atomic<std::uint64_t> lost_before{0};
 constinit thread_local std::uint32_t cached_tid = 0;
 char spool[512];
 bool spool_chosen = false;
+bool wipe_by_hand = false;
 
 // Texts already in the pool, by hash; open addressing. A full table loses nothing but sharing.
 constexpr std::uint32_t kTextSlots = 8192;
@@ -32,7 +32,15 @@ struct TextSlot {
   std::atomic<std::uint64_t> hash;
   std::atomic<std::uint32_t> offset;
 };
-TextSlot texts[kTextSlots];
+
+/// What a forked child must not inherit.
+struct alignas(kPage) OfThisProcess {
+  std::atomic<wire::Ring*> current;
+  std::atomic<int> state;
+  std::atomic<std::uint64_t> lost_before;
+  TextSlot texts[kTextSlots];
+};
+constinit OfThisProcess own{};
 
 std::uint64_t hash_of(const char* text, std::size_t length) {
   std::uint64_t hash = 14695981039346656037U;
@@ -67,7 +75,7 @@ void choose_spool(const char* folder) {
 }
 
 wire::Ring* ring() {
-  return current.load(std::memory_order_acquire);
+  return own.current.load(std::memory_order_acquire);
 }
 
 wire::Ring* ring_or_make() {
@@ -77,33 +85,41 @@ wire::Ring* ring_or_make() {
   if (!spool_chosen) {
     return nullptr;
   }
+  if (process_state().pid != static_cast<std::uint32_t>(getpid())) {
+    become_a_child();  // a bare clone runs no fork handlers
+  }
   int expected = kAbsent;
-  if (!state.compare_exchange_strong(expected, kMaking, std::memory_order_acq_rel)) {
-    lost_before.fetch_add(1, std::memory_order_relaxed);  // another thread makes it right now
+  if (!own.state.compare_exchange_strong(expected, kMaking, std::memory_order_acq_rel)) {
+    own.lost_before.fetch_add(1, std::memory_order_relaxed);  // another thread makes it right now
     return nullptr;
   }
   wire::Ring* const made = make_ring_file(spool);
   if (made == nullptr) {
-    state.store(kOff, std::memory_order_release);
+    own.state.store(kOff, std::memory_order_release);
     return nullptr;
   }
-  made->header.lost.fetch_add(lost_before.load(std::memory_order_relaxed),
+  wipe_by_hand = !forget_in_children(&own, sizeof own);
+  made->header.lost.fetch_add(own.lost_before.load(std::memory_order_relaxed),
                               std::memory_order_relaxed);
-  current.store(made, std::memory_order_release);
-  state.store(kReady, std::memory_order_release);
+  own.current.store(made, std::memory_order_release);
+  own.state.store(kReady, std::memory_order_release);
   return made;
 }
 
+bool forget_in_children(void* pages, std::size_t bytes) {
+  return madvise(pages, bytes, MADV_WIPEONFORK) == 0;
+}
+
 void forget_ring() {
-  current.store(nullptr, std::memory_order_relaxed);
-  state.store(kAbsent, std::memory_order_relaxed);
-  lost_before.store(0, std::memory_order_relaxed);
   cached_tid = 0;
-  for (TextSlot& slot : texts) {
-    if (slot.hash.load(std::memory_order_relaxed) != 0) {
-      slot.hash.store(0, std::memory_order_relaxed);
-      slot.offset.store(0, std::memory_order_relaxed);
-    }
+  if (own.state.load(std::memory_order_relaxed) == kAbsent) {
+    return;  // there was none, or the kernel has wiped the pages
+  }
+  own.current.store(nullptr, std::memory_order_relaxed);
+  own.state.store(kAbsent, std::memory_order_relaxed);
+  own.lost_before.store(0, std::memory_order_relaxed);
+  if (wipe_by_hand) {
+    memset(static_cast<void*>(own.texts), 0, sizeof own.texts);
   }
 }
 
@@ -140,7 +156,7 @@ std::uint32_t intern(wire::Ring& ring, const char* text, std::size_t length) {
   const std::uint64_t hash = hash_of(text, length);
   TextSlot* free_slot = nullptr;
   for (std::uint32_t i = 0; i < 32; ++i) {
-    TextSlot& slot = texts[(hash + i) % kTextSlots];
+    TextSlot& slot = own.texts[(hash + i) % kTextSlots];
     const std::uint64_t seen = slot.hash.load(std::memory_order_acquire);
     if (seen == hash) {
       return slot.offset.load(std::memory_order_acquire);  // 0 while its writer is at work: the

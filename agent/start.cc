@@ -17,29 +17,34 @@ namespace ddpdoctor::agent {
 
 void exit_observed(int status, void*);
 void find_functions_of_handlers();
+void find_functions_of_descriptors();
+void find_functions_of_spawn();
 
 ProcessState& process_state() {
   static constinit ProcessState state{};
   return state;
 }
 
-namespace {
-
-void after_fork_in_child() {
-  const bool recorded = ring() != nullptr;
+void become_a_child() {
   ProcessState& state = process_state();
+  const std::uint32_t parent = state.pid;
   if (state.team_threads > 0) {
-    state.parent_team = state.pid;
+    state.parent_team = parent;
     state.team_threads = 0;
+  }
+  if (state.cuda_started) {
+    state.cuda_before_fork = parent;
+    state.cuda_started = false;
+    state.cuda_contexts = 0;
   }
   state.pid = static_cast<std::uint32_t>(getpid());
   inherit_across_fork();
   forget_ring();
-  if (recorded) {
-    forget_sites();
-    forget_native_sites();
-  }
+  forget_sites();
+  forget_native_sites();
 }
+
+namespace {
 
 __attribute__((constructor)) void start() {
   const Inside inside;
@@ -48,9 +53,11 @@ __attribute__((constructor)) void start() {
     return;
   }
   find_functions_of_handlers();
+  find_functions_of_descriptors();
+  find_functions_of_spawn();
   choose_spool(spool);
   process_state().pid = static_cast<std::uint32_t>(getpid());
-  pthread_atfork(nullptr, nullptr, after_fork_in_child);
+  pthread_atfork(nullptr, nullptr, become_a_child);
   on_exit(exit_observed, nullptr);
 }
 

@@ -15,7 +15,8 @@ enum class EventKind : std::uint16_t {
   kReducerCreated = 5,
   kBackwardBegin = 6,
   kBackwardEnd = 7,
-  kFork = 8,  // count = child
+  kFork = 8,  // count = child, -1 unknown; detail = pool threads, peer = bits of CUDA devices, -1
+              // CUDA not started; text = how, when not by fork
   kExec = 9,  // text = path
   kExit = 10,
   kChildExit = 11,  // count = child, peer = raw wait status
@@ -23,13 +24,14 @@ enum class EventKind : std::uint16_t {
   kDeadTeam = 13,   // a forked child enters a team that does not exist in it; count = the parent
   kShmOpen = 14,    // text = name; count = descriptor or -errno
   kShmUnlink = 15,
-  kShmSize = 16,      // ftruncate or fallocate; count = bytes, peer = errno
-  kCudaContext = 17,  // count = device
-  kCudaAfterFork = 18,
-  kDescriptorsFull = 19,  // EMFILE; text = what was opened
+  kShmSize = 16,          // ftruncate or fallocate; count = bytes, peer = errno
+  kCudaContext = 17,      // count = device, -1 = started without one; text = function
+  kCudaAfterFork = 18,    // count = device, peer = pid that had started CUDA, text = function
+  kDescriptorsFull = 19,  // EMFILE, ENFILE; text = the call that failed, peer = errno
   kWaitBegin = 20,
   kWaitEnd = 21,
-  kBarrierMonitored = 22
+  kBarrierMonitored = 22,
+  kNoSpace = 23  // ENOSPC outside shared memory's own calls; text = call or path, peer = errno
 };
 
 enum class Phase : std::uint8_t { kEnqueued = 0, kStarted = 1, kCompleted = 2, kFailed = 3 };

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // fd-exhausted: a process has used all its file descriptors. With the file_descriptor strategy each
 // tensor that workers share costs one; batches kept in a list keep theirs.
+#include <cerrno>
+
 #include <fmt/format.h>
 
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/known_exceptions.h"
 #include "collector/detectors/processes.h"
+#include "collector/detectors/recorded_place.h"
 #include "collector/detectors/suspects.h"
 #include "collector/detectors/wording.h"
 #include "collector/model/questions.h"
@@ -34,12 +37,34 @@ std::optional<Suspect> out_of_descriptors(const graph::Examination& examination,
   return suspect;
 }
 
+/// A call that found no descriptor left, as the agent saw it.
+std::optional<Suspect> failed_call(const graph::Examination& examination,
+                                   const model::Fact& failure) {
+  auto suspect = suspect_of(examination, failure);
+  if (suspect) {
+    const bool whole_system = failure.number("errno").value_or(0) == ENFILE;
+    suspect->note = fmt::format("process {} failed here", suspect->process->pid);
+    suspect->evidence =
+        fmt::format("{} of process {} failed: {}", failure.text("call").value_or("a call"),
+                    suspect->process->pid,
+                    whole_system ? "too many open files in system" : "too many open files");
+  }
+  return suspect;
+}
+
 Findings detect(const graph::Examination& examination) {
   Findings findings = findings_from_text(examination, kKind);
   std::vector<Suspect> suspects;
   for (const model::Fact* usage : model::facts(examination.job, "fd-usage")) {
     if (auto suspect = out_of_descriptors(examination, *usage)) {
       suspects.push_back(std::move(*suspect));
+    }
+  }
+  if (suspects.empty()) {
+    for (const model::Fact* failure : model::facts(examination.job, "fd-failure")) {
+      if (auto suspect = failed_call(examination, *failure)) {
+        suspects.push_back(std::move(*suspect));
+      }
     }
   }
   if (!findings.empty() || suspects.empty()) {

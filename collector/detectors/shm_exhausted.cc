@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // shm-exhausted: /dev/shm is full (Docker gives 64 MB). Workers die with a bus error or wait for
 // space, NCCL fails at start.
+#include <cerrno>
+
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -8,6 +10,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/known_exceptions.h"
 #include "collector/detectors/processes.h"
+#include "collector/detectors/recorded_place.h"
 #include "collector/detectors/suspects.h"
 #include "collector/detectors/wording.h"
 #include "collector/model/questions.h"
@@ -18,6 +21,9 @@ namespace {
 constexpr std::string_view kKind = "shm-exhausted";
 constexpr double kFullShare = 0.97;  // of /dev/shm; a batch of images needs more than the rest
 constexpr int kBusError = 7;
+constexpr std::string_view kFix =
+    "Give the container more shared memory (--shm-size=8g or --ipc=host), or lower num_workers; "
+    "ddpdoctor clean removes leaked segments.";
 
 /// What a bus error of a process of the job says: a write into a mapping that could not be backed.
 std::vector<const model::Process*> killed_by_bus_error(const model::JobModel& job) {
@@ -34,6 +40,34 @@ std::vector<const model::Process*> killed_by_bus_error(const model::JobModel& jo
 bool is_full(const model::Fact& usage) {
   const double total = usage.number("bytes_total").value_or(0);
   return total > 0 && usage.number("bytes_used").value_or(0) >= kFullShare * total;
+}
+
+/// Shared memory that could not be had, as the agent saw it.
+Findings refused_segments(const graph::Examination& examination) {
+  std::vector<Suspect> suspects;
+  for (const model::Fact* failure : model::facts(examination.job, "shm-failure")) {
+    const int error = static_cast<int>(failure->number("errno").value_or(0));
+    auto suspect =
+        error == ENOSPC || error == ENOMEM ? suspect_of(examination, *failure) : std::nullopt;
+    if (!suspect) {
+      continue;
+    }
+    const double size = failure->number("bytes").value_or(0);
+    suspect->note = fmt::format("process {} asked for it here", suspect->process->pid);
+    suspect->evidence = fmt::format("process {} got no room for {}{}", suspect->process->pid,
+                                    failure->text("path").value_or("a segment"),
+                                    size > 0 ? " of " + base::bytes(size) : "");
+    suspects.push_back(std::move(*suspect));
+  }
+  Findings findings;
+  for (const auto& there : by_place(std::move(suspects))) {
+    Finding finding = accuse(examination, kKind, there);
+    finding.summary =
+        fmt::format("{} got no room in shared memory{}", who(there), and_who_waits(finding));
+    finding.fix = kFix;
+    findings.push_back(std::move(finding));
+  }
+  return findings;
 }
 
 Findings detect(const graph::Examination& examination) {
@@ -62,14 +96,12 @@ Findings detect(const graph::Examination& examination) {
     finding.summary = fmt::format("{} is full: {} of {} used", path,
                                   base::bytes(usage->number("bytes_used").value_or(0)),
                                   base::bytes(usage->number("bytes_total").value_or(0)));
-    finding.fix =
-        "Give the container more shared memory (--shm-size=8g or --ipc=host), or lower "
-        "num_workers; ddpdoctor clean removes leaked segments.";
+    finding.fix = kFix;
     finding.details["path"] = path;
     add_waiting(examination, finding);
     findings.push_back(std::move(finding));
   }
-  return findings;
+  return findings.empty() ? refused_segments(examination) : findings;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "collector/model/questions.h"
+#include "collector/model/recorded_facts.h"
 
 namespace ddpdoctor::model {
 namespace {
@@ -72,16 +73,6 @@ std::map<std::string, Membership> memberships(const std::vector<Recording>& reco
     }
   }
   return groups;
-}
-
-std::vector<CallSite> user_sites(const std::vector<sources::RecordedFrame>& stack) {
-  std::vector<CallSite> sites;
-  for (const sources::RecordedFrame& frame : stack) {
-    if (is_user_file(frame.file)) {
-      sites.push_back({frame.file, frame.line, frame.function});
-    }
-  }
-  return sites;
 }
 
 CallState state_of(sources::RecordedState state) {
@@ -258,73 +249,6 @@ void add_ends_of_strangers(JobModel& job, const std::vector<Recording>& recordin
   }
 }
 
-Fact reducer_fact(const Recording& recording, const sources::RecordedReducer& reducer) {
-  Fact fact{.rank = recording.rank, .pid = recording.pid, .kind = "reducer", .fields = {}};
-  fact.fields["parameters"] = reducer.parameters;
-  fact.fields["backward"] = reducer.generation;
-  fact.fields["finalized"] = reducer.finalized;
-  fact.fields["forwards"] = reducer.forwards;
-  fact.fields["find_unused"] = reducer.find_unused;
-  fact.fields["static_graph"] = reducer.static_graph;
-  fact.fields["last_time"] = reducer.last_time;
-  std::vector<std::string> names;
-  for (const sources::RecordedParameter& parameter : reducer.not_ready) {
-    names.push_back(parameter.name.empty() ? fmt::format("parameter {}", parameter.index)
-                                           : parameter.name);
-  }
-  fact.fields["not_ready"] = std::move(names);
-  return fact;
-}
-
-void add_facts(JobModel& job, const Recording& recording) {
-  for (const sources::RecordedReducer& reducer : recording.reducers) {
-    job.facts.push_back(reducer_fact(recording, reducer));
-  }
-  if (recording.parent_team) {
-    job.facts.push_back(
-        {.rank = recording.rank,
-         .pid = recording.pid,
-         .kind = "openmp-team",
-         .fields = {{"before_fork", true},
-                    {"parent_pid", static_cast<std::int64_t>(*recording.parent_team)}}});
-  }
-  for (const sources::RecordedEvent& event : recording.events) {
-    if (event.kind == "fork" && event.detail > 0) {
-      job.facts.push_back({.rank = recording.rank,
-                           .pid = static_cast<pid_t>(event.count),
-                           .kind = "openmp-team",
-                           .fields = {{"before_fork", true},
-                                      {"threads", static_cast<std::int64_t>(event.detail)},
-                                      {"parent_pid", static_cast<std::int64_t>(recording.pid)}}});
-    }
-    const bool no_room = (event.kind == "shm-size" && event.peer > 0) ||
-                         (event.kind == "shm-open" && event.count < 0);
-    if (no_room) {
-      const std::int64_t error = event.kind == "shm-size" ? event.peer : -event.count;
-      job.facts.push_back({.rank = recording.rank,
-                           .pid = recording.pid,
-                           .kind = "shm-failure",
-                           .fields = {{"path", "/dev/shm/" + event.text},
-                                      {"errno", error},
-                                      {"bytes", std::max<std::int64_t>(event.count, 0)}}});
-    }
-  }
-  for (const sources::RecordedSegment& segment : recording.segments) {
-    if (!segment.unlinked) {
-      job.facts.push_back({.rank = recording.rank,
-                           .pid = recording.pid,
-                           .kind = "shm-segment",
-                           .fields = {{"path", "/dev/shm" + segment.name},
-                                      {"bytes", segment.bytes},
-                                      {"creator_pid", static_cast<std::int64_t>(recording.pid)},
-                                      {"recorded", true}}});
-    }
-  }
-  if (!recording.standard_error.empty()) {
-    job.logs.push_back({.rank = recording.rank, .text = recording.standard_error});
-  }
-}
-
 }  // namespace
 
 void add_recordings(JobModel& job, const std::vector<Recording>& recordings) {
@@ -335,7 +259,7 @@ void add_recordings(JobModel& job, const std::vector<Recording>& recordings) {
   add_ends_of_strangers(job, recordings);
   bool complete = !recordings.empty();
   for (const Recording& recording : recordings) {
-    add_facts(job, recording);
+    add_recorded_facts(job, recording);
     job.coverage.events_lost += recording.lost;
     complete = complete && !recording.wrapped && recording.lost == 0;
     if (recording.world_size && !job.world_size) {

@@ -131,6 +131,15 @@ class Reader {
       case wire::EventKind::kShmSize:
         add_event("shm-size", slot);
         break;
+      case wire::EventKind::kCudaAfterFork:
+        add_event("cuda-after-fork", slot);
+        break;
+      case wire::EventKind::kDescriptorsFull:
+        add_event("descriptors-full", slot);
+        break;
+      case wire::EventKind::kNoSpace:
+        add_event("no-space", slot);
+        break;
       default:
         break;
     }

@@ -74,7 +74,8 @@ struct RecordedReducer {
 /// Anything else that happened.
 struct RecordedEvent {
   std::string kind{};  // "store", "fork", "child-exit", "team", "shm-open", "shm-unlink",
-                       // "shm-size", "exit"
+                       // "shm-size", "exit", "cuda-after-fork", "descriptors-full",
+                       // "no-space"; what their numbers mean: wire/events.h
   RecordedState state = RecordedState::kEnqueued;
   double time = 0;
   std::int64_t count = -1;

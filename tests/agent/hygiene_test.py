@@ -1,40 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The agent as a guest: what it needs, what it shows, and that programs under it behave as without it.
-
-$DDPDOCTOR is the program (or its folder); libddpdoctor_agent.so lies beside it."""
-import os
+"""The agent as a guest: what it needs, what it shows, and that programs under it behave as without it."""
 import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).resolve().parent
-SOURCE = HERE.parent.parent
-TOOL = Path(os.environ.get("DDPDOCTOR", ""))
-AGENT = (TOOL if TOOL.is_dir() else TOOL.parent) / "libddpdoctor_agent.so"
+from guest import AGENT, SOURCE, behaves_alike, behaviour, needs_agent
 
-pytestmark = pytest.mark.skipif(not AGENT.is_file(), reason="no libddpdoctor_agent.so beside $DDPDOCTOR")
+pytestmark = needs_agent
 
 
 def readelf(*arguments):
     return subprocess.run(["readelf", "-W", *arguments, str(AGENT)], capture_output=True, text=True, check=True).stdout
-
-
-def behaviour(command, spool=None, environment=None, data=b""):
-    variables = dict(os.environ if environment is None else environment)
-    if spool is not None:
-        variables.update(LD_PRELOAD=str(AGENT), DDPDOCTOR_SPOOL=str(spool))
-    done = subprocess.run(command, env=variables, input=data, capture_output=True, timeout=120)
-    return done.returncode, done.stdout, done.stderr
-
-
-def behaves_alike(command, tmp_path, **more):
-    alone = behaviour(command, **more)
-    assert behaviour(command, spool=tmp_path, **more) == alone
-    return alone
 
 
 def test_needs_libc_alone():

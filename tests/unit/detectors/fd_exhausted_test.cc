@@ -33,5 +33,32 @@ TEST(FdExhausted, ReadsTheMessage) {
       1u);
 }
 
+std::map<std::string, model::FactValue> failed_at(double time) {
+  return {{"call", std::string("socket")},        {"errno", std::int64_t{24}},
+          {"file", std::string("/srv/train.py")}, {"line", std::int64_t{9}},
+          {"function", std::string("connect")},   {"time", time}};
+}
+
+TEST(FdExhausted, BelievesTheAgentThatACallFailed) {
+  const auto findings = asked(kKind, job()
+                                         .ranks(2)
+                                         .stack(kAll, kInBarrier)
+                                         .fact("fd-failure", failed_at(7), 1, pid_of(1))
+                                         .build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 9);
+}
+
+TEST(FdExhausted, ForgivesAFailureThatTheRankGotOver) {
+  auto builder =
+      job().ranks(2).stack(kAll, kInBarrier).fact("fd-failure", failed_at(7), 1, pid_of(1));
+  model::JobModel model = builder.barrier(kAll, 1).build();
+  for (model::CollectiveCall& call : model.collectives) {
+    call.time = 8;
+  }
+  EXPECT_TRUE(asked(kKind, model).empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -41,5 +41,29 @@ TEST(ForkAfterCuda, OnlySuspectsAMessageThatTheJobSurvived) {
                                               .build())));
 }
 
+JobBuilder forked(bool used) {
+  return job()
+      .ranks(2)
+      .stack(kAll, kInBarrier)
+      .fact("cuda-fork",
+            {{"used", used},
+             {"call", std::string("cudaMalloc")},
+             {"parent_pid", std::int64_t{7}},
+             {"file", std::string("/srv/data.py")},
+             {"line", std::int64_t{31}}},
+            1, pid_of(1));
+}
+
+TEST(ForkAfterCuda, BelievesTheAgentThatAChildUsedIt) {
+  const auto findings = asked(kKind, forked(true).build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 31);
+}
+
+TEST(ForkAfterCuda, IsSilentWhileNoChildUsesIt) {
+  EXPECT_TRUE(asked(kKind, forked(false).build()).empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

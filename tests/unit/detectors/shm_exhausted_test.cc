@@ -41,5 +41,29 @@ TEST(ShmExhausted, ReadsTheMessage) {
             1u);
 }
 
+JobBuilder refused(std::int64_t error) {
+  return job()
+      .ranks(2)
+      .stack(kAll, kInBarrier)
+      .fact("shm-failure",
+            {{"path", std::string("/dev/shm/torch_7")},
+             {"errno", error},
+             {"bytes", std::int64_t{1 << 30}},
+             {"file", std::string("/srv/data.py")},
+             {"line", std::int64_t{12}}},
+            0, pid_of(0));
+}
+
+TEST(ShmExhausted, BelievesTheAgentThatASegmentWasRefused) {
+  const auto findings = asked(kKind, refused(28).build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 12);
+}
+
+TEST(ShmExhausted, DoesNotTakeOtherRefusalsForAFullOne) {
+  EXPECT_TRUE(asked(kKind, refused(13).build()).empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -58,6 +58,53 @@ TEST(AddRecordings, DoesNotTakeANamelessGroupForANamedOne) {
   EXPECT_NE(job.collectives[0].group, job.collectives[1].group);
 }
 
+TEST(AddRecordings, TellsWhichCallFoundNoDescriptorAndWhere) {
+  sources::Recording recording = recording_of(100, 0);
+  recording.events.push_back({.kind = "descriptors-full",
+                              .time = 5,
+                              .peer = 24,
+                              .text = "socket",
+                              .stack = {{"/srv/train.py", 9, "connect"}}});
+  recording.events.push_back({.kind = "shm-open", .count = -24, .text = "/torch_1"});
+  JobModel job;
+  add_recordings(job, {recording});
+  ASSERT_EQ(job.facts.size(), 2U);
+  EXPECT_EQ(job.facts[0].kind, "fd-failure");
+  EXPECT_EQ(job.facts[0].text("call"), "socket");
+  EXPECT_EQ(job.facts[0].number("line"), 9);
+  EXPECT_EQ(job.facts[1].kind, "fd-failure");
+}
+
+TEST(AddRecordings, TellsFullSharedMemoryFromAFullDisk) {
+  sources::Recording recording = recording_of(100, 0);
+  recording.events.push_back({.kind = "no-space", .peer = 28, .text = "/data/model.pt"});
+  recording.events.push_back({.kind = "no-space", .peer = 28, .text = "/dev/shm/torch_1"});
+  recording.events.push_back({.kind = "shm-size", .count = 4096, .peer = 28, .text = "/psm_1"});
+  JobModel job;
+  add_recordings(job, {recording});
+  ASSERT_EQ(job.facts.size(), 3U);
+  EXPECT_EQ(job.facts[0].kind, "disk-failure");
+  EXPECT_EQ(job.facts[1].kind, "shm-failure");
+  EXPECT_EQ(job.facts[2].text("path"), "/dev/shm/psm_1");
+}
+
+TEST(AddRecordings, SaysThatAChildUsedCudaAfterTheFork) {
+  sources::Recording parent = recording_of(100, 0);
+  parent.events.push_back({.kind = "fork", .count = 101, .peer = 1});
+  parent.events.push_back({.kind = "fork", .count = 102, .peer = -1});
+  sources::Recording child = recording_of(101, 0);
+  child.forked = true;
+  child.events.push_back(
+      {.kind = "cuda-after-fork", .count = 0, .peer = 100, .text = "cudaMalloc"});
+  JobModel job;
+  add_recordings(job, {parent, child});
+  ASSERT_EQ(job.facts.size(), 2U);
+  EXPECT_EQ(job.facts[0].flag("used"), false);
+  EXPECT_EQ(job.facts[0].pid, 101);
+  EXPECT_EQ(job.facts[1].flag("used"), true);
+  EXPECT_EQ(job.facts[1].number("parent_pid"), 100);
+}
+
 TEST(AddRecordings, LeavesOutGroupsThatNobodyCalls) {
   sources::Recording recording = recording_of(100, 0);
   recording.groups.push_back({.name = {}, .backend = "gloo", .group_rank = 0, .size = 4});

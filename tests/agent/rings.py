@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads a ring as wire/layout.h lays it out, as far as the tests of the agent need it."""
+import struct
+from pathlib import Path
+from typing import NamedTuple
+
+SLOTS, SLOT, SITES = 16384, 64, 8192
+SITE_AT = 4096 + SLOTS * SLOT
+GROUP_AT = SITE_AT + SITES * 16
+TEXT_AT = GROUP_AT + 64 * 256 + 4 * 65600 + 1024 * 24 + 256 * 120
+KINDS = {1: "collective", 2: "point-to-point", 3: "store", 8: "fork", 10: "exit", 11: "child-exit", 12: "team", 14: "shm-open", 15: "shm-unlink",
+         16: "shm-size", 17: "cuda", 18: "cuda-after-fork", 19: "descriptors-full", 23: "no-space"}
+
+
+class Event(NamedTuple):
+    kind: str
+    phase: int
+    count: int
+    peer: int
+    text: str
+    detail: int
+    line: int
+    file: str
+
+
+class Ring:
+    def __init__(self, path):
+        self.data = Path(path).read_bytes()
+        self.pid, self.ppid = struct.unpack_from("<II", self.data, 16)
+        self.head, self.lost = struct.unpack_from("<QQ", self.data, 64)
+        self.torn = 0
+        self.events = list(self._events())
+
+    def _text(self, at):
+        end = self.data.index(b"\0", TEXT_AT + at)
+        return self.data[TEXT_AT + at:end].decode(errors="replace") if at else ""
+
+    def _events(self):
+        for index in range(max(0, self.head - SLOTS), self.head):
+            (sequence, _, _, kind, phase, _, site, _, _, _, _, count, _, peer, text, detail) = struct.unpack_from(
+                "<QQIHBBIHBBQqIiII", self.data, 4096 + index % SLOTS * SLOT)
+            if sequence != index + 1:
+                self.torn += 1
+                continue
+            _, file, _, line = struct.unpack_from("<IIII", self.data, SITE_AT + 16 * site)
+            yield Event(KINDS.get(kind, str(kind)), phase, count, peer, self._text(text), detail, line if site else 0, self._text(file) if site else "")
+
+    def of(self, kind):
+        return [event for event in self.events if event.kind == kind]
+
+
+def rings(folder):
+    """Rings of a spool by pid."""
+    found = [Ring(path) for path in sorted(Path(folder).glob("*.ring"))]
+    return {ring.pid: ring for ring in found}
