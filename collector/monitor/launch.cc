@@ -30,23 +30,24 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return result;
 }
 
-/// Our environment with the agent first in LD_PRELOAD; what was preloaded before stays.
+/// Our environment with the agent last in LD_PRELOAD: what was preloaded before stays, and a
+/// sanitiser's runtime refuses to start when it does not come first.
 std::vector<std::string> environment(const LaunchOptions& options) {
   constexpr std::string_view kPreload = "LD_PRELOAD=";
   const std::string spool_key = std::string(wire::kSpoolVariable) + "=";
-  std::string preload = options.agent;
+  std::string preload;
   std::vector<std::string> result;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
     if (text.starts_with(kPreload)) {
-      preload +=
-          text.size() > kPreload.size() ? ":" + std::string(text.substr(kPreload.size())) : "";
+      preload =
+          text.size() > kPreload.size() ? std::string(text.substr(kPreload.size())) + ":" : "";
     } else if (!text.starts_with(spool_key)) {
       result.emplace_back(text);
     }
   }
   if (!options.agent.empty()) {
-    result.push_back(std::string(kPreload) + preload);
+    result.push_back(std::string(kPreload) + preload + options.agent);
     result.push_back(spool_key + options.spool);
   }
   return result;
