@@ -6,7 +6,7 @@
 namespace ddpdoctor::cli {
 
 std::span<const Command> commands() {
-  static constexpr std::array<Command, 4> kCommands{{
+  static constexpr std::array<Command, 7> kCommands{{
       {.name = "attach", .summary = "look at a job that hangs now", .declare = declare_attach},
       {.name = "run",
        .summary = "run a job and say why it hangs, dies or computes nonsense",
@@ -14,6 +14,15 @@ std::span<const Command> commands() {
       {.name = "report",
        .summary = "read captures of a job and say what they show",
        .declare = declare_report},
+      {.name = "watch",
+       .summary = "a running job, live: who is where, who waits for whom",
+       .declare = declare_watch},
+      {.name = "check",
+       .summary = "before the start: what here will break a job, and its fix",
+       .declare = declare_check},
+      {.name = "clean",
+       .summary = "what dead jobs left here: lists it, asks, removes it",
+       .declare = declare_clean},
       {.name = "explain",
        .summary = "what a kind of finding means, and its fix",
        .declare = declare_explain},

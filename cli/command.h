@@ -41,5 +41,8 @@ std::unique_ptr<Action> declare_attach(CLI::App& app);
 std::unique_ptr<Action> declare_run(CLI::App& app);
 std::unique_ptr<Action> declare_report(CLI::App& app);
 std::unique_ptr<Action> declare_explain(CLI::App& app);
+std::unique_ptr<Action> declare_check(CLI::App& app);
+std::unique_ptr<Action> declare_clean(CLI::App& app);
+std::unique_ptr<Action> declare_watch(CLI::App& app);
 
 }  // namespace ddpdoctor::cli

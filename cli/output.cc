@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/output.h"
 
-#include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 
 #include "cli/exit_codes.h"
 #include "cli/file_writer.h"
+#include "cli/terminal.h"
 #include "cli/usage.h"
 #include "viewer/render.h"
 
@@ -21,27 +18,11 @@ namespace ddpdoctor::cli {
 
 namespace {
 
-constexpr std::size_t kNarrowest = 60;  // below, columns cannot be kept
-constexpr std::size_t kWidest = 140;    // beyond, the eye loses the line
-
-// NOLINTBEGIN(concurrency-mt-unsafe): nobody here calls setenv
-bool colour_wanted() {
-  const char* no_color = std::getenv("NO_COLOR");
-  const char* terminal = std::getenv("TERM");
-  return ::isatty(STDOUT_FILENO) == 1 && (no_color == nullptr || *no_color == '\0') &&
-         (terminal == nullptr || std::string_view(terminal) != "dumb");
-}
-// NOLINTEND(concurrency-mt-unsafe)
-
 viewer::TextOptions text_options(const OutputOptions& options) {
-  viewer::TextOptions out{
-      .colour = colour_wanted(), .native = options.native, .all_findings = options.all};
-  struct winsize window{};
-  if (::isatty(STDOUT_FILENO) == 1 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0 &&
-      window.ws_col > 0) {
-    out.width = std::clamp<std::size_t>(window.ws_col, kNarrowest, kWidest);
-  }
-  return out;
+  return {.colour = colour_wanted(),
+          .native = options.native,
+          .all_findings = options.all,
+          .width = text_width()};
 }
 
 }  // namespace

@@ -1,32 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // ddpdoctor explain [KIND]: the page of a cause, or the list of all.
-#include <algorithm>
-
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "base/text.h"
 #include "cli/command.h"
 #include "cli/exit_codes.h"
 #include "cli/output.h"
 #include "cli/usage.h"
 #include "collector/detectors/detector.h"
+#include "viewer/causes.h"
 
 namespace ddpdoctor::cli {
 
 namespace {
-
-std::string list_of_kinds() {
-  std::size_t width = 0;
-  for (const detectors::Detector* detector : detectors::catalog()) {
-    width = std::max(width, detector->kind.size());
-  }
-  std::string out;
-  for (const detectors::Detector* detector : detectors::catalog()) {
-    out += fmt::format("{:<{}}  {}\n", detector->kind, width, detector->title);
-  }
-  return out;
-}
 
 base::Error unknown(const std::string& kind) {
   std::vector<std::string_view> kinds;
@@ -47,23 +33,30 @@ class Explain : public Action {
   explicit Explain(CLI::App& app) {
     app.add_option("kind", kind_, "as a report names it, such as missing-rank; none: the list")
         ->type_name("KIND");
+    app.add_option("--format", format_, "text, or markdown: all pages as one document")
+        ->type_name("FORMAT")
+        ->capture_default_str();
   }
 
   base::Result<int> run() override {
+    if (format_ != "text" && format_ != "markdown") {
+      return base::failure(fmt::format("--format {}: it is either text or markdown", format_));
+    }
     if (kind_.empty()) {
-      return print(list_of_kinds()) ? kNothingFound : kNotObserved;
+      return print(format_ == "text" ? viewer::causes_list() : viewer::causes_markdown())
+                 ? kNothingFound
+                 : kNotObserved;
     }
     const detectors::Detector* detector = detectors::find(kind_);
     if (detector == nullptr) {
       return tl::make_unexpected(unknown(kind_));
     }
-    const std::string page = fmt::format("{}: {}\n\n{}\n", detector->kind, detector->title,
-                                         base::trim(detector->explanation));
-    return print(page) ? kNothingFound : kNotObserved;
+    return print(viewer::cause_page(*detector)) ? kNothingFound : kNotObserved;
   }
 
  private:
   std::string kind_;
+  std::string format_ = "text";
 };
 
 }  // namespace

@@ -46,6 +46,10 @@ Why: the first run of a compiled function, a new shape, or a cold cache on one n
 How it is recognised: frames of dynamo, inductor, Triton or a C++ extension build on some ranks, the others in a collective.
 
 The fix: compile on all ranks at the same time, with static shapes and a shared cache; raise the timeout for the first step.
+
+    -    model = torch.compile(model, dynamic=None)
+    +    model = torch.compile(model, dynamic=False)
+    $ export TORCHINDUCTOR_CACHE_DIR=/a/folder/of/all/ranks
 )";
 
 }  // namespace

@@ -86,7 +86,11 @@ this rank would make next.
 
 How it is recognised: the native frames of that rank, and the others in a collective.
 
-Fix: free and allocate at the same point on all ranks, outside the overlap with collectives.)",
+Fix: free and allocate at the same point on all ranks, outside the overlap with collectives.
+    -     if rank == 0:
+    -         torch.cuda.empty_cache()
+    + torch.cuda.synchronize()
+    + torch.cuda.empty_cache()        # on every rank, between two steps)",
     .detect = detect,
     .specificity = kPlaceOfCause,
 };

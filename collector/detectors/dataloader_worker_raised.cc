@@ -27,7 +27,9 @@ Why: an exception in __getitem__ or collate_fn ends the epoch on one rank only.
 
 How it is recognised: the message; the line is the user's innermost line of the original traceback.
 
-Fix: that line. To see it in the main process: DataLoader(..., num_workers=0).)",
+Fix: that line. To see it in the main process:
+    - loader = DataLoader(data, num_workers=8)
+    + loader = DataLoader(data, num_workers=0))",
     .detect = detect,
     .specificity = kPlaceOfCause,
     .effect = Effect::kCrash,

@@ -91,8 +91,11 @@ another checkpoint make them differ.
 
 How it is recognised: by DDP's own message in the logs, or by ranks that ended while others stand in the constructor.
 
-The fix: build the model from the same configuration everywhere; compare with
-    print([(n, tuple(p.shape), p.requires_grad) for n, p in model.named_parameters()])
+The fix: build the model from the same configuration everywhere, and compare before wrapping it.
+
+    +    print([(n, tuple(p.shape), p.requires_grad) for n, p in model.named_parameters()])
+    -    model = DDP(Net(classes=len(my_part.labels)))
+    +    model = DDP(Net(classes=NUM_CLASSES))
 )";
 
 }  // namespace

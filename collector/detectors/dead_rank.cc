@@ -253,7 +253,9 @@ without clean-up, a shell script with &).
 How it is recognised: the signal in the process table (a zombie keeps it), in the agent's record, or the absence of a process
 whose rank had joined the job.
 
-Fix: as the signal says. SIGKILL: memory. SIGBUS: /dev/shm. SIGSEGV, SIGABRT: a native crash; python -X faulthandler shows it.)",
+Fix: as the signal says. SIGKILL: memory. SIGBUS: /dev/shm. SIGSEGV, SIGABRT: a native crash; python -X faulthandler shows it.
+    - $ torchrun --nproc_per_node=4 train.py
+    + $ PYTHONFAULTHANDLER=1 torchrun --nproc_per_node=4 train.py)",
     .detect = detect,
     .specificity = kPlainFact,
 };

@@ -136,7 +136,11 @@ on one node says otherwise.
 
 How it is recognised: the environments of the ranks are compared; the majority is taken as what was meant.
 
-Fix: set the variable in the launcher, not in a profile of one node.)",
+Fix: set the variable in the launcher, not in a profile of one node.
+    - # ~/.bashrc of one node
+    - export NCCL_ALGO=Ring
+    + # the start script that every node runs
+    + export NCCL_ALGO=Ring)",
     .detect = detect,
     .specificity = kPlaceOfCause,
 };

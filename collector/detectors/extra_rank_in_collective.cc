@@ -36,6 +36,10 @@ Why: the few make a call that the program of the others does not contain.
 How it is recognised: fewer ranks wait in the collective than are missing from it, and no condition or loop of the source explains it.
 
 The fix: make the call on all ranks or on none, or use a group of those ranks only.
+
+    +    pair = dist.new_group([0, 1])           # on every rank, once
+    -    dist.all_reduce(stats)                  # reached by ranks 0 and 1
+    +    dist.all_reduce(stats, group=pair)
 )";
 
 }  // namespace

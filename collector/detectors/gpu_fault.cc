@@ -62,7 +62,9 @@ Why: memory that cannot be corrected, a link or power fault, a driver that lost 
 
 How it is recognised: the kernel log and CUDA's messages.
 
-Fix: drain the node, then nvidia-smi -q and the vendor's diagnostics.)",
+Fix: drain the node, then
+    $ nvidia-smi -q -d ECC,PAGE_RETIREMENT
+    $ dcgmi diag -r 3)",
     .detect = detect,
     .specificity = kMechanism,
 };

@@ -83,6 +83,12 @@ How it is recognised: the same newest sequence number, operation and size on all
 
 What to do next: rule out one transport after the other with NCCL_P2P_DISABLE=1, NCCL_IB_DISABLE=1, NCCL_NVLS_ENABLE=0; read dmesg for Xid
 messages; run all_reduce_perf of nccl-tests on the same nodes.
+
+The fix is found by what makes the difference:
+
+    $ NCCL_P2P_DISABLE=1 torchrun ...      # helps: the links between the GPUs of one machine
+    $ NCCL_IB_DISABLE=1 torchrun ...       # helps: the InfiniBand fabric
+    $ dmesg | grep -i xid                  # a GPU fault
 )";
 
 }  // namespace

@@ -41,7 +41,11 @@ That may be a lock, a sleep, a file, a debugger, or code that waits for somethin
 How it is recognised: its sequence number in the group is lower than that of the waiting ranks, or its stack is not in the collective.
 No finer cause fitted.
 
-The fix depends on what the rank does: begin at its line.
+The fix depends on what the rank does: begin at its line. Record the next run from its start, and the branch or loop that kept it
+away is usually named.
+
+    - $ torchrun --nproc_per_node=4 train.py
+    + $ ddpdoctor run -- torchrun --nproc_per_node=4 train.py
 )";
 
 }  // namespace

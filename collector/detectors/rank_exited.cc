@@ -52,7 +52,11 @@ Why: it ran out of data, returned early, or called sys.exit. Launchers take stat
 
 How it is recognised: its exit status, and the stacks of the others.
 
-Fix: see `ddpdoctor explain uneven-inputs`.)",
+Fix: the same number of steps on every rank; see `ddpdoctor explain uneven-inputs`.
+    -     if loss.isnan(): sys.exit(0)
+    +     bad = torch.tensor([float(loss.isnan())])
+    +     dist.all_reduce(bad)
+    +     if bad.item() > 0: sys.exit(1)      # all of them)",
     .detect = detect,
     .specificity = kPlainFact,
 };

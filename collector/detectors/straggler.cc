@@ -116,6 +116,8 @@ of all.
 How it is recognised: the arrival times in the records: one rank is last, and late, in most of the collectives. This is slow, not hung.
 
 The fix: profile that rank; give it less work, or move its extra work to all ranks or to a background process.
+
+    $ py-spy record --pid PID_OF_THAT_RANK -o rank.svg
 )";
 
 }  // namespace

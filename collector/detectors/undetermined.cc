@@ -63,8 +63,13 @@ constexpr std::string_view kExplanation =
 
 Why: a rank could not be observed, there are no records of the collectives, or the job hangs in a way that ddpdoctor does not know.
 
-What to do next: observe all ranks at once (on every node, with the right to read them), start the job with `ddpdoctor run`, and attach twice,
+How it is recognised: by nothing; no other kind fitted what was seen.
+
+The fix is to see more: observe all ranks at once (on every node, with the right to read them), start the job with `ddpdoctor run`, and attach twice,
 some seconds apart.
+
+    - $ torchrun --nproc_per_node=4 train.py
+    + $ ddpdoctor run -- torchrun --nproc_per_node=4 train.py
 )";
 
 }  // namespace

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`./dev new-detector KIND`: the three skeletons of a new cause. Nothing else has to be edited: CMake finds the files."""
-import json
 import re
 import sys
 from pathlib import Path
@@ -28,7 +27,16 @@ extern const Detector {stem};
 const Detector {stem}{{
     .kind = "{kind}",
     .title = "One line: what goes wrong",
-    .explanation = "What you see, why it hangs, how it is recognised, the fix as a small diff.",
+    .explanation =
+        R"(What you see: the job as its owner meets it.
+
+Why: what happens, and why it never ends.
+
+How it is recognised: the facts this detector needs.
+
+Fix:
+    - the line as it is
+    + the line as it should be)",
     .detect = detect,
 }};
 
@@ -57,6 +65,7 @@ TEST({suite}, IsSilentOnTheHealthyTwin) {{
 '''
 
 CASE = '''# SPDX-License-Identifier: Apache-2.0
+# EXPECT {{"launch": "torchrun", "ranks": 2, "culprits": [0]}}
 """What hangs, and which report it re-enacts."""
 import sys
 
@@ -85,8 +94,7 @@ def main():
     files = {
         f"collector/detectors/{stem}.cc": DETECTOR.format(kind=kind, stem=stem),
         f"tests/unit/detectors/{stem}_test.cc": TEST.format(suite=suite),
-        f"tests/zoo/{stem}/train.py": CASE,
-        f"tests/zoo/{stem}/expected.json": json.dumps([{"script": "train.py", "kind": kind, "launch": "torchrun", "ranks": 2, "culprits": [0]}], indent=1) + "\n",
+        f"tests/zoo/{stem}/train.py": CASE.format(),
     }
     taken = [path for path in files if (ROOT / path).exists()]
     if taken:

@@ -4,7 +4,7 @@
 
   zoo.py [NAME…] [--mode attach|run] [--ci] [--twins|--no-twins] [--repeat N] [--keep DIR]
 
-A folder is a kind; its expected.json lists the cases: script, launch (torchrun, python, shell), ranks, culprits, and what else is
+A folder is a kind; its expected.json (or, in a script, a line `# EXPECT {…}` for each) lists the cases: script, launch (torchrun, python, shell), ranks, culprits, and what else is
 accepted. The culprit's line is marked `# CULPRIT` in the script and found by search. The tool is $DDPDOCTOR. Ends non-zero when
 a case is wrong; the last line counts."""
 import argparse
@@ -208,15 +208,27 @@ def run(folder, case, healthy, keep):
         shutil.rmtree(reports, ignore_errors=True)
 
 
+def told_cases(folder):
+    """The cases of a folder; what a script's own line leaves out is its name and the folder's kind."""
+    if (folder / "expected.json").exists():
+        return json.loads((folder / "expected.json").read_text())
+    told = []
+    for script in sorted(folder.glob("*.py")):
+        for line in script.read_text().splitlines():
+            if line.startswith("# EXPECT "):
+                told.append({"script": script.name, "kind": folder.name.replace("_", "-"), **json.loads(line[len("# EXPECT "):])})
+    return told
+
+
 def cases(names, ci, mode="run"):
     """(folder, case); `"mode": "run"` in a case: only a job recorded from its start shows the cause."""
-    for file in sorted(HERE.glob("*/expected.json")):
-        for case in json.loads(file.read_text()):
-            label = f"{file.parent.name}/{case['script']}"
+    for folder in sorted(path for path in HERE.iterdir() if path.is_dir()):
+        for case in told_cases(folder):
+            label = f"{folder.name}/{case['script']}"
             if case.get("mode") == "run" and mode != "run":
                 continue
             if (not names or any(n in label for n in names)) and (not ci or label in CI_CASES):
-                yield file.parent.name, case
+                yield folder.name, case
 
 
 def main():

@@ -65,10 +65,17 @@ TEST(Explain, UnknownKindsLeadToNearOnes) {
 TEST(Explain, ListsAllKindsAndShowsOne) {
   const Ended list = ddpdoctor({"explain"});
   EXPECT_EQ(list.status, 0);
-  EXPECT_NE(list.out.find("\nmissing-rank "), std::string::npos) << list.out;
+  EXPECT_NE(list.out.find("\n  missing-rank "), std::string::npos) << list.out;
   const Ended page = ddpdoctor({"explain", "missing-rank"});
   EXPECT_EQ(page.status, 0);
   EXPECT_TRUE(page.out.starts_with("missing-rank: ")) << page.out;
+}
+
+TEST(Explain, TheDocumentOfAllCausesIsCurrent) {
+  const Ended made = ddpdoctor({"explain", "--format", "markdown"});
+  EXPECT_EQ(made.status, 0);
+  EXPECT_EQ(made.out, tests::read_text(std::string(DDPDOCTOR_SOURCE_DIR) + "/docs/causes.md"))
+      << "run ./dev docs";
 }
 
 TEST(Attach, AProcessThatIsNotThereIsNamed) {

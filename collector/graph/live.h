@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// A running job at one instant, as `ddpdoctor watch` shows it: what each rank does, how far the
+// groups are, who waits for whom, who comes late. Values only.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "collector/model/job_model.h"
+
+namespace ddpdoctor::graph {
+
+struct LiveRank {
+  model::Rank rank = 0;
+  pid_t pid = 0;
+  std::string doing;  // "all_reduce #1043 of default_pg", "computing"
+  std::string place;  // "train.py:88 in step"; empty = unknown
+  /// Seconds this rank comes behind the first, on average over the newest collectives of the world.
+  std::optional<double> lag;
+};
+
+struct LiveGroup {
+  std::string name;
+  std::string backend;
+  std::int64_t sequence = 0;  // the newest that any member has called
+  std::string operation;      // empty = unknown
+  model::RankSet joined;      // who has called it
+  model::RankSet missing;     // members with evidence who have not
+};
+
+struct LiveView {
+  std::string title;  // the job's command, or how it was found
+  std::optional<int> world_size;
+  std::vector<LiveRank> ranks;
+  std::vector<LiveGroup> groups;
+  std::vector<std::string> waits;  // "ranks 0-1,3 wait for rank 2: all_reduce #9 of default_pg"
+  std::uint64_t calls = 0;         // made since the start by all ranks, as far as is known
+  std::optional<double> calls_per_second;
+  std::optional<double> still_for;  // seconds without progress
+  bool ended = false;
+  std::vector<std::string> notes;  // what could not be seen
+};
+
+LiveView live_view(const model::JobModel& job);
+
+}  // namespace ddpdoctor::graph

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gloo asks the resolver for this machine's own name to choose an address; what does not resolve
+// becomes the loopback, which other machines cannot reach.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "collector/preflight/addresses.h"
+#include "collector/preflight/check.h"
+
+namespace ddpdoctor::preflight {
+namespace {
+
+Remarks look(const Setting& setting) {
+  if (setting.variable("GLOO_SOCKET_IFNAME")) {
+    return {};  // the interface decides, not the name
+  }
+  const std::string name = host_name();
+  const Resolved resolved = resolve(name);
+  const bool many = setting.plan.nodes > 1;
+  constexpr std::string_view kFix =
+      "export GLOO_SOCKET_IFNAME=eth0 (the interface between the nodes), or add the name with its "
+      "address to /etc/hosts";
+  if (resolved.addresses.empty()) {
+    return {{.level = many ? Level::kBreaks : Level::kWarning,
+             .what = fmt::format(
+                 "this machine's name {} does not resolve: {}; gloo will use the loopback", name,
+                 resolved.problem),
+             .fix = std::string(kFix)}};
+  }
+  const bool ours = std::any_of(resolved.addresses.begin(), resolved.addresses.end(),
+                                [](const Address& one) { return one.ours; });
+  const bool loopback = std::all_of(resolved.addresses.begin(), resolved.addresses.end(),
+                                    [](const Address& one) { return one.loopback; });
+  const std::string what = fmt::format("{} is {}", name, resolved.addresses.front().text);
+  if (!ours) {
+    return {{.level = many ? Level::kBreaks : Level::kWarning,
+             .what = what + ", no address of this machine: gloo cannot listen there",
+             .fix = std::string(kFix)}};
+  }
+  if (many && loopback) {
+    return {{.level = Level::kBreaks,
+             .what = what + ", which the other machines cannot reach",
+             .fix = std::string(kFix)}};
+  }
+  return {{.level = Level::kOk, .what = what, .fix = {}}};
+}
+
+}  // namespace
+
+extern const Check host_name_resolves;
+const Check host_name_resolves{.name = "host-name", .title = "This machine's name", .look = look};
+
+}  // namespace ddpdoctor::preflight

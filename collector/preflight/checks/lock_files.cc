@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lock files of earlier jobs. torch's extension builder waits for ever while a file called "lock"
+// exists; files of the filelock package only count while somebody holds them.
+#include <algorithm>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "collector/preflight/check.h"
+#include "collector/sources/file_locks.h"
+#include "collector/sources/file_users.h"
+#include "collector/sources/process_table.h"
+
+namespace ddpdoctor::preflight {
+namespace {
+
+constexpr int kDeepest = 6;
+constexpr std::size_t kMostFolders = 4000;
+constexpr std::size_t kMostLocks = 2000;
+constexpr std::size_t kMostTold = 5;
+
+/// Files that are locks below a folder: called "lock" (torch's baton) or "*.lock" (filelock).
+void find_locks(const Setting& setting, const std::string& folder, int depth, std::size_t& folders,
+                std::vector<sources::WantedFile>& found) {
+  if (depth > kDeepest || ++folders > kMostFolders || found.size() >= kMostLocks) {
+    return;
+  }
+  for (const std::string& name : setting.names(folder)) {
+    sources::WantedFile file;
+    const std::string path = folder + "/" + name;
+    if (!sources::look_at(setting.root + path, file)) {
+      continue;
+    }
+    if (S_ISDIR(file.mode)) {
+      find_locks(setting, path, depth + 1, folders, found);
+    } else if (S_ISREG(file.mode) && (name == "lock" || name.ends_with(".lock"))) {
+      found.push_back(std::move(file));
+    }
+  }
+}
+
+std::vector<std::string> caches(const Setting& setting) {
+  const std::string home = setting.variable("HOME").value_or("/root");
+  const std::string cache = setting.variable("XDG_CACHE_HOME").value_or(home + "/.cache");
+  return {setting.variable("TORCH_EXTENSIONS_DIR").value_or(cache + "/torch_extensions"),
+          setting.variable("HF_HOME").value_or(cache + "/huggingface"),
+          setting.variable("TRITON_CACHE_DIR").value_or(home + "/.triton"),
+          setting.variable("TORCH_HOME").value_or(cache + "/torch")};
+}
+
+std::string holder_text(pid_t pid) {
+  const auto row = sources::read_process(pid);
+  constexpr std::size_t kWidth = 60;
+  return fmt::format(
+      "process {} ({})", pid,
+      row ? base::elide(fmt::format("{}", fmt::join(row->command, " ")), kWidth) : "gone");
+}
+
+/// Who holds a kernel lock on the file; 0 = nobody.
+pid_t locked_by(const std::vector<sources::FileLock>& locks, const sources::WantedFile& file) {
+  const auto held =
+      std::find_if(locks.begin(), locks.end(), [&file](const sources::FileLock& lock) {
+        return !lock.waits && lock.inode == file.id.second;
+      });
+  return held == locks.end() ? 0 : held->pid;
+}
+
+Remark judge_baton(const sources::FileUsers& users, const sources::WantedFile& file,
+                   const std::string& shown) {
+  if (const auto holders = users.users.find(file.id); holders != users.users.end()) {
+    return {.level = Level::kWarning,
+            .what = fmt::format("{} is held by {}: a build is on its way", shown,
+                                holder_text(*holders->second.begin())),
+            .fix = "wait for it, or end it"};
+  }
+  const bool unseen = users.suspect(file) != nullptr || users.others_hidden;
+  if (unseen && sources::holding(file) != sources::Holding::kNobody) {
+    return {.level = Level::kWarning,
+            .what = fmt::format("{} exists and whether anybody holds it cannot be seen", shown),
+            .fix = "run check as root, or on the host of the containers"};
+  }
+  return {
+      .level = Level::kBreaks,
+      .what = fmt::format(
+          "{} is there and no live process holds it: whoever builds this extension waits for ever",
+          shown),
+      .fix = fmt::format("rm {}", shown)};
+}
+
+Remarks look(const Setting& setting) {
+  std::vector<sources::WantedFile> files;
+  std::size_t folders = 0;
+  for (const std::string& cache : caches(setting)) {
+    find_locks(setting, cache, 0, folders, files);
+  }
+  const sources::FileUsers users =
+      files.empty() ? sources::FileUsers{} : sources::users_of_files(files);
+  const auto locks = files.empty() ? std::vector<sources::FileLock>{} : sources::read_locks();
+  Remarks remarks;
+  for (const sources::WantedFile& file : files) {
+    const std::string shown = file.path.substr(setting.root.size());
+    if (base::file_name(shown) == "lock") {
+      remarks.push_back(judge_baton(users, file, shown));
+    } else if (const pid_t holder = locked_by(locks, file); holder > 0) {
+      remarks.push_back({.level = Level::kWarning,
+                         .what = fmt::format("{} is locked by {}", shown, holder_text(holder)),
+                         .fix = "ranks that need it will wait until that process lets go"});
+    }
+  }
+  std::stable_sort(remarks.begin(), remarks.end(),
+                   [](const Remark& a, const Remark& b) { return a.level > b.level; });
+  if (remarks.size() > kMostTold) {
+    remarks.resize(kMostTold);
+  }
+  if (remarks.empty()) {
+    remarks.push_back({.level = Level::kOk,
+                       .what = fmt::format(
+                           "{} lock files in the caches, none of them held or stale", files.size()),
+                       .fix = {}});
+  }
+  return remarks;
+}
+
+}  // namespace
+
+extern const Check lock_files;
+const Check lock_files{.name = "lock-files", .title = "Lock files of earlier jobs", .look = look};
+
+}  // namespace ddpdoctor::preflight

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The folder for temporary files: multiprocessing puts its sockets there, whose paths may have 107
+// bytes, and extension builds and compile caches fill it.
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "collector/preflight/check.h"
+
+namespace ddpdoctor::preflight {
+namespace {
+
+constexpr std::size_t kLongestSocketPath = 107;  // sun_path without its end
+constexpr std::size_t kOfTheSocket = 32;         // "/pymp-XXXXXXXX/listener-XXXXXXXX"
+constexpr std::uint64_t kSmall = std::uint64_t{200} << 20U;
+
+Remarks look(const Setting& setting) {
+  const std::string folder = setting.variable("TMPDIR").value_or("/tmp");
+  if (::access((setting.root + folder).c_str(), W_OK | X_OK) != 0) {
+    return {{.level = Level::kBreaks,
+             .what = fmt::format(
+                 "{} may not be written: multiprocessing finds no place for its sockets", folder),
+             .fix = "export TMPDIR=/tmp, or make the folder"}};
+  }
+  if (folder.size() + kOfTheSocket > kLongestSocketPath) {
+    return {
+        {.level = Level::kBreaks,
+         .what = fmt::format(
+             "TMPDIR has {} bytes: paths of sockets below it are too long (AF_UNIX path too long)",
+             folder.size()),
+         .fix = "export TMPDIR=/tmp"}};
+  }
+  const auto space = setting.space(folder);
+  if (space && space->free < kSmall) {
+    return {
+        {.level = Level::kWarning,
+         .what = fmt::format("{}: {} free", folder, base::bytes(static_cast<double>(space->free))),
+         .fix = "free some space, or point TMPDIR elsewhere"}};
+  }
+  return {{.level = Level::kOk,
+           .what = fmt::format("{}: {} free", folder,
+                               base::bytes(space ? static_cast<double>(space->free) : 0)),
+           .fix = {}}};
+}
+
+}  // namespace
+
+extern const Check temporary_folder;
+const Check temporary_folder{
+    .name = "temporary-folder", .title = "Folder for temporary files", .look = look};
+
+}  // namespace ddpdoctor::preflight

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// check, clean and watch as a user types them.
+#include <filesystem>
+#include <fstream>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "cli/exit_codes.h"
+#include "tests/support/program.h"
+#include "tests/support/temp_dir.h"
+
+namespace ddpdoctor::cli {
+namespace {
+
+using tests::ddpdoctor;
+using tests::Ended;
+
+void expect_usage(const Ended& ended, std::string_view part) {
+  EXPECT_EQ(ended.status, kUsage) << ended.out;
+  EXPECT_NE(ended.err.find(part), std::string::npos) << ended.err;
+}
+
+TEST(CheckCommand, RefusesWordsItDoesNotKnow) {
+  expect_usage(ddpdoctor({"check", "--workers", "many"}), "many");
+  expect_usage(ddpdoctor({"check", "--batch-bytes", "3Q"}), "3Q");
+  expect_usage(ddpdoctor({"check", "--batch-bytes", "-1"}), "-1");
+  expect_usage(ddpdoctor({"check", "--format", "xml"}), "xml");
+}
+
+TEST(CheckCommand, AScriptThatIsNotThereBreaksTheJob) {
+  const Ended ended =
+      ddpdoctor({"check", "--format", "json", "--", "torchrun", "--nproc_per_node=2", "/no/t.py"});
+  EXPECT_EQ(ended.status, kFound) << ended.out << ended.err;
+  EXPECT_TRUE(ended.out.starts_with("{\n \"schema\": \"ddpdoctor.check/1\"")) << ended.out;
+  EXPECT_NE(ended.out.find("/no/t.py"), std::string::npos);
+  EXPECT_NE(ended.out.find("\"will_break\": true"), std::string::npos);
+}
+
+TEST(CheckCommand, EndsWithACountOfWhatItSaid) {
+  const Ended ended = ddpdoctor({"check"});
+  EXPECT_LE(ended.status, kFound);
+  EXPECT_NE(ended.out.find("will break the job"), std::string::npos) << ended.out;
+}
+
+TEST(CleanCommand, WithoutATerminalAndWithoutYesOnlyLists) {
+  expect_usage(ddpdoctor({"clean", "--older-than", "-1"}), "-1");
+  expect_usage(ddpdoctor({"clean", "--format", "xml"}), "xml");
+  const std::string path = fmt::format("/dev/shm/torch_999999999_{}_0", ::getpid());
+  std::ofstream(path) << "x";
+  const Ended listed = ddpdoctor({"clean", "--older-than", "0", "--format", "json"});
+  EXPECT_EQ(listed.status, kFound) << listed.out;
+  EXPECT_NE(listed.out.find(path), std::string::npos) << listed.out;
+  EXPECT_TRUE(std::filesystem::exists(path));
+  std::filesystem::remove(path);
+}
+
+TEST(WatchCommand, SaysWhyItCannot) {
+  expect_usage(ddpdoctor({"watch", "abc"}), "abc");
+  expect_usage(ddpdoctor({"watch", "--interval", "0"}), "--interval");
+  expect_usage(ddpdoctor({"watch", "1", "--spool", "x"}), "--spool");
+  const Ended nobody = ddpdoctor({"watch", "999999999", "--once"});
+  EXPECT_EQ(nobody.status, kNotObserved);
+  EXPECT_NE(nobody.err.find("999999999"), std::string::npos) << nobody.err;
+  const tests::TempDir folder;
+  EXPECT_EQ(ddpdoctor({"watch", "--spool", folder.path("")}).status, kNotObserved);
+}
+
+TEST(WatchCommand, OnceIsOneLookAsText) {
+  const Ended once = ddpdoctor({"watch", std::to_string(::getpid()), "--once"});
+  EXPECT_EQ(once.status, kNothingFound) << once.err;
+  EXPECT_TRUE(once.out.starts_with("ddpdoctor watch")) << once.out;
+  EXPECT_EQ(once.out.find('\x1b'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ddpdoctor::cli

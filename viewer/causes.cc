@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "viewer/causes.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace ddpdoctor::viewer {
+namespace {
+
+using detectors::Detector;
+using detectors::Effect;
+
+struct Group {
+  Effect effect;
+  const char* title;
+};
+
+constexpr std::array<Group, 5> kGroups{{
+    {Effect::kHang, "The job hangs"},
+    {Effect::kCrash, "The job or a rank dies"},
+    {Effect::kWrongNumbers, "The job computes nonsense"},
+    {Effect::kSlow, "Slow, not hung"},
+    {Effect::kLeak, "Something is left behind or runs out"},
+}};
+
+std::vector<const Detector*> members(Effect effect) {
+  std::vector<const Detector*> out;
+  for (const Detector* detector : detectors::catalog()) {
+    if (detector->effect == effect) {
+      out.push_back(detector);
+    }
+  }
+  return out;
+}
+
+/// Text and indented code of an explanation: code becomes a diff block.
+std::string markdown_of(std::string_view explanation) {
+  std::string out;
+  bool code = false;
+  for (const std::string_view line : base::split(base::trim(explanation), '\n')) {
+    const bool indented = line.starts_with("    ") || (code && line.starts_with("  "));
+    if (indented != code && !(code && line.empty())) {
+      out += indented ? (out.ends_with("\n\n") ? "```diff\n" : "\n```diff\n") : "```\n";
+      code = indented;
+    }
+    out += fmt::format("{}\n", code && line.size() >= 4 ? line.substr(4) : line);
+  }
+  return out + (code ? "```\n" : "");
+}
+
+}  // namespace
+
+std::string causes_list() {
+  std::size_t width = 0;
+  for (const Detector* detector : detectors::catalog()) {
+    width = std::max(width, detector->kind.size());
+  }
+  std::string out;
+  for (const Group& group : kGroups) {
+    const auto kinds = members(group.effect);
+    out += kinds.empty() ? "" : fmt::format("{}{}\n", out.empty() ? "" : "\n", group.title);
+    for (const Detector* detector : kinds) {
+      out += fmt::format("  {:<{}}  {}\n", detector->kind, width, detector->title);
+    }
+  }
+  return out + "\nddpdoctor explain KIND: what you see, why, how it is recognised, the fix\n";
+}
+
+std::string cause_page(const Detector& detector) {
+  return fmt::format("{}: {}\n\n{}\n", detector.kind, detector.title,
+                     base::trim(detector.explanation));
+}
+
+std::string causes_markdown() {
+  std::string out =
+      "# Causes\n\nMade by `./dev docs` from the detectors: edit the explanation in "
+      "`collector/detectors/KIND.cc`. The same pages: `ddpdoctor explain KIND`.\n";
+  for (const Group& group : kGroups) {
+    const auto kinds = members(group.effect);
+    out += kinds.empty() ? "" : fmt::format("\n## {}\n", group.title);
+    for (const Detector* detector : kinds) {
+      out += fmt::format("\n### {}\n\n{}.\n\n{}", detector->kind, detector->title,
+                         markdown_of(detector->explanation));
+    }
+  }
+  return out;
+}
+
+}  // namespace ddpdoctor::viewer

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The catalogue for people: the list, one page, and the whole as a document. Made from the
+// detectors, so that nothing has to be kept in step.
+#pragma once
+
+#include <string>
+
+#include "collector/detectors/detector.h"
+
+namespace ddpdoctor::viewer {
+
+/// Every kind with its title, by what it does to a job.
+std::string causes_list();
+
+/// One cause for the terminal.
+std::string cause_page(const detectors::Detector& detector);
+
+/// docs/causes.md.
+std::string causes_markdown();
+
+}  // namespace ddpdoctor::viewer
