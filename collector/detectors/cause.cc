@@ -217,6 +217,10 @@ bool read_libraries(Explanation& explanation) {
   const Standing* rest = explanation.parting.rest.standing;
   const bool generating =
       (odd != nullptr && in_generate(*odd)) != (rest != nullptr && in_generate(*rest));
+  // In a tie whoever has left generate() is the odd one, not the higher number.
+  if (generating && explanation.parting.tie && odd != nullptr && in_generate(*odd)) {
+    turn(explanation);
+  }
   const bool sharded = rest != nullptr && in_sharded_module(*rest);
   if (generating || sharded) {
     explanation.cause = generating ? Cause::kGenerate : Cause::kSharded;

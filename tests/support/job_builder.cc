@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
+#include "tests/support/told_jobs.h"
 
 namespace ddpdoctor::tests {
 
@@ -301,7 +302,17 @@ model::JobModel JobBuilder::build() const {
   if (seconds_) {
     out.seconds_without_progress = seconds_;
   }
+  const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+  if (test != nullptr) {
+    told_jobs().push_back(
+        {.test = std::string(test->test_suite_name()) + "." + test->name(), .job = out});
+  }
   return out;
+}
+
+std::vector<ToldJob>& told_jobs() {
+  static std::vector<ToldJob> told;
+  return told;
 }
 
 }  // namespace ddpdoctor::tests
