@@ -190,15 +190,16 @@ void ended(wire::Ring& ring, std::uint16_t group, std::uint32_t sequence, wire::
   while (!peer && !failed && sequence > before &&
          !completed.compare_exchange_weak(before, sequence, std::memory_order_relaxed)) {
   }
-  entry.last_completed_time = now();
   if (failed) {
     std::atomic_ref(entry.failed).fetch_add(1, std::memory_order_relaxed);
   }
-  record(ring, {.kind = peer ? wire::EventKind::kPointToPoint : wire::EventKind::kCollective,
-                .phase = failed ? wire::Phase::kFailed : wire::Phase::kCompleted,
-                .operation = operation,
-                .group = group,
-                .group_sequence = sequence});
+  const std::uint64_t index =
+      record(ring, {.kind = peer ? wire::EventKind::kPointToPoint : wire::EventKind::kCollective,
+                    .phase = failed ? wire::Phase::kFailed : wire::Phase::kCompleted,
+                    .operation = operation,
+                    .group = group,
+                    .group_sequence = sequence});
+  entry.last_completed_time = ring.slot[(index - 1) % wire::kSlots].time;
 }
 
 /// Says how the call of a Work ended, once.

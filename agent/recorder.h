@@ -39,6 +39,7 @@ std::uint64_t record(wire::Ring& ring, const Event& event);
 /// Offset of a text in the pool, the same for the same text; 0 when it does not fit.
 std::uint32_t intern(wire::Ring& ring, const char* text, std::size_t length);
 
+/// CLOCK_MONOTONIC, nanoseconds; times of one thread may be a few nanoseconds out of order.
 std::uint64_t now();
 std::uint32_t thread_id();
 

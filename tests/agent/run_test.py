@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ddpdoctor run` beside jobs that are no training at all: statuses, signals, terminals, output, and jobs that will not end."""
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from guest import TOOL, needs_agent
+
+pytestmark = needs_agent
+
+
+def run(tmp_path, *words, limit=60, **more):
+    command = [str(TOOL), "run", "--report-dir", str(tmp_path / "report"), *words]
+    return subprocess.run(command, capture_output=True, timeout=limit, cwd=tmp_path, **more)
+
+
+def alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def until(condition, limit=30):
+    end = time.monotonic() + limit
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@pytest.mark.parametrize("script,status", [("exit 0", 0), ("exit 7", 7), ("exit 255", 255), ("kill -TERM $$", 143), ("kill -KILL $$", 137), ("kill -SEGV $$", 139)])
+def test_ends_as_the_command_did(script, status, tmp_path):
+    assert run(tmp_path, "--", "bash", "-c", script).returncode == status
+
+
+def test_says_when_there_is_no_such_command(tmp_path):
+    done = run(tmp_path, "--", "/no/such/program")
+    assert done.returncode == 127 and b"no such program" in done.stderr
+    (tmp_path / "text").write_text("no program")
+    assert run(tmp_path, "--", str(tmp_path / "text")).returncode == 126
+
+
+def test_passes_input_and_both_outputs_through(tmp_path):
+    done = run(tmp_path, "--", "bash", "-c", "cat; echo error >&2", input=b"text\n" * 10000)
+    assert done.stdout == b"text\n" * 10000
+    assert done.stderr == b"error\n"
+
+
+def test_passes_gigabytes_through(tmp_path):
+    script = f"exec {TOOL} run --report-dir report -- bash -c 'head -c 2000000000 /dev/zero' | wc -c"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, timeout=100, cwd=tmp_path)
+    assert done.stdout.strip() == b"2000000000"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
+def test_passes_signals_on(number, tmp_path):
+    script = f"trap 'echo got; exit 9' {int(number)}; echo ready; while :; do sleep 0.05; done"
+    process = subprocess.Popen([str(TOOL), "run", "--report-dir", str(tmp_path / "report"), "--", "bash", "-c", script], stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, cwd=tmp_path, start_new_session=True)
+    assert process.stdout.readline() == b"ready\n"
+    process.send_signal(number)
+    out, _ = process.communicate(timeout=30)
+    assert (process.returncode, out) == (9, b"got\n")
+
+
+def test_leaves_the_command_the_terminal(tmp_path):
+    leader, follower = pty.openpty()
+    process = subprocess.Popen([str(TOOL), "run", "--report-dir", str(tmp_path / "report"), "--", "bash", "-c", "test -t 0 && test -t 1 && read line && echo \"[$line]\""],
+                               stdin=follower, stdout=follower, stderr=follower, cwd=tmp_path, start_new_session=True)
+    os.close(follower)
+    os.write(leader, b"typed\n")
+    assert process.wait(30) == 0
+    assert b"[typed]" in os.read(leader, 4096)
+    os.close(leader)
+
+
+def test_follows_a_command_that_daemonises_without_waiting_for_ever(tmp_path):
+    script = "(setsid bash -c 'echo $$ > daemon; exec sleep 1000' >/dev/null 2>&1 &) ; until test -s daemon; do sleep 0.02; done; exit 4"
+    try:
+        assert run(tmp_path, "--", "bash", "-c", script, limit=30).returncode == 4
+        assert alive(int((tmp_path / "daemon").read_text()))  # as without us
+    finally:
+        os.kill(int((tmp_path / "daemon").read_text()), signal.SIGKILL)
+
+
+HANG = '''
+import os, signal, sys, time, torch, torch.distributed as dist
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if os.fork() == 0:
+    if os.fork() > 0: os._exit(0)
+    os.setsid()
+    open("grandchild", "w").write(str(os.getpid()))
+    while True: time.sleep(1)
+os.wait()
+def main():
+    dist.init_process_group("gloo")
+    if dist.get_rank() == 0:
+        dist.barrier()
+    while True:
+        time.sleep(0.2)
+        print("x" * 1000, flush=True)
+main()
+'''
+
+
+def test_ends_a_hung_job_that_ignores_sigterm_and_hid_a_child(tmp_path):
+    pytest.importorskip("torch")
+    (tmp_path / "hang.py").write_text(HANG)
+    variables = dict(os.environ, MASTER_ADDR="127.0.0.1", MASTER_PORT=str(20000 + os.getpid() % 10000), WORLD_SIZE="2", GLOO_SOCKET_IFNAME="lo", OMP_NUM_THREADS="1")
+    script = f"for r in 0 1; do RANK=$r {sys.executable} hang.py & done; wait"
+    done = run(tmp_path, "--hang-timeout", "3", "--on-hang", "kill", "--always", "--", "bash", "-c", script, limit=120, env=variables)
+    assert done.returncode == 124, done.stderr[-2000:]
+    assert until(lambda: not alive(int((tmp_path / "grandchild").read_text())))
