@@ -2,10 +2,13 @@
 #include "cli/input_formats.h"
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 
 #include "base/text.h"
 #include "collector/imports/capture.h"
+#include "collector/imports/nccl_ras.h"
+#include "collector/imports/text_file.h"
+#include "collector/imports/torchrun_text.h"
 #include "collector/recording/recording.h"
 
 namespace ddpdoctor::cli {
@@ -21,16 +24,53 @@ bool is_json_object(std::string_view head, std::string_view) {
 }
 
 // Special ones first: what only looks at the first character comes last.
-constexpr std::array<InputFormat, 2> kFormats{{
+constexpr InputFormat kFormats[] = {
     {.name = "recordings (.ddpd)",
      .recognises = is_recording,
      .read = recording::load,
+     .read_all = nullptr},
+    {.name = "NCCL RAS (JSON)",
+     .recognises = imports::is_ras_json,
+     .read = imports::read_ras_json,
+     .read_all = nullptr},
+    {.name = "error files of torchrun (JSON)",
+     .recognises = imports::is_error_file,
+     .read = imports::read_error_file,
      .read_all = nullptr},
     {.name = "ddpdoctor.capture/1 (JSON)",
      .recognises = is_json_object,
      .read = imports::read_capture,
      .read_all = nullptr},
-}};
+    {.name = "py-spy dump --json",
+     .recognises = imports::is_py_spy_json,
+     .read = imports::read_py_spy_dump,
+     .read_all = nullptr},
+    {.name = "py-spy",
+     .recognises = imports::is_py_spy,
+     .read = imports::read_text,
+     .read_all = nullptr},
+    {.name = "pystack",
+     .recognises = imports::is_pystack,
+     .read = imports::read_text,
+     .read_all = nullptr},
+    {.name = "gdb", .recognises = imports::is_gdb, .read = imports::read_text, .read_all = nullptr},
+    {.name = "eu-stack",
+     .recognises = imports::is_eu_stack,
+     .read = imports::read_text,
+     .read_all = nullptr},
+    {.name = "faulthandler",
+     .recognises = imports::is_faulthandler,
+     .read = imports::read_text,
+     .read_all = nullptr},
+    {.name = "NCCL RAS (text)",
+     .recognises = imports::is_ras_text,
+     .read = imports::read_text,
+     .read_all = nullptr},
+    {.name = "logs",
+     .recognises = imports::is_log,
+     .read = imports::read_text,
+     .read_all = nullptr},
+};
 
 }  // namespace
 
@@ -40,9 +80,9 @@ std::span<const InputFormat> input_formats() {
 
 const InputFormat* input_format(std::string_view head, std::string_view path) {
   const auto* const found =
-      std::find_if(kFormats.begin(), kFormats.end(),
+      std::find_if(std::begin(kFormats), std::end(kFormats),
                    [&](const InputFormat& format) { return format.recognises(head, path); });
-  return found == kFormats.end() ? nullptr : found;
+  return found == std::end(kFormats) ? nullptr : found;
 }
 
 std::string readable_formats() {

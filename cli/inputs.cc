@@ -12,7 +12,10 @@
 #include "base/text.h"
 #include "cli/input_file.h"
 #include "cli/input_formats.h"
+#include "collector/imports/dump_processes.h"
 #include "collector/imports/merge.h"
+#include "collector/imports/text_file.h"
+#include "collector/model/build_model.h"
 #include "collector/monitor/spool_job.h"
 
 namespace ddpdoctor::cli {
@@ -147,6 +150,11 @@ base::Result<model::JobModel> read_one(const InputFormat& format, const std::str
   return format.read(bytes, path);
 }
 
+base::Result<model::JobModel> read_log(const std::string& path) {
+  const std::string bytes = TRY(read_file(path));
+  return imports::read_text(bytes, path);
+}
+
 /// In the order of the table, so that the same files give the same job however they are given.
 void read_sorted(const Sorted& sorted, Reading& reading) {
   for (const std::string& spool : sorted.spools) {
@@ -179,7 +187,8 @@ std::string unknown_files(const std::vector<std::string>& paths) {
 
 }  // namespace
 
-base::Result<model::JobModel> read_inputs(const std::vector<std::string>& paths) {
+base::Result<model::JobModel> read_inputs(const std::vector<std::string>& paths,
+                                          const std::vector<std::string>& logs) {
   Sorted sorted;
   for (const std::string& path : paths) {
     std::error_code error;
@@ -192,6 +201,9 @@ base::Result<model::JobModel> read_inputs(const std::vector<std::string>& paths)
   Reading reading;
   reading.failures = std::move(sorted.failures);
   read_sorted(sorted, reading);
+  for (const std::string& path : logs) {
+    reading.take(read_log(path));
+  }
   if (!reading.job) {
     base::Error first = reading.failures.empty()
                             ? base::Error{.what = "nothing that was given is known", .hint = {}}
@@ -200,6 +212,10 @@ base::Result<model::JobModel> read_inputs(const std::vector<std::string>& paths)
       first.what += fmt::format(" (and {} more that cannot be used)", reading.failures.size() - 1);
     }
     return tl::make_unexpected(std::move(first));
+  }
+  if (imports::settle_dumps(*reading.job)) {
+    model::load_local_sources(*reading.job);
+    imports::infer_waits(*reading.job);
   }
   for (const base::Error& failure : reading.failures) {
     reading.job->coverage.warnings.push_back(failure.what);

@@ -10,8 +10,9 @@
 
 namespace ddpdoctor::cli {
 
-/// Reads files and folders of files. One that cannot be used is told in coverage when another can;
-/// an error when none can.
-base::Result<model::JobModel> read_inputs(const std::vector<std::string>& paths);
+/// Reads files and folders of files, and `logs` as text whatever they hold. One that cannot be used
+/// is told in coverage when another can; an error when none can.
+base::Result<model::JobModel> read_inputs(const std::vector<std::string>& paths,
+                                          const std::vector<std::string>& logs = {});
 
 }  // namespace ddpdoctor::cli

@@ -17,18 +17,22 @@ namespace {
 class Report : public Action {
  public:
   explicit Report(CLI::App& app) {
-    app.add_option("files", files_, "captures of one job, or folders of them")->type_name("FILE");
+    app.add_option("files", files_, "captures, dumps and logs of one job, or folders of them")
+        ->type_name("FILE");
+    app.add_option("--log", logs_, "output of the job or of one rank, read as text; repeatable")
+        ->type_name("FILE")
+        ->allow_extra_args(false);
     declare_output(app, output_);
   }
 
   base::Result<int> run() override {
-    if (files_.empty()) {
+    if (files_.empty() && logs_.empty()) {
       return base::failure("report: no file was given",
                            "ddpdoctor report FILE…, with captures of one job");
     }
     const Output output = TRY(Output::create(output_));
     const Progress progress("reading …");
-    const auto job = read_inputs(files_);
+    const auto job = read_inputs(files_, logs_);
     if (!job) {
       print_error(job.error());
       return kNotObserved;
@@ -38,6 +42,7 @@ class Report : public Action {
 
  private:
   std::vector<std::string> files_;
+  std::vector<std::string> logs_;
   OutputOptions output_;
 };
 

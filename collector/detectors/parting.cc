@@ -215,6 +215,10 @@ std::optional<Parting> parting_from_stacks(const Examination& examination, const
     parting.tie = parting.rest.ranks.size() == elsewhere.size();
     return parting;
   }
+  if (operations.size() > 1 && std::any_of(operations.begin(), operations.end(),
+                                           [](const Camp& camp) { return camp.key.empty(); })) {
+    return std::nullopt;  // native frames alone do not always say which operation it is
+  }
   for (auto& [rank, key] : said) {
     const Standing* standing = examination.standing(rank);
     key += operations.size() > 1 ? "" : "|" + place_key(*standing);

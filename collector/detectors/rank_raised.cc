@@ -48,6 +48,14 @@ Confidence sureness(const model::JobModel& job, const Traceback& traceback, bool
   return lived_on(job, *traceback.rank) ? Confidence::kPossible : Confidence::kCertain;
 }
 
+/// Another rank is known to have raised earlier, elsewhere: this may follow from that.
+bool raised_before(const std::vector<Traceback>& all, const Traceback& traceback) {
+  return std::any_of(all.begin(), all.end(), [&traceback](const Traceback& other) {
+    return other.rank != traceback.rank && other.place != traceback.place &&
+           earlier(other, traceback);
+  });
+}
+
 /// Raised by a rank for reasons of its own, not because another one failed. A rank ends by the last
 /// exception it prints; earlier ones it handled.
 std::vector<Suspect> own_exceptions(const graph::Examination& examination) {
@@ -64,6 +72,9 @@ std::vector<Suspect> own_exceptions(const graph::Examination& examination) {
                      [&](const Traceback& later) { return later.rank == traceback.rank; });
     Suspect suspect{.rank = traceback.rank, .place = traceback.place};
     suspect.confidence = sureness(examination.job, traceback, last);
+    if (raised_before(all, traceback)) {
+      suspect.confidence = at_most(suspect.confidence, Confidence::kLikely);
+    }
     suspect.note = traceback.of_thread ? "a thread ended here" : "raised here";
     suspect.evidence = "log: " + base::elide(base::printable(traceback.exception), kLongestLine);
     out.push_back(std::move(suspect));

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "collector/detectors/known_exceptions.h"
+#include "collector/model/log_lines.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -23,26 +24,6 @@ std::optional<int> leading_number(std::string_view text) {
     return std::nullopt;
   }
   return value;
-}
-
-/// "[rank3]: text", "[default3]:text", "[1,3]<stderr>:text" → rank and text.
-LogLine without_prefix(std::string_view line) {
-  for (const std::string_view prefix : {"[rank", "[default", "[1,"}) {
-    if (!line.starts_with(prefix)) {
-      continue;
-    }
-    const auto rank = leading_number(line.substr(prefix.size()));
-    const std::size_t end = line.find(':', prefix.size());
-    if (rank && end != std::string_view::npos && end < prefix.size() + 24) {
-      std::string_view text = line.substr(end + 1);
-      if (text.starts_with(' ')) {
-        text.remove_prefix(1);
-      }
-      LogLine inner = without_prefix(text);  // --tee adds its prefix to torch's
-      return {.text = inner.text, .rank = inner.rank ? inner.rank : rank};
-    }
-  }
-  return {.text = line, .rank = std::nullopt};
 }
 
 std::string_view last_part(std::string_view text) {
@@ -75,9 +56,16 @@ std::vector<LogStream> log_streams(const model::JobModel& job) {
   std::vector<LogStream> out;
   for (const model::Log& log : job.logs) {
     std::map<std::optional<model::Rank>, LogStream> by_rank;
+    std::size_t number = 0;
     for (const std::string_view line : base::split(last_part(log.text), '\n')) {
-      LogLine told = without_prefix(line.ends_with('\r') ? line.substr(0, line.size() - 1) : line);
-      by_rank[told.rank].push_back({.text = told.text, .rank = told.rank ? told.rank : log.rank});
+      const model::LogLine told = model::read_log_line(line);
+      LogStream& stream = by_rank[told.rank];
+      const auto before = stream.empty() ? std::nullopt : stream.back().time;
+      stream.push_back({.text = told.text,
+                        .rank = told.rank ? told.rank : log.rank,
+                        .time = told.time ? told.time : before,
+                        .log = static_cast<std::size_t>(&log - job.logs.data()),
+                        .number = ++number});
     }
     for (auto& [rank, lines] : by_rank) {
       out.push_back(std::move(lines));
@@ -158,6 +146,9 @@ std::vector<Traceback> tracebacks(const model::JobModel& job) {
         }
         chained = false;
         out.push_back({.rank = stream[i].rank,
+                       .time = stream[i].time,
+                       .log = stream[i].log,
+                       .number = stream[i].number,
                        .place = user_place_above(stream, i),
                        .exception = std::string(base::trim(line)),
                        .of_thread = heading.starts_with("Exception in thread"),
@@ -168,6 +159,13 @@ std::vector<Traceback> tracebacks(const model::JobModel& job) {
     }
   }
   return out;
+}
+
+bool earlier(const Traceback& a, const Traceback& b) {
+  if (a.time && b.time && *a.time != *b.time) {
+    return *a.time < *b.time;
+  }
+  return a.log == b.log && a.number < b.number;
 }
 
 }  // namespace ddpdoctor::detectors

@@ -16,14 +16,16 @@ namespace ddpdoctor::detectors {
 struct LogLine {
   std::string_view text;
   std::optional<model::Rank> rank;
+  std::optional<double> time;  // of this line or of the last one before it that has a time
+  std::size_t log = 0;         // index in JobModel::logs
+  std::size_t number = 0;      // line of the log, from 1
 };
 
 /// The lines of one rank, or of one log that does not tell its ranks apart.
 using LogStream = std::vector<LogLine>;
 
-/// Every log as streams: "[rank3]: …" (torch), "[default3]:…" (torchrun --tee) and
-/// "[1,3]<stderr>:…" (mpirun) are told apart. Of a very long log only the end is read: the cause of
-/// a crash stands there.
+/// Every log as streams, told apart by the rank before each line (model/log_lines.h). Of a very
+/// long log only the end is read: the cause of a crash stands there.
 std::vector<LogStream> log_streams(const model::JobModel& job);
 
 /// "  File "/srv/train.py", line 57, in main" → its place.
@@ -37,6 +39,9 @@ model::CallSite user_place_below(const LogStream& stream, std::size_t index);
 /// An exception that ended in a traceback.
 struct Traceback {
   std::optional<model::Rank> rank;
+  std::optional<double> time;  // as LogLine
+  std::size_t log = 0;
+  std::size_t number = 0;
   model::CallSite place;   // the user's innermost line; unknown when there is none
   std::string exception;   // "ValueError: no such shard"
   bool of_thread = false;  // ended a thread, not the program
@@ -44,5 +49,9 @@ struct Traceback {
 };
 
 std::vector<Traceback> tracebacks(const model::JobModel& job);
+
+/// True when `a` is known to have been written before `b`: by their times, or by their lines in one
+/// log.
+bool earlier(const Traceback& a, const Traceback& b);
 
 }  // namespace ddpdoctor::detectors

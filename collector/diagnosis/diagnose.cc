@@ -25,6 +25,44 @@ bool may_be_said(const Judged& judged, const graph::Examination& examination) {
           judged.detector->specificity != detectors::kSaysNothing);
 }
 
+/// Stacks or counts that another tool showed at one moment: a step of a healthy job may look the
+/// same.
+bool rests_on_one_moment(const model::JobModel& job) {
+  const model::Observation* now = model::latest(job);
+  const bool counted = !model::facts(job, "nccl-ras").empty();
+  if (counted && job.progress == model::Progress::kUnknown && !job.ended) {
+    return true;
+  }
+  return now != nullptr && job.progress == model::Progress::kUnknown && !job.ended &&
+         job.collectives.empty() &&
+         std::any_of(now->processes.begin(), now->processes.end(), model::was_dumped);
+}
+
+/// What a log says is no matter of the moment.
+bool rests_on_text(const detectors::Finding& finding) {
+  return std::any_of(finding.evidence.begin(), finding.evidence.end(),
+                     [](const auto& evidence) { return evidence.text.starts_with("log: "); });
+}
+
+/// Nor is that a process has ended.
+bool rests_on_an_end(const detectors::Finding& finding, const model::JobModel& job) {
+  return std::any_of(finding.culprits.begin(), finding.culprits.end(), [&job](model::Rank rank) {
+    const model::Process* process = model::rank_process(job, rank);
+    return process != nullptr && process->exit.has_value();
+  });
+}
+
+void doubt_one_moment(std::vector<Judged>& findings, const model::JobModel& job) {
+  if (!rests_on_one_moment(job)) {
+    return;
+  }
+  for (Judged& judged : findings) {
+    if (!rests_on_text(judged.finding) && !rests_on_an_end(judged.finding, job)) {
+      judged.finding.confidence = Confidence::kPossible;
+    }
+  }
+}
+
 bool any_of_effect(const std::vector<Judged>& all, Effect effect) {
   return std::any_of(all.begin(), all.end(), [effect](const Judged& judged) {
     return judged.detector->effect == effect &&
@@ -134,6 +172,7 @@ Diagnosis diagnose(const model::JobModel& job) {
   std::erase_if(all, [&diagnosis](const Judged& judged) {
     return !may_be_said(judged, diagnosis.examination);
   });
+  doubt_one_moment(all, job);
   all = without_explained(std::move(all), diagnosis.examination);
   put_in_order(all, diagnosis.examination);
   diagnosis.verdict = verdict_of(diagnosis.examination, all);

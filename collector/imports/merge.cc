@@ -57,6 +57,11 @@ void forget_seen_ranks(model::JobModel& whole) {
   }
 }
 
+/// A log says nothing about whether the job moves or is over: another capture does.
+bool is_mere_log(const model::JobModel& job) {
+  return !job.logs.empty() && job.observations.empty() && job.collectives.empty();
+}
+
 model::Progress merged(model::Progress a, model::Progress b) {
   if (a == model::Progress::kMoving || b == model::Progress::kMoving) {
     return model::Progress::kMoving;
@@ -67,6 +72,8 @@ model::Progress merged(model::Progress a, model::Progress b) {
 }  // namespace
 
 void merge(model::JobModel& whole, model::JobModel part) {
+  const bool only_part_looked = is_mere_log(whole) && !is_mere_log(part);
+  const bool both_looked = !is_mere_log(whole) && !is_mere_log(part);
   whole.world_size = std::max(whole.world_size, part.world_size);
   if (whole.command.empty()) {
     whole.command = std::move(part.command);
@@ -91,13 +98,20 @@ void merge(model::JobModel& whole, model::JobModel part) {
       whole.coverage.unobserved_ranks.united(part.coverage.unobserved_ranks);
   merge_coverage(whole.coverage, std::move(part.coverage));
   forget_seen_ranks(whole);
-  whole.progress = merged(whole.progress, part.progress);
+  if (both_looked) {
+    whole.progress = merged(whole.progress, part.progress);
+    whole.ended = whole.ended && part.ended;
+    whole.history_complete = whole.history_complete && part.history_complete;
+  } else if (only_part_looked) {
+    whole.progress = part.progress;
+    whole.ended = part.ended;
+    whole.history_complete = part.history_complete;
+    whole.seconds_without_progress = part.seconds_without_progress;
+  }
   if (part.seconds_without_progress && whole.seconds_without_progress) {
     whole.seconds_without_progress =
         std::min(*whole.seconds_without_progress, *part.seconds_without_progress);
   }
-  whole.ended = whole.ended && part.ended;
-  whole.history_complete = whole.history_complete && part.history_complete;
 }
 
 }  // namespace ddpdoctor::imports

@@ -30,4 +30,8 @@ JobModel build_model(const std::vector<Look>& looks);
 /// Adds the lines of every user file that frames and call sites name, each file up to a cap.
 void load_sources(JobModel& job);
 
+/// The same for stacks that another tool dumped, perhaps elsewhere: files of this machine, relative
+/// names from the current folder, and only where all that is known of a file agrees with it.
+void load_local_sources(JobModel& job);
+
 }  // namespace ddpdoctor::model

@@ -9,7 +9,9 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unistd.h>
+#include <utility>
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -139,7 +141,41 @@ std::map<int, std::string> lines_of(const std::string& content, const std::set<i
   return out;
 }
 
+/// The lines that are known already stand in the file, and the named ones are not blank.
+bool agrees(const std::map<int, std::string>& file, const std::map<int, std::string>* known,
+            const std::set<int>& named) {
+  const auto text = [&file](int number) {
+    const auto line = file.find(number);
+    return line == file.end() ? std::string_view() : base::trim(line->second);
+  };
+  if (known != nullptr && !std::all_of(known->begin(), known->end(), [&](const auto& entry) {
+        return text(entry.first) == base::trim(entry.second);
+      })) {
+    return false;
+  }
+  return std::none_of(named.begin(), named.end(),
+                      [&](int number) { return number > 0 && text(number).empty(); });
+}
+
 }  // namespace
+
+void load_local_sources(JobModel& job) {
+  bool read = false;
+  for (const auto& [file, wanted] : wanted_files(job)) {
+    const auto content = read_text(file);
+    const auto known = job.sources.find(file);
+    auto lines = content ? lines_of(content->content, wanted.lines) : std::map<int, std::string>();
+    if (content &&
+        agrees(lines, known == job.sources.end() ? nullptr : &known->second, wanted.lines)) {
+      job.sources[file] = std::move(lines);
+      read = true;
+    }
+  }
+  if (read) {
+    job.coverage.warnings.emplace_back(
+        "source lines are those of this machine: the job may have run others");
+  }
+}
 
 void load_sources(JobModel& job) {
   for (const auto& [file, wanted] : wanted_files(job)) {

@@ -99,6 +99,10 @@ const Thread* main_thread(const Process& process) {
   return found == process.threads.end() ? &process.threads.front() : &*found;
 }
 
+bool was_dumped(const Process& process) {
+  return !process.threads.empty() && process.threads.front().capture.starts_with(kDumpedFrom);
+}
+
 RankSet ranks_seen(const JobModel& job) {
   std::vector<Rank> ranks;
   if (const Observation* now = latest(job)) {

@@ -26,6 +26,12 @@ RankSet ranks_seen(const JobModel& job);
 /// All ranks the job should have: 0 .. world_size-1, or those seen.
 RankSet all_ranks(const JobModel& job);
 
+/// How Thread::capture begins where another tool's text is the source: "from py-spy".
+inline constexpr std::string_view kDumpedFrom = "from ";
+/// The stacks of this process were dumped by another tool: nobody knows when, or whether at one
+/// time with the others.
+bool was_dumped(const Process& process);
+
 /// False for torch, site-packages, the standard library, frozen modules, multiprocessing's runners
 /// and launchers' own files.
 bool is_user_file(std::string_view path);

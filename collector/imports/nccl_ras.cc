@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// RAS counts what was launched, not what was completed, and ranks of a healthy job differ by a few:
+// one answer shows at most a suspicion, two equal answers a hang.
+#include "collector/imports/nccl_ras.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "collector/imports/capture_parts.h"
+#include "collector/imports/json_cursor.h"
+#include "collector/imports/json_text.h"
+#include "collector/imports/stack_text.h"
+#include "collector/model/operations.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+using model::Rank;
+
+/// How far the ranks of one communicator have come.
+struct Communicator {
+  std::string id;
+  std::int64_t size = 0;
+  std::string operation;                 // of the counts; empty = of all together
+  std::map<Rank, std::int64_t> counts;   // launched, by rank in the communicator
+  std::set<Rank> missing;                // did not answer
+  std::optional<std::int64_t> majority;  // count of the ranks that are not listed
+};
+
+void add_communicator(const Communicator& one, model::JobModel& job) {
+  model::ProcessGroup group{.id = one.id, .name = {}, .backend = "nccl", .ranks = {}};
+  for (Rank rank = 0; rank < std::min<std::int64_t>(one.size, model::kMaxWorldSize); ++rank) {
+    group.ranks.push_back(rank);
+  }
+  if (one.size > job.world_size.value_or(0)) {
+    job.world_size = static_cast<int>(one.size);
+  }
+  std::map<Rank, std::int64_t> counts = one.counts;
+  for (const Rank rank : group.ranks) {
+    if (one.majority && !counts.contains(rank) && !one.missing.contains(rank)) {
+      counts[rank] = *one.majority;
+    }
+  }
+  for (const auto& [rank, count] : counts) {
+    model::CollectiveCall call;
+    call.rank = rank;
+    call.group = one.id;
+    call.sequence = count;
+    call.operation = one.operation;
+    call.state = model::CallState::kEnqueued;
+    job.collectives.push_back(std::move(call));
+  }
+  for (const Rank rank : one.missing) {
+    job.coverage.unobserved_ranks.insert(rank);
+  }
+  const auto known = std::find_if(job.groups.begin(), job.groups.end(),
+                                  [&one](const auto& other) { return other.id == one.id; });
+  if (known == job.groups.end()) {
+    job.groups.push_back(std::move(group));
+  }
+}
+
+void add_fact(std::string text, model::JobModel& job) {
+  model::Fact fact;
+  fact.kind = "nccl-ras";
+  fact.fields["text"] = base::elide(text, 8000);
+  job.facts.push_back(std::move(fact));
+}
+
+/// The largest communicator is the world: only its ranks are global ones.
+void add_largest(std::vector<Communicator> all, model::JobModel& job) {
+  const auto largest = std::max_element(
+      all.begin(), all.end(), [](const auto& a, const auto& b) { return a.size < b.size; });
+  if (largest != all.end()) {
+    add_communicator(*largest, job);
+  }
+  if (all.size() > 1) {
+    job.coverage.warnings.push_back(fmt::format(
+        "of {} communicators only the largest is compared: ranks of the others are not global",
+        all.size()));
+  }
+}
+
+Communicator read_communicator(const Cursor& in) {
+  Communicator out;
+  const Cursor hash = in["hash"];
+  const Cursor size = in["size"];
+  const Cursor ranks = in["ranks"];
+  const Cursor missing = in["missing_ranks"];
+  out.id = hash.name().value_or("0");
+  out.size = size.whole(0, model::kMaxWorldSize).value_or(0);
+  ranks.each([&out](const Cursor& entry) {
+    const Cursor rank = entry["rank"];
+    const Cursor counts = entry["collective_counts"];
+    std::int64_t sum = 0;
+    counts.each_field([&sum](const std::string&, const Cursor& count) {
+      sum += count.whole(0, std::int64_t{1} << 50).value_or(0);
+    });
+    if (const auto number = rank.whole(0, kMaxRank)) {
+      out.counts[static_cast<Rank>(*number)] = sum;
+    }
+  });
+  missing.each([&out](const Cursor& entry) {
+    const Cursor rank = entry["rank"];
+    if (const auto number = rank.whole(0, kMaxRank)) {
+      out.missing.insert(static_cast<Rank>(*number));
+    }
+  });
+  return out;
+}
+
+/// "Rank 7 has launched up to operation 60 -- GPU 3 …", "Rank 0 -- GPU 0 managed by …".
+std::optional<Rank> listed_rank(std::string_view line, std::string_view& rest) {
+  if (!take_prefix(line, "Rank ")) {
+    return std::nullopt;
+  }
+  const auto number = take_number(line, kMaxRank);
+  rest = line;
+  return number ? std::optional(static_cast<Rank>(*number)) : std::nullopt;
+}
+
+/// Reads the blocks below "#0-0 (27a079b828ff1a75) MISMATCH".
+struct TextReading {
+  std::vector<Communicator> all;
+  std::string told;
+  std::int64_t size = 0;               // of the first group in the table
+  std::optional<std::int64_t> shared;  // count of the ranks listed next
+
+  void line(std::string_view text) {
+    if (text.starts_with("#") && text.find(" (") != text.npos) {
+      all.push_back({.id = base::elide(between(text, "(", ")").value_or("0"), 64),
+                     .size = size,
+                     .operation = {},
+                     .counts = {},
+                     .missing = {},
+                     .majority = {}});
+      shared.reset();
+      told += std::string(text) + "\n";
+    } else if (!all.empty()) {
+      within(text, all.back());
+    }
+  }
+
+  void within(std::string_view text, Communicator& one) {
+    constexpr std::string_view kLaunched = " launched up to operation ";
+    std::string_view rest;
+    const auto rank = listed_rank(text, rest);
+    const std::size_t at = text.find(kLaunched);
+    std::string_view digits =
+        at == text.npos ? std::string_view() : text.substr(at + kLaunched.size());
+    const auto count = take_number(digits, kMaxNumber);
+    if (const auto operation = between(text, "have different ", " operation counts")) {
+      one.operation = *operation == "collective" ? "" : model::operation_of(*operation).name;
+    } else if (rank && count) {
+      one.counts[*rank] = *count;
+    } else if (count) {
+      shared = count;
+      one.majority = one.majority ? one.majority : count;  // the most frequent comes first
+    } else if (text.starts_with("Missing communicator data")) {
+      shared.reset();
+    } else if (rank && shared) {
+      one.counts[*rank] = *shared;
+    } else if (rank) {
+      one.missing.insert(*rank);
+    } else if (take_prefix(text, "The missing rank: ") ||
+               take_prefix(text, "The missing ranks: ")) {
+      for (const std::string_view part : base::split(text, ',')) {
+        if (const auto number = number_of(base::trim(part), kMaxRank)) {
+          one.missing.insert(static_cast<Rank>(*number));
+        }
+      }
+    }
+    told += std::string(text) + "\n";
+  }
+
+  /// "0  1  4  8  32  32  RUNNING  MISMATCH" of the table: ranks per communicator is the fifth.
+  void row(std::string_view text) {
+    std::vector<std::string_view> words;
+    for (const std::string_view word : base::split(text, ' ')) {
+      if (!word.empty()) {
+        words.push_back(word);
+      }
+    }
+    if (words.size() == 8 && number_of(words[0], 1'000'000) && size == 0) {
+      size = number_of(words[4], model::kMaxWorldSize).value_or(0);
+    }
+  }
+};
+
+}  // namespace
+
+bool is_ras_json(std::string_view head, std::string_view) {
+  return base::trim(head).starts_with('{') &&
+         head.find("\"communicators\"") != std::string_view::npos &&
+         head.find("\"nccl_version\"") != std::string_view::npos;
+}
+
+base::Result<model::JobModel> read_ras_json(std::string_view bytes, const std::string& path) {
+  const nlohmann::json document = TRY(parse_json(bytes, path));
+  Complaint complaint{.file = path, .first = {}};
+  const Cursor root(document, complaint);
+  const Cursor communicators = root["communicators"];
+  model::JobModel job;
+  std::vector<Communicator> all;
+  communicators.each([&](const Cursor& one) { all.push_back(read_communicator(one)); });
+  if (complaint.first) {
+    return tl::make_unexpected(*complaint.first);
+  }
+  std::string told;
+  for (const Communicator& one : all) {
+    told += fmt::format("{}: {} of {} ranks answered\n", one.id, one.counts.size(), one.size);
+  }
+  add_fact(told, job);
+  add_largest(std::move(all), job);
+  job.coverage.observed.push_back("NCCL RAS: " + std::string(base::file_name(path)));
+  return job;
+}
+
+bool is_ras_text(std::string_view head, std::string_view) {
+  return head.find("NCCL version ") != std::string_view::npos &&
+         head.find("Job summary") != std::string_view::npos &&
+         head.find("Communicators...") != std::string_view::npos;
+}
+
+void read_ras_text(std::string_view text, model::JobModel& job) {
+  if (text.find("Communicators...") == std::string_view::npos) {
+    return;
+  }
+  TextReading reading;
+  for (const std::string_view line : base::split(text, '\n')) {
+    reading.row(base::trim(line));
+    reading.line(base::trim(line));
+  }
+  add_fact(reading.told, job);
+  add_largest(std::move(reading.all), job);
+}
+
+}  // namespace ddpdoctor::imports

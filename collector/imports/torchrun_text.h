@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// How torchrun tells of failed ranks: the table at the end of its log, and the error file of a
+// rank.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "collector/model/job_model.h"
+
+namespace ddpdoctor::imports {
+
+/// "Root Cause (first observed failure)" and what stands around it → ended processes.
+void read_torchrun_text(std::string_view log, model::JobModel& job);
+
+/// {"message": {"message", "extraInfo": {"py_callstack", "timestamp"}}} of TORCHELASTIC_ERROR_FILE.
+bool is_error_file(std::string_view head, std::string_view path);
+base::Result<model::JobModel> read_error_file(std::string_view bytes, const std::string& path);
+
+}  // namespace ddpdoctor::imports

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// One space after a prefix belongs to it; the rest is the line's own indentation, which tracebacks
+// need.
+#include "collector/model/log_lines.h"
+
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <utility>
+
+#include "collector/model/job_model.h"
+
+namespace ddpdoctor::model {
+namespace {
+
+constexpr int kMostPrefixes = 6;  // a CI's time, torchrun's tee, torch's own, a logger's, …
+
+bool digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+bool same_letter(char a, char b) {
+  return a == b || (a >= 'A' && a <= 'Z' && a - 'A' + 'a' == b);
+}
+
+/// `word` is in lower case.
+bool starts_with_word(std::string_view text, std::string_view word) {
+  if (text.size() < word.size()) {
+    return false;
+  }
+  for (std::size_t i = 0; i < word.size(); ++i) {
+    if (!same_letter(text[i], word[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Takes a number off the front.
+std::optional<int> take_number(std::string_view& text) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end == text.data() || value < 0) {
+    return std::nullopt;
+  }
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return value;
+}
+
+/// Exactly so many digits.
+std::optional<int> take_digits(std::string_view& text, std::size_t count) {
+  if (text.size() < count) {
+    return std::nullopt;
+  }
+  int value = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!digit(text[i])) {
+      return std::nullopt;
+    }
+    value = value * 10 + (text[i] - '0');
+  }
+  text.remove_prefix(count);
+  return value;
+}
+
+bool take(std::string_view& text, char c) {
+  if (text.empty() || text.front() != c) {
+    return false;
+  }
+  text.remove_prefix(1);
+  return true;
+}
+
+/// Days since 1970-01-01 of the proleptic Gregorian calendar, years counted from March.
+std::int64_t days_of(int year, int month, int day) {
+  const std::int64_t y = month <= 2 ? year - 1 : year;
+  const std::int64_t era = y / 400;
+  const std::int64_t of_era = y - era * 400;
+  const std::int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+  return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
+}
+
+/// "2026-11-20T12:34:56.789" or with a space between; the fraction after a point or a comma.
+std::optional<double> take_moment(std::string_view& text) {
+  std::string_view rest = text;
+  const auto year = take_digits(rest, 4);
+  const bool dated = year && (take(rest, '-') || take(rest, '/'));
+  const auto month = dated ? take_digits(rest, 2) : std::nullopt;
+  const bool monthly = month && (take(rest, '-') || take(rest, '/'));
+  const auto day = monthly ? take_digits(rest, 2) : std::nullopt;
+  const bool daily = day && (take(rest, 'T') || take(rest, ' ') || take(rest, '_'));
+  const auto hour = daily ? take_digits(rest, 2) : std::nullopt;
+  const auto minute = hour && take(rest, ':') ? take_digits(rest, 2) : std::nullopt;
+  const auto second = minute && take(rest, ':') ? take_digits(rest, 2) : std::nullopt;
+  if (!second || *year < 1970 || *month < 1 || *month > 12) {
+    return std::nullopt;
+  }
+  double seconds = static_cast<double>(days_of(*year, *month, *day)) * 86400 + *hour * 3600.0 +
+                   *minute * 60.0 + *second;
+  if (take(rest, '.') || take(rest, ',')) {
+    for (double unit = 0.1; !rest.empty() && digit(rest.front()); unit /= 10) {
+      seconds += unit * (rest.front() - '0');
+      rest.remove_prefix(1);
+    }
+  }
+  text = rest;
+  return seconds;
+}
+
+/// "Z", "+01:00", "-0800".
+void take_zone(std::string_view& text) {
+  if (take(text, 'Z') || text.size() < 5 || (text.front() != '+' && text.front() != '-')) {
+    return;
+  }
+  std::string_view rest = text.substr(1);
+  const auto hours = take_digits(rest, 2);
+  take(rest, ':');
+  if (hours && take_digits(rest, 2)) {
+    text = rest;
+  }
+}
+
+std::optional<double> take_time(std::string_view& text) {
+  std::string_view rest = text;
+  const bool bracket = take(rest, '[');
+  const auto moment = take_moment(rest);
+  if (!moment) {
+    return std::nullopt;
+  }
+  take_zone(rest);
+  if (bracket && !take(rest, ']')) {
+    return std::nullopt;
+  }
+  take(rest, ':');
+  take(rest, ' ');
+  text = rest;
+  return moment;
+}
+
+/// "[rank3]", "[rank: 3]", "[RANK 3]", "[default3]": the inside of a bracket or the start of a
+/// line.
+std::optional<int> take_rank_word(std::string_view& text) {
+  constexpr std::array<std::string_view, 4> kWords = {"global_rank", "rank", "default",
+                                                      "local_rank"};
+  for (const std::string_view word : kWords) {
+    if (!starts_with_word(text, word)) {
+      continue;
+    }
+    std::string_view rest = text.substr(word.size());
+    const bool apart = take(rest, ':') || take(rest, '=') || take(rest, '_') || take(rest, '-');
+    static_cast<void>(apart);
+    take(rest, ' ');
+    const auto number = take_number(rest);
+    if (number && *number < kMaxWorldSize) {
+      text = rest;
+      return number;
+    }
+  }
+  return std::nullopt;
+}
+
+/// "[1,3]<stderr>:" of Open MPI: job and rank.
+std::optional<int> take_mpi_tag(std::string_view& text) {
+  std::string_view rest = text;
+  if (!take(rest, '[') || !take_number(rest) || !take(rest, ',')) {
+    return std::nullopt;
+  }
+  const auto rank = take_number(rest);
+  if (!rank || *rank >= kMaxWorldSize || !take(rest, ']') || !take(rest, '<')) {
+    return std::nullopt;
+  }
+  const std::size_t end = rest.find(">:");
+  if (end == std::string_view::npos || end > 10) {
+    return std::nullopt;
+  }
+  text = rest.substr(end + 2);
+  return rank;
+}
+
+std::optional<int> take_rank(std::string_view& text) {
+  if (const auto rank = take_mpi_tag(text)) {
+    return rank;
+  }
+  std::string_view rest = text;
+  const bool bracket = take(rest, '[');
+  const bool round = !bracket && take(rest, '(');
+  const auto rank = take_rank_word(rest);
+  if (!rank) {
+    return std::nullopt;
+  }
+  if (bracket || round) {
+    if (!take(rest, bracket ? ']' : ')')) {
+      return std::nullopt;
+    }
+    if (take(rest, ':') && text.starts_with("[default")) {
+      text = rest;  // torchrun's tee puts no space: what follows is the line's own
+      return rank;
+    }
+  } else {
+    while (take(rest, ' ')) {
+    }
+    if (!take(rest, ':') && !take(rest, '|')) {
+      return std::nullopt;  // "rank 3 failed": a sentence
+    }
+  }
+  take(rest, ' ');
+  text = rest;
+  return rank;
+}
+
+}  // namespace
+
+LogLine read_log_line(std::string_view line) {
+  LogLine out{.text = line, .rank = {}, .time = {}};
+  if (out.text.ends_with('\r')) {
+    out.text.remove_suffix(1);
+  }
+  for (int i = 0; i < kMostPrefixes; ++i) {
+    if (const auto time = take_time(out.text)) {
+      out.time = out.time ? out.time : time;
+    } else if (const auto rank = take_rank(out.text)) {
+      out.rank =
+          rank;  // torchrun's tee names the local rank, torch's own the global one: the inner
+    } else {
+      break;
+    }
+  }
+  return out;
+}
+
+}  // namespace ddpdoctor::model

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What launchers, CI systems and loggers put before a line: the rank that wrote it and the time.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "collector/model/rank_set.h"
+
+namespace ddpdoctor::model {
+
+/// A line of a log without what was put before it. `text` points into the log.
+struct LogLine {
+  std::string_view text;
+  std::optional<Rank> rank;
+  std::optional<double> time;  // seconds since the epoch, as written: the time zone is not known
+};
+
+/// Takes off, in any order: "2026-11-20T12:34:56.789Z ", "[2026-11-20 12:34:56,789] ", "[rank3]: ",
+/// "[rank: 3] ", "rank 3: ", "[default3]:", "[1,3]<stderr>:", "rank3 | ". A mere number is no rank.
+LogLine read_log_line(std::string_view line);
+
+}  // namespace ddpdoctor::model

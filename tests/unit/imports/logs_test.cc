@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages of torch, torchrun and NCCL in the output of a job.
+#include <gtest/gtest.h>
+
+#include "collector/imports/nccl_ras.h"
+#include "collector/imports/text_file.h"
+#include "collector/imports/torchrun_text.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+model::JobModel read(std::string_view text, const std::string& path = "ci.log") {
+  auto job = read_text(text, path);
+  EXPECT_TRUE(job);
+  return std::move(*job);
+}
+
+TEST(Watchdog, TimeoutsAreCallsOfTheirGroup) {
+  const auto job = read(
+      "[rank0]:[E321 02:07:08.4 ProcessGroupNCCL.cpp:607] [Rank 0] Watchdog caught collective "
+      "operation timeout: WorkNCCL(SeqNum=1580, OpType=ALLREDUCE, NumelIn=4096, NumelOut=4096, "
+      "Timeout(ms)=600000) ran for 600060 milliseconds before timing out.\n"
+      "[rank1]:[E321 02:07:08.4 ProcessGroupNCCL.cpp:607] [Rank 1] Watchdog caught collective "
+      "operation timeout: WorkNCCL(SeqNum=1580, OpType=_ALLGATHER_BASE, NumelIn=8, NumelOut=16, "
+      "Timeout(ms)=600000) ran for 600061 milliseconds before timing out.\n"
+      "[rank0]:[E321 02:07:08.4 ProcessGroupNCCL.cpp:1664] [PG ID 0 PG GUID 7(tp) Rank 0] "
+      "Exception "
+      "(either an error or timeout) detected by watchdog at work: 1580, last enqueued NCCL work: "
+      "1582, last completed NCCL work: 1579.\n");
+  ASSERT_EQ(job.collectives.size(), 2U);
+  EXPECT_EQ(job.collectives[0].group, "7");
+  EXPECT_EQ(job.collectives[0].operation, "all_reduce");
+  EXPECT_EQ(job.collectives[0].count, 4096);
+  EXPECT_EQ(job.collectives[0].sequence, 1580);
+  EXPECT_EQ(job.collectives[1].rank, 1);
+  EXPECT_EQ(job.collectives[1].operation, "all_gather_into_tensor");
+  EXPECT_TRUE(job.ended);
+  ASSERT_NE(model::group(job, "7"), nullptr);
+  EXPECT_EQ(model::group(job, "7")->name, "tp");
+}
+
+TEST(Watchdog, WhoIsFarBehindSpeaksOfAnotherGroup) {
+  const auto line = [](int rank, int sequence) {
+    return "[E ProcessGroupNCCL.cpp:458] [Rank " + std::to_string(rank) +
+           "] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=" +
+           std::to_string(sequence) + ", OpType=ALLREDUCE, Timeout(ms)=1800000) ran for 1 ms\n";
+  };
+  const auto job = read(line(0, 96'120) + line(7, 64'088));
+  ASSERT_EQ(job.collectives.size(), 1U);
+  EXPECT_EQ(job.collectives[0].rank, 0);
+}
+
+TEST(Detail, AMismatchIsOnePlaceWithTheUsersLine) {
+  const auto job = read(
+      "[rank1]: Traceback (most recent call last):\n[rank1]:   File \"/app/train.py\", line 9, in "
+      "main\n[rank1]:     dist.broadcast(t, 0)\n[rank1]: RuntimeError: Detected mismatch between "
+      "collectives on ranks. Rank 1 is running collective: "
+      "CollectiveFingerPrint(SequenceNumber=21, "
+      "OpType=BROADCAST, TensorShape=[1], TensorDtypes=Long, TensorDeviceTypes=TensorOptions("
+      "dtype=float (default))), but Rank 0 is running collective: CollectiveFingerPrint("
+      "SequenceNumber=0OpType=REDUCE).Collectives differ in the following aspects:\n");
+  ASSERT_EQ(job.collectives.size(), 2U);
+  EXPECT_EQ(job.collectives[0].rank, 0);
+  EXPECT_EQ(job.collectives[0].operation, "reduce");
+  EXPECT_EQ(job.collectives[0].sequence, 21);
+  EXPECT_EQ(job.collectives[1].operation, "broadcast");
+  EXPECT_EQ(job.collectives[1].dtype, "int64");
+  EXPECT_EQ(job.collectives[1].call_site.line, 9);
+}
+
+TEST(MonitoredBarrier, WhoDidNotComeIsBehind) {
+  const auto job = read(
+      "[rank0]: RuntimeError: [Rank 0]: Ranks 1, 3 failed to pass monitoredBarrier in 5000 ms\n");
+  ASSERT_EQ(job.collectives.size(), 3U);
+  EXPECT_EQ(job.collectives[0].rank, 1);
+  EXPECT_EQ(job.collectives[0].sequence, 0);
+  EXPECT_EQ(job.collectives[1].rank, 3);
+  EXPECT_EQ(job.collectives[2].operation, "monitored_barrier");
+}
+
+constexpr std::string_view kTable = R"(
+============================================================
+train.py FAILED
+------------------------------------------------------------
+Failures:
+[1]:
+  time      : 2026-11-20_12:34:57
+  host      : node1
+  rank      : 5 (local_rank: 1)
+  exitcode  : -15 (pid: 778)
+  error_file: <N/A>
+  traceback : Signal 15 (SIGTERM) received by PID 778
+------------------------------------------------------------
+Root Cause (first observed failure):
+[0]:
+  time      : 2026-11-20_12:34:56
+  host      : node0
+  rank      : 3 (local_rank: 3)
+  exitcode  : -9 (pid: 777)
+  error_file: <N/A>
+  traceback : Signal 9 (SIGKILL) received by PID 777
+============================================================
+)";
+
+TEST(Torchrun, ItsTableTellsHowRanksEnded) {
+  const auto job = read(kTable);
+  EXPECT_TRUE(job.ended);
+  const auto* first = model::rank_process(job, 3);
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(first->exit->signal, 9);
+  EXPECT_EQ(first->pid, 777);
+  EXPECT_EQ(first->host, "node0");
+  EXPECT_EQ(model::rank_process(job, 5), nullptr);  // torchrun itself ended it
+}
+
+TEST(Torchrun, AnErrorFileIsTheLogOfItsRank) {
+  constexpr std::string_view kFile =
+      R"({"message":{"message":"ValueError: no","extraInfo":{"py_callstack":"Traceback (most recent call last):\n  File \"t.py\", line 3, in f\nValueError: no\n","timestamp":"1700000000"}}})";
+  EXPECT_TRUE(is_error_file(kFile, "x"));
+  const auto job = read_error_file(kFile, "attempt_0/2/error.json");
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->logs[0].rank, 2);
+  EXPECT_TRUE(job->logs[0].text.starts_with("2023-11-14T22:13:20 Traceback")) << job->logs[0].text;
+  EXPECT_FALSE(read_error_file(R"({"message":{"message":3,"extraInfo":[]}})", "x"));
+}
+
+TEST(Ras, JsonCountsLaunchesOfEachRank) {
+  constexpr std::string_view kJson =
+      R"({"nccl_version":"2.29.1","communicators":[{"hash":"0xae","size":3,"ranks":[
+      {"rank":0,"collective_counts":{"AllReduce":7,"Broadcast":1}},{"rank":1,"collective_counts":{"AllReduce":6}}],
+      "missing_ranks":[{"rank":2,"status":{"unresponsive":true}}]}]})";
+  EXPECT_TRUE(is_ras_json(kJson, "x"));
+  const auto job = read_ras_json(kJson, "ras.json");
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->world_size, 3);
+  ASSERT_EQ(job->collectives.size(), 2U);
+  EXPECT_EQ(job->collectives[0].sequence, 8);
+  EXPECT_EQ(job->collectives[1].sequence, 6);
+  EXPECT_TRUE(job->coverage.unobserved_ranks.contains(2));
+  EXPECT_EQ(model::facts(*job, "nccl-ras").size(), 1U);
+}
+
+TEST(Ras, TextNamesTheOutliers) {
+  const auto job = read(
+      "NCCL version 2.30.7 compiled with CUDA 12.8\nJob summary\n===========\nCommunicators... "
+      "(0.00s)\n=============\n    0         1          2         4         8         8  RUNNING  "
+      "MISMATCH\n\nWarnings\n========\n\n#0-0 (78db921d1c117b4a) MISMATCH\n  Communicator ranks "
+      "have "
+      "different AllReduce operation counts\n  7 ranks have launched up to operation 64\n  Rank 7 "
+      "has "
+      "launched up to operation 60 -- GPU 3 managed by process 1650386 on node node1\n");
+  EXPECT_EQ(job.world_size, 8);
+  ASSERT_EQ(job.collectives.size(), 8U);
+  EXPECT_EQ(job.collectives[0].sequence, 64);
+  EXPECT_EQ(job.collectives[7].rank, 7);
+  EXPECT_EQ(job.collectives[7].sequence, 60);
+  EXPECT_EQ(job.collectives[7].operation, "all_reduce");
+}
+
+TEST(Logs, LabelsOfSrunAreRanks) {
+  const auto job =
+      read("0: step 1\n1: step 1\n0: step 2\n1: Traceback (most recent call last):\n1:   File\n");
+  ASSERT_EQ(job.logs.size(), 1U);
+  EXPECT_NE(job.logs[0].text.find("[rank1]:   File"), std::string::npos);
+}
+
+TEST(Logs, ANumberBeforeALineIsNotAlwaysARank) {
+  const auto job = read("12: warning\nTraceback (most recent call last):\n13: x\nplain\nplain\n");
+  EXPECT_EQ(job.logs[0].text.find("[rank"), std::string::npos);
+}
+
+TEST(Logs, AFileOfOneRankIsItsLog) {
+  EXPECT_EQ(read("RuntimeError: x\n", "logs/abc/attempt_0/3/stderr.log").logs[0].rank, 3);
+}
+
+TEST(Logs, OfAVeryLongOneTheTellingLinesAreKept) {
+  std::string text = "[rank1]: ValueError: first\n";
+  for (int i = 0; i < 400'000; ++i) {
+    text += "step " + std::to_string(i) + " loss 0.1\n";
+  }
+  const auto job = read(text + "[rank0]: ChildFailedError\n");
+  EXPECT_LT(job.logs[0].text.size(), 1000U);
+  EXPECT_NE(job.logs[0].text.find("ValueError: first"), std::string::npos);
+}
+
+TEST(Logs, AreKnownByTheirWords) {
+  EXPECT_TRUE(is_log("[rank3]: hello\n", "x.txt"));
+  EXPECT_TRUE(is_log("Traceback (most recent call last):\n", "x"));
+  EXPECT_TRUE(is_log("hello\n", "a/stderr.log"));
+  EXPECT_FALSE(is_log("hello\n", "readme.txt"));
+  EXPECT_FALSE(is_log(std::string_view("RuntimeError\0", 13), "x.log"));
+}
+
+}  // namespace
+}  // namespace ddpdoctor::imports

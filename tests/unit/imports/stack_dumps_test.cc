@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+// One small dump of each tool, and what people do with dumps: several in one file, pasted, mixed
+// with output, taken twice.
+#include <gtest/gtest.h>
+
+#include "collector/imports/dump_processes.h"
+#include "collector/imports/merge.h"
+#include "collector/imports/text_file.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+model::JobModel read(std::string_view text, const std::string& path = "dump.txt") {
+  auto job = read_text(text, path);
+  EXPECT_TRUE(job);
+  settle_dumps(*job);
+  return std::move(*job);
+}
+
+const model::Process& only(const model::JobModel& job) {
+  EXPECT_EQ(job.observations.size(), 1U);
+  EXPECT_EQ(job.observations.front().processes.size(), 1U);
+  return job.observations.front().processes.front();
+}
+
+constexpr std::string_view kPySpy = R"(Process 71: python -u train.py
+Python v3.11.7 (/usr/bin/python3.11)
+Parent Process 70: torchrun train.py
+
+Thread 71 (idle): "MainThread"
+    pthread_cond_wait (libc.so.6)
+    c10d::(anonymous namespace)::work (x.cpp:12)
+    all_reduce (torch/distributed/distributed_c10d.py:3252)
+        Arguments:
+            tensor: <Tensor at 0x7f26>
+            group: None
+    main (train.py:29)
+        Locals:
+            rank: 3
+            password: "hunter2"
+    <module> (train.py:37)
+Thread 75 (active+gil): "loader"
+    spin (data.py:6)
+)";
+
+TEST(PySpy, ReadsFramesInnermostFirst) {
+  const auto job = read(kPySpy);
+  const auto& process = only(job);
+  EXPECT_EQ(process.pid, 71);
+  EXPECT_EQ(process.ppid, 70);
+  EXPECT_EQ(process.rank, 3);
+  EXPECT_EQ(process.python_version, "3.11.7");
+  ASSERT_EQ(process.threads.size(), 2U);
+  const auto& frames = process.threads[0].frames;
+  ASSERT_EQ(frames.size(), 5U);
+  EXPECT_EQ(frames[0].module, "libc.so.6");
+  EXPECT_EQ(frames[1].language, model::Language::kNative);
+  EXPECT_EQ(frames[1].line, 12);
+  EXPECT_EQ(frames[2].file, "torch/distributed/distributed_c10d.py");
+  EXPECT_EQ(frames[3].function, "main");
+  EXPECT_EQ(frames[3].line, 29);
+}
+
+TEST(PySpy, TellsTheHolderOfTheGil) {
+  const auto job = read(kPySpy);
+  const auto& threads = only(job).threads;
+  EXPECT_EQ(threads[0].state, 'S');
+  EXPECT_FALSE(threads[0].gil);
+  EXPECT_EQ(threads[1].state, 'R');
+  EXPECT_EQ(threads[1].gil, true);
+  EXPECT_EQ(threads[1].name, "loader");
+}
+
+TEST(PySpy, KeepsLocalsOfTorchOnly) {
+  const auto job = read(kPySpy);
+  const auto& frames = only(job).threads[0].frames;
+  EXPECT_EQ(frames[2].locals.size(), 2U);
+  EXPECT_TRUE(frames[3].locals.empty());
+}
+
+TEST(PySpy, ReadsJsonOfSeveralProcesses) {
+  constexpr std::string_view kOne = R"([{"pid":7,"thread_name":"MainThread","os_thread_id":7,
+    "active":false,"owns_gil":true,"frames":[{"name":"recv","filename":"/app/train.py","module":null,
+    "line":4},{"name":"0x7f12","module":"/usr/lib/libc.so.6","line":0}],"process_info":null}])";
+  const auto job =
+      read_py_spy_dump(std::string(kOne) + "\n[{\"pid\":8,\"frames\":[]}]\n", "x.json");
+  ASSERT_TRUE(job);
+  ASSERT_EQ(job->observations.front().processes.size(), 2U);
+  const auto& thread = job->observations.front().processes[0].threads[0];
+  EXPECT_EQ(thread.frames[0].file, "/app/train.py");
+  EXPECT_EQ(thread.frames[1].module, "libc.so.6");
+  EXPECT_EQ(thread.frames[1].address, 0x7f12U);
+  EXPECT_EQ(thread.gil, true);
+  EXPECT_FALSE(read_py_spy_dump("[{\"pid\":{}}]", "x.json"));
+  EXPECT_FALSE(read_py_spy_dump("[1,", "x.json"));
+}
+
+constexpr std::string_view kPystack =
+    R"(Traceback for thread 18 (python) [Has the GIL] (most recent call last):
+    (Python) File "/usr/lib/python3.11/threading.py", line 1002, in _bootstrap
+        self._bootstrap_inner()
+    (Python) File "/app/data.py", line 6, in spin
+        while True: x += 1
+
+Traceback for thread 17 (python) [] (most recent call last):
+    (C) File "???", line 0, in _start (/usr/bin/python3.11)
+    (Python) File "/app/train.py", line 15, in <module>
+        dist.barrier()
+      Locals:
+        rank: 2
+    (C) File "x.c", line 9, in f(int) (inlined) (/usr/lib/libx.so)
+)";
+
+TEST(Pystack, TurnsStacksAround) {
+  const auto job = read(kPystack);
+  const auto& process = only(job);
+  EXPECT_EQ(process.pid, 17);
+  EXPECT_EQ(process.rank, 2);
+  ASSERT_EQ(process.threads.size(), 2U);
+  EXPECT_EQ(process.threads[0].tid, 17);
+  const auto& frames = process.threads[0].frames;
+  ASSERT_EQ(frames.size(), 3U);
+  EXPECT_EQ(frames[0].function, "f(int)");
+  EXPECT_EQ(frames[0].module, "libx.so");
+  EXPECT_EQ(frames[1].line, 15);
+  EXPECT_EQ(process.threads[1].gil, true);
+  EXPECT_EQ(job.sources.at("/app/train.py").at(15), "dist.barrier()");
+}
+
+TEST(Pystack, AMainThreadBeginsAnotherProcess) {
+  const auto job = read(
+      std::string(kPystack) +
+      std::string(kPystack.substr(kPystack.find("Traceback for thread 17"))).replace(21, 2, "19"));
+  ASSERT_EQ(job.observations.size(), 1U);
+  ASSERT_EQ(job.observations.back().processes.size(), 2U);
+  EXPECT_EQ(job.observations.back().processes[1].pid, 19);
+}
+
+TEST(Pystack, ACoreSaysHowTheProcessDied) {
+  const auto job = read(
+      "Core file information:\nstate: t zombie: True niceness: 0\n"
+      "pid: 570 ppid: 1 sid: 1\nexecutable: python arguments: python train.py\n"
+      "The process died due receiving signal SIGSEGV\n" +
+      std::string(kPystack));
+  EXPECT_EQ(only(job).pid, 570);
+  ASSERT_TRUE(only(job).exit);
+  EXPECT_EQ(only(job).exit->signal, 11);
+}
+
+constexpr std::string_view kGdb = R"([New LWP 32]
+Thread 2 (Thread 0x7f01 (LWP 32) "gloo_tcp_loop"):
+#0  0x00007f in epoll_wait (epfd=7, timeout=10) at ../sysdeps/epoll_wait.c:30
+#1  0x00007f in gloo::(anonymous namespace)::run(int) () from /usr/lib/libtorch_cpu.so
+Thread 1 (Thread 0x7f02 (LWP 31) "python"):
+#0  clock_nanosleep (clock_id=0) at ../x.c:48
+#1  0x00007f in _PyEval_EvalFrameDefault () from /usr/lib/libpython3.11.so.1.0
+#2  0x00007f in ?? ()
+[Inferior 1 (process 31) detached]
+)";
+
+TEST(Gdb, ReadsSymbolsModulesAndLines) {
+  const auto job = read(kGdb);
+  const auto& process = only(job);
+  EXPECT_EQ(process.pid, 31);
+  EXPECT_EQ(process.role, model::Role::kRank);
+  ASSERT_EQ(process.threads.size(), 2U);
+  EXPECT_EQ(process.threads[0].tid, 31);
+  EXPECT_EQ(process.threads[0].frames[0].function, "clock_nanosleep");
+  EXPECT_EQ(process.threads[0].frames[0].line, 48);
+  EXPECT_EQ(process.threads[0].frames[2].function, "");
+  EXPECT_EQ(process.threads[1].name, "gloo_tcp_loop");
+  EXPECT_EQ(process.threads[1].frames[1].function, "gloo::(anonymous namespace)::run(int)");
+  EXPECT_EQ(process.threads[1].frames[1].module, "libtorch_cpu.so");
+}
+
+TEST(Gdb, ThreadOneEndsAProcess) {
+  const std::string one(kGdb.substr(0, kGdb.find("[Inferior")));
+  std::string other = one;
+  for (std::size_t at = 0; (at = other.find("LWP 3", at)) != std::string::npos; ++at) {
+    other[at + 4] = '4';
+  }
+  const auto job = read(one + other);
+  ASSERT_EQ(job.observations.size(), 1U);
+  ASSERT_EQ(job.observations.front().processes.size(), 2U);
+  EXPECT_EQ(job.observations.front().processes[1].pid, 41);
+}
+
+TEST(Gdb, PyBtTakesThePlaceOfTheInterpreter) {
+  const std::string threads(kGdb.substr(0, kGdb.find("[Inferior")));
+  const auto job = read(threads +
+                        "Thread 1 (Thread 0x7f02 (LWP 31) \"python\"):\n"
+                        "Traceback (most recent call first):\n"
+                        "  <built-in method sleep of module object at remote 0x7f>\n"
+                        "  File \"/app/train.py\", line 7, in main (rank=1)\n"
+                        "    time.sleep(9)\n"
+                        "  File \"/app/train.py\", line 12, in <module> ()\n");
+  const auto& frames = only(job).threads[0].frames;
+  ASSERT_EQ(frames.size(), 3U);
+  EXPECT_EQ(frames[0].function, "clock_nanosleep");
+  EXPECT_EQ(frames[1].function, "main");
+  EXPECT_EQ(frames[1].line, 7);
+  EXPECT_EQ(frames[2].function, "<module>");
+}
+
+TEST(EuStack, ReadsThreadsAndModules) {
+  const auto job = read(
+      "PID 20 - process\nTID 20:\n#0  0x00007f267baa3f16 pthread_cond_wait@@GLIBC_2.3.2\n"
+      "#1  0x00007f26 c10d::Work::wait(long) - /usr/lib/libtorch_cpu.so\n    "
+      "../c10d/Work.cpp:80:3\n"
+      "TID 21:\n#0  0x00007f267bb26f36 epoll_wait\n");
+  const auto& process = only(job);
+  EXPECT_EQ(process.role, model::Role::kRank);
+  ASSERT_EQ(process.threads.size(), 2U);
+  EXPECT_EQ(process.threads[0].frames[0].function, "pthread_cond_wait");
+  EXPECT_EQ(process.threads[0].frames[1].module, "libtorch_cpu.so");
+  EXPECT_EQ(process.threads[0].frames[1].line, 80);
+}
+
+constexpr std::string_view kFaulthandler = R"(Timeout (0:00:30)!
+Thread 0x00007f26f71336c0 [loader] (most recent call first):
+  File "/app/data.py", line 327 in wait
+  ...
+
+Thread 0x00007f26f8c76b80 (most recent call first):
+  File "/usr/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py", line 4287 in barrier
+  File "/app/train.py", line 15 in <module>
+)";
+
+TEST(Faulthandler, ReadsThreadsMainFirst) {
+  const auto job = read(kFaulthandler, "hang_rank3.txt");
+  const auto& process = only(job);
+  EXPECT_EQ(process.rank, 3);
+  ASSERT_EQ(process.threads.size(), 2U);
+  EXPECT_EQ(process.threads[0].frames[1].line, 15);
+  EXPECT_EQ(process.threads[0].frames[0].function, "barrier");
+  EXPECT_EQ(process.threads[1].name, "loader");
+}
+
+TEST(Faulthandler, ATimerThatFiresAgainIsASecondLook) {
+  const std::string twice = std::string(kFaulthandler) + std::string(kFaulthandler);
+  const auto still = read(twice, "rank_0.txt");
+  ASSERT_EQ(still.observations.size(), 2U);
+  EXPECT_EQ(still.progress, model::Progress::kStill);
+  std::string moved = twice;
+  moved.replace(moved.rfind("line 15"), 7, "line 16");
+  EXPECT_EQ(read(moved, "rank_0.txt").progress, model::Progress::kMoving);
+}
+
+TEST(Faulthandler, RanksOfOneLogAreToldApart) {
+  std::string log;
+  std::string_view text = kFaulthandler;
+  while (!text.empty()) {  // line by line, as two ranks write at once
+    const std::string line(text.substr(0, text.find('\n') + 1));
+    log += "[default0]:" + line + "[rank1]: " + line;
+    text.remove_prefix(line.size());
+  }
+  const auto job = read(log);
+  EXPECT_EQ(model::ranks_seen(job), model::RankSet({0, 1}));
+  EXPECT_EQ(model::rank_process(job, 1)->threads.size(), 2U);
+}
+
+TEST(Faulthandler, AFatalErrorIsTheEndOfTheProcess) {
+  const auto job = read(
+      "Fatal Python error: Segmentation fault\n\nCurrent thread 0x00007f26f8c76b80 (most recent "
+      "call "
+      "first):\n  File \"/app/train.py\", line 15 in <module>\n\nExtension modules: numpy\n",
+      "rank_1.err");
+  ASSERT_TRUE(only(job).exit);
+  EXPECT_EQ(only(job).exit->signal, 11);
+}
+
+TEST(Dumps, WithoutRanksAreNumberedByPid) {
+  auto job = read_text(
+      "Process 90: python train.py\nThread 90 (idle): \"MainThread\"\n    f (a.py:1)\n", "b.txt");
+  merge(*job, *read_text(
+                  "Process 80: python train.py\nThread 80 (idle): \"MainThread\"\n    f (a.py:1)\n",
+                  "a.txt"));
+  EXPECT_TRUE(settle_dumps(*job));
+  EXPECT_EQ(model::rank_process(*job, 0)->pid, 80);
+  EXPECT_EQ(model::rank_process(*job, 1)->pid, 90);
+  ASSERT_FALSE(job->coverage.warnings.empty());
+  EXPECT_NE(job->coverage.warnings.back().find("rank 0 is pid 80"), std::string::npos);
+}
+
+TEST(Dumps, ALineAboveNamesTheRank) {
+  const auto job =
+      read("$ for r in 4 2; do ...\n=== rank 4 ===\n" + std::string("Process 9: python t.py\n") +
+           "Thread 9 (idle): \"MainThread\"\n    f (a.py:1)\n\n=== rank 2 ===\n"
+           "Process 8: python t.py\nThread 8 (idle): \"MainThread\"\n    f (a.py:1)\n");
+  EXPECT_EQ(model::ranks_seen(job), model::RankSet({2, 4}));
+}
+
+TEST(Dumps, LaunchersAndWorkersAreNoRanks) {
+  const auto job = read(
+      "Process 5: python -m torch.distributed.run t.py\nThread 5 (idle): \"MainThread\"\n    run "
+      "(torch/distributed/run.py:1)\nProcess 6: python t.py\nThread 6 (idle): \"MainThread\"\n    "
+      "f "
+      "(t.py:1)\nProcess 7: python t.py\nThread 7 (idle): \"MainThread\"\n    __getitem__ "
+      "(t.py:3)\n    "
+      "_worker_loop (torch/utils/data/_utils/worker.py:334)\n    f (t.py:1)\n");
+  const auto& all = job.observations.front().processes;
+  ASSERT_EQ(all.size(), 3U);
+  EXPECT_EQ(all[0].role, model::Role::kLauncher);
+  EXPECT_EQ(all[1].rank, 0);
+  EXPECT_EQ(all[2].role, model::Role::kDataLoaderWorker);
+  EXPECT_EQ(all[2].ppid, 6);
+}
+
+TEST(Dumps, RanksStandInPathsAndCommands) {
+  EXPECT_EQ(rank_in_path("d/rank_3.txt", {}), 3);
+  EXPECT_EQ(rank_in_path("d/node0-rank12.log", {}), 12);
+  EXPECT_EQ(rank_in_path("logs/none_x/attempt_0/5/stderr.log", {}), 5);
+  EXPECT_EQ(rank_in_path("rank7/py-spy.txt", {}), 7);
+  EXPECT_FALSE(rank_in_path("cranky3.txt", {}));
+  StackDump dump = new_dump();
+  dump.process.pid = 31;
+  EXPECT_EQ(rank_in_path("py-spy-3.txt", {dump}), 3);
+  EXPECT_FALSE(rank_in_path("py-spy-31.txt", {dump}));
+  EXPECT_EQ(rank_in_command({"python", "t.py", "--local_rank=2"}), 2);
+  EXPECT_EQ(rank_in_command({"python", "t.py", "--rank", "4"}), 4);
+  EXPECT_FALSE(rank_in_command({"python", "t.py", "--rank-by", "4"}));
+}
+
+TEST(Dumps, WhoWasNotDumpedIsNotAbsent) {
+  auto job = read_text(kPySpy, "x.txt");
+  job->world_size = 5;
+  settle_dumps(*job);
+  EXPECT_EQ(job->coverage.unobserved_ranks, model::RankSet({0, 1, 2, 4}));
+}
+
+TEST(Dumps, WhatIsNoDumpStaysInTheLog) {
+  const auto job = read("[rank3]: loss 0.3\n" + std::string(kPySpy) + "loss 0.2\n");
+  ASSERT_EQ(job.logs.size(), 1U);
+  EXPECT_EQ(job.logs[0].text.find("all_reduce"), std::string::npos);
+  EXPECT_NE(job.logs[0].text.find("loss 0.2"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ddpdoctor::imports
