@@ -37,6 +37,21 @@ std::uint16_t known_group(const wire::Ring& ring, std::uint64_t backend) {
   return 0;
 }
 
+std::uint16_t add_named_group(wire::Ring& ring, const char* backend_name, const char* name,
+                              std::int32_t group_rank, std::int32_t size) {
+  const std::uint16_t index = add_group(ring, 0);
+  if (index == 0) {
+    ring.header.lost.fetch_add(1, std::memory_order_relaxed);
+    return 0;
+  }
+  wire::Group& group = ring.group[index - 1];
+  strncpy(group.backend_name, backend_name, sizeof group.backend_name - 1);
+  strncpy(group.name, name, sizeof group.name - 1);
+  group.group_rank = group_rank;
+  group.size = size;
+  return index;
+}
+
 std::uint16_t group_index(wire::Ring& ring, std::uint64_t backend) {
   const std::uint16_t known = known_group(ring, backend);
   return known != 0 ? known : add_group(ring, backend);

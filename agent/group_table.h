@@ -12,6 +12,10 @@ namespace ddpdoctor::agent {
 std::uint16_t known_group(const wire::Ring& ring, std::uint64_t backend);
 /// The same, added now when it is new; 0 when the table is full.
 std::uint16_t group_index(wire::Ring& ring, std::uint64_t backend);
+/// A new group that tells its own name and backend (NCCL's communicators); 0 when the table is
+/// full.
+std::uint16_t add_named_group(wire::Ring& ring, const char* backend_name, const char* name,
+                              std::int32_t group_rank, std::int32_t size);
 /// Writes torch's version into the ring once it is known.
 void remember_version(wire::Ring& ring);
 

@@ -63,6 +63,8 @@ void backend_found(const Arguments& arguments, std::uint64_t result);
 void work_event(Meaning meaning, const Arguments& arguments);
 void group_constructed(const Arguments& arguments);
 void wrapper_constructed(const Arguments& arguments);
+/// Whether this thread is inside an operation of a process group that was recorded.
+bool c10d_call_is_open();
 void message_waited(const Arguments& arguments, bool threw, bool completed);
 void reducer_event(Meaning meaning, const Arguments& arguments);
 

@@ -222,6 +222,10 @@ void work_ended(wire::Ring& ring, std::uint64_t object, bool failed) {
 
 }  // namespace
 
+bool c10d_call_is_open() {
+  return call_depth > 0 && open_group != 0;
+}
+
 bool call_entered(const Hook& hook, const Arguments& arguments) {
   if (call_depth++ > 0) {
     return false;

@@ -7,6 +7,8 @@
 
 #include "agent/inside.h"
 #include "agent/native_site.h"
+#include "agent/nccl_communicators.h"
+#include "agent/nccl_completion.h"
 #include "agent/process_state.h"
 #include "agent/python_site.h"
 #include "agent/recorder.h"
@@ -42,6 +44,8 @@ void become_a_child() {
   forget_ring();
   forget_sites();
   forget_native_sites();
+  nccl::stop_watching();
+  nccl::forget_all();
 }
 
 namespace {

@@ -72,7 +72,16 @@ enum class Operation : std::uint8_t {
   kProbe = 72,
   kCommDup = 73,
   kCommSplit = 74,
-  kCommCreate = 75
+  kCommCreate = 75,
+  // NCCL's own
+  kCommunicatorInit = 32,
+  kCommunicatorSplit = 33,
+  kCommunicatorEnd = 34,
+  kWindowRegister = 35,
+  kDeviceCommunicator = 36,
+  kPutSignal = 37,
+  kSignal = 38,
+  kWaitSignal = 39
 };
 
 constexpr const char* operation_name(Operation operation) {
@@ -142,6 +151,22 @@ constexpr const char* operation_name(Operation operation) {
       return "comm_split";
     case Operation::kCommCreate:
       return "comm_create";
+    case Operation::kCommunicatorInit:
+      return "comm_init";
+    case Operation::kCommunicatorSplit:
+      return "comm_split";
+    case Operation::kCommunicatorEnd:
+      return "comm_destroy";
+    case Operation::kWindowRegister:
+      return "window_register";
+    case Operation::kDeviceCommunicator:
+      return "device_comm_create";
+    case Operation::kPutSignal:
+      return "put_signal";
+    case Operation::kSignal:
+      return "signal";
+    case Operation::kWaitSignal:
+      return "wait_signal";
     case Operation::kUnknown:
       break;
   }
@@ -152,5 +177,10 @@ constexpr const char* operation_name(Operation operation) {
 inline constexpr std::uint32_t kAsync = 1;
 inline constexpr std::uint32_t kTensorsMany = 2;  // several tensors: count is their sum
 inline constexpr std::uint32_t kTagShift = 8;     // bits 8…31: tag of a message + 1, 0 = none
+inline constexpr std::uint32_t kGrouped = 4;      // between ncclGroupStart and ncclGroupEnd
+inline constexpr std::uint32_t kOnStream = 8;  // runs on a GPU; object is its stream. How it ends
+                                               // is told only with kTracked
+inline constexpr std::uint32_t kTracked = 16;
+inline constexpr std::uint32_t kCaptured = 32;  // into a CUDA graph, which runs it 0 … n times
 
 }  // namespace ddpdoctor::wire

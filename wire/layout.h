@@ -179,6 +179,7 @@ struct Header {
   char torch_version[32];
   char python_version[16];
   char command[256];
+  std::uint64_t watcher_time;  // when the agent's thread last asked the GPU's events, 0 = none runs
 };
 static_assert(sizeof(Header) <= 4096);
 

@@ -138,7 +138,8 @@ bool unfinished(const model::CollectiveCall& call) {
 
 const model::CollectiveCall* newest_record(const BlockedCall& call, model::Rank rank,
                                            const History& history) {
-  if (!call.group.empty()) {
+  // torch's group may be known by name only, its calls by those of NCCL below it
+  if (!call.group.empty() && !history.ranks(call.group).empty()) {
     return history.last(call.group, rank);
   }
   const model::CollectiveCall* found = nullptr;

@@ -93,10 +93,14 @@ bool waits_in_backward(Segment frames, const model::Thread& thread) {
   return !runs(thread) && !has_native(frames, {"at::native", "GOMP", "gomp_", "mkl", "dnnl"});
 }
 
+// For the GPU, or in a host function of NCCL that waits for other ranks itself.
 bool waits_for_gpu(Segment frames) {
-  return has_native(frames, {"cudaStreamSynchronize", "cudaEventSynchronize",
-                             "cudaDeviceSynchronize", "cuStreamSynchronize", "cuEventSynchronize",
-                             "cuCtxSynchronize", "_local_scalar_dense", "hipStreamSynchronize"});
+  return has_native(
+      frames, {"ncclCommInit", "ncclCommSplit", "ncclCommShrink", "ncclCommGrow", "ncclGroupEnd",
+               "ncclCommFinalize", "ncclCommDestroy", "ncclCommWindowRegister", "ncclDevCommCreate",
+               "cudaStreamSynchronize", "cudaEventSynchronize", "cudaDeviceSynchronize",
+               "cuStreamSynchronize", "cuEventSynchronize", "cuCtxSynchronize",
+               "_local_scalar_dense", "hipStreamSynchronize"});
 }
 
 // The newest record of a rank that is not known to be complete; a host that waits for its GPU waits
@@ -104,8 +108,8 @@ bool waits_for_gpu(Segment frames) {
 bool has_unfinished_call(const History& history, model::Rank rank) {
   for (const std::string& group : history.groups()) {
     const model::CollectiveCall* last = history.last(group, rank);
-    if (last != nullptr &&
-        (last->state == model::CallState::kEnqueued || last->state == model::CallState::kStarted)) {
+    if (last != nullptr && last->state != model::CallState::kCompleted &&
+        last->state != model::CallState::kFailed) {
       return true;
     }
   }

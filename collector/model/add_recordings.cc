@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <sys/wait.h>
 
+#include "collector/model/gpu_calls.h"
 #include "collector/model/questions.h"
 #include "collector/model/recorded_facts.h"
 
@@ -20,6 +21,7 @@ struct Membership {
   ProcessGroup group;
   std::map<int, Rank> global;  // group rank → rank
   std::optional<int> size;
+  bool whole_world = false;  // a communicator with as many members as there are ranks
 };
 
 /// Torch's name of the group. A torch that tells none numbers its groups in the order of creation,
@@ -40,6 +42,23 @@ bool is_idle(const sources::RecordedGroup& group) {
   return group.name.empty() && group.enqueued == 0 && group.point_to_point == 0;
 }
 
+/// Who is missing in a group of everybody is known without having come: the others.
+void complete_world(Membership& known) {
+  RankSet missing;
+  for (Rank rank = 0; rank < *known.size; ++rank) {
+    missing.insert(rank);
+  }
+  for (const auto& [group_rank, rank] : known.global) {
+    missing.erase(rank);
+  }
+  auto next = missing.begin();
+  for (int group_rank = 0; group_rank < *known.size && next != missing.end(); ++group_rank) {
+    if (known.global.emplace(group_rank, *next).second) {
+      ++next;
+    }
+  }
+}
+
 std::map<std::string, Membership> memberships(const std::vector<Recording>& recordings) {
   std::map<std::string, Membership> groups;
   for (const Recording& recording : recordings) {
@@ -55,6 +74,12 @@ std::map<std::string, Membership> memberships(const std::vector<Recording>& reco
       if (group.group_rank) {
         known.global[*group.group_rank] = *recording.rank;
       }
+      const bool whole_world = group.size && group.size == recording.world_size;
+      if (is_communicator(group)) {
+        known.group.name = "communicator 0x" + known.group.id.substr(known.group.id.find(':') + 1);
+        known.whole_world = known.whole_world || whole_world;
+        continue;
+      }
       const bool first = i == 0 || group.name == "0";
       if (first && known.group.name.empty() && group.size && group.size == recording.world_size) {
         known.group.name = "default_pg";
@@ -65,6 +90,9 @@ std::map<std::string, Membership> memberships(const std::vector<Recording>& reco
     }
   }
   for (auto& [id, known] : groups) {
+    if (known.whole_world) {
+      complete_world(known);
+    }
     known.group.name = known.group.name.empty() ? id : known.group.name;
     if (known.size && static_cast<int>(known.global.size()) == *known.size) {
       for (const auto& [group_rank, rank] : known.global) {
@@ -77,6 +105,8 @@ std::map<std::string, Membership> memberships(const std::vector<Recording>& reco
 
 CallState state_of(sources::RecordedState state) {
   switch (state) {
+    case sources::RecordedState::kUnknown:
+      return CallState::kUnknown;
     case sources::RecordedState::kEnqueued:
       return CallState::kEnqueued;
     case sources::RecordedState::kStarted:
@@ -138,14 +168,20 @@ void add_calls(JobModel& job, const std::vector<Recording>& recordings,
       recorded.insert(*recording.rank);
     }
   }
-  std::erase_if(job.collectives,
-                [&](const CollectiveCall& call) { return recorded.contains(call.rank); });
+  const bool above = told_above_nccl(job, recorded);
+  std::erase_if(job.collectives, [&](const CollectiveCall& call) {
+    return recorded.contains(call.rank) && !(above && is_of_nccl(job, call));
+  });
   for (const Recording& recording : recordings) {
     if (!recording.rank || recording.forked) {
       continue;
     }
-    for (const sources::RecordedCall& call : recording.calls) {
-      job.collectives.push_back(call_of(recording, call, groups));
+    const std::vector<bool> hidden = queued_behind_others(recording);
+    for (std::size_t i = 0; i < recording.calls.size(); ++i) {
+      const sources::RecordedCall& call = recording.calls[i];
+      if (!hidden[i] && !(above && is_communicator(recording.groups[call.group]))) {
+        job.collectives.push_back(call_of(recording, call, groups));
+      }
     }
   }
 }

@@ -18,14 +18,6 @@
 namespace ddpdoctor::sources {
 namespace {
 
-constexpr std::array<std::string_view, 10> kReduceOps{
-    "sum", "avg", "product", "min", "max", "band", "bor", "bxor", "premul_sum", "unused"};
-
-/// c10::ScalarType by number, in PyTorch's spelling.
-constexpr std::array<std::string_view, 16> kDtypes{
-    "uint8",     "int8",      "int16",      "int32", "int64", "float16", "float32", "float64",
-    "complex32", "complex64", "complex128", "bool",  "qint8", "quint8",  "qint32",  "bfloat16"};
-
 #define HEADER(field) offsetof(wire::Header, field)
 
 std::vector<std::int64_t> numbers(std::string_view text, char separator) {
@@ -97,8 +89,9 @@ class Reader {
         continue;
       }
       RecordedCall call = call_of(slot, false);
-      call.state =
-          group.completed >= call.sequence ? RecordedState::kCompleted : RecordedState::kEnqueued;
+      if (group.completed >= call.sequence) {
+        call.state = RecordedState::kCompleted;
+      }
       recording_.calls.push_back(std::move(call));
     }
   }
@@ -162,6 +155,12 @@ class Reader {
       }
       return;
     }
+    if (phase == wire::Phase::kStarted) {
+      if (const auto known = open_.find(key); known != open_.end()) {
+        recording_.calls[known->second].state = RecordedState::kStarted;
+      }
+      return;
+    }
     open_[key] = recording_.calls.size();
     recording_.calls.push_back(call_of(slot, peer_to_peer));
   }
@@ -185,6 +184,14 @@ class Reader {
       call.peer = slot.peer;
     }
     call.asynchronous = (slot.detail & wire::kAsync) != 0;
+    if ((slot.detail & wire::kOnStream) != 0) {
+      call.on_stream = true;
+      call.stream = slot.object;
+      call.grouped = (slot.detail & wire::kGrouped) != 0;
+      call.state = (slot.detail & wire::kCaptured) != 0  ? RecordedState::kCompleted
+                   : (slot.detail & wire::kTracked) != 0 ? RecordedState::kEnqueued
+                                                         : RecordedState::kUnknown;
+    }
     call.time = seconds(slot.time);
     call.stack = stack(slot.site);
     const std::string text = ring_.text(slot.text);

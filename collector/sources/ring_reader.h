@@ -21,7 +21,7 @@ struct RecordedFrame {
   std::string function{};
 };
 
-enum class RecordedState { kEnqueued, kStarted, kCompleted, kFailed };
+enum class RecordedState { kUnknown, kEnqueued, kStarted, kCompleted, kFailed };
 
 /// One call of this rank. Ranks in it are group ranks.
 struct RecordedCall {
@@ -37,6 +37,9 @@ struct RecordedCall {
   std::string reduce_op{};
   std::optional<int> peer{};  // root of a collective, other side of send and recv
   bool asynchronous = false;
+  std::uint64_t stream = 0;  // of a GPU, where the call waits for those before it
+  bool on_stream = false;
+  bool grouped = false;  // launched together with others
   RecordedState state = RecordedState::kEnqueued;
   double time = 0;                     // seconds since the epoch, when it was enqueued
   std::vector<RecordedFrame> stack{};  // innermost first

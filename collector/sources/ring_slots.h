@@ -2,7 +2,9 @@
 // The wire's structs without their atomics, for readers that copy bytes out of a ring.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string_view>
 
 #include "wire/layout.h"
 
@@ -37,5 +39,26 @@ struct PlainSite {
   std::uint32_t line;
 };
 static_assert(sizeof(PlainSite) == sizeof(wire::Site));
+
+/// c10d::ReduceOp by number.
+inline constexpr std::array<std::string_view, 10> kReduceOps{
+    "sum", "avg", "product", "min", "max", "band", "bor", "bxor", "premul_sum", "unused"};
+
+/// c10::ScalarType by number, in PyTorch's spelling.
+inline constexpr std::array<std::string_view, 30> kDtypes{"uint8",           "int8",
+                                                          "int16",           "int32",
+                                                          "int64",           "float16",
+                                                          "float32",         "float64",
+                                                          "complex32",       "complex64",
+                                                          "complex128",      "bool",
+                                                          "qint8",           "quint8",
+                                                          "qint32",          "bfloat16",
+                                                          "quint4x2",        "quint2x4",
+                                                          "bits1x8",         "bits2x4",
+                                                          "bits4x2",         "bits8",
+                                                          "bits16",          "float8_e5m2",
+                                                          "float8_e4m3fn",   "float8_e5m2fnuz",
+                                                          "float8_e4m3fnuz", "uint16",
+                                                          "uint32",          "uint64"};
 
 }  // namespace ddpdoctor::sources

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of NCCL as the agent records them, made comparable with calls of process groups: which of
+// the two tells a call when both were seen, and which calls have not come yet because they wait in
+// a stream.
+#pragma once
+
+#include <vector>
+
+#include "collector/model/job_model.h"
+#include "collector/sources/ring_reader.h"
+
+namespace ddpdoctor::model {
+
+/// A communicator of NCCL itself, below torch's groups.
+bool is_communicator(const sources::RecordedGroup& group);
+
+/// A call in a group of torch whose backend is NCCL.
+bool is_of_nccl(const JobModel& job, const CollectiveCall& call);
+
+/// Whether torch told the calls of its NCCL groups for every one of these ranks (its flight
+/// recorder does): then NCCL's own record of the same calls is left out. docs/adr/0011.
+bool told_above_nccl(const JobModel& job, const RankSet& ranks);
+
+/// By index of Recording::calls: launched, but on a stream that an unfinished call of another group
+/// occupies. For the other ranks such a call has not come.
+std::vector<bool> queued_behind_others(const sources::Recording& recording);
+
+}  // namespace ddpdoctor::model

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The NCCL probe against doubles of CUDA and NCCL (tests/doubles/nccl): what a rank leaves behind, and that it computes as before.
+
+Needs the target nccl_doubles beside $DDPDOCTOR. No GPU: nothing here says how hardware behaves."""
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "support"))
+import ring as rings_of  # noqa: E402
+
+TOOL = Path(os.environ.get("DDPDOCTOR", ""))
+BUILD = TOOL if TOOL.is_dir() else TOOL.parent
+AGENT = BUILD / "libddpdoctor_agent.so"
+DOUBLES = BUILD / "doubles"
+VERSIONS = [22707, 22809, 23007, 23203]
+pytestmark = pytest.mark.skipif(not (DOUBLES / "nccl-23203" / "libnccl.so.2").is_file() or not AGENT.is_file(),
+                                reason="no doubles of NCCL beside $DDPDOCTOR (target nccl_doubles)")
+ALL_REDUCE, BROADCAST, ALL_TO_ALL, SEND, RECV, INIT, SPLIT, END = 1, 2, 8, 11, 12, 32, 33, 34
+
+
+def environment(tmp_path, version=23203, agent=True, **more):
+    (tmp_path / "ids").mkdir(exist_ok=True)
+    (tmp_path / "spool").mkdir(exist_ok=True)
+    variables = dict(os.environ, NCCL_FOLDER=str(DOUBLES / f"nccl-{version}"), NCCL_IDS=str(tmp_path / "ids"),
+                     PYTHONPATH=str(HERE.parent / "doubles" / "nccl"), PYTHONDONTWRITEBYTECODE="1", **more)
+    if agent:
+        variables.update(LD_PRELOAD=str(AGENT), DDPDOCTOR_SPOOL=str(tmp_path / "spool"))
+    return variables
+
+
+def run(tmp_path, script, ranks=1, **more):
+    """Runs `script` on every rank; what each printed, in the order of ranks."""
+    variables = environment(tmp_path, **more)
+    jobs = [subprocess.Popen([sys.executable, "-c", "import thin_nccl as n\n" + script], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                             text=True, env=dict(variables, RANK=str(rank), WORLD_SIZE=str(ranks))) for rank in range(ranks)]
+    try:
+        said = [job.communicate(timeout=60)[0] for job in jobs]
+    finally:
+        for job in jobs:
+            job.kill()
+            job.wait()
+    assert [job.returncode for job in jobs] == [0] * ranks, said
+    return said
+
+
+def calls(tmp_path, rank=0):
+    return rings_of.rings(tmp_path / "spool")[rank].calls()
+
+
+SUMS = """
+world, stream = n.Communicator(), n.Stream()
+data = n.buffer(8)
+(n.ctypes.c_float * 8).from_address(data.value)[:] = range(world.rank, world.rank + 8)
+for _ in range(3):
+    world.all_reduce(data, 8, "float32", "max", stream)
+stream.synchronize()
+print(n.values(data, 8))
+world.destroy()
+n.time.sleep(0.2)
+"""
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_records_each_call_and_changes_nothing(tmp_path, version):
+    said = run(tmp_path, SUMS, 2, version=version)
+    assert said == ["[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]\n"] * 2
+    for rank in range(2):
+        found = calls(tmp_path, rank)
+        assert [call.operation for call in found] == [INIT, ALL_REDUCE, ALL_REDUCE, ALL_REDUCE, END]
+        assert [call.number for call in found] == [1, 2, 3, 4, 5]
+        assert {call.state for call in found} == {"completed"}
+        assert {(call.count, call.dtype, call.reduce_op) for call in found[1:4]} == {(8, 6, 4)}  # float32, max
+        assert all(call.site > 0 for call in found)
+
+
+def test_names_a_communicator_alike_on_all_ranks(tmp_path):
+    run(tmp_path, SUMS, 3)
+    groups = [ring.groups()[0] for ring in rings_of.rings(tmp_path / "spool").values()]
+    assert len({group.name for group in groups}) == 1 and groups[0].name.startswith("nccl:")
+    assert sorted(group.rank for group in groups) == [0, 1, 2] and {group.size for group in groups} == {3}
+
+
+def nccl_hash(*parts):
+    """NCCL's mixing (2.26 on), to compare names with those in its logs."""
+    mask, a, b = 2**64 - 1, 1, 1
+    for part in parts:
+        a ^= len(part)
+        for at in range(0, len(part), 8):
+            a = (a + b) & mask
+            b ^= a
+            a = ((a ^ (a >> 31)) * 0x9DE62BBC8CEF3CE3) & mask
+            b = ((b ^ (b >> 32)) * 0x485CD6311B599E79) & mask
+            a = (a + int.from_bytes(part[at:at + 8], "little")) & mask
+    h = (((a ^ (a >> 31)) * 0xBAC3BD562846DE6B) + b) & mask
+    return ((h ^ (h >> 32)) * 0x995A187A14E7B445) & mask
+
+
+def test_names_it_as_nccl_does(tmp_path):
+    run(tmp_path, "world = n.Communicator()\nhalf = world.split(world.rank % 2, 0)\nhalf2 = world.split(0, 0)", 2)
+    whole = nccl_hash((tmp_path / "ids" / "world").read_bytes())
+    number = lambda value: value.to_bytes(4, "little")  # noqa: E731
+    for rank, ring in rings_of.rings(tmp_path / "spool").items():
+        split = nccl_hash(whole.to_bytes(8, "little"), number(1), number(rank))
+        again = nccl_hash(whole.to_bytes(8, "little"), number(2), number(0))
+        assert [group.name for group in ring.groups()] == [f"nccl:{name:016x}" for name in (whole, split, again)]
+        assert [(group.rank, group.size) for group in ring.groups()] == [(rank, 2), (0, 1), (rank, 2)]
+
+
+def test_counts_a_function_that_nccl_calls_inside_once(tmp_path):
+    run(tmp_path, "w, s = n.Communicator(), n.Stream()\nn.nccl.ncclBcast(n.buffer(4), n.SIZE(4), 7, 0, w.handle, s.handle)\ns.synchronize()")
+    assert [call.operation for call in calls(tmp_path)] == [INIT, BROADCAST]
+
+
+def test_holds_a_group_until_its_end(tmp_path):
+    run(tmp_path, """
+w, s, a, b = n.Communicator(), n.Stream(), n.buffer(4), n.buffer(4)
+n.group_start()
+w.send(a, 4, "float32", 1 - w.rank, s)
+w.recv(b, 4, "float32", 1 - w.rank, s)
+n.group_end()
+s.synchronize()
+n.time.sleep(0.2)
+""", 2)
+    for rank in range(2):
+        sent, received = calls(tmp_path, rank)[1:]
+        assert (sent.operation, received.operation) == (SEND, RECV)
+        assert (sent.number, received.number) == (1, 2) and sent.peer == received.peer == 1 - rank
+        assert all(call.detail & rings_of.GROUPED and call.state == "completed" for call in (sent, received))
+
+
+def test_follows_an_init_that_goes_on_in_the_background(tmp_path):
+    run(tmp_path, """
+import os
+n.cuda.cudaSetDevice(0)
+handle, config, state = n.ctypes.c_void_p(), (n.ctypes.c_int * 40)(), n.ctypes.c_int(7)
+config[4] = 0
+rank = int(os.environ["RANK"])
+code = n.nccl.ncclCommInitRankConfig(n.ctypes.byref(handle), 2, n.shared_id("world", rank), rank, config)
+assert code == 7, code
+while state.value == 7:
+    n.nccl.ncclCommGetAsyncError(handle, n.ctypes.byref(state))
+""", 2)
+    assert [(call.operation, call.state) for call in calls(tmp_path)] == [(INIT, "completed")]
+
+
+def test_marks_calls_that_are_captured_into_a_graph(tmp_path):
+    run(tmp_path, """
+w, s = n.Communicator(), n.Stream()
+n.cuda.cudaStreamBeginCapture(s.handle, 0)
+w.all_reduce(n.buffer(4), 4, "float32", "sum", s)
+n.cuda.cudaStreamEndCapture(s.handle, n.ctypes.byref(n.ctypes.c_void_p()))
+""")
+    assert calls(tmp_path)[1].detail & rings_of.CAPTURED
+
+
+def test_a_failed_call_is_said_to_have_failed(tmp_path):
+    run(tmp_path, "w = n.Communicator()\nassert n.nccl.ncclCommInitRank(n.ctypes.byref(n.ctypes.c_void_p()), 2, n.Id(), 7) == 4")
+    assert [call.state for call in calls(tmp_path)] == ["completed", "failed"]
+
+
+def test_tells_started_from_waiting_in_the_stream(tmp_path):
+    script = """
+w, s = n.Communicator(), n.Stream()
+if w.rank == 0:
+    w.all_reduce(n.buffer(4), 4, "float32", "sum", s)
+    w.all_reduce(n.buffer(4), 4, "float32", "sum", s)
+n.time.sleep(0.5)
+n.os._exit(0)
+"""
+    run(tmp_path, script, 2)
+    assert [call.state for call in calls(tmp_path)] == ["completed", "started", "enqueued"] or \
+        [call.state for call in calls(tmp_path)] == ["completed", "completed", "completed"]
+
+
+def test_makes_no_context_and_no_thread_where_events_are_off(tmp_path):
+    script = "n.Communicator().all_reduce(n.buffer(4), 4, 'float32', 'sum', n.Stream())\nprint(len(n.os.listdir('/proc/self/task')))"
+    threads = int(run(tmp_path, script, agent=False)[0])
+    assert int(run(tmp_path, script, DDPDOCTOR_NCCL_EVENTS="0")[0]) == threads
+    assert not calls(tmp_path)[1].detail & rings_of.TRACKED
+    driver = "print(n.ctypes.CDLL(str(n.FOLDER / 'libcuda.so.1')).double_contexts_made())"
+    assert run(tmp_path, script.replace("print(", "n.time.sleep(0.1) or print(") + "\n" + driver)[0].split() == [str(threads + 1), "1"]
+
+
+def test_answers_who_asks_for_functions_as_the_library_does(tmp_path):
+    script = "print([hasattr(n.nccl, 'nccl' + f) for f in ('AllReduce', 'AlltoAll', 'AllReduceConfig', 'AllToAllv', 'NoSuch')])"
+    for version in VERSIONS:
+        assert run(tmp_path, script, version=version) == run(tmp_path, script, version=version, agent=False)
+    script = "print([hasattr(n.ctypes.CDLL(None), 'nccl' + f) for f in ('AllReduce', 'AllToAllv')])"
+    assert run(tmp_path, script) == run(tmp_path, script, agent=False) == ["[False, False]\n"]
+
+
+def test_keeps_two_libraries_apart(tmp_path):
+    run(tmp_path, f"""
+old, new = n.nccl, n.ctypes.CDLL("{DOUBLES / 'nccl-22707' / 'libnccl.so.2'}")
+version = n.ctypes.c_int()
+for library, wanted in ((old, 23203), (new, 22707)):
+    n.nccl = library
+    world, stream = n.Communicator(str(wanted)), n.Stream()
+    world.all_reduce(n.buffer(4), 4, "float32", "sum", stream)
+    stream.synchronize()
+    library.ncclGetVersion(n.ctypes.byref(version))
+    assert version.value == wanted
+assert hasattr(old, "ncclAlltoAll") and not hasattr(new, "ncclAlltoAll")
+""")
+    assert [call.operation for call in calls(tmp_path)] == [INIT, ALL_REDUCE, INIT, ALL_REDUCE]
+
+
+def test_a_forked_child_writes_a_ring_of_its_own(tmp_path):
+    run(tmp_path, """
+import os
+w, s = n.Communicator(), n.Stream()
+w.all_reduce(n.buffer(4), 4, "float32", "sum", s)
+s.synchronize()
+child = os.fork()
+if child == 0:
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+w.all_reduce(n.buffer(4), 4, "float32", "sum", s)
+""")
+    assert [call.operation for call in calls(tmp_path)] == [INIT, ALL_REDUCE, ALL_REDUCE]
+
+
+@pytest.mark.parametrize("kind", ["shared", "static"])
+def test_a_linked_program_computes_as_before(tmp_path, kind):
+    def say(agent):
+        return subprocess.run([str(DOUBLES / f"nccl_program_{kind}")], env=environment(tmp_path, agent=agent, RANK="0", WORLD_SIZE="1"),
+                              capture_output=True, timeout=60)
+    alone, watched = say(False), say(True)
+    assert (watched.returncode, watched.stdout, watched.stderr) == (alone.returncode, alone.stdout, alone.stderr)
+    assert alone.stdout == b"sum 3, code of a null communicator 4\n"
+    found = rings_of.rings(tmp_path / "spool")
+    if kind == "shared":
+        assert [call.operation for call in found[0].calls()] == [INIT, ALL_REDUCE, BROADCAST, END]
+    else:
+        assert not found[0].calls()  # NCCL inside the program calls itself: not to be seen, and not to be disturbed
+
+
+REAL = """
+import ctypes, os
+l = ctypes.CDLL(os.environ["REAL_NCCL"])
+l.ncclGetErrorString.restype = ctypes.c_char_p
+class Id(ctypes.Structure):
+    _fields_ = [("bytes", ctypes.c_char * 128)]
+v, i, c = ctypes.c_int(), Id(), ctypes.c_void_p()
+print(l.ncclGetVersion(ctypes.byref(v)), v.value, [l.ncclGetErrorString(k) for k in range(9)])
+print(l.ncclGetUniqueId(ctypes.byref(i)), l.ncclCommInitRank(ctypes.byref(c), 1, i, 0), l.ncclCommInitRank(ctypes.byref(c), 2, i, 5))
+print(l.ncclGroupStart(), l.ncclGroupEnd(), l.ncclGroupEnd(), l.ncclCommDestroy(None), l.ncclCommAbort(None), l.ncclCommFinalize(None))
+print([l.ncclAllReduce(None, None, ctypes.c_size_t(4), t, 0, None, None) for t in (7, 99)], l.ncclSend(None, ctypes.c_size_t(4), 7, 0, None, None))
+s = ctypes.c_int()
+print(l.ncclCommGetAsyncError(None, ctypes.byref(s)), l.ncclCommSplit(None, 0, 0, ctypes.byref(c), None), [hasattr(l, f) for f in ("ncclAlltoAll", "ncclAllReduceConfig")])
+"""
+
+
+@pytest.mark.skipif(not os.environ.get("REAL_NCCL"), reason="no $REAL_NCCL: path of libnccl.so.2 from a wheel")
+def test_the_real_library_answers_as_before(tmp_path):
+    variables = dict(NCCL_SOCKET_IFNAME="lo", NCCL_DEBUG="WARN")
+
+    def say(agent):
+        done = subprocess.run([sys.executable, "-c", REAL], env=environment(tmp_path, agent=agent, **variables), capture_output=True, text=True, timeout=120)
+        return done.returncode, done.stdout
+    strip = lambda said: [line for line in said[1].splitlines() if "NCCL WARN" not in line]  # noqa: E731  (they carry pids)
+    alone, watched = say(False), say(True)
+    assert watched[0] == alone[0] == 0 and strip(watched) == strip(alone) and strip(alone)

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ddpdoctor run` over jobs whose NCCL is the double: what one rank does wrong must be named, rank and field, whether the job hangs or
+ends with wrong numbers. The double compares nothing between ranks; neither does NCCL."""
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+TOOL = Path(os.environ.get("DDPDOCTOR", ""))
+PROGRAM = TOOL / "ddpdoctor" if TOOL.is_dir() else TOOL
+DOUBLES = PROGRAM.parent / "doubles"
+VERSIONS = [22707, 22809, 23007, 23203]
+pytestmark = pytest.mark.skipif(not (DOUBLES / "nccl-23203" / "libnccl.so.2").is_file() or not PROGRAM.is_file(),
+                                reason="no doubles of NCCL beside $DDPDOCTOR (target nccl_doubles)")
+
+LAUNCH = """
+import os, subprocess, sys
+ranks = [subprocess.Popen([sys.executable, *sys.argv[1:]], env=dict(os.environ, RANK=str(r), LOCAL_RANK=str(r), WORLD_SIZE="4")) for r in range(4)]
+sys.exit(max(abs(rank.wait()) for rank in ranks))
+"""
+
+BEGIN = """
+import os
+import time
+import thin_nccl
+
+
+def train(world, rank):
+    stream = thin_nccl.Stream()
+    data, out = thin_nccl.buffer(65536), thin_nccl.buffer(4 * 65536)
+    for step in range(4):
+"""
+USUAL = "        world.all_reduce(data, 65536, 'float32', 'sum', stream)\n"
+END = """
+    stream.synchronize()
+
+
+world = thin_nccl.Communicator()
+train(world, world.rank)
+world.destroy()
+"""
+
+
+def odd(call, usual=USUAL):
+    """Rank 2 makes another call in the third step."""
+    return f"        if step == 2 and rank == 2:\n            {call}  # CULPRIT\n        else:\n    {usual}"
+
+
+BROADCAST = "        world.broadcast(data, 64, 'float32', 0, stream)\n"
+REDUCE = "        world.reduce(data, 64, 'float32', 'max', 0, stream)\n"
+JOBS = {
+    "operation": (odd("world.all_gather(data, out, 16384, 'float32', stream)"), "mismatched-op"),
+    "count": ("        world.all_reduce(data, 16384 if rank == step == 2 else 65536, 'float32', 'sum', stream)  # CULPRIT\n", "mismatched-shape"),
+    "dtype": (odd("world.all_reduce(data, 65536, 'int32', 'sum', stream)"), "mismatched-dtype"),
+    "reduce op": (odd("world.all_reduce(data, 65536, 'float32', 'max', stream)"), "mismatched-reduce-op"),
+    "root": (odd("world.broadcast(data, 64, 'float32', 1, stream)", BROADCAST), "mismatched-root"),
+    "root of reduce": (odd("world.reduce(data, 64, 'float32', 'max', 1, stream)", REDUCE), "mismatched-root"),
+}
+HEALTHY = {
+    "sums": USUAL,
+    "one rank is slow": "        time.sleep(0.5 if rank == 2 else 0)\n" + USUAL,
+    "halves": "        half = world.split(rank % 2, rank)\n        half.all_reduce(data, 64 * (1 + rank % 2), 'float32', 'sum', stream)\n"
+              "        stream.synchronize()\n        half.destroy()\n" + USUAL,
+    "messages": "        thin_nccl.group_start()\n        world.send(data, 64, 'float32', (rank + 1) % 4, stream)\n"
+                "        world.recv(out, 64, 'float32', (rank + 3) % 4, stream)\n        thin_nccl.group_end()\n" + USUAL,
+}
+
+
+def diagnose(tmp_path, body, version=23203, script=None, **more):
+    """The first finding of a job and the number of the line marked CULPRIT; None when there is no finding."""
+    for folder in ("ids", "report", "site-packages"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "site-packages" / "thin_nccl.py").write_text((HERE.parent / "doubles" / "nccl" / "thin_nccl.py").read_text())
+    text = script or BEGIN + body + END
+    (tmp_path / "train.py").write_text(text)
+    (tmp_path / "launch.py").write_text(LAUNCH)
+    variables = dict(os.environ, NCCL_FOLDER=str(DOUBLES / f"nccl-{version}"), NCCL_IDS=str(tmp_path / "ids"),
+                     PYTHONPATH=str(tmp_path / "site-packages"), PYTHONDONTWRITEBYTECODE="1", **more)
+    done = subprocess.run([str(PROGRAM), "run", "--hang-timeout", "3", "--on-hang", "kill", "--always", "--report-dir", str(tmp_path / "report"),
+                           "--", sys.executable, "launch.py", "train.py"], cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=120)
+    reports = sorted((tmp_path / "report").rglob("*.json"))
+    assert reports, done.stderr
+    report = json.loads(reports[-1].read_text())
+    lines = [number for number, line in enumerate(text.splitlines(), 1) if "# CULPRIT" in line]
+    first = report["findings"][0] if report["findings"] else None
+    return first, lines[0] if lines else None, done
+
+
+def lines_of(finding):
+    return {place["line"] for place in finding["locations"]}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("name", JOBS)
+def test_names_rank_and_field(tmp_path, name, version):
+    body, kind = JOBS[name]
+    finding, line, done = diagnose(tmp_path, body, version, NCCL_TWINS="1" if version > 23100 else "")
+    assert finding, done.stdout
+    assert (finding["kind"], finding["culprits"]) == (kind, [2]), finding["summary"]
+    assert line in lines_of(finding)
+
+
+def test_names_who_skips_a_call(tmp_path):
+    finding, _, done = diagnose(tmp_path, "        if step == 2 and rank == 2:\n            continue  # CULPRIT\n" + USUAL)
+    assert finding["culprits"] == [2] and done.returncode == 124, finding
+
+
+def test_names_who_never_makes_a_communicator(tmp_path):
+    body = "        pass\n    if rank != 2:\n        thin_nccl.Communicator('second')\n    else:\n        time.sleep(600)  # CULPRIT\n"
+    finding, line, done = diagnose(tmp_path, body)
+    assert finding["culprits"] == [2] and done.returncode == 124, finding
+    assert line in lines_of(finding)
+
+
+def test_names_who_died(tmp_path):
+    finding, _, done = diagnose(tmp_path, "        if step == 2 and rank == 2:\n            os.kill(os.getpid(), 9)  # CULPRIT\n" + USUAL)
+    assert (finding["kind"], finding["culprits"]) == ("dead-rank", [2]), finding
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_is_silent_about_a_healthy_job(tmp_path, name):
+    finding, _, done = diagnose(tmp_path, HEALTHY[name])
+    assert finding is None and done.returncode == 0, finding or done.stderr

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// A libcudart.so.13 over the double of the driver. For tests.
+#include <cstdlib>
+#include <cstring>
+
+extern "C" {
+
+void double_use_device();
+int cuStreamCreate(void** stream, unsigned flags);
+int cuStreamSynchronize(void* stream);
+int cuStreamBeginCapture_v2(void* stream, int mode);
+int cuStreamEndCapture(void* stream, void** graph);
+
+int cudaSetDevice(int) {
+  double_use_device();
+  return 0;
+}
+int cudaGetLastError() {
+  return 0;
+}
+int cudaMalloc(void** memory, std::size_t size) {
+  double_use_device();
+  *memory = std::calloc(1, size > 0 ? size : 1);
+  return 0;
+}
+int cudaFree(void* memory) {
+  std::free(memory);
+  return 0;
+}
+int cudaMemcpy(void* to, const void* from, std::size_t size, int) {
+  std::memcpy(to, from, size);
+  return 0;
+}
+int cudaStreamCreate(void** stream) {
+  double_use_device();
+  return cuStreamCreate(stream, 0);
+}
+int cudaStreamSynchronize(void* stream) {
+  double_use_device();
+  return cuStreamSynchronize(stream);
+}
+int cudaStreamBeginCapture(void* stream, int mode) {
+  return cuStreamBeginCapture_v2(stream, mode);
+}
+int cudaStreamEndCapture(void* stream, void** graph) {
+  return cuStreamEndCapture(stream, graph);
+}
+}

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0
+// A libnccl.so.2 with the real ABI on host memory, for tests. Ranks exchange bytes through queues
+// in shared memory that carry no sizes, types or names, as NCCL's do: what happens when ranks
+// disagree is not programmed here, it follows. NCCL_DOUBLE_VERSION is the version it pretends to
+// be; functions of later versions are absent.
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <sys/random.h>
+
+#include "tests/doubles/nccl/cuda_double.h"
+#include "tests/doubles/nccl/nccl_transport.h"
+
+#ifndef NCCL_DOUBLE_VERSION
+#define NCCL_DOUBLE_VERSION 23203
+#endif
+
+using namespace ddpdoctor::doubles;
+
+namespace {
+
+// ---- groups and launches
+
+struct Launch {
+  Communicator* comm;
+  void* stream;
+  std::function<void()> kernel;     // a collective
+  std::vector<Transfer> transfers;  // or messages
+};
+thread_local int depth = 0;
+thread_local std::vector<Launch> held;
+thread_local std::vector<std::function<int()>> inits;
+
+void start(Launch launch) {
+  if (launch.kernel) {
+    ddpdoctor::doubles::enqueue(launch.stream, std::move(launch.kernel));
+    return;
+  }
+  ddpdoctor::doubles::enqueue(launch.stream,
+                              [comm = launch.comm, moves = std::move(launch.transfers)]() mutable {
+                                progress(*comm, moves);
+                              });
+}
+
+void faults(Communicator& comm) {
+  const int call = comm.calls.fetch_add(1) + 1;
+  if (comm.rank == number_from("NCCL_DOUBLE_DIE_RANK", -1) &&
+      call == number_from("NCCL_DOUBLE_DIE_AT", -1)) {
+    raise(SIGKILL);
+  }
+}
+
+int launch(void* handle, void* stream, std::function<void(Communicator&)> body) {
+  if (handle == nullptr) {
+    return kInvalidArgument;
+  }
+  static const bool idle = std::getenv("CUDA_DOUBLE_IDLE") != nullptr;
+  if (idle) {
+    return kSuccess;
+  }
+  auto* const comm = static_cast<Communicator*>(handle);
+  faults(*comm);
+  Launch one{comm, stream, [comm, body = std::move(body)] { body(*comm); }, {}};
+  if (depth > 0) {
+    held.push_back(std::move(one));
+  } else {
+    start(std::move(one));
+  }
+  return kSuccess;
+}
+
+int message(void* handle, void* stream, Transfer transfer) {
+  auto* const comm = static_cast<Communicator*>(handle);
+  faults(*comm);
+  if (depth > 0) {
+    for (Launch& one : held) {
+      if (!one.kernel && one.comm == comm && one.stream == stream) {
+        one.transfers.push_back(transfer);
+        return kSuccess;
+      }
+    }
+    held.push_back({comm, stream, {}, {transfer}});
+    return kSuccess;
+  }
+  start({comm, stream, {}, {transfer}});
+  return kSuccess;
+}
+
+int init(void** out, int size, std::uint64_t name, int rank, bool blocking) {
+  if (size < 1 || size > kRanks || rank < 0 || rank >= size) {
+    return kInvalidArgument;
+  }
+  auto* const comm = new Communicator;
+  comm->name = name_of(name);
+  comm->rank = rank;
+  comm->size = size;
+  *out = comm;
+  const auto connect = [comm] {
+    const int result = join(*comm) ? kSuccess : 1;
+    comm->state = result;
+    return result;
+  };
+  if (depth > 0) {
+    inits.emplace_back(connect);
+    return kSuccess;
+  }
+  if (!blocking) {
+    comm->state = kInProgress;
+    std::thread(connect).detach();
+    return kInProgress;
+  }
+  return connect();
+}
+
+bool is_blocking(const void* config) {
+  int blocking = 1;
+  if (config != nullptr) {
+    std::memcpy(&blocking, static_cast<const char*>(config) + 16, sizeof blocking);
+  }
+  return blocking != 0;
+}
+
+}  // namespace
+
+extern "C" {
+
+int ncclGetVersion(int* version) {
+  *version = NCCL_DOUBLE_VERSION;
+  return kSuccess;
+}
+const char* ncclGetErrorString(int result) {
+  return result == kSuccess ? "no error" : "an error";
+}
+const char* ncclGetLastError(void*) {
+  return "";
+}
+int ncclGetUniqueId(UniqueId* id) {
+  return getrandom(id->bytes, sizeof id->bytes, 0) == sizeof id->bytes ? kSuccess : 2;
+}
+int ncclCommInitRankConfig(void** comm, int size, UniqueId id, int rank, void* config) {
+  return init(comm, size, hash_of(id.bytes, sizeof id.bytes), rank, is_blocking(config));
+}
+int ncclCommInitRank(void** comm, int size, UniqueId id, int rank) {
+  return init(comm, size, hash_of(id.bytes, sizeof id.bytes), rank, true);
+}
+int ncclCommInitRankScalable(void** comm, int size, int rank, int, UniqueId* ids, void* config) {
+  return init(comm, size, hash_of(ids->bytes, sizeof ids->bytes), rank, is_blocking(config));
+}
+int ncclCommCount(void* comm, int* count) {
+  *count = static_cast<Communicator*>(comm)->size;
+  return kSuccess;
+}
+int ncclCommUserRank(void* comm, int* rank) {
+  *rank = static_cast<Communicator*>(comm)->rank;
+  return kSuccess;
+}
+int ncclCommCuDevice(void*, int* device) {
+  *device = 0;
+  return kSuccess;
+}
+int ncclCommGetAsyncError(void* comm, int* state) {
+  *state = number_from("NCCL_DOUBLE_ASYNC_ERROR", static_cast<Communicator*>(comm)->state.load());
+  return kSuccess;
+}
+int ncclCommSplit(void* parent, int color, int key, void** out, void*) {
+  auto& comm = *static_cast<Communicator*>(parent);
+  const int number = comm.children++ % 64;
+  comm.shared->color[number][comm.rank] = color;
+  comm.shared->key[number][comm.rank] = key;
+  barrier(comm);
+  *out = nullptr;
+  if (color < 0) {
+    return kSuccess;
+  }
+  int size = 0;
+  int rank = 0;
+  for (int other = 0; other < comm.size; ++other) {
+    if (comm.shared->color[number][other] == color) {
+      const int theirs = comm.shared->key[number][other];
+      ++size;
+      rank += theirs < key || (theirs == key && other < comm.rank) ? 1 : 0;
+    }
+  }
+  const std::uint64_t child[] = {static_cast<std::uint64_t>(number),
+                                 static_cast<std::uint64_t>(color)};
+  return init(out, size, hash_of(child, sizeof child, hash_of(comm.name.data(), comm.name.size())),
+              rank, true);
+}
+int ncclCommShrink(void* parent, int* excluded, int count, void** out, void*, int) {
+  auto& comm = *static_cast<Communicator*>(parent);
+  int rank = comm.rank;
+  std::uint64_t name = hash_of(comm.name.data(), comm.name.size());
+  for (int i = 0; i < count; ++i) {
+    rank -= excluded[i] < comm.rank ? 1 : 0;
+    name = hash_of(&excluded[i], sizeof excluded[i], name);
+  }
+  return init(out, comm.size - count, name + static_cast<std::uint64_t>(++comm.children), rank,
+              true);
+}
+int ncclCommFinalize(void*) {
+  return kSuccess;
+}
+int ncclCommDestroy(void*) {
+  return kSuccess;  // left behind: its kernels may still run
+}
+int ncclCommAbort(void* comm) {
+  static_cast<Communicator*>(comm)->aborted = true;
+  return kSuccess;
+}
+int ncclCommWindowRegister(void* comm, void* buffer, std::size_t, void** window, int) {
+  barrier(*static_cast<Communicator*>(comm));
+  *window = buffer;
+  return kSuccess;
+}
+int ncclCommWindowDeregister(void*, void*) {
+  return kSuccess;
+}
+int ncclRedOpCreatePreMulSum(int* op, void*, int, int, void*) {
+  *op = 5;
+  return kSuccess;
+}
+int ncclRedOpDestroy(int, void*) {
+  return kSuccess;
+}
+
+int ncclGroupStart() {
+  ++depth;
+  return kSuccess;
+}
+int ncclGroupEnd() {
+  if (depth == 0) {
+    return 5;
+  }
+  if (--depth > 0) {
+    return kSuccess;
+  }
+  int result = kSuccess;
+  std::vector<std::thread> threads;
+  for (auto& one : inits) {
+    threads.emplace_back([&result, one] { result = std::max(result, one()); });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  inits.clear();
+  for (Launch& one : held) {
+    start(std::move(one));
+  }
+  held.clear();
+  return result;
+}
+int ncclGroupSimulateEnd(void*) {
+  held.clear();
+  depth = 0;
+  return kSuccess;
+}
+
+int ncclAllReduce(const void* from, void* to, std::size_t count, int type, int op, void* comm,
+                  void* stream) {
+  return launch(comm, stream, [=](Communicator& own) {
+    std::vector<char> sum(static_cast<const char*>(from),
+                          static_cast<const char*>(from) + count * size_of(type));
+    reduce_chain(own, sum, count, type, op);
+    broadcast_ring(own, sum.data(), sum.size(), own.size - 1);
+    std::memcpy(to, sum.data(), sum.size());
+  });
+}
+int ncclBroadcast(const void* from, void* to, std::size_t count, int type, int root, void* comm,
+                  void* stream) {
+  return launch(comm, stream, [=](Communicator& own) {
+    std::memmove(to, own.rank == root ? from : to, count * size_of(type));
+    broadcast_ring(own, static_cast<char*>(to), count * size_of(type), root);
+  });
+}
+/// Calls the other one by its public name, as NCCL does.
+int ncclBcast(void* memory, std::size_t count, int type, int root, void* comm, void* stream) {
+  return ncclBroadcast(memory, memory, count, type, root, comm, stream);
+}
+int ncclReduce(const void* from, void* to, std::size_t count, int type, int op, int root,
+               void* comm, void* stream) {
+  return launch(comm, stream, [=](Communicator& own) {
+    std::vector<char> sum(static_cast<const char*>(from),
+                          static_cast<const char*>(from) + count * size_of(type));
+    reduce_chain(own, sum, count, type, op);
+    if (own.rank == own.size - 1 && root != own.rank) {
+      run(own, {sending(own, root, sum.data(), sum.size())});
+    } else if (own.rank == root) {
+      if (root != own.size - 1) {
+        run(own, {receiving(own, own.size - 1, sum.data(), sum.size())});
+      }
+      std::memcpy(to, sum.data(), sum.size());
+    }
+  });
+}
+int ncclAllGather(const void* from, void* to, std::size_t count, int type, void* comm,
+                  void* stream) {
+  return launch(comm, stream, [=](Communicator& own) {
+    all_gather_ring(own, from, static_cast<char*>(to), count * size_of(type));
+  });
+}
+int ncclReduceScatter(const void* from, void* to, std::size_t count, int type, int op, void* comm,
+                      void* stream) {
+  return launch(comm, stream, [=](Communicator& own) {
+    const std::size_t all = count * static_cast<std::size_t>(own.size);
+    std::vector<char> sum(static_cast<const char*>(from),
+                          static_cast<const char*>(from) + all * size_of(type));
+    reduce_chain(own, sum, all, type, op);
+    broadcast_ring(own, sum.data(), sum.size(), own.size - 1);
+    std::memcpy(to, sum.data() + static_cast<std::size_t>(own.rank) * count * size_of(type),
+                count * size_of(type));
+  });
+}
+int ncclSend(const void* from, std::size_t count, int type, int peer, void* comm, void* stream) {
+  return message(comm, stream,
+                 sending(*static_cast<Communicator*>(comm), peer, from, count * size_of(type)));
+}
+int ncclRecv(void* to, std::size_t count, int type, int peer, void* comm, void* stream) {
+  return message(comm, stream,
+                 receiving(*static_cast<Communicator*>(comm), peer, to, count * size_of(type)));
+}
+
+#if NCCL_DOUBLE_VERSION >= 22803
+int ncclAlltoAll(const void* from, void* to, std::size_t count, int type, void* comm,
+                 void* stream) {
+  return launch(comm, stream, [=](Communicator& own) {
+    const std::size_t bytes = count * size_of(type);
+    std::vector<Transfer> all;
+    for (int peer = 0; peer < own.size; ++peer) {
+      const std::size_t at = static_cast<std::size_t>(peer) * bytes;
+      all.push_back(sending(own, peer, static_cast<const char*>(from) + at, bytes));
+      all.push_back(receiving(own, peer, static_cast<char*>(to) + at, bytes));
+    }
+    progress(own, all);
+  });
+}
+int ncclGather(const void* from, void* to, std::size_t count, int type, int root, void* comm,
+               void* stream) {
+  return launch(comm, stream, [=](Communicator& own) {
+    const std::size_t bytes = count * size_of(type);
+    std::vector<Transfer> all{sending(own, root, from, bytes)};
+    for (int peer = 0; own.rank == root && peer < own.size; ++peer) {
+      all.push_back(receiving(
+          own, peer, static_cast<char*>(to) + static_cast<std::size_t>(peer) * bytes, bytes));
+    }
+    progress(own, all);
+  });
+}
+int ncclScatter(const void* from, void* to, std::size_t count, int type, int root, void* comm,
+                void* stream) {
+  return launch(comm, stream, [=](Communicator& own) {
+    const std::size_t bytes = count * size_of(type);
+    std::vector<Transfer> all{receiving(own, root, to, bytes)};
+    for (int peer = 0; own.rank == root && peer < own.size; ++peer) {
+      all.push_back(sending(own, peer,
+                            static_cast<const char*>(from) + static_cast<std::size_t>(peer) * bytes,
+                            bytes));
+    }
+    progress(own, all);
+  });
+}
+#endif
+
+#if NCCL_DOUBLE_VERSION >= 22902
+int ncclSignal(int peer, int, int, unsigned, void* comm, void* stream) {
+  return launch(comm, stream,
+                [=](Communicator& own) { own.shared->signals[own.rank][peer].fetch_add(1); });
+}
+int ncclWaitSignal(int count, void* descriptions, void* comm, void* stream) {
+  struct Description {
+    int times;
+    int peer;
+    int signal;
+    int context;
+  };
+  std::vector<Description> all(static_cast<Description*>(descriptions),
+                               static_cast<Description*>(descriptions) + count);
+  return launch(comm, stream, [all](Communicator& own) {
+    for (const Description& one : all) {
+      own.waited[one.peer] += static_cast<std::uint64_t>(one.times);
+      while (own.shared->signals[one.peer][own.rank].load() < own.waited[one.peer] &&
+             !own.aborted) {
+        pause_a_little();
+      }
+    }
+  });
+}
+#endif
+}

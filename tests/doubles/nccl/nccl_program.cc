@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program that is linked against NCCL, of one rank: sums once and prints the sum, or measures its
+// calls.
+//   nccl_program               → "sum 3, code of a null communicator 4"
+//   nccl_program bench CALLS   → nanoseconds per ncclAllReduce, the best of twenty rounds
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+struct UniqueId {
+  char bytes[128];
+};
+
+extern "C" {
+int ncclGetUniqueId(UniqueId* id);
+int ncclCommInitRank(void** comm, int size, UniqueId id, int rank);
+int ncclAllReduce(const void* from, void* to, std::size_t count, int type, int op, void* comm,
+                  void* stream);
+int ncclBcast(void* memory, std::size_t count, int type, int root, void* comm, void* stream);
+int ncclCommDestroy(void* comm);
+int cudaStreamCreate(void** stream);
+int cudaStreamSynchronize(void* stream);
+}
+
+namespace {
+
+constexpr int kFloat32 = 7;
+
+double nanoseconds_per_call(void* comm, void* stream, int calls) {
+  float data[4] = {1, 2, 3, 4};
+  double best = 1e9;
+  for (int round = 0; round < 20; ++round) {
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < calls; ++i) {
+      ncclAllReduce(data, data, 4, kFloat32, 0, comm, stream);
+    }
+    const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - begin;
+    best = std::min(best, took.count() / calls);
+  }
+  return best;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  void* comm = nullptr;
+  void* stream = nullptr;
+  UniqueId id{};
+  if (cudaStreamCreate(&stream) != 0 || ncclGetUniqueId(&id) != 0 ||
+      ncclCommInitRank(&comm, 1, id, 0) != 0) {
+    return 1;
+  }
+  if (argc > 2 && std::strcmp(argv[1], "bench") == 0) {
+    std::printf("%.1f\n", nanoseconds_per_call(comm, stream, std::atoi(argv[2])));
+    return 0;
+  }
+  float value = 3;
+  ncclAllReduce(&value, &value, 1, kFloat32, 0, comm, stream);
+  ncclBcast(&value, 1, kFloat32, 0, comm, stream);
+  cudaStreamSynchronize(stream);
+  std::printf("sum %.0f, code of a null communicator %d\n", static_cast<double>(value),
+              ncclAllReduce(&value, &value, 1, kFloat32, 0, nullptr, stream));
+  return ncclCommDestroy(comm);
+}

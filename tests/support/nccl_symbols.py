@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which functions each NCCL wheel exports: names only, for tests/agent/nccl_table_test.py.
+
+    nccl_symbols.py VERSION…    adds these versions of nvidia-nccl-cu12 to tests/agent/nccl_symbols.txt (pip downloads the wheels)
+
+A line of the file is a name and the versions that have it."""
+import re
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+LIST = Path(__file__).resolve().parent.parent / "agent" / "nccl_symbols.txt"
+HEAD = "# Functions that nvidia-nccl-cu12 exports, and the versions that do. Written by tests/support/nccl_symbols.py.\n"
+
+
+def read():
+    lines = LIST.read_text().splitlines() if LIST.exists() else []
+    return {line.split()[0]: set(line.split()[1:]) for line in lines if line and not line.startswith("#")}
+
+
+def names_of(library):
+    out = subprocess.run(["nm", "-D", "--defined-only", str(library)], capture_output=True, text=True, check=True).stdout
+    return {name for name in re.findall(r"^\S+ [TW] (\w+)$", out, re.M) if name.startswith("nccl")}
+
+
+def download(version):
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", folder, f"nvidia-nccl-cu12=={version}"], check=True)
+        wheel = next(Path(folder).glob("*.whl"))
+        with zipfile.ZipFile(wheel) as archive:
+            member = next(name for name in archive.namelist() if name.endswith("/libnccl.so.2"))
+            return names_of(archive.extract(member, folder))
+
+
+def key(version):
+    return [int(part) for part in version.split(".")[:3]]
+
+
+def add(known, version, names):
+    for name in names:
+        known.setdefault(name, set()).add(version)
+
+
+def write(known):
+    LIST.write_text(HEAD + "".join(f"{name} {' '.join(sorted(known[name], key=key))}\n" for name in sorted(known)))
+
+
+if __name__ == "__main__":
+    symbols = read()
+    for wanted in sys.argv[1:]:
+        add(symbols, wanted, download(wanted))
+    write(symbols)
