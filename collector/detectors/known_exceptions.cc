@@ -116,6 +116,12 @@ constexpr KnownException kTable[] = {
     {"", "SignalException", "", "", ""},
     {"", "KeyboardInterrupt", "", "", ""},
     {"", "NCCL communicator was aborted", "", "", ""},
+    {"", "failed to pass monitoredBarrier", "", "", ""},
+    {"", "successfully reached monitoredBarrier", "", "", ""},
+    {"", "Detected mismatch between collectives on ranks", "", "", ""},
+    {"", "remote process exited or there was a network error", "", "", ""},
+    {"", "NCCL operations have failed or timed out", "", "", ""},
+    {"", "failed to recv, got 0 bytes", "", "", ""},
 };
 
 bool matches(const KnownException& known, std::string_view line) {

@@ -43,6 +43,7 @@ struct Reading {
   std::set<Rank> own;                         // told of their own call
   std::optional<Place> barrier;               // who watched a monitored_barrier
   std::set<Rank> barrier_missing;
+  std::set<Rank> barrier_reached;
 };
 
 std::optional<std::int64_t> number_behind(std::string_view line, std::string_view word) {
@@ -188,6 +189,11 @@ void read_line(std::string_view line, std::optional<Rank> rank, const model::Cal
     read_mismatch(line, site, reading);
   } else if (line.find("failed to pass monitoredBarrier") != std::string_view::npos) {
     read_barrier(line, {.rank = whose.value_or(0), .site = site}, reading);
+  } else if (line.find("successfully reached monitoredBarrier") != std::string_view::npos) {
+    const auto reached = number_behind(line, "Rank ");
+    if (reached && *reached <= kMaxRank) {
+      reading.barrier_reached.insert(static_cast<Rank>(*reached));
+    }
   }
 }
 
@@ -225,7 +231,7 @@ void add_mismatch(Reading& reading, model::JobModel& job) {
   }
 }
 
-/// Nobody counts monitored barriers: 1 is this one, and who did not come is known to be before it.
+/// Nobody counts monitored barriers: 2 is this one, and who did not come is known to be before it.
 void add_barrier(const Reading& reading, model::JobModel& job) {
   if (!reading.barrier || reading.barrier_missing.empty()) {
     return;
@@ -233,7 +239,7 @@ void add_barrier(const Reading& reading, model::JobModel& job) {
   CollectiveCall call;
   call.rank = reading.barrier->rank;
   call.group = "0";
-  call.sequence = 1;
+  call.sequence = 2;
   call.operation = "monitored_barrier";
   call.state = model::CallState::kStarted;
   call.call_site = reading.barrier->site;
@@ -241,9 +247,17 @@ void add_barrier(const Reading& reading, model::JobModel& job) {
     CollectiveCall before;
     before.rank = rank;
     before.group = "0";
-    before.state = model::CallState::kCompleted;
+    before.sequence = 1;
     if (rank != call.rank) {
       job.collectives.push_back(std::move(before));
+    }
+  }
+  for (const Rank rank : reading.barrier_reached) {
+    CollectiveCall reached = call;
+    reached.rank = rank;
+    reached.call_site = {};
+    if (rank != call.rank && !reading.barrier_missing.contains(rank)) {
+      job.collectives.push_back(std::move(reached));
     }
   }
   job.collectives.push_back(std::move(call));
