@@ -52,20 +52,35 @@ std::optional<Suspect> failed_call(const graph::Examination& examination,
   return suspect;
 }
 
+/// Where a call failed says more than where the process stands now.
+void place_at_failure(Suspect& suspect, const std::vector<Suspect>& failed) {
+  for (const Suspect& failure : failed) {
+    if (failure.process == suspect.process && failure.place.known()) {
+      suspect.place = failure.place;
+      suspect.note = failure.note;
+      suspect.evidence += "; " + failure.evidence;
+      return;
+    }
+  }
+}
+
 Findings detect(const graph::Examination& examination) {
   Findings findings = findings_from_text(examination, kKind);
+  std::vector<Suspect> failed;
+  for (const model::Fact* failure : model::facts(examination.job, "fd-failure")) {
+    if (auto suspect = failed_call(examination, *failure)) {
+      failed.push_back(std::move(*suspect));
+    }
+  }
   std::vector<Suspect> suspects;
   for (const model::Fact* usage : model::facts(examination.job, "fd-usage")) {
     if (auto suspect = out_of_descriptors(examination, *usage)) {
+      place_at_failure(*suspect, failed);
       suspects.push_back(std::move(*suspect));
     }
   }
   if (suspects.empty()) {
-    for (const model::Fact* failure : model::facts(examination.job, "fd-failure")) {
-      if (auto suspect = failed_call(examination, *failure)) {
-        suspects.push_back(std::move(*suspect));
-      }
-    }
+    suspects = std::move(failed);
   }
   if (!findings.empty() || suspects.empty()) {
     return findings;

@@ -50,6 +50,13 @@ TEST(FdExhausted, BelievesTheAgentThatACallFailed) {
   EXPECT_EQ(findings[0].locations.at(0).line, 9);
 }
 
+TEST(FdExhausted, PointsAtTheFailedCallRatherThanWhereTheProcessStands) {
+  const auto findings =
+      asked(kKind, story(1024).fact("fd-failure", failed_at(7), 0, pid_of(0)).build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].locations.at(0).line, 9);
+}
+
 TEST(FdExhausted, ForgivesAFailureThatTheRankGotOver) {
   auto builder =
       job().ranks(2).stack(kAll, kInBarrier).fact("fd-failure", failed_at(7), 1, pid_of(1));
