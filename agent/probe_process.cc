@@ -174,7 +174,11 @@ EXPORT ssize_t write(int fd, const void* text, size_t length) {
   }
   if (fd == STDERR_FILENO && written > 0) {
     const Inside inside;
-    ddpdoctor::wire::Ring* const ring_now = ring();
+    // A traceback is worth a ring: a program that fails before it has any group tells why there.
+    constexpr char kTraceback[] = "Traceback (most recent call last)";
+    const bool tells =
+        length >= sizeof(kTraceback) - 1 && memcmp(text, kTraceback, sizeof(kTraceback) - 1) == 0;
+    ddpdoctor::wire::Ring* const ring_now = tells && inside ? ring_or_make() : ring();
     if (inside && ring_now != nullptr &&
         ring_now->header.pid == static_cast<std::uint32_t>(getpid())) {
       keep_stderr(*ring_now, static_cast<const char*>(text), static_cast<size_t>(written));

@@ -77,6 +77,24 @@ model::RankSet absent_from(const graph::GroupView& group, std::int64_t sequence)
   return model::RankSet(std::move(ranks));
 }
 
+std::vector<Forsaken> forsaken_calls(const graph::Examination& examination) {
+  std::vector<Forsaken> out;
+  for (const graph::GroupView& view : examination.groups) {
+    const graph::Divergence* parted = view.disagreement(graph::Disagreement::kMissing);
+    if (!examination.job.ended || parted == nullptr) {
+      continue;
+    }
+    Forsaken forsaken{.group = view.group.id, .sequence = parted->sequence};
+    for (const graph::DivergentCall& side : parted->calls) {
+      model::RankSet& ranks = side.call ? forsaken.ranks : forsaken.missing;
+      ranks = ranks.united(side.ranks);
+      forsaken.operation = side.call ? side.call->operation : forsaken.operation;
+    }
+    out.push_back(std::move(forsaken));
+  }
+  return out;
+}
+
 bool may_hang(const graph::Examination& examination) {
   return examination.job.progress != model::Progress::kMoving;
 }

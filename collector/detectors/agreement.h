@@ -44,6 +44,18 @@ model::RankSet unobserved_ranks(const graph::Examination& examination);
 /// Members of the group that have not come to this sequence although we know how far they came.
 model::RankSet absent_from(const graph::GroupView& group, std::int64_t sequence);
 
+/// A call that failed or never ended because members had not come to it when the job was over.
+struct Forsaken {
+  std::string group;
+  std::int64_t sequence = 0;
+  std::string operation = {};
+  model::RankSet ranks = {};    // who called
+  model::RankSet missing = {};  // who never did
+};
+
+/// Empty while the job runs.
+std::vector<Forsaken> forsaken_calls(const graph::Examination& examination);
+
 /// Nothing moves, or it is over, or nobody could tell; false only when movement was seen.
 bool may_hang(const graph::Examination& examination);
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "collector/detectors/agreement.h"
+#include "collector/detectors/handlers.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -25,8 +26,7 @@ bool works(const Standing& standing) {
 // Slow is not hung: the missing ranks still work. Two different operations never meet, however busy
 // the ranks are.
 bool is_slow(const Examination& examination, const Parting& parting) {
-  const bool provable = parting.recorded && (parting.about != Disagreement::kMissing);
-  if (provable) {
+  if (parting.recorded && parting.about != Disagreement::kMissing) {
     return false;
   }
   if (!may_hang(examination)) {
@@ -112,8 +112,8 @@ void turn(Explanation& explanation) {
   }
 }
 
-bool asks_for_turn(const Explanation& explanation) {
-  return explanation.parting.tie && explanation.branch && !explanation.branch->leads_to_ours;
+bool asks_for_turn(const Explanation& one) {
+  return one.parting.tie && one.branch && !one.branch->leads_to_ours;
 }
 
 bool read_rank_branch(const Examination& examination, Explanation& explanation) {
@@ -146,8 +146,7 @@ bool read_data_branch(const Examination& examination, Explanation& explanation) 
   return true;
 }
 
-// Out of the loop for good: in another collective, at the end of the program, or gone with status
-// 0.
+// Out of the loop for good: in another collective, at the end, or gone with status 0.
 bool has_gone_on(const Side& side) {
   return side.calls() || side.activity() == Activity::kExit || side.activity() == Activity::kExited;
 }
@@ -212,7 +211,30 @@ bool is_mismatch_at_one_point(const Examination& examination, const Explanation&
          !in_ddp_forward(examination, parting.rest, false);
 }
 
-bool read_libraries(Explanation& explanation) {
+// A trainer's own loop over the batches: some ranks are in it, the odd ones have left it.
+bool read_library_loop(const Examination& examination, Explanation& explanation) {
+  const Parting& parting = explanation.parting;
+  const TrainerPlace odd = place_in_trainer(parting.odd.standing);
+  const TrainerPlace rest = place_in_trainer(parting.rest.standing);
+  if (odd == TrainerPlace::kUnknown || rest == TrainerPlace::kUnknown || odd == rest) {
+    return false;
+  }
+  if (explanation.fork &&
+      rank_branch(examination.job, *explanation.fork, parting.odd.ranks, parting.rest.ranks)) {
+    return false;
+  }
+  if (odd == TrainerPlace::kInEpoch) {
+    turn(explanation);
+  }
+  const Path& path = parting.rest.path;
+  explanation.loop = LeftLoop{.where = path.empty() ? model::CallSite{} : path.back(),
+                              .header = "for batch in train_dataloader",
+                              .way_out = std::nullopt};
+  explanation.cause = Cause::kUneven;
+  return true;
+}
+
+bool read_libraries(const Examination& examination, Explanation& explanation) {
   const Standing* odd = explanation.parting.odd.standing;
   const Standing* rest = explanation.parting.rest.standing;
   const bool generating =
@@ -225,11 +247,42 @@ bool read_libraries(Explanation& explanation) {
   if (generating || sharded) {
     explanation.cause = generating ? Cause::kGenerate : Cause::kSharded;
   }
-  return generating || sharded;
+  return generating || sharded || read_library_loop(examination, explanation);
+}
+
+// Two ranks called different things, one of them under a flag: nothing else is left to explain it.
+bool read_flag(const Examination& examination, Explanation& explanation) {
+  explanation.branch = explanation.fork && explanation.parting.recorded
+                           ? any_branch(examination.job, *explanation.fork)
+                           : std::nullopt;
+  if (explanation.branch && asks_for_turn(explanation)) {
+    turn(explanation);
+  }
+  if (explanation.branch && !explains(*explanation.branch, explanation.parting)) {
+    explanation.branch.reset();
+  }
+  return explanation.branch.has_value();
+}
+
+// Records keep few frames: two that share no function still show what guards them.
+bool read_loose_rank_branch(const Examination& examination, Explanation& explanation) {
+  const Parting& parting = explanation.parting;
+  if (explanation.fork || parting.odd.path.empty() || parting.rest.path.empty()) {
+    return false;
+  }
+  explanation.fork = Fork{.ours = parting.odd.path.back(),
+                          .theirs = parting.rest.path.back(),
+                          .below_ours = parting.odd.path,
+                          .below_theirs = {}};
+  if (read_rank_branch(examination, explanation)) {
+    return true;
+  }
+  explanation.fork.reset();
+  return false;
 }
 
 void read_source(const Examination& examination, Explanation& explanation) {
-  if (read_libraries(explanation)) {
+  if (read_libraries(examination, explanation)) {
     return;
   }
   if (is_mismatch_at_one_point(examination, explanation)) {
@@ -241,12 +294,13 @@ void read_source(const Examination& examination, Explanation& explanation) {
        read_loop(examination, explanation))) {
     return;
   }
-  if (read_unused(examination, explanation)) {
+  if (read_loose_rank_branch(examination, explanation) || read_unused(examination, explanation)) {
     return;
   }
   const Disagreement about = explanation.parting.about;
   if (about == Disagreement::kOperation) {
-    explanation.cause = Cause::kMismatchedOp;
+    explanation.cause =
+        read_flag(examination, explanation) ? Cause::kDivergent : Cause::kMismatchedOp;
   } else if (about == Disagreement::kShape) {
     explanation.cause = Cause::kNone;
   }
@@ -268,17 +322,10 @@ void blame_the_few(Explanation& explanation) {
   }
 }
 
-// In an except block of its own code: what led it there is an exception, whatever branches lie
-// around.
-bool handles_exception(const Examination& examination, const Side& side) {
-  if (!side.site().known()) {
-    return false;
-  }
-  const auto around =
-      python_source::enclosing(lines_of(examination.job, side.site().file), side.site().line);
-  return std::any_of(around.begin(), around.end(), [](const python_source::Block& block) {
-    return block.kind == python_source::BlockKind::kExcept;
-  });
+// An exception led one side out of what the other still does, whatever branches lie around.
+bool handles_exception(const Examination& examination, const Parting& parting) {
+  return in_handler(examination.job, parting.odd.path, parting.rest.path) !=
+         in_handler(examination.job, parting.rest.path, parting.odd.path);
 }
 
 Explanation explain(const Examination& examination, const Parting& parting) {
@@ -298,8 +345,7 @@ Explanation explain(const Examination& examination, const Parting& parting) {
   if (is_blocked_elsewhere(parting.odd)) {
     return explanation;
   }
-  if (!parting.shifted &&
-      handles_exception(examination, parting.odd) != handles_exception(examination, parting.rest)) {
+  if (!parting.shifted && handles_exception(examination, parting)) {
     explanation.cause = Cause::kNone;  // rank-raised tells it
     return explanation;
   }
@@ -331,33 +377,6 @@ bool is_order(const Examination& examination, const Explanation& explanation,
 }
 
 }  // namespace
-
-bool in_sharded_module(const Standing& standing) {
-  if (standing.thread == nullptr || !standing.waits_for_ranks()) {
-    return false;
-  }
-  for (const model::Frame& frame : standing.thread->frames) {
-    if (frame.language != model::Language::kPython) {
-      continue;
-    }
-    if (model::is_user_file(frame.file)) {
-      return false;
-    }
-    if (frame.file.find("torch/distributed/fsdp/") != std::string::npos ||
-        frame.file.find("torch/distributed/_composable/fsdp/") != std::string::npos ||
-        frame.file.find("deepspeed/runtime/zero/") != std::string::npos ||
-        frame.file.find("fairscale/nn/data_parallel/") != std::string::npos) {
-      return true;
-    }
-  }
-  return false;
-}
-
-bool in_generate(const Standing& standing) {
-  return standing.thread != nullptr &&
-         (model::has_python_frame(*standing.thread, "generate", "generation/utils.py") ||
-          model::has_python_frame(*standing.thread, "_sample", "generation/utils.py"));
-}
 
 std::vector<Explanation> explanations(const Examination& examination) {
   const std::vector<Parting> parted = partings(examination);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "collector/detectors/libraries.h"
 #include "collector/detectors/parting.h"
 
 namespace ddpdoctor::detectors {
@@ -41,11 +42,5 @@ std::vector<Explanation> explanations(const graph::Examination& examination);
 
 /// Those with this cause.
 std::vector<Explanation> explanations(const graph::Examination& examination, Cause cause);
-
-/// A frame of fully sharded modules (FSDP, ZeRO-3) below the user's innermost line.
-bool in_sharded_module(const graph::Standing& standing);
-
-/// Inside generate() of a language model.
-bool in_generate(const graph::Standing& standing);
 
 }  // namespace ddpdoctor::detectors

@@ -81,6 +81,28 @@ std::vector<Death> absent_and_dead(const graph::Examination& examination) {
   return out;
 }
 
+/// One that ended with a status of its own: the launcher then ends the others.
+bool a_rank_failed(const model::JobModel& job) {
+  const auto all = processes(job);
+  return std::any_of(all.begin(), all.end(), [&job](const model::Process* process) {
+    const auto exit = process->rank ? exit_of(job, *process) : std::nullopt;
+    return exit && !exit->signal && exit->status.value_or(0) != 0;
+  });
+}
+
+/// Its last call failed because others were gone already: it fell because of them.
+bool fell_after(const graph::Examination& examination, model::Rank rank) {
+  const auto forsaken = forsaken_calls(examination);
+  return std::any_of(forsaken.begin(), forsaken.end(), [&](const Forsaken& one) {
+    return one.ranks.contains(rank) &&
+           std::all_of(one.missing.begin(), one.missing.end(), [&](model::Rank missing) {
+             const graph::Standing* standing = examination.standing(missing);
+             return standing != nullptr &&
+                    (standing->activity == kDead || standing->activity == kExited);
+           });
+  });
+}
+
 std::vector<Death> deaths(const graph::Examination& examination) {
   std::vector<Death> out = absent_and_dead(examination);
   std::erase_if(out, [](const Death& death) { return death.exit && death.exit->status == 0; });
@@ -100,10 +122,13 @@ std::vector<Death> deaths(const graph::Examination& examination) {
       out.push_back(death);
     }
   }
+  std::erase_if(out, [&](const Death& death) { return fell_after(examination, death.rank); });
   // The first to fall was not asked to go.
-  const bool by_itself = std::any_of(out.begin(), out.end(), [](const Death& death) {
-    return death.exit && death.exit->signal && *death.exit->signal != kTerminated;
-  });
+  const bool by_itself =
+      a_rank_failed(examination.job) || !forsaken_calls(examination).empty() ||
+      std::any_of(out.begin(), out.end(), [](const Death& death) {
+        return death.exit && death.exit->signal && *death.exit->signal != kTerminated;
+      });
   if (by_itself) {
     std::erase_if(
         out, [](const Death& death) { return death.exit && death.exit->signal == kTerminated; });

@@ -50,6 +50,18 @@ bool sleeps(const model::JobModel& job, const model::Process& process, int depth
   });
 }
 
+const model::Thread* main_of(const model::Process& process) {
+  static const model::Thread kNone;
+  const model::Thread* main = model::main_thread(process);
+  return main == nullptr ? &kNone : main;
+}
+
+bool is_multiprocessing(const model::Process& process) {
+  return std::any_of(process.command.begin(), process.command.end(), [](const std::string& word) {
+    return word.find("multiprocessing") != std::string::npos;
+  });
+}
+
 /// A program that the rank started (`subprocess`) and that does nothing either: the end of what we
 /// can see.
 const model::Process* idle_command(const model::JobModel& job, const model::Process& rank,
@@ -57,8 +69,11 @@ const model::Process* idle_command(const model::JobModel& job, const model::Proc
   const auto peer = target_pid(waits);
   const model::Process* child = peer ? model::process(job, *peer) : nullptr;
   const model::Thread* main = child == nullptr ? nullptr : model::main_thread(*child);
+  // A Python child of multiprocessing is part of the program: its own stack says more.
+  const bool own_worker = child != nullptr && innermost_python(*main_of(*child)) != nullptr &&
+                          (forked_without_exec(job, *child) || is_multiprocessing(*child));
   const bool foreign = child != nullptr && child->ppid == rank.pid && main != nullptr &&
-                       child->role == model::Role::kOther && innermost_python(*main) == nullptr;
+                       child->role == model::Role::kOther && !own_worker;
   return foreign && alive(*child) && sleeps(job, *child) ? child : nullptr;
 }
 

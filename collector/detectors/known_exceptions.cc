@@ -50,6 +50,9 @@ constexpr KnownException kTable[] = {
     {"dataloader-worker-killed", "DataLoader worker (pid(s)", "exited unexpectedly",
      "lost a DataLoader worker",
      "Run once with num_workers=0 to see the error in the main process; watch its memory."},
+    {"dataloader-worker-killed", "DataLoader worker (pid", "exited unexpectedly",
+     "lost a DataLoader worker",
+     "Run once with num_workers=0 to see the error in the main process; watch its memory."},
     {"dataloader-worker-raised", "in DataLoader worker process", "Caught",
      "got an exception from a DataLoader worker",
      "Fix the line of the dataset that raised; the other ranks only wait for this batch.", true},
@@ -113,6 +116,7 @@ constexpr KnownException kTable[] = {
     {"", "wait timeout after", "", "", ""},
     {"", "ChildFailedError", "", "", ""},
     {"", "ProcessRaisedException", "", "", ""},
+    {"", "ProcessExitedException", "", "", ""},
     {"", "SignalException", "", "", ""},
     {"", "KeyboardInterrupt", "", "", ""},
     {"", "NCCL communicator was aborted", "", "", ""},
@@ -146,12 +150,18 @@ bool survived(const model::JobModel& job) {
     return true;
   }
   const model::Observation* now = model::latest(job);
-  return job.ended && now != nullptr && !now->processes.empty() &&
-         std::all_of(now->processes.begin(), now->processes.end(),
-                     [](const model::Process& process) {
-                       return process.role != model::Role::kRank ||
-                              (process.exit && process.exit->status == 0);
-                     });
+  if (!job.ended || now == nullptr || now->processes.empty()) {
+    return false;
+  }
+  // A program that failed before it had ranks is judged by its own end.
+  const auto& all = now->processes;
+  const bool any_rank = std::any_of(all.begin(), all.end(), [](const model::Process& process) {
+    return process.role == model::Role::kRank;
+  });
+  return std::all_of(all.begin(), all.end(), [any_rank](const model::Process& process) {
+    return (any_rank && process.role != model::Role::kRank) ||
+           (process.exit && process.exit->status == 0);
+  });
 }
 
 Suspect suspect_of(const Sighting& sighting, bool harmless) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Same operation and sequence number, different element counts: gloo aborts a rank, NCCL hangs or
 // corrupts.
+#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -10,30 +11,56 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/disagreed.h"
 #include "collector/detectors/wording.h"
+#include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
 using graph::Disagreement;
 
-std::string size_of(const model::CollectiveCall& call) {
+std::string size_of(const model::CollectiveCall& call, bool splits) {
+  if (splits && call.splits) {
+    return call.output_splits ? fmt::format("splits {} and expected {}", shape_text(*call.splits),
+                                            shape_text(*call.output_splits))
+                              : "splits " + shape_text(*call.splits);
+  }
   if (call.shape) {
     return shape_text(*call.shape);
   }
   return call.count ? fmt::format("{} elements", *call.count) : std::string("an unknown size");
 }
 
+/// What it sends to itself is not what it expects from itself.
+bool contradicts_itself(const graph::Examination& examination, const model::CollectiveCall& call) {
+  const model::ProcessGroup* group = model::group(examination.job, call.group);
+  if (group == nullptr || !call.splits || !call.output_splits) {
+    return false;
+  }
+  const auto at = std::find(group->ranks.begin(), group->ranks.end(), call.rank);
+  const auto index = static_cast<std::size_t>(at - group->ranks.begin());
+  return index < call.splits->size() && index < call.output_splits->size() &&
+         (*call.splits)[index] != (*call.output_splits)[index];
+}
+
 Finding from_records(const graph::Examination& examination, const graph::Divergence& divergence) {
   const Disagreed disagreed = disagreed_at(examination, divergence);
   Finding finding = finding_of(examination, divergence, disagreed);
   finding.kind = "mismatched-shape";
-  finding.summary =
-      fmt::format("{} passed {} to {}, {} passed {}", said(disagreed.odd),
-                  size_of(*disagreed.odd_call), call_name(examination.job, *disagreed.rest_call),
-                  said(disagreed.rest), size_of(*disagreed.rest_call));
+  const bool splits = divergence.about == Disagreement::kSplits;
+  finding.summary = fmt::format("{} passed {} to {}, {} passed {}", said(disagreed.odd),
+                                size_of(*disagreed.odd_call, splits),
+                                call_name(examination.job, *disagreed.rest_call),
+                                said(disagreed.rest), size_of(*disagreed.rest_call, splits));
+  if (splits && contradicts_itself(examination, *disagreed.odd_call)) {
+    finding.culprits = disagreed.odd;  // two ranks are no tie then
+  }
   finding.fix =
-      "Make the sizes equal before the call: pad to the longest (all_reduce the length with MAX "
-      "first), or gather the sizes.";
+      splits
+          ? "Exchange the split sizes first (all_to_all_single of the counts): what a rank sends "
+            "to another must be what that one expects."
+          : "Make the sizes equal before the call: pad to the longest (all_reduce the length with "
+            "MAX "
+            "first), or gather the sizes.";
   return finding;
 }
 

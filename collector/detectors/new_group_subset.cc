@@ -51,13 +51,16 @@ bool is_observed(const graph::Standing& standing) {
   return standing.thread != nullptr && !in_new_group(standing);
 }
 
-// Those who came to new_group and those who are elsewhere: the fewer are odd, and in a tie those
-// who did not come.
-model::RankSet odd_ranks(const model::RankSet& inside, const model::RankSet& outside) {
+// Those who came to new_group and those who are elsewhere: the fewer are odd. In a tie those whom a
+// test of the rank led there, else those who did not come.
+model::RankSet odd_ranks(const model::RankSet& inside, const model::RankSet& outside,
+                         bool guarded) {
   if (outside.empty()) {
     return {};
   }
-  return inside.size() < outside.size() ? inside : outside;
+  const bool few_inside =
+      inside.size() < outside.size() || (guarded && inside.size() == outside.size());
+  return few_inside ? inside : outside;
 }
 
 Findings detect(const graph::Examination& examination) {
@@ -77,7 +80,7 @@ Findings detect(const graph::Examination& examination) {
   if (!unobserved_ranks(examination).empty()) {
     finding.confidence = Confidence::kPossible;
   }
-  finding.culprits = odd_ranks(inside, outside);
+  finding.culprits = odd_ranks(inside, outside, guarded.has_value());
   finding.waiting = waiting_ranks(examination).minus(finding.culprits);
   if (guarded) {
     finding.locations.push_back(

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // orphan-process: ranks or DataLoader workers that outlive the process that started them. They keep
 // GPU memory, shared memory and ports, and the next run fails or hangs.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "collector/detectors/detector.h"
@@ -24,19 +26,28 @@ bool had_a_launcher(const model::Process& process) {
   return process.environment.contains("TORCHELASTIC_RUN_ID");
 }
 
+/// The monitor saw it go on after the command it had started had failed.
+bool outlived(const model::JobModel& job, const model::Process& process) {
+  const auto orphans = model::facts(job, "orphan");
+  return std::any_of(orphans.begin(), orphans.end(),
+                     [&process](const model::Fact* fact) { return fact->pid == process.pid; });
+}
+
 std::optional<Suspect> orphan(const graph::Examination& examination,
                               const model::Process& process) {
   const bool worker = process.role == model::Role::kDataLoaderWorker;
   const bool rank = process.role == model::Role::kRank && had_a_launcher(process);
-  if (!alive(process) || !lost_its_parent(process) || !(worker || rank)) {
+  const bool left = outlived(examination.job, process) &&
+                    (worker || process.role == model::Role::kRank || process.rank);
+  if (!alive(process) || !((lost_its_parent(process) && (worker || rank)) || left)) {
     return std::nullopt;
   }
   Suspect suspect = suspect_in(examination, process, model::main_thread(process));
   suspect.confidence = Confidence::kLikely;
   suspect.note = fmt::format("process {} still stands here", process.pid);
-  suspect.evidence =
-      fmt::format("process {} ({}) is a child of process 1: {} is gone", process.pid,
-                  model::role_name(process.role), worker ? "its rank" : "its launcher");
+  suspect.evidence = fmt::format(
+      "process {} ({}) {}: {} is gone", process.pid, model::role_name(process.role),
+      left ? "lives on" : "is a child of process 1", worker ? "its rank" : "its launcher");
   return suspect;
 }
 

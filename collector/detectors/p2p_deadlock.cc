@@ -2,6 +2,7 @@
 // send and recv that never meet: both receive first, both send first, a cycle, or a partner that is
 // somewhere else.
 #include <algorithm>
+#include <map>
 #include <vector>
 
 #include <fmt/format.h>
@@ -94,14 +95,30 @@ void add_rank(const graph::Examination& examination, model::Rank rank, Finding& 
   }
 }
 
+/// Of a circle in which all do one thing and a single rank does the other: that one addresses the
+/// wrong rank (the ring would close if it turned to the one who waits for it).
+model::RankSet odd_one(const graph::Examination& examination, const model::RankSet& circle) {
+  std::map<model::Rank, std::string> said_by;
+  for (const model::Rank rank : circle) {
+    said_by[rank] = examination.standing(rank)->call->operation;
+  }
+  const auto sides = camps(said_by);
+  return circle.size() > 2 && sides.size() == 2 && sides[1].ranks.size() == 1 ? sides[1].ranks
+                                                                              : circle;
+}
+
 Finding circle_finding(const graph::Examination& examination, const model::RankSet& circle) {
   Finding finding;
   finding.kind = "p2p-deadlock";
   finding.confidence =
       examination.still() || examination.job.ended ? Confidence::kCertain : Confidence::kLikely;
-  finding.culprits = circle;
-  finding.waiting = waiting_ranks(examination).minus(circle);
-  for (const model::Rank rank : circle) {
+  finding.culprits = odd_one(examination, circle);
+  finding.waiting = waiting_ranks(examination).minus(finding.culprits);
+  std::vector<model::Rank> order = finding.culprits.values();
+  for (const model::Rank rank : circle.minus(finding.culprits)) {
+    order.push_back(rank);
+  }
+  for (const model::Rank rank : order) {
     finding.summary +=
         (finding.summary.empty() ? "" : ", ") + sentence(*examination.standing(rank));
     add_rank(examination, rank, finding);

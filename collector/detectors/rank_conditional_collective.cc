@@ -2,6 +2,8 @@
 // Some ranks reach a collective only because a condition tests the rank (`if rank == 0:`); the
 // others never come. The call may pair with the others' next one, so the hang shows at a later
 // line: the first difference counts.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "collector/detectors/detector.h"
@@ -10,6 +12,17 @@
 
 namespace ddpdoctor::detectors {
 namespace {
+
+/// What has to change is the call under the test, wherever the ranks that never came stand now.
+void put_guarded_call_first(const Parting& parting, Finding& finding) {
+  const auto guarded =
+      std::find_if(finding.locations.begin(), finding.locations.end(), [&](const Location& one) {
+        return one.file == parting.rest.site().file && one.line == parting.rest.site().line;
+      });
+  if (guarded != finding.locations.end()) {
+    std::rotate(finding.locations.begin(), guarded, guarded + 1);
+  }
+}
 
 void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
   const Branch& branch = *explanation.branch;
@@ -29,6 +42,7 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
         fmt::format("Let every rank pass {}: take {} out of {} ({}).", place(parting.rest.site()),
                     parting.rest.operation.empty() ? "the call" : parting.rest.operation,
                     condition_quote(branch), place(branch.where));
+    put_guarded_call_first(parting, finding);
   }
   finding.evidence.push_back(
       {.rank = std::nullopt,

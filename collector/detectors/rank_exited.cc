@@ -19,12 +19,44 @@ bool left_in_peace(const graph::Standing& standing) {
           standing.process->exit->status.value_or(0) == 0);
 }
 
+/// The others failed in a call that it had left before.
+Findings after_the_end(const graph::Examination& examination, const model::RankSet& left) {
+  for (const Forsaken& forsaken : forsaken_calls(examination)) {
+    if (forsaken.missing.common(left).empty()) {
+      continue;
+    }
+    Finding finding;
+    finding.kind = kKind;
+    finding.culprits = forsaken.missing.common(left);
+    finding.waiting = forsaken.ranks;
+    finding.confidence = Confidence::kLikely;
+    finding.summary = fmt::format("{} exited with status 0 before {} #{}, in which {} then failed",
+                                  said(finding.culprits), forsaken.operation, forsaken.sequence,
+                                  said(forsaken.ranks));
+    for (const model::RankSet* side : {&finding.culprits, &finding.waiting}) {
+      const model::CollectiveCall* last = examination.history.last(forsaken.group, side->front());
+      if (last != nullptr && last->call_site.known()) {
+        finding.locations.push_back(
+            location(last->call_site, *side, fmt::format("the last call of {}", said(*side))));
+      }
+    }
+    finding.fix =
+        "Give every rank the same number of steps (drop_last, DistributedSampler, Join), or let "
+        "the others know that this one is done.";
+    return {std::move(finding)};
+  }
+  return {};
+}
+
 Findings detect(const graph::Examination& examination) {
   Finding finding;
   finding.kind = kKind;
   finding.culprits = ranks_where(examination, left_in_peace);
   add_waiting(examination, finding);
   const auto still = stuck(examination);
+  if (finding.waiting.empty() && !finding.culprits.empty() && examination.job.ended) {
+    return after_the_end(examination, finding.culprits);
+  }
   if (finding.culprits.empty() || finding.waiting.empty() || !still) {
     return {};
   }

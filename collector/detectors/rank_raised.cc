@@ -3,12 +3,14 @@
 // ("Connection closed by peer"), which are printed first. The rank may also sit in its handler and
 // wait there.
 #include <algorithm>
+#include <csignal>
 
 #include <fmt/format.h>
 
 #include "base/text.h"
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
+#include "collector/detectors/handlers.h"
 #include "collector/detectors/known_exceptions.h"
 #include "collector/detectors/processes.h"
 #include "collector/detectors/signs.h"
@@ -39,8 +41,8 @@ Confidence sureness(const model::JobModel& job, const Traceback& traceback, bool
   if (moving || traceback.ignored || !last) {
     return Confidence::kPossible;
   }
-  if (!traceback.rank) {
-    return Confidence::kLikely;
+  if (!traceback.rank) {  // where ranks are known, it may be of any tool that the job's script runs
+    return model::ranks_seen(job).empty() ? Confidence::kLikely : Confidence::kPossible;
   }
   if (traceback.of_thread) {
     return Confidence::kLikely;
@@ -88,29 +90,26 @@ bool any_sure(const std::vector<Suspect>& suspects) {
   });
 }
 
-/// Stands in an except block of its own code: it has raised and is now in its handler.
-std::optional<Suspect> in_handler(const graph::Examination& examination,
-                                  const graph::Standing& standing) {
-  if (standing.process == nullptr || standing.thread == nullptr || !alive(*standing.process)) {
-    return std::nullopt;
-  }
-  const model::Frame* user = own_user_frame(*standing.thread);
-  if (user == nullptr) {
-    return std::nullopt;
-  }
-  const auto blocks = python_source::enclosing(lines_of(examination.job, user->file), user->line);
-  const bool handles =
-      std::any_of(blocks.begin(), blocks.end(), [](const python_source::Block& block) {
-        return block.kind == python_source::BlockKind::kExcept;
-      });
-  if (!handles) {
+/// Somebody else is not in this rank's handler: it alone has raised.
+bool alone_in_handler(const graph::Examination& examination, const graph::Standing& standing) {
+  return std::any_of(examination.standings.begin(), examination.standings.end(),
+                     [&](const graph::Standing& other) {
+                       return other.rank != standing.rank && !other.callers.empty() &&
+                              in_handler(examination.job, standing.callers, other.callers);
+                     });
+}
+
+std::optional<Suspect> handling(const graph::Examination& examination,
+                                const graph::Standing& standing) {
+  if (standing.process == nullptr || standing.thread == nullptr || !alive(*standing.process) ||
+      own_user_frame(*standing.thread) == nullptr || !alone_in_handler(examination, standing)) {
     return std::nullopt;
   }
   Suspect suspect = suspect_in(examination, *standing.process, standing.thread);
   suspect.rank = standing.rank;
   suspect.note = "is in its exception handler here";
-  suspect.evidence =
-      fmt::format("rank {} stands in an except block at {}", standing.rank, place(suspect.place));
+  suspect.evidence = fmt::format("rank {} stands in an except or finally block at {}",
+                                 standing.rank, place(suspect.place));
   return suspect;
 }
 
@@ -118,7 +117,7 @@ std::vector<Suspect> handlers(const graph::Examination& examination) {
   std::vector<Suspect> out;
   const auto still = stuck(examination);
   for (const graph::Standing& standing : examination.standings) {
-    auto suspect = still ? in_handler(examination, standing) : std::nullopt;
+    auto suspect = still ? handling(examination, standing) : std::nullopt;
     if (suspect) {
       suspect->confidence = *still;
       out.push_back(std::move(*suspect));
@@ -128,21 +127,52 @@ std::vector<Suspect> handlers(const graph::Examination& examination) {
   return out.size() < examination.standings.size() ? out : std::vector<Suspect>{};
 }
 
+/// It ended before it came to a call in which others then failed: it raised, or left, and nothing
+/// of it was read. One that was killed is dead-rank's to tell.
+std::vector<Suspect> left_without_word(const graph::Examination& examination) {
+  std::vector<Suspect> out;
+  for (const Forsaken& forsaken : forsaken_calls(examination)) {
+    for (const model::Rank rank : forsaken.missing) {
+      const model::Process* process = model::rank_process(examination.job, rank);
+      const auto exit = process == nullptr ? std::nullopt : exit_of(examination.job, *process);
+      const bool ended_by_launcher = exit && exit->signal == SIGTERM;
+      if (!exit || !(ended_by_launcher || (!exit->signal && exit->status.value_or(0) != 0))) {
+        continue;
+      }
+      const model::CollectiveCall* last = examination.history.last(forsaken.group, rank);
+      Suspect suspect{.rank = rank};
+      suspect.place = last == nullptr ? model::CallSite{} : last->call_site;
+      suspect.confidence = Confidence::kLikely;
+      suspect.note = fmt::format("the last call of rank {}: it failed after it", rank);
+      suspect.evidence =
+          fmt::format("rank {} was gone before {} #{}, in which {} then failed", rank,
+                      forsaken.operation, forsaken.sequence, said(forsaken.ranks));
+      out.push_back(std::move(suspect));
+    }
+  }
+  return out;
+}
+
 Findings detect(const graph::Examination& examination) {
   std::vector<Suspect> suspects = own_exceptions(examination);
   if (!any_sure(suspects)) {
-    auto handling = handlers(examination);
-    suspects = handling.empty() ? std::move(suspects) : std::move(handling);
+    auto others = handlers(examination);
+    others = others.empty() ? left_without_word(examination) : std::move(others);
+    suspects = others.empty() ? std::move(suspects) : std::move(others);
   }
   Findings findings;
   for (const auto& there : by_place(std::move(suspects))) {
     Finding finding = accuse(examination, kKind, there);
     const bool from_log = there.front().process == nullptr;
-    finding.summary = fmt::format("{} {} at {}{}", finding.culprits.empty() ? "a rank" : who(there),
-                                  from_log                      ? "raised"
-                                  : finding.culprits.size() > 1 ? "handle an exception"
-                                                                : "handles an exception",
-                                  place(there.front().place), and_who_waits(finding));
+    const bool silent = from_log && there.front().note.starts_with("the last call");
+    finding.summary = fmt::format(
+        "{} {}{}{}", finding.culprits.empty() ? "a rank" : who(there),
+        silent                        ? "failed after its last call,"
+        : from_log                    ? "raised"
+        : finding.culprits.size() > 1 ? "handle an exception"
+                                      : "handles an exception",
+        there.front().place.known() ? " at " + place(there.front().place) : std::string(),
+        and_who_waits(finding));
     finding.fix =
         "Fix the exception; let a rank that fails end at once instead of waiting for the others "
         "(no barrier in except or finally).";

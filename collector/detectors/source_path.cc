@@ -324,6 +324,13 @@ std::optional<Branch> data_branch(const model::JobModel& job, const Fork& fork, 
   return ours;
 }
 
+std::optional<Branch> any_branch(const model::JobModel& job, const Fork& fork) {
+  if (auto found = branch_below(job, fork.below_ours, true, Dependence::kData, {}, {})) {
+    return found;
+  }
+  return branch_below(job, fork.below_theirs, false, Dependence::kData, {}, {});
+}
+
 bool are_siblings(const model::JobModel& job, const Fork& fork) {
   const Lines& lines = lines_of(job, fork.ours.file);
   const std::vector<Block> ours = python_source::enclosing(lines, fork.ours.line);

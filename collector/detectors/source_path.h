@@ -42,6 +42,10 @@ std::optional<Branch> rank_branch(const model::JobModel& job, const Fork& fork,
 /// ranks (step counts, options) are not taken.
 std::optional<Branch> data_branch(const model::JobModel& job, const Fork& fork, bool tie = false);
 
+/// Any condition below the fork that may differ between ranks, also a bare flag: for ranks that are
+/// known to have called different things, when nothing better separates them.
+std::optional<Branch> any_branch(const model::JobModel& job, const Fork& fork);
+
 /// True when the paths part in two arms of one if.
 bool are_siblings(const model::JobModel& job, const Fork& fork);
 

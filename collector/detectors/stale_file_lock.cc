@@ -21,21 +21,87 @@ namespace {
 
 constexpr std::string_view kKind = "stale-file-lock";
 
+using python_source::Lines;
+
+bool contains(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+/// The lines under a header, by indentation.
+std::string body_below(const Lines& lines, int header, int indent) {
+  std::string body;
+  for (auto line = lines.upper_bound(header); line != lines.end(); ++line) {
+    const std::size_t start = line->second.find_first_not_of(" \t");
+    if (start == std::string::npos || line->second[start] == '#') {
+      continue;
+    }
+    if (static_cast<int>(start) <= indent) {
+      break;
+    }
+    body += line->second + "\n";
+  }
+  return body;
+}
+
+/// Makes a file that must not be there yet: O_EXCL, mode x, mkdir, link.
+bool creates_exclusively(std::string_view code) {
+  const bool makes = contains(code, "O_EXCL") || contains(code, "'x'") || contains(code, "\"x\"") ||
+                     contains(code, "os.mkdir(") || contains(code, "os.link(") ||
+                     contains(code, "os.symlink(") || contains(code, "exist_ok=False");
+  return makes && (contains(code, "FileExistsError") || contains(code, "OSError") ||
+                   contains(code, "EEXIST"));
+}
+
+/// "if not os.path.exists(lock): break" in the body of a loop.
+bool ends_when_gone(std::string_view body) {
+  const std::size_t test = body.find("if not ");
+  const std::string_view line =
+      test == std::string_view::npos ? std::string_view() : body.substr(test);
+  const std::size_t exists = line.substr(0, line.find('\n')).find("exists(");
+  return exists != std::string_view::npos && (contains(line, "break") || contains(line, "return"));
+}
+
+/// The body of the user's function that a condition calls: "while not try_lock(path)".
+std::string called_in(const Lines& lines, std::string_view condition) {
+  for (const auto& [number, text] : lines) {
+    const std::size_t def = text.find("def ");
+    const std::size_t open = text.find('(');
+    if (def == std::string::npos || open == std::string::npos || open < def + 5) {
+      continue;
+    }
+    const std::string name = text.substr(def + 4, open - def - 3);  // with its bracket
+    if (contains(condition, name)) {
+      return body_below(lines, number, static_cast<int>(text.find_first_not_of(" \t")));
+    }
+  }
+  return {};
+}
+
+bool waits_until_gone(const Lines& lines, const python_source::Block& loop) {
+  if (loop.kind != python_source::BlockKind::kWhile &&
+      loop.kind != python_source::BlockKind::kFor) {
+    return false;
+  }
+  const bool tests = contains(loop.condition, "exists(") || contains(loop.condition, "isfile(");
+  if (tests) {
+    return loop.kind == python_source::BlockKind::kWhile && !contains(loop.condition, "not ");
+  }
+  const std::string body = body_below(lines, loop.line, loop.indent);
+  return creates_exclusively(body) || ends_when_gone(body) ||
+         creates_exclusively(called_in(lines, loop.condition));
+}
+
 /// A loop of the user that waits for a file to go away.
 bool polls_for_lock(const model::JobModel& job, const model::Thread& thread) {
   const model::Frame* user = own_user_frame(thread);
   if (user == nullptr || innermost_python(thread) != user) {
     return false;
   }
-  for (const auto& block : python_source::enclosing(lines_of(job, user->file), user->line)) {
-    if (block.kind == python_source::BlockKind::kWhile &&
-        (block.condition.find("exists(") != std::string::npos ||
-         block.condition.find("isfile(") != std::string::npos) &&
-        block.condition.find("not ") == std::string::npos) {
-      return true;
-    }
-  }
-  return false;
+  const Lines& lines = lines_of(job, user->file);
+  const auto around = python_source::enclosing(lines, user->line);
+  return std::any_of(around.begin(), around.end(), [&lines](const python_source::Block& block) {
+    return waits_until_gone(lines, block);
+  });
 }
 
 /// Waits until a lock file goes away, by the frames of those who do so.
@@ -81,6 +147,18 @@ std::string age_of(const model::Fact& fact) {
              : (age ? fmt::format(", which is {:.0f} s old", *age) : std::string());
 }
 
+/// Nobody in the job can be the one who works under the lock: every rank polls for it or waits for
+/// ranks that do.
+bool nobody_works(const graph::Examination& examination) {
+  return std::all_of(
+      examination.standings.begin(), examination.standings.end(),
+      [&examination](const graph::Standing& standing) {
+        const bool polls = standing.thread != nullptr && standing.process != nullptr &&
+                           waits_for_lock_file(examination.job, *standing.thread);
+        return polls || (standing.waits_for_ranks() && !standing.on_cpu && !standing.moved);
+      });
+}
+
 struct Waiter {
   Suspect suspect;
   std::optional<std::string> path;
@@ -108,7 +186,9 @@ std::optional<Waiter> waits_for_nobody(const graph::Examination& examination,
                        : ownerless || old                               ? *still
                                                                         : Confidence::kPossible;
   // The baton has no owner to ask for: its wait alone is as good as a file without a holder.
-  if (fact == nullptr && python_frame_in(*main, "torch/utils/file_baton.py", {"wait"}) != nullptr) {
+  if (fact == nullptr &&
+      (python_frame_in(*main, "torch/utils/file_baton.py", {"wait"}) != nullptr ||
+       nobody_works(examination))) {
     suspect.confidence = *still;
   }
   suspect.note = fmt::format("process {} waits here for {} to go away", process.pid,

@@ -16,8 +16,32 @@ namespace {
 
 constexpr std::string_view kKind = "store-wait";
 
-std::string key_of(const graph::Standing& standing) {
-  return standing.call ? standing.call->store_key : std::string();
+/// The first string in the call at the user's line: store.get("plan/0") → "plan/0"; of an f-string
+/// the part before the first brace.
+std::string key_in_source(const model::JobModel& job, const model::CallSite& site) {
+  const std::string statement = python_source::statement_at(lines_of(job, site.file), site.line);
+  for (const std::string_view call : {".get(", ".wait("}) {
+    const std::size_t at = statement.find(call);
+    const std::size_t open =
+        at == std::string::npos ? at : statement.find_first_of("'\"", at + call.size());
+    const std::size_t close =
+        open == std::string::npos ? open : statement.find(statement[open], open + 1);
+    if (close != std::string::npos) {
+      const std::string text = statement.substr(open + 1, close - open - 1);
+      return statement[open - 1] == 'f' ? text.substr(0, text.find('{')) : text;
+    }
+  }
+  return {};
+}
+
+std::string key_of(const model::JobModel& job, const graph::Standing& standing) {
+  if (standing.call && !standing.call->store_key.empty()) {
+    return standing.call->store_key;
+  }
+  const model::WaitsOn* waits =
+      standing.thread == nullptr ? nullptr : waits_on(*standing.thread, "store-key");
+  return waits != nullptr && !waits->target.empty() ? waits->target
+                                                    : key_in_source(job, standing.user);
 }
 
 /// Ranks in the user's own store calls, by key. Torch's own use of the store (init, new_group) has
@@ -26,7 +50,7 @@ std::map<std::string, model::RankSet> waiters_by_key(const graph::Examination& e
   std::map<std::string, model::RankSet> out;
   for (const graph::Standing& standing : examination.standings) {
     if (standing.activity == graph::Activity::kStore && standing.user.known()) {
-      out[key_of(standing)].insert(standing.rank);
+      out[key_of(examination.job, standing)].insert(standing.rank);
     }
   }
   return out;

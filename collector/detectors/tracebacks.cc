@@ -26,6 +26,17 @@ std::optional<int> leading_number(std::string_view text) {
   return value;
 }
 
+/// "-- Process 1 terminated with the following error:": torch's spawn passes on what a child
+/// raised.
+std::optional<int> spawned_child(std::string_view line) {
+  constexpr std::string_view kStart = "-- Process ";
+  if (!line.starts_with(kStart) ||
+      line.find("terminated with the following error") == std::string_view::npos) {
+    return std::nullopt;
+  }
+  return leading_number(line.substr(kStart.size()));
+}
+
 std::string_view last_part(std::string_view text) {
   if (text.size() <= kMostBytes) {
     return text;
@@ -50,6 +61,11 @@ bool ends_traceback(std::string_view line) {
   return !line.empty() && line.front() != ' ' && !begins_traceback(line);
 }
 
+/// Counts where the traceback shows no file of the user's.
+bool may_be_users(const std::string& file) {
+  return model::may_be_installed_by_user(file) || file == "<stdin>" || file == "<string>";
+}
+
 }  // namespace
 
 std::vector<LogStream> log_streams(const model::JobModel& job) {
@@ -57,8 +73,14 @@ std::vector<LogStream> log_streams(const model::JobModel& job) {
   for (const model::Log& log : job.logs) {
     std::map<std::optional<model::Rank>, LogStream> by_rank;
     std::size_t number = 0;
+    std::optional<int> child;
     for (const std::string_view line : base::split(last_part(log.text), '\n')) {
-      const model::LogLine told = model::read_log_line(line);
+      model::LogLine told = model::read_log_line(line);
+      const auto of_child = spawned_child(told.text);
+      child = of_child ? of_child : child;
+      if (child && !told.rank && !log.rank) {
+        told.rank = child;
+      }
       LogStream& stream = by_rank[told.rank];
       const auto before = stream.empty() ? std::nullopt : stream.back().time;
       stream.push_back({.text = told.text,
@@ -97,17 +119,21 @@ std::optional<model::CallSite> traceback_place(std::string_view line) {
 }
 
 model::CallSite user_place_above(const LogStream& stream, std::size_t index) {
+  model::CallSite installed;
   for (std::size_t back = 0; back < kLongestTraceback && back <= index; ++back) {
     const std::string_view line = stream[index - back].text;
     const auto site = traceback_place(line);
     if (site && model::is_user_file(site->file)) {
       return *site;
     }
+    if (site && !installed.known() && may_be_users(site->file)) {
+      installed = *site;
+    }
     if (back > 0 && begins_traceback(line)) {
       break;
     }
   }
-  return {};
+  return installed;
 }
 
 model::CallSite user_place_below(const LogStream& stream, std::size_t index) {

@@ -44,10 +44,23 @@ std::string_view asks_a_person(const model::JobModel& job, const model::Thread& 
   return {};
 }
 
+/// A program that a rank started and waits for, and that asks a person in its place.
+bool asks_for_a_rank(const model::JobModel& job, const graph::Examination& examination,
+                     const model::Process& process) {
+  if (process.role != model::Role::kOther || forked_without_exec(job, process)) {
+    return false;
+  }
+  const auto rank = served_rank(job, process);
+  const graph::Standing* standing = rank ? examination.standing(*rank) : nullptr;
+  return standing != nullptr && standing->activity == graph::Activity::kJoin;
+}
+
 std::optional<Suspect> waits_for_person(const graph::Examination& examination,
                                         const model::Process& process) {
   const model::Thread* main = model::main_thread(process);
-  if (!alive(process) || main == nullptr || process.role != model::Role::kRank) {
+  const bool is_rank = process.role == model::Role::kRank;
+  if (!alive(process) || main == nullptr ||
+      !(is_rank || asks_for_a_rank(examination.job, examination, process))) {
     return std::nullopt;
   }
   const bool stopped = process.state == 'T';
@@ -57,6 +70,9 @@ std::optional<Suspect> waits_for_person(const graph::Examination& examination,
     return std::nullopt;
   }
   Suspect suspect = suspect_in(examination, process, main);
+  if (!is_rank && suspect.rank) {
+    suspect.place = examination.standing(*suspect.rank)->user;
+  }
   // A person is never fast, but a program may feed the standard input: only a debugger or a stop is
   // certain at once.
   const auto still = stuck(examination);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <map>
 
 namespace ddpdoctor::graph {
 namespace {
@@ -55,7 +56,7 @@ bool differ_in(Disagreement about, const model::CollectiveCall& a, const model::
       return differ(a.reduce_op, b.reduce_op);
     case Disagreement::kRoot:
       return differ(a.root, b.root);
-    case Disagreement::kSplits:
+    case Disagreement::kSplits:  // their number; what must be equal crosswise is sort_by_splits()
       return a.splits && b.splits && a.splits->size() != b.splits->size();
     case Disagreement::kCallSite:
       return sites_differ(a, b);
@@ -87,6 +88,56 @@ bool any_differs(const Calls& calls, Disagreement about) {
   return std::any_of(calls.begin(), calls.end(), [&](const model::CollectiveCall* call) {
     return differ_in(about, *calls.front(), *call);
   });
+}
+
+namespace {
+
+/// The entry of `splits` for a group rank; nothing when it is not known.
+std::optional<std::int64_t> split_for(const std::optional<std::vector<std::int64_t>>& splits,
+                                      std::size_t group_rank, std::size_t size) {
+  return splits && splits->size() == size ? std::optional((*splits)[group_rank]) : std::nullopt;
+}
+
+}  // namespace
+
+std::vector<DivergentCall> sort_by_splits(const Calls& calls,
+                                          const std::vector<model::Rank>& members) {
+  const auto group_rank = [&members](model::Rank rank) {
+    return static_cast<std::size_t>(std::find(members.begin(), members.end(), rank) -
+                                    members.begin());
+  };
+  std::map<model::Rank, int> contradictions;
+  int most = 0;
+  for (const model::CollectiveCall* sender : calls) {
+    for (const model::CollectiveCall* receiver : calls) {
+      const std::size_t from = group_rank(sender->rank);
+      const std::size_t to = group_rank(receiver->rank);
+      if (from >= members.size() || to >= members.size()) {
+        continue;
+      }
+      const auto sent = split_for(sender->splits, to, members.size());
+      const auto expected = split_for(receiver->output_splits, from, members.size());
+      if (differ(sent, expected)) {
+        most = std::max(most, ++contradictions[sender->rank]);
+        most = std::max(most, ++contradictions[receiver->rank]);
+      }
+    }
+  }
+  std::vector<DivergentCall> sides(1);
+  DivergentCall odd;
+  for (const model::CollectiveCall* call : calls) {
+    DivergentCall& side = most > 0 && contradictions[call->rank] == most ? odd : sides.front();
+    side.ranks.insert(call->rank);
+    side.call = side.call ? side.call : std::optional(*call);
+  }
+  if (sides.front().ranks.empty() && odd.ranks.size() > 1) {  // each against each: nobody is odd
+    sides.front() = {.ranks = model::RankSet({calls.front()->rank}), .call = *calls.front()};
+    odd = {.ranks = model::RankSet({calls.back()->rank}), .call = *calls.back()};
+  }
+  if (!odd.ranks.empty()) {
+    sides.push_back(std::move(odd));
+  }
+  return sides;
 }
 
 Walk::Walk(const std::map<model::Rank, Calls>& ranks, std::int64_t from) {

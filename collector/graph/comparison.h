@@ -20,6 +20,12 @@ bool any_differs(const Calls& calls, Disagreement about);
 /// Calls that agree, together; the largest side first.
 std::vector<DivergentCall> sort_into_sides(const Calls& calls, Disagreement about);
 
+/// all_to_all: what a rank sends to another must be what that one expects. The ranks in most
+/// contradictions are a side of their own, the last; one side when nothing contradicts. `members`
+/// are the group's ranks in order.
+std::vector<DivergentCall> sort_by_splits(const Calls& calls,
+                                          const std::vector<model::Rank>& members);
+
 /// Walks all members of a group through their records, one sequence number at a time. The history
 /// must outlive it.
 class Walk {

@@ -44,11 +44,14 @@ struct Reading {
            one->activity != Activity::kPointToPoint;
   }
 
-  /// Has this call and is not known to be past it.
+  /// Has this call and is not known to be past it. A call that failed waited for somebody who
+  /// never came.
   [[nodiscard]] bool waits_in(const model::CollectiveCall& call) const {
     const Standing* one = standing(call.rank);
     const bool has_stack = one != nullptr && one->thread != nullptr && !one->thread->frames.empty();
-    return has_stack ? one->waits_for_ranks() && stands_here(call.rank) : unfinished(call);
+    const bool failed = call.state == model::CallState::kFailed && job.ended;
+    return has_stack ? one->waits_for_ranks() && stands_here(call.rank)
+                     : unfinished(call) || failed;
   }
 };
 
@@ -125,7 +128,20 @@ void note(GroupView& view, Divergence divergence) {
   }
 }
 
+void note_splits(const Reading& reading, const Walk& walk) {
+  std::vector<DivergentCall> sides = sort_by_splits(walk.present(), reading.view.group.ranks);
+  if (sides.size() > 1) {
+    note(reading.view, {.group = reading.view.group.id,
+                        .sequence = walk.sequence(),
+                        .about = Disagreement::kSplits,
+                        .calls = std::move(sides)});
+  }
+}
+
 void note_content(const Reading& reading, const Walk& walk) {
+  if (!any_differs(walk.present(), Disagreement::kOperation)) {
+    note_splits(reading, walk);
+  }
   for (const Disagreement about : kOfContent) {
     if (!any_differs(walk.present(), about)) {
       continue;

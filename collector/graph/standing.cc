@@ -11,6 +11,7 @@
 #include "collector/graph/activity_rules.h"
 #include "collector/graph/blocked_call.h"
 #include "collector/graph/history.h"
+#include "collector/graph/working.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::graph {
@@ -178,36 +179,13 @@ const model::Process* process_before(const model::JobModel& job, const model::Pr
   if (before == nullptr) {
     return nullptr;
   }
-  const auto found = std::find_if(before->processes.begin(), before->processes.end(),
-                                  [&process](const model::Process& other) {
-                                    return other.pid == process.pid && other.host == process.host;
-                                  });
-  return found == before->processes.end() ? nullptr : &*found;
+  return same_process(*before, process);
 }
 
 bool calls_ranks(Activity activity) {
   return activity == Activity::kCollective || activity == Activity::kPointToPoint ||
          activity == Activity::kDdpBackward || activity == Activity::kDdpForward ||
          activity == Activity::kDdpConstructor;
-}
-
-// Whether the thread ran between the two looks and its process was busy: a rank that saves or
-// tokenises on one line of its own is slow, one that wakes up to sleep again is not.
-bool worked_since(const model::JobModel& job, const model::Process* before,
-                  const model::Process& process, const model::Thread& thread) {
-  constexpr double kBusyShare = 0.2;  // of one core; a sleep loop uses a hundredth of that
-  const model::Observation* then = model::previous(job);
-  const model::Observation* now = model::latest(job);
-  if (before == nullptr || then == nullptr || now == nullptr || now->time <= then->time ||
-      !before->cpu_seconds || !process.cpu_seconds) {
-    return false;
-  }
-  const auto earlier = std::find_if(before->threads.begin(), before->threads.end(),
-                                    [&](const model::Thread& t) { return t.tid == thread.tid; });
-  const bool ran = earlier != before->threads.end() && earlier->run_count && thread.run_count &&
-                   *earlier->run_count != *thread.run_count;
-  return ran &&
-         *process.cpu_seconds - *before->cpu_seconds >= kBusyShare * (now->time - then->time);
 }
 
 struct Context {
@@ -229,6 +207,12 @@ Standing stand(const Context& context, const model::Process& process, const mode
   if (result.activity != Activity::kCollective && !result.call && waits_for_gpu(frames) &&
       has_unfinished_call(context.history, result.rank)) {
     result.activity = Activity::kCollective;
+  }
+  const bool waits_for_child =
+      result.activity == Activity::kJoin || result.activity == Activity::kDataLoader ||
+      result.activity == Activity::kQueue || result.activity == Activity::kIo;
+  if (waits_for_child && process.rank) {
+    result.on_cpu = result.on_cpu || a_child_works(context.job, process);
   }
   if (calls_ranks(result.activity)) {
     result.call = result.call.value_or(BlockedCall{});

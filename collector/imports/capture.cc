@@ -150,6 +150,8 @@ void read_sizes(const Cursor& in, model::CollectiveCall& out) {
   out.shape = shape.wholes(0, kMaxNumber);
   const Cursor splits = in["splits"];
   out.splits = splits.wholes(0, kMaxNumber);
+  const Cursor expected = in["output_splits"];
+  out.output_splits = expected.wholes(0, kMaxNumber);
   if (const std::string dtype = text(in, "dtype"); !dtype.empty()) {
     out.dtype = model::dtype_of(dtype);
   }

@@ -212,6 +212,8 @@ std::vector<Process> read_processes(const Cursor& in) {
   out.problems = problems.texts();
   const Cursor cpu_seconds = in["cpu_seconds"];
   out.cpu_seconds = cpu_seconds.number();
+  const Cursor io_bytes = in["io_bytes"];
+  out.io_bytes = io_bytes.whole(0, kMaxNumber);
   const auto ranks = read_ranks(in);
   out.role = read_role(in, ranks.front().has_value());
   std::vector<Process> all(ranks.size(), out);

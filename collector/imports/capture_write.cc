@@ -104,6 +104,7 @@ ordered_json write_call(const model::CollectiveCall& call) {
   put(out, "root", call.root);
   put(out, "peer", call.peer);
   put(out, "splits", call.splits);
+  put(out, "output_splits", call.output_splits);
   const auto state = std::find_if(kCallStates.begin(), kCallStates.end(),
                                   [&call](const auto& entry) { return entry.first == call.state; });
   if (state != kCallStates.end()) {

@@ -120,6 +120,9 @@ ordered_json write_process(const model::Process& process) {
     out["exit"] = write_exit(*process.exit);
   }
   put_text(out, "python_version", process.python_version);
+  if (process.io_bytes) {
+    out["io_bytes"] = *process.io_bytes;
+  }
   if (process.cpu_seconds) {
     out["cpu_seconds"] = *process.cpu_seconds;
   }

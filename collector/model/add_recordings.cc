@@ -132,6 +132,7 @@ CollectiveCall call_of(const Recording& recording, const sources::RecordedCall& 
   call.dtype = recorded.dtype;
   call.reduce_op = recorded.reduce_op;
   call.splits = recorded.input_splits;
+  call.output_splits = recorded.output_splits;
   call.state = state_of(recorded.state);
   call.time = recorded.time;
   call.callers = user_sites(recorded.stack);
@@ -236,6 +237,11 @@ void add_processes(JobModel& job, const std::vector<Recording>& recordings) {
     process.ppid = process.ppid == 0 ? recording.ppid : process.ppid;
     if (!process.rank) {
       process.rank = recording.rank;
+    }
+    // Lightning starts the other ranks from rank 0: who called collectives is no mere launcher.
+    const bool launches_only = process.role == Role::kLauncher || process.role == Role::kOther;
+    if (recording.rank && !recording.forked && !recording.calls.empty() && launches_only) {
+      process.role = Role::kRank;
     }
     if (!process.exit) {
       process.exit = end_of(recording, ends);

@@ -193,6 +193,7 @@ Process process_of(const Look& look, const sources::JobProcess& source, const st
   out.environment = public_environment(source.row.environment);
   out.exit = exit_of(source.row);
   out.cpu_seconds = source.row.cpu_seconds;
+  out.io_bytes = source.row.io_bytes;
   if (!source.row.problem.empty()) {
     out.problems.push_back(source.row.problem);
   }

@@ -40,7 +40,8 @@ struct CollectiveCall {
   std::string reduce_op;  // "sum"; empty = unknown
   std::optional<Rank> root;
   std::optional<Rank> peer;
-  std::optional<std::vector<std::int64_t>> splits;
+  std::optional<std::vector<std::int64_t>> splits;         // what goes to each group rank
+  std::optional<std::vector<std::int64_t>> output_splits;  // what is expected from each
   CallState state = CallState::kUnknown;
   std::optional<double> time;  // seconds, when it was enqueued
   CallSite call_site;          // the user's line, not torch's

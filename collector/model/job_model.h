@@ -70,6 +70,7 @@ struct Process {
   std::vector<Thread> threads;  // main thread first
   std::vector<std::string> problems;
   std::optional<double> cpu_seconds;
+  std::optional<std::int64_t> io_bytes;  // read and written since its start
 };
 
 /// All processes at one instant.

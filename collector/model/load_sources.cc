@@ -43,7 +43,8 @@ struct Text {
 using Files = std::map<std::string, Wanted>;
 
 void want(Files& files, const std::string& file, int line, const Process* process) {
-  if (!is_user_file(file) || file.front() == '<' || file.find('\0') != std::string::npos) {
+  if (!(is_user_file(file) || may_be_installed_by_user(file)) || file.front() == '<' ||
+      file.find('\0') != std::string::npos) {
     return;
   }
   const auto known = files.find(file);

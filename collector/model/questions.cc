@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 namespace ddpdoctor::model {
@@ -42,7 +43,8 @@ bool function_matches(std::string_view qualified, std::string_view name) {
 
 /// Code given on the command line or typed: the user's when the thread shows nothing better. A
 /// spawned child's "<string>" only starts multiprocessing.
-const Frame* typed_frame(const Thread& thread) {
+std::vector<const Frame*> typed_frames(const Thread& thread) {
+  std::vector<const Frame*> out;
   const Frame* inner = nullptr;
   for (const Frame& frame : thread.frames) {
     if (frame.language != Language::kPython) {
@@ -52,11 +54,27 @@ const Frame* typed_frame(const Thread& thread) {
     const bool starts_child =
         inner != nullptr && inner->file.find("multiprocessing/") != std::string::npos;
     if (typed && !starts_child) {
-      return &frame;
+      out.push_back(&frame);
     }
     inner = &frame;
   }
-  return nullptr;
+  return out;
+}
+
+/// Frames of an installed package that is no known library. Only where the thread runs a program
+/// from its start: a library's own thread is nobody's code.
+std::vector<const Frame*> installed_frames(const Thread& thread) {
+  std::vector<const Frame*> out;
+  bool program = false;
+  for (const Frame& frame : thread.frames) {
+    if (frame.language == Language::kPython) {
+      program = program || frame.function == "<module>";
+      if (may_be_installed_by_user(frame.file)) {
+        out.push_back(&frame);
+      }
+    }
+  }
+  return program ? out : std::vector<const Frame*>{};
 }
 
 }  // namespace
@@ -135,17 +153,48 @@ RankSet all_ranks(const JobModel& job) {
 
 const Frame* user_frame(const Thread& thread) {
   const auto frames = user_frames(thread);
-  return frames.empty() ? typed_frame(thread) : frames.front();
+  return frames.empty() ? nullptr : frames.front();
 }
 
 std::vector<const Frame*> user_frames(const Thread& thread) {
   std::vector<const Frame*> out;
+  bool scripts_only = true;
   for (const Frame& frame : thread.frames) {
     if (frame.language == Language::kPython && is_user_file(frame.file)) {
       out.push_back(&frame);
+      scripts_only = scripts_only && is_console_script(frame.file);
     }
   }
-  return out;
+  if (!scripts_only) {
+    return out;
+  }
+  auto installed = installed_frames(thread);
+  if (!installed.empty()) {
+    return installed;
+  }
+  return out.empty() ? typed_frames(thread) : out;
+}
+
+std::vector<CallSite> user_sites(const std::vector<CallSite>& all) {
+  const auto those = [&all](auto wanted) {
+    std::vector<CallSite> out;
+    std::copy_if(all.begin(), all.end(), std::back_inserter(out), wanted);
+    return out;
+  };
+  auto own = those([](const CallSite& site) { return is_user_file(site.file); });
+  const bool scripts_only = std::all_of(
+      own.begin(), own.end(), [](const CallSite& site) { return is_console_script(site.file); });
+  if (!scripts_only) {
+    return own;
+  }
+  auto installed = those([](const CallSite& site) { return may_be_installed_by_user(site.file); });
+  if (!installed.empty()) {
+    return installed;
+  }
+  return own.empty() ? those([](const CallSite& site) {
+    return site.file == "<stdin>" || (site.file == "<string>" && site.line > 1);
+  })
+                     : own;
 }
 
 bool has_python_frame(const Thread& thread, std::string_view function,

@@ -125,11 +125,9 @@ void add_event(JobModel& job, const Recording& recording, const RecordedEvent& e
 std::vector<CallSite> user_sites(const std::vector<sources::RecordedFrame>& stack) {
   std::vector<CallSite> sites;
   for (const sources::RecordedFrame& frame : stack) {
-    if (is_user_file(frame.file)) {
-      sites.push_back({frame.file, frame.line, frame.function});
-    }
+    sites.push_back({frame.file, frame.line, frame.function});
   }
-  return sites;
+  return user_sites(sites);
 }
 
 void add_recorded_facts(JobModel& job, const Recording& recording) {

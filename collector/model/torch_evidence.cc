@@ -141,11 +141,11 @@ CollectiveCall call_of(JobModel& job, Rank rank, const std::string& group,
     call.time = static_cast<double>(record.created_ns) * kNanosecond;
   }
   add_size(record, call);
+  std::vector<CallSite> sites;
   for (const stacks::PythonLocation& frame : record.stack) {
-    if (is_user_file(frame.file)) {
-      call.callers.push_back({.file = frame.file, .line = frame.line, .function = frame.function});
-    }
+    sites.push_back({.file = frame.file, .line = frame.line, .function = frame.function});
   }
+  call.callers = user_sites(sites);
   if (!call.callers.empty()) {
     call.call_site = call.callers.front();
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which files are the user's own. By path alone: an editable install counts as the user's, a user's
-// package that was installed into site-packages cannot be told from a library and does not.
+// Which files are the user's own. By path alone: an editable install counts as the user's. A user's
+// package that was installed into site-packages looks like a library; it counts where a thread
+// shows nothing better and no known library has that name.
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -42,64 +43,127 @@ constexpr std::array<string_view, 21> kTorchParts = {"distributed", "nn",
 
 /// First components of paths that py-spy and hand-written captures shorten ("threading.py",
 /// "torch/nn/modules/module.py").
-constexpr std::array<string_view, 58> kLibraryRoots = {"torch",
-                                                       "torchvision",
-                                                       "torchaudio",
-                                                       "torchmetrics",
-                                                       "accelerate",
-                                                       "lightning",
-                                                       "pytorch_lightning",
-                                                       "lightning_fabric",
-                                                       "transformers",
-                                                       "datasets",
-                                                       "deepspeed",
-                                                       "fairscale",
-                                                       "apex",
-                                                       "horovod",
-                                                       "ignite",
-                                                       "numpy",
-                                                       "scipy",
-                                                       "pandas",
-                                                       "PIL",
-                                                       "cv2",
-                                                       "wandb",
-                                                       "tensorboard",
-                                                       "mlflow",
-                                                       "tqdm",
-                                                       "filelock",
-                                                       "fsspec",
-                                                       "huggingface_hub",
-                                                       "safetensors",
-                                                       "ray",
-                                                       "mpi4py",
-                                                       "asyncio",
-                                                       "concurrent",
-                                                       "collections",
-                                                       "ctypes",
-                                                       "email",
-                                                       "encodings",
-                                                       "http",
-                                                       "importlib",
-                                                       "json",
-                                                       "logging",
-                                                       "multiprocessing",
-                                                       "unittest",
-                                                       "urllib",
-                                                       "xmlrpc",
-                                                       "threading.py",
-                                                       "subprocess.py",
-                                                       "selectors.py",
-                                                       "socket.py",
-                                                       "queue.py",
-                                                       "runpy.py",
-                                                       "contextlib.py",
-                                                       "functools.py",
-                                                       "pdb.py",
-                                                       "bdb.py",
-                                                       "cmd.py",
-                                                       "ssl.py",
-                                                       "pickle.py",
-                                                       "tempfile.py"};
+constexpr std::array<string_view, 121> kLibraryRoots = {"torch",
+                                                        "torchvision",
+                                                        "torchaudio",
+                                                        "torchmetrics",
+                                                        "accelerate",
+                                                        "lightning",
+                                                        "pytorch_lightning",
+                                                        "lightning_fabric",
+                                                        "transformers",
+                                                        "datasets",
+                                                        "deepspeed",
+                                                        "fairscale",
+                                                        "apex",
+                                                        "horovod",
+                                                        "ignite",
+                                                        "numpy",
+                                                        "scipy",
+                                                        "pandas",
+                                                        "PIL",
+                                                        "cv2",
+                                                        "wandb",
+                                                        "tensorboard",
+                                                        "mlflow",
+                                                        "tqdm",
+                                                        "filelock",
+                                                        "fsspec",
+                                                        "huggingface_hub",
+                                                        "safetensors",
+                                                        "ray",
+                                                        "mpi4py",
+                                                        "asyncio",
+                                                        "concurrent",
+                                                        "collections",
+                                                        "ctypes",
+                                                        "email",
+                                                        "encodings",
+                                                        "http",
+                                                        "importlib",
+                                                        "json",
+                                                        "logging",
+                                                        "multiprocessing",
+                                                        "unittest",
+                                                        "urllib",
+                                                        "xmlrpc",
+                                                        "threading.py",
+                                                        "subprocess.py",
+                                                        "selectors.py",
+                                                        "socket.py",
+                                                        "queue.py",
+                                                        "runpy.py",
+                                                        "contextlib.py",
+                                                        "functools.py",
+                                                        "pdb.py",
+                                                        "bdb.py",
+                                                        "cmd.py",
+                                                        "ssl.py",
+                                                        "pickle.py",
+                                                        "tempfile.py",
+                                                        "lightning_utilities",
+                                                        "xformers",
+                                                        "triton",
+                                                        "nvidia",
+                                                        "setuptools",
+                                                        "pip",
+                                                        "pkg_resources",
+                                                        "_distutils_hack",
+                                                        "hydra",
+                                                        "omegaconf",
+                                                        "click",
+                                                        "typer",
+                                                        "fire",
+                                                        "absl",
+                                                        "joblib",
+                                                        "psutil",
+                                                        "requests",
+                                                        "urllib3",
+                                                        "dill",
+                                                        "cloudpickle",
+                                                        "jsonargparse",
+                                                        "grpc",
+                                                        "boto3",
+                                                        "botocore",
+                                                        "s3fs",
+                                                        "aiohttp",
+                                                        "zmq",
+                                                        "ipykernel",
+                                                        "tornado",
+                                                        "traitlets",
+                                                        "_pytest",
+                                                        "pluggy",
+                                                        "peft",
+                                                        "trl",
+                                                        "bitsandbytes",
+                                                        "composer",
+                                                        "colossalai",
+                                                        "sklearn",
+                                                        "matplotlib",
+                                                        "h5py",
+                                                        "zarr",
+                                                        "pyarrow",
+                                                        "webdataset",
+                                                        "lmdb",
+                                                        "torchdata",
+                                                        "torch_xla",
+                                                        "tensorboardX",
+                                                        "comet_ml",
+                                                        "neptune",
+                                                        "aim",
+                                                        "clearml",
+                                                        "sentry_sdk",
+                                                        "rich",
+                                                        "yaml",
+                                                        "jinja2",
+                                                        "sympy",
+                                                        "networkx",
+                                                        "numba",
+                                                        "nltk",
+                                                        "tokenizers",
+                                                        "sentencepiece",
+                                                        "timm",
+                                                        "monai"};
 
 /// "/…/lib/python3.11/threading.py", "/…/lib64/python3.9/…", "/…/lib/python311.zip/…".
 bool in_standard_library(string_view path) {
@@ -140,6 +204,18 @@ bool is_relative_library(string_view path) {
   return !path.starts_with('/') && is_one_of(path.substr(0, path.find('/')), kLibraryRoots);
 }
 
+/// "mytrain" of "/venv/lib/python3.11/site-packages/mytrain/loop.py"; empty outside.
+string_view installed_root(string_view path) {
+  constexpr string_view kPackages = "-packages/";
+  const std::size_t at = path.rfind(kPackages);
+  if (at == string_view::npos) {
+    return {};
+  }
+  string_view root = path.substr(at + kPackages.size());
+  root = root.substr(0, root.find('/'));
+  return root.ends_with(".py") ? root.substr(0, root.size() - 3) : root;
+}
+
 bool contains(string_view text, string_view part) {
   return text.find(part) != string_view::npos;
 }
@@ -148,6 +224,17 @@ bool contains(string_view text, string_view part) {
 
 bool is_torch_file(std::string_view path) {
   return path.starts_with("torch/") || in_torch_tree(path);
+}
+
+bool is_console_script(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return slash != string_view::npos && path.substr(0, slash).ends_with("/bin") &&
+         !path.ends_with(".py");
+}
+
+bool may_be_installed_by_user(std::string_view path) {
+  const string_view root = installed_root(path);
+  return !root.empty() && !is_one_of(root, kLibraryRoots) && !path.ends_with(".so");
 }
 
 bool is_user_file(std::string_view path) {

@@ -74,6 +74,28 @@ bool on_cpu_or_in_kernel(const stacks::ThreadStack& thread) {
          (thread.method == stacks::CaptureMethod::kNone && thread.frames.empty());
 }
 
+/// Inside torch.distributed or a backward, before any frame that is not torch's.
+bool waits_in_torch(const stacks::ThreadStack& thread) {
+  for (const stacks::Frame& frame : thread.frames) {
+    const bool python = frame.language == stacks::Language::kPython;
+    if (python ? frame.file.find("torch/distributed/") != std::string::npos ||
+                     frame.function == "_engine_run_backward"
+               : frame.function.find("c10d::") != std::string::npos) {
+      return true;
+    }
+    if (python && frame.file.find("torch/") == std::string::npos) {
+      return false;
+    }
+  }
+  return false;
+}
+
+/// A rank that sleeps, saves or waits for a program of its own may be at work: only a second look
+/// tells.
+bool waits_for_ranks(const stacks::ProcessStacks& rank) {
+  return std::any_of(rank.threads.begin(), rank.threads.end(), waits_in_torch);
+}
+
 /// The ranks whose recorder holds something, and the newest entry of all.
 struct Recorders {
   std::set<int> ranks;
@@ -165,6 +187,9 @@ std::optional<double> still_by_recorders(const model::Look& look, double quiet_s
     const sources::JobProcess* row = look.tree.find(process.pid);
     const bool works = row != nullptr && (row->role == sources::JobRole::kRank ||
                                           row->role == sources::JobRole::kDataLoaderWorker);
+    if (row != nullptr && row->role == sources::JobRole::kRank && !waits_for_ranks(process)) {
+      return std::nullopt;
+    }
     if (works &&
         (process.threads.empty() ||
          std::any_of(process.threads.begin(), process.threads.end(), on_cpu_or_in_kernel))) {

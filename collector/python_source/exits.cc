@@ -18,7 +18,8 @@ Leaving leaving_of_simple(Tokens part) {
   if (part.front().is("continue")) {
     return Leaving::kContinue;
   }
-  if (part.front().is("return") || part.front().is("raise")) {
+  // A raise is no way that anybody chose: what follows is the exception's story.
+  if (part.front().is("return")) {
     return Leaving::kFunction;
   }
   constexpr std::array<std::string_view, 5> kEnds = {"sys.exit(", "exit(", "quit(", "os._exit(",

@@ -94,7 +94,27 @@ void note(std::string& problem, const std::string& sentence) {
   problem += problem.empty() ? sentence : "; " + sentence;
 }
 
+/// "rchar: 12\nwchar: 34\n…": what went through read and write, of any file.
+std::optional<std::int64_t> bytes_moved(std::string_view text) {
+  std::int64_t total = 0;
+  for (const std::string_view key : {"rchar: ", "wchar: "}) {
+    const std::size_t at = text.find(key);
+    const auto value = at == std::string_view::npos
+                           ? std::nullopt
+                           : number<std::int64_t>(text.substr(
+                                 at + key.size(), text.find('\n', at) - at - key.size()));
+    if (!value) {
+      return std::nullopt;
+    }
+    total += *value;
+  }
+  return total;
+}
+
 void read_environment(ProcessRow& row) {
+  if (const auto moved = read_file(proc_path(row.pid, "io"))) {
+    row.io_bytes = bytes_moved(*moved);
+  }
   const auto text = read_file(proc_path(row.pid, "environ"), kEnvironmentCap);
   if (!text) {
     note(row.problem, refusal("environ"));

@@ -29,6 +29,7 @@ struct ProcessRow {
   double start_time = 0;  // seconds since the epoch
   std::uint64_t start_ticks = 0;
   double cpu_seconds = 0;
+  std::optional<std::int64_t> io_bytes;  // read and written since its start; absent: not readable
   int threads = 0;
   unsigned uid = 0;
   std::map<std::string, std::string> environment;  // complete; filter before it leaves this machine

@@ -169,6 +169,26 @@ void ask_process(JobTree& job, JobProcess& process, const stacks::ProcessStacks&
   }
 }
 
+/// Lightning's first process starts the others and is rank 0 itself: torch knows, parentage does
+/// not.
+void promote_first_rank(JobTree& job, const std::map<pid_t, const stacks::ProcessStacks*>& by_pid) {
+  for (JobProcess& process : job.processes) {
+    const auto stacks = by_pid.find(process.row.pid);
+    if (process.role != JobRole::kLauncher || stacks == by_pid.end() || !stacks->second->torch ||
+        !stacks->second->torch->rank || !has_child_of_role(job, process.row.pid, JobRole::kRank)) {
+      continue;
+    }
+    const int rank = *stacks->second->torch->rank;
+    const bool taken =
+        std::any_of(job.processes.begin(), job.processes.end(), [rank](const JobProcess& other) {
+          return other.role == JobRole::kRank && other.rank == rank;
+        });
+    if (!taken && rank >= 0) {
+      process.role = JobRole::kRank;
+    }
+  }
+}
+
 }  // namespace
 
 void refine_roles(JobTree& job, const std::vector<stacks::ProcessStacks>& stacks) {
@@ -179,6 +199,7 @@ void refine_roles(JobTree& job, const std::vector<stacks::ProcessStacks>& stacks
   demote_data_loaders(job, by_pid);
   demote_helpers(job, by_pid);
   release_other_children(job, by_pid);
+  promote_first_rank(job, by_pid);
   for (JobProcess& process : job.processes) {
     const auto found = by_pid.find(process.row.pid);
     if (process.role == JobRole::kRank && found != by_pid.end()) {

@@ -4,10 +4,13 @@
 
   zoo.py [NAME…] [--mode attach|run] [--ci] [--twins|--no-twins] [--repeat N] [--keep DIR]
 
-A folder is a kind; its expected.json (or, in a script, a line `# EXPECT {…}` for each) lists the cases: script, launch (torchrun, python, shell), ranks, culprits, and what else is
-accepted. The culprit's line is marked `# CULPRIT` in the script and found by search. The tool is $DDPDOCTOR. Ends non-zero when
+A folder is a kind; its expected.json (or, in a script, a line `# EXPECT {…}` for each) lists the cases: script, launch (torchrun, python,
+shell, or "command": a shell line with {python}, {port} and {healthy}), ranks, culprits, and what else is accepted; `requires` names
+modules without which a case is skipped. The culprit's line is marked `# CULPRIT` in the script and found by search. The tool is
+$DDPDOCTOR. Ends non-zero when
 a case is wrong; the last line counts."""
 import argparse
+import importlib.util
 import json
 import os
 import shutil
@@ -71,8 +74,7 @@ class Job:
     def __init__(self, folder, case, healthy, prefix=(), work=None):
         self.case, self.port = case, free_port()
         self.folder = Path(work or tempfile.mkdtemp(prefix="ddpzoo_"))
-        for file in (HERE / folder).glob("*.py"):
-            shutil.copy(file, self.folder)
+        shutil.copytree(HERE / folder, self.folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", "expected.json"))
         self.log = self.folder / "job.log"
         (self.folder / "cmd.sh").write_text(self.script(healthy))
         environment = {k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "TMPDIR")}
@@ -91,6 +93,9 @@ class Job:
                     f"--master_port={self.port} {words}\nexit $?\n")
         if case["launch"] == "python":
             return f"{python} {words}\nexit $?\n"
+        if case["launch"] == "command":
+            filled = case["command"].replace("{python}", python).replace("{port}", str(self.port)).replace("{healthy}", "--healthy" if healthy else "")
+            return f"{filled}\nexit $?\n"
         started = case["ranks"] if healthy else case.get("started", case["ranks"])
         lines = [f"export WORLD_SIZE={case['ranks']} MASTER_ADDR=127.0.0.1 MASTER_PORT={self.port}", "exec 3<&0"]
         lines += [f"RANK={r} LOCAL_RANK={r} {python} {words} <&3 &" for r in range(started)]
@@ -132,7 +137,7 @@ class Job:
 
 
 def marked_lines(folder, case):
-    text = (HERE / folder / case["script"]).read_text().splitlines()
+    text = (HERE / folder / case.get("source", case["script"])).read_text().splitlines()
     return {number for number, line in enumerate(text, 1) if "# CULPRIT" in line}
 
 
@@ -152,7 +157,8 @@ def problems(folder, case, healthy, report):
     if case.get("location", True):
         place = (first.get("locations") or [{}])[0]
         lines = marked_lines(folder, case)
-        if Path(place.get("file") or "").name != case["script"] or (place.get("line") not in lines and place.get("function") not in case.get("functions", [])):
+        script = case.get("location_file", Path(case["script"]).name)
+        if Path(place.get("file") or "").name != script or (place.get("line") not in lines and place.get("function") not in case.get("functions", [])):
             wrong.append(f"location {place.get('file')}:{place.get('line')} ({place.get('function')}) instead of {case['script']}:{sorted(lines)}")
     return wrong
 
@@ -170,7 +176,7 @@ def attach(folder, case, healthy, keep):
             return [f"attach ended with {done.returncode}: {done.stderr.strip()[:300]}"], done.stdout
         report = json.loads(target.read_text())
         if keep:
-            stem = f"{folder}-{case['script'][:-3]}{'-healthy' if healthy else ''}"
+            stem = f"{folder}-{case['script'][:-3].replace('/', '_')}{'-healthy' if healthy else ''}"
             (Path(keep) / f"{stem}.json").write_text(json.dumps(report, indent=1))
             (Path(keep) / f"{stem}.txt").write_text(done.stdout + done.stderr + f"\n[{seconds:.2f} s]\n")
             (Path(keep) / f"{stem}.log").write_text(job.output())
@@ -199,7 +205,7 @@ def run(folder, case, healthy, keep):
             return [f"no report (exit {job.process.returncode})"], job.output()
         report = json.loads(file.read_text())
         if keep:
-            stem = f"run-{folder}-{case['script'][:-3]}{'-healthy' if healthy else ''}"
+            stem = f"run-{folder}-{case['script'][:-3].replace('/', '_')}{'-healthy' if healthy else ''}"
             (Path(keep) / f"{stem}.json").write_text(json.dumps(report, indent=1))
             (Path(keep) / f"{stem}.log").write_text(job.output())
         return problems(folder, case, healthy, report), job.output()
@@ -231,6 +237,11 @@ def cases(names, ci, mode="run"):
                 yield folder.name, case
 
 
+def absent(case):
+    """Modules the case needs and this Python lacks."""
+    return [name for name in case.get("requires", []) if importlib.util.find_spec(name) is None]
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("names", nargs="*")
@@ -251,6 +262,9 @@ def main():
             sides = [False] if case.get("healthy_only") or options.no_twins or case.get("healthy") is False else [False, True]
             if options.twins:
                 sides = [s for s in sides if s or case.get("healthy_only")]
+            if absent(case):
+                print(f"skip {folder}/{case['script']}: no module {', '.join(absent(case))} in this Python", flush=True)
+                continue
             for healthy in sides:
                 wrong, output = observe(folder, case, healthy, options.keep)
                 if wrong and options.ci:  # a shared machine: a second look tells a defect from a bad moment, and both are printed

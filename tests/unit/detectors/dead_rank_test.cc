@@ -89,5 +89,9 @@ TEST(DeadRank, IsSilentOnAMovingJobWithAnAbsentRank) {
                   .empty());
 }
 
+TEST(DeadRank, DoesNotBlameThoseWhomTheLauncherEndedForAnother) {
+  EXPECT_TRUE(asked(kKind, job().ranks(3).killed({0, 2}, 15).exited(1, 1).ended().build()).empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -67,5 +67,35 @@ TEST(MismatchedShape, DoesNotDependOnTheOrderOfRanks) {
             essence(asked("mismatched-shape", records_reversed(told().build()))));
 }
 
+TEST(MismatchedShape, KnowsSplitsThatDoNotMeet) {
+  auto told = job()
+                  .ranks(3)
+                  .call(kAll, {.operation = "all_to_all_single",
+                               .sequence = 1,
+                               .site = "main@/srv/train.py:9",
+                               .splits = std::vector<std::int64_t>{2, 2, 2}})
+                  .build();
+  for (model::CollectiveCall& call : told.collectives) {
+    call.output_splits = std::vector<std::int64_t>{2, 2, 2};
+  }
+  EXPECT_TRUE(asked(kKind, told).empty());
+  told.collectives.back().splits = std::vector<std::int64_t>{3, 1, 2};
+  const auto findings = asked(kKind, told);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({told.collectives.back().rank}));
+}
+
+TEST(MismatchedShape, LeavesSplitsThatDifferButMeetAlone) {
+  auto told =
+      job()
+          .ranks(2)
+          .call(0, {.operation = "all_to_all_single", .splits = std::vector<std::int64_t>{1, 3}})
+          .call(1, {.operation = "all_to_all_single", .splits = std::vector<std::int64_t>{2, 4}})
+          .build();
+  told.collectives[0].output_splits = std::vector<std::int64_t>{1, 2};
+  told.collectives[1].output_splits = std::vector<std::int64_t>{3, 4};
+  EXPECT_TRUE(asked(kKind, told).empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

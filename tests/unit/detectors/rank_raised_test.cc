@@ -103,5 +103,94 @@ TEST(RankRaised, IsSilentOnACalmJob) {
   EXPECT_TRUE(asked(kKind, job().ranks(2).stack(kAll, kInBarrier).build()).empty());
 }
 
+constexpr std::string_view kSpawned = R"log(Traceback (most recent call last):
+  File "/srv/train.py", line 30, in main
+torch.multiprocessing.spawn.ProcessRaisedException:
+
+-- Process 1 terminated with the following error:
+Traceback (most recent call last):
+  File "/opt/site-packages/torch/multiprocessing/spawn.py", line 87, in _wrap
+  File "/srv/train.py", line 12, in load
+KeyError: 'shard'
+)log";
+
+TEST(RankRaised, ReadsWhatSpawnPassesOnFromItsChild) {
+  const auto findings = asked(kKind, job()
+                                         .ranks(3)
+                                         .killed({0, 2}, 15)
+                                         .exited(1, 1)
+                                         .ended()
+                                         .log({}, std::string(kSpawned))
+                                         .build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 12);
+}
+
+TEST(RankRaised, AccusesWhoWasGoneBeforeTheCallInWhichOthersFailed) {
+  const auto told = job()
+                        .ranks(2)
+                        .history(kAll, 1, 3, "all_reduce", "train@/srv/train.py:21")
+                        .call(0, {.operation = "all_reduce",
+                                  .sequence = 4,
+                                  .site = "train@/srv/train.py:21",
+                                  .state = model::CallState::kFailed})
+                        .killed(0, 6)
+                        .killed(1, 15)
+                        .ended()
+                        .build();
+  const auto findings = asked(kKind, told);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  EXPECT_TRUE(asked("dead-rank", told).empty() ||
+              !asked("dead-rank", told).front().culprits.contains(0));
+}
+
+constexpr std::string_view kCleanUp = R"py(
+def train():
+    for step in range(1000):
+        dist.all_reduce(x)
+def main():
+    try:
+        train()
+    finally:
+        dist.barrier()
+)py";
+
+TEST(RankRaised, KnowsARankInItsFinallyWhileOthersAreInTheTry) {
+  const auto told =
+      job()
+          .ranks(2)
+          .source("/srv/train.py", kCleanUp)
+          .stack(0,
+                 "py:barrier@/opt/site-packages/torch/distributed/distributed_c10d.py:1 | "
+                 "py:main@/srv/train.py:8")
+          .stack(1,
+                 "py:all_reduce@/opt/site-packages/torch/distributed/distributed_c10d.py:1 | "
+                 "py:train@/srv/train.py:3 | py:main@/srv/train.py:6")
+          .build();
+  const auto findings = asked(kKind, told);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0}));
+}
+
+TEST(RankRaised, IsSilentOnAFinallyThatALoopOverDataMayHaveReached) {
+  std::string source(kCleanUp);
+  source.replace(source.find("range(1000)"), 11, "loader");
+  const auto told =
+      job()
+          .ranks(2)
+          .source("/srv/train.py", source)
+          .stack(0,
+                 "py:barrier@/opt/site-packages/torch/distributed/distributed_c10d.py:1 | "
+                 "py:main@/srv/train.py:8")
+          .stack(1,
+                 "py:all_reduce@/opt/site-packages/torch/distributed/distributed_c10d.py:1 | "
+                 "py:train@/srv/train.py:3 | py:main@/srv/train.py:6")
+          .build();
+  EXPECT_TRUE(asked(kKind, told).empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

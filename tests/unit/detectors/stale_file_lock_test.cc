@@ -70,5 +70,36 @@ TEST(StaleFileLock, IsOnlyPossibleAfterOneLook) {
   EXPECT_TRUE(nothing_likely(asked(kKind, story().looked_once().build())));
 }
 
+constexpr std::string_view kExclusive = R"py(
+def take(path):
+    while True:
+        try:
+            return os.open(path, os.O_CREAT | os.O_EXCL)
+        except FileExistsError:
+            time.sleep(1)
+)py";
+
+TEST(StaleFileLock, KnowsALoopThatCreatesExclusively) {
+  const auto findings =
+      asked(kKind, job()
+                       .ranks(2)
+                       .source("/srv/train.py", kExclusive)
+                       .stack(kAll, "native:clock_nanosleep@libc.so.6 | py:take@/srv/train.py:6")
+                       .build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0, 1}));
+}
+
+TEST(StaleFileLock, IsOnlyPossibleWhileAnotherRankMayHoldTheLock) {
+  EXPECT_TRUE(nothing_likely(
+      asked(kKind, job()
+                       .ranks(2)
+                       .source("/srv/train.py", kExclusive)
+                       .stack(0, "native:read@libc.so.6 | py:build@/srv/train.py:20")
+                       .stack(1, "native:clock_nanosleep@libc.so.6 | py:take@/srv/train.py:6")
+                       .build())));
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

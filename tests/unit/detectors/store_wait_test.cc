@@ -34,5 +34,17 @@ TEST(StoreWait, IsSilentWithoutAStore) {
   EXPECT_TRUE(asked(kKind, job().ranks(2).stack(kAll, kInBarrier).build()).empty());
 }
 
+TEST(StoreWait, ReadsTheKeyFromTheLine) {
+  const auto told =
+      job()
+          .ranks(2)
+          .source("/srv/train.py", "def plan(store):\n    return store.get('plan/0')\n")
+          .stack(kAll, "native:c10d::TCPStore::get@libtorch_cpu.so | py:plan@/srv/train.py:2")
+          .build();
+  const auto findings = asked(kKind, told);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(std::get<std::string>(findings[0].details.at("key")), "plan/0");
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

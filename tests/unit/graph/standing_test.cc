@@ -191,5 +191,23 @@ TEST(Standing, ComesFromRecordsAloneWhenThereIsNoStack) {
   EXPECT_EQ(all[1].activity, Activity::kUnobserved);
 }
 
+TEST(Standing, OfARankWhoseCommandWorksIsAtWork) {
+  model::JobModel told = tests::job()
+                             .ranks(1)
+                             .stack(0,
+                                    "py:wait@/usr/lib/python3.11/subprocess.py:1 | "
+                                    "py:build@/srv/train.py:5")
+                             .process({.role = model::Role::kOther, .rank = 0, .pid = 4242})
+                             .build();
+  ASSERT_EQ(told.observations.size(), 2U);
+  EXPECT_FALSE(standings(told).front().on_cpu);
+  for (std::size_t look = 0; look < 2; ++look) {
+    for (model::Process& process : told.observations[look].processes) {
+      process.cpu_seconds = process.pid == 4242 ? static_cast<double>(look) * 10 : 0.0;
+    }
+  }
+  EXPECT_TRUE(standings(told).front().on_cpu);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::graph

@@ -186,5 +186,33 @@ TEST(Facts, AreAskedByKindAndGroupsById) {
   EXPECT_EQ(group(job, "1"), nullptr);
 }
 
+TEST(UserFrames, AreThoseOfAnInstalledPackageWhereNothingBetterIs) {
+  Thread thread;
+  thread.frames = {python("all_reduce", "/v/lib/python3.11/site-packages/torch/distributed/c.py"),
+                   python("fit", "/v/lib/python3.11/site-packages/mytrain/loop.py", 7),
+                   python("main", "/v/lib/python3.11/site-packages/mytrain/cli.py", 3),
+                   python("<module>", "/v/bin/mytrain", 8)};
+  ASSERT_NE(user_frame(thread), nullptr);
+  EXPECT_EQ(user_frame(thread)->line, 7);
+  thread.frames.insert(thread.frames.begin() + 1, python("step", "/srv/train.py", 11));
+  EXPECT_EQ(user_frame(thread)->line, 11);
+}
+
+TEST(UserFrames, AreNoneInALibrarysOwnThread) {
+  Thread thread;
+  thread.frames = {python("wait", "/usr/lib/python3.11/threading.py"),
+                   python("run", "/v/lib/python3.11/site-packages/somelib/monitor.py"),
+                   python("_bootstrap", "/usr/lib/python3.11/threading.py")};
+  EXPECT_EQ(user_frame(thread), nullptr);
+}
+
+TEST(UserSites, FallBackToCodeThatWasTyped) {
+  const std::vector<CallSite> all = {{"/v/site-packages/torch/distributed/c.py", 1, "all_reduce"},
+                                     {"<stdin>", 4, "log"},
+                                     {"<stdin>", 9, "<module>"}};
+  ASSERT_EQ(user_sites(all).size(), 2u);
+  EXPECT_EQ(user_sites(all).front().line, 4);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::model

@@ -16,6 +16,8 @@ stacks::ThreadStack sleeping(pid_t tid) {
   thread.method = stacks::CaptureMethod::kNoStop;
   thread.run_count = 7;
   thread.frames.resize(1);
+  thread.frames.front().language = stacks::Language::kPython;
+  thread.frames.front().file = "/v/site-packages/torch/distributed/distributed_c10d.py";
   return thread;
 }
 
@@ -49,6 +51,12 @@ TEST(StillByRecorders, TellsTheAgeOfTheNewestRecord) {
   const auto age = still_by_recorders(hung_pair(), kQuiet);
   ASSERT_TRUE(age);
   EXPECT_NEAR(*age, 94, 0.001);
+}
+
+TEST(StillByRecorders, ARankOutsideTorchMayBeAtWork) {
+  model::Look look = hung_pair();
+  look.stacks[0].threads.front().frames.front().file = "/srv/train.py";
+  EXPECT_FALSE(still_by_recorders(look, kQuiet));
 }
 
 TEST(StillByRecorders, AFreshRecordProvesNothing) {

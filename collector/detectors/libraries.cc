@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/libraries.h"
+
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+
+bool in_sharded_module(const graph::Standing& standing) {
+  if (standing.thread == nullptr || !standing.waits_for_ranks()) {
+    return false;
+  }
+  for (const model::Frame& frame : standing.thread->frames) {
+    if (frame.language != model::Language::kPython) {
+      continue;
+    }
+    if (model::is_user_file(frame.file)) {
+      return false;
+    }
+    if (frame.file.find("torch/distributed/fsdp/") != std::string::npos ||
+        frame.file.find("torch/distributed/_composable/fsdp/") != std::string::npos ||
+        frame.file.find("deepspeed/runtime/zero/") != std::string::npos ||
+        frame.file.find("fairscale/nn/data_parallel/") != std::string::npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool in_generate(const graph::Standing& standing) {
+  return standing.thread != nullptr &&
+         (model::has_python_frame(*standing.thread, "generate", "generation/utils.py") ||
+          model::has_python_frame(*standing.thread, "_sample", "generation/utils.py"));
+}
+
+TrainerPlace place_in_trainer(const graph::Standing* standing) {
+  if (standing == nullptr || standing->thread == nullptr) {
+    return TrainerPlace::kUnknown;
+  }
+  if (model::has_python_frame(*standing->thread, "advance", "loops/training_epoch_loop.py") ||
+      model::has_python_frame(*standing->thread, "on_run_start", "loops/training_epoch_loop.py")) {
+    return TrainerPlace::kInEpoch;
+  }
+  const bool between =
+      model::has_python_frame(*standing->thread, "on_advance_end", "loops/fit_loop.py") ||
+      model::has_python_frame(*standing->thread, "on_run_end", "loops/fit_loop.py");
+  return between ? TrainerPlace::kBetweenEpochs : TrainerPlace::kUnknown;
+}
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the frames of training libraries say of a rank: where in their loops and modules it is.
+#pragma once
+
+#include "collector/graph/standing.h"
+
+namespace ddpdoctor::detectors {
+
+/// A frame of fully sharded modules (FSDP, ZeRO-3) below the user's innermost line.
+bool in_sharded_module(const graph::Standing& standing);
+
+/// Inside generate() of a language model.
+bool in_generate(const graph::Standing& standing);
+
+/// Where Lightning's fit() is: among the batches of an epoch, or in the hooks between epochs.
+enum class TrainerPlace { kUnknown, kInEpoch, kBetweenEpochs };
+
+/// Of nobody (nullptr) nothing is known.
+TrainerPlace place_in_trainer(const graph::Standing* standing);
+
+}  // namespace ddpdoctor::detectors
