@@ -27,6 +27,7 @@ base::Error cannot_read(const std::string& path, int error) {
 struct Opened {
   base::UniqueFd fd;
   std::size_t size = 0;
+  double written = 0;  // seconds since the epoch
 };
 
 base::Result<Opened> open_regular(const std::string& path) {
@@ -44,15 +45,18 @@ base::Result<Opened> open_regular(const std::string& path) {
                                      path, base::bytes(static_cast<double>(status.st_size)),
                                      base::bytes(static_cast<double>(kLargestFile))));
   }
-  return Opened{.fd = std::move(fd), .size = static_cast<std::size_t>(status.st_size)};
+  return Opened{.fd = std::move(fd),
+                .size = static_cast<std::size_t>(status.st_size),
+                .written = static_cast<double>(status.st_mtim.tv_sec) +
+                           static_cast<double>(status.st_mtim.tv_nsec) * 1e-9};
 }
 
-base::Result<std::string> read_at_most(const std::string& path, std::size_t limit) {
+base::Result<double> read_at_most(const std::string& path, std::size_t limit, std::string& bytes) {
   const Opened file = TRY(open_regular(path));
-  std::string text(std::min(file.size, limit), '\0');
+  bytes.resize(std::min(file.size, limit));
   std::size_t have = 0;
-  while (have < text.size()) {
-    const ssize_t got = ::read(file.fd.get(), text.data() + have, text.size() - have);
+  while (have < bytes.size()) {
+    const ssize_t got = ::read(file.fd.get(), bytes.data() + have, bytes.size() - have);
     if (got < 0 && errno != EINTR) {
       return tl::make_unexpected(cannot_read(path, errno));
     }
@@ -61,18 +65,26 @@ base::Result<std::string> read_at_most(const std::string& path, std::size_t limi
     }
     have += got > 0 ? static_cast<std::size_t>(got) : 0;
   }
-  text.resize(have);
-  return text;
+  bytes.resize(have);
+  return file.written;
 }
 
 }  // namespace
 
 base::Result<std::string> read_head(const std::string& path) {
-  return read_at_most(path, kHead);
+  std::string bytes;
+  TRY(read_at_most(path, kHead, bytes));
+  return bytes;
 }
 
 base::Result<std::string> read_file(const std::string& path) {
-  return read_at_most(path, static_cast<std::size_t>(kLargestFile));
+  std::string bytes;
+  TRY(read_file_into(path, bytes));
+  return bytes;
+}
+
+base::Result<double> read_file_into(const std::string& path, std::string& bytes) {
+  return read_at_most(path, static_cast<std::size_t>(kLargestFile), bytes);
 }
 
 }  // namespace ddpdoctor::cli

@@ -18,4 +18,8 @@ base::Result<std::string> read_head(const std::string& path);
 /// A whole regular file of at most 1 GiB.
 base::Result<std::string> read_file(const std::string& path);
 
+/// The same into `bytes`, whose memory is used again; yields when the file was written, in seconds
+/// since the epoch.
+base::Result<double> read_file_into(const std::string& path, std::string& bytes);
+
 }  // namespace ddpdoctor::cli

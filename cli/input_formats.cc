@@ -5,7 +5,9 @@
 #include <iterator>
 
 #include "base/text.h"
+#include "cli/input_file.h"
 #include "collector/imports/capture.h"
+#include "collector/imports/flight_recorder.h"
 #include "collector/imports/nccl_ras.h"
 #include "collector/imports/text_file.h"
 #include "collector/imports/torchrun_text.h"
@@ -23,6 +25,11 @@ bool is_json_object(std::string_view head, std::string_view) {
   return base::trim(head.substr(0, 4096)).starts_with('{');
 }
 
+base::Result<model::JobModel> read_dumps(const std::vector<std::string>& paths,
+                                         std::vector<base::Error>& failures) {
+  return imports::read_flight_recorder(paths, read_file_into, failures);
+}
+
 // Special ones first: what only looks at the first character comes last.
 constexpr InputFormat kFormats[] = {
     {.name = "recordings (.ddpd)",
@@ -37,6 +44,10 @@ constexpr InputFormat kFormats[] = {
      .recognises = imports::is_error_file,
      .read = imports::read_error_file,
      .read_all = nullptr},
+    {.name = "torch's flight-recorder dumps",
+     .recognises = imports::is_flight_recorder_dump,
+     .read = nullptr,
+     .read_all = read_dumps},
     {.name = "ddpdoctor.capture/1 (JSON)",
      .recognises = is_json_object,
      .read = imports::read_capture,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every rank launched the same collective and none completes: nobody is missing. Transport,
 // hardware or another stream is at fault, not the user's control flow.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "collector/detectors/agreement.h"
@@ -44,9 +46,17 @@ const model::CollectiveCall* common_call(const graph::Examination& examination,
   return open;
 }
 
+// Where ranks parted in one group, the kernels of others are only queued behind that.
+bool somebody_parted(const graph::Examination& examination) {
+  return std::any_of(
+      examination.groups.begin(), examination.groups.end(),
+      [](const graph::GroupView& view) { return view.end_of_agreement() != nullptr; });
+}
+
 Findings detect(const graph::Examination& examination) {
   Findings findings;
-  if (!may_hang(examination) || !unobserved_ranks(examination).empty()) {
+  if (!may_hang(examination) || !unobserved_ranks(examination).empty() ||
+      somebody_parted(examination)) {
     return findings;
   }
   for (const graph::GroupView& view : examination.groups) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plain fact, when no finer cause is seen: ranks wait in a collective, one never came, and here
 // is where it is.
+#include <algorithm>
+#include <limits>
+
 #include <fmt/format.h>
 
 #include "collector/detectors/detector.h"
@@ -10,6 +13,8 @@
 namespace ddpdoctor::detectors {
 namespace {
 
+constexpr std::size_t kMostGroupsTold = 5;
+
 void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
   const Parting& parting = explanation.parting;
   finding.summary = fmt::format("{} never joined {}", said(parting.odd.ranks),
@@ -18,18 +23,52 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
   if (standing != nullptr && standing->activity != graph::Activity::kUnobserved) {
     finding.summary += ": it " + whereabouts(examination.job, *standing);
   }
-  finding.fix =
-      standing != nullptr && standing->user.known()
-          ? fmt::format("Find out why rank {} stays at {}.", standing->rank, place(standing->user))
-          : fmt::format("Find out where {} {}.", said(parting.odd.ranks),
-                        is_or_are(parting.odd.ranks));
+  if (standing == nullptr || !standing->user.known()) {
+    finding.fix =
+        fmt::format("Find out where {} {}.", said(parting.odd.ranks), is_or_are(parting.odd.ranks));
+  } else if (standing->activity == graph::Activity::kBetweenCalls) {
+    finding.fix = fmt::format("Find out what rank {} does after {}: a dump has no stacks.",
+                              standing->rank, place(standing->user));
+  } else {
+    finding.fix =
+        fmt::format("Find out why rank {} stays at {}.", standing->rank, place(standing->user));
+  }
 }
 
+// When the ranks came to the call that was never joined.
+double time_of(const Explanation& explanation) {
+  const model::CollectiveCall* call = explanation.parting.rest.call;
+  return call == nullptr ? std::numeric_limits<double>::infinity()
+                         : call->time.value_or(std::numeric_limits<double>::infinity());
+}
+
+// Ranks that were lost make every group of theirs wait: one cause, told where the waiting began.
 Findings detect(const graph::Examination& examination) {
-  return findings_with(examination, Cause::kMissing, "missing-rank",
-                       [&](const Explanation& explanation, Finding& finding) {
-                         tell(examination, explanation, finding);
-                       });
+  std::vector<Explanation> all = explanations(examination, Cause::kMissing);
+  if (all.empty()) {
+    return {};
+  }
+  std::stable_sort(all.begin(), all.end(), [](const Explanation& a, const Explanation& b) {
+    return time_of(a) < time_of(b);
+  });
+  Finding first;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    Finding finding = finding_of(examination, all[i], all[i].branch ? 1 : 0);
+    tell(examination, all[i], finding);
+    if (i == 0) {
+      first = std::move(finding);
+      continue;
+    }
+    first.culprits = first.culprits.united(finding.culprits);
+    first.waiting = first.waiting.united(finding.waiting);
+    first.confidence = std::max(first.confidence, finding.confidence);
+    if (i < kMostGroupsTold) {
+      first.evidence.push_back({.rank = std::nullopt, .text = std::move(finding.summary)});
+    }
+  }
+  first.kind = "missing-rank";
+  first.waiting = first.waiting.minus(first.culprits);
+  return {first};
 }
 
 constexpr std::string_view kExplanation =

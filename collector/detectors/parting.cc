@@ -237,31 +237,63 @@ std::optional<Parting> parting_from_stacks(const Examination& examination, const
   return parting;
 }
 
-// Everybody of the odd side waits in a collective or exchange of another group.
-bool waits_in_other_group(const Examination& examination, const Parting& parting,
-                          std::string* other) {
-  for (const model::Rank rank : parting.odd.ranks) {
+// Kernels are launched ahead: a rank that is known by records may have calls in many groups and
+// waits in the oldest of them only.
+model::RankSet who_wait_here(const Examination& examination, const Parting& parting) {
+  std::vector<model::Rank> ranks;
+  for (const model::Rank rank : parting.rest.ranks) {
     const Standing* standing = examination.standing(rank);
-    if (standing == nullptr || !in_collective(*standing) || standing->call->group.empty() ||
-        standing->call->group == parting.group) {
-      return false;
+    const bool elsewhere = standing != nullptr && standing->process == nullptr && standing->call &&
+                           standing->call->group != parting.group;
+    if (!elsewhere) {
+      ranks.push_back(rank);
     }
-    *other = standing->call->group;
   }
-  return !parting.odd.ranks.empty();
+  return model::RankSet(std::move(ranks));
 }
 
-// The odd ranks wait in another parted group for somebody who does not wait for them in turn.
-bool is_consequence(const Examination& examination, const Parting& parting,
-                    const std::vector<Parting>& all) {
-  std::string other;
-  if (!waits_in_other_group(examination, parting, &other)) {
+// Nobody waits in this call yet: those who have it are held up before it.
+bool is_only_queued(const Examination& examination, const Parting& parting) {
+  return parting.about == Disagreement::kMissing && parting.recorded &&
+         who_wait_here(examination, parting).empty();
+}
+
+/// Who parted in which group.
+using ByGroup = std::map<std::string, const Parting*, std::less<>>;
+
+// The rank waits in another parted group for somebody who does not wait for it in turn.
+// `waiting`: those who wait in this group.
+bool is_held_elsewhere(const Examination& examination, const Parting& parting,
+                       const model::RankSet& waiting, model::Rank rank, const ByGroup& all) {
+  const Standing* standing = examination.standing(rank);
+  if (standing == nullptr || !in_collective(*standing) || standing->call->group.empty() ||
+      standing->call->group == parting.group) {
     return false;
   }
-  return std::any_of(all.begin(), all.end(), [&](const Parting& cause) {
-    return cause.group == other && cause.odd.ranks.common(parting.odd.ranks).empty() &&
-           cause.odd.ranks.common(parting.rest.ranks).empty();
-  });
+  const auto other = all.find(standing->call->group);
+  return other != all.end() && !other->second->odd.ranks.contains(rank) &&
+         other->second->odd.ranks.common(waiting).empty();
+}
+
+// Ranks that are only held up elsewhere are not what this group waits for; nothing when all are.
+std::optional<Parting> without_held(const Examination& examination, const Parting& parting,
+                                    const ByGroup& all) {
+  std::vector<model::Rank> left;
+  const model::RankSet waiting = who_wait_here(examination, parting);
+  for (const model::Rank rank : parting.odd.ranks) {
+    if (!is_held_elsewhere(examination, parting, waiting, rank, all)) {
+      left.push_back(rank);
+    }
+  }
+  if (left.empty()) {
+    return std::nullopt;
+  }
+  Parting result = parting;
+  if (parting.about == Disagreement::kMissing && left.size() < parting.odd.ranks.size()) {
+    result.odd = side_of_standing(examination, model::RankSet(std::move(left)));
+    result.tie = result.odd.ranks.size() == result.rest.ranks.size();
+  }
+  return result;
 }
 
 }  // namespace
@@ -294,10 +326,20 @@ std::vector<Parting> partings(const Examination& examination) {
     parting->unobserved = members(examination, view).common(unseen);
     all.push_back(std::move(*parting));
   }
+  const auto queued = std::stable_partition(all.begin(), all.end(), [&](const Parting& parting) {
+    return !is_only_queued(examination, parting);
+  });
+  if (queued != all.begin()) {
+    all.erase(queued, all.end());
+  }
+  ByGroup by_group;
+  for (const Parting& parting : all) {
+    by_group.emplace(parting.group, &parting);
+  }
   std::vector<Parting> result;
   for (const Parting& parting : all) {
-    if (!is_consequence(examination, parting, all)) {
-      result.push_back(parting);
+    if (auto cause = without_held(examination, parting, by_group)) {
+      result.push_back(std::move(*cause));
     }
   }
   return result;

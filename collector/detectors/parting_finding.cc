@@ -18,8 +18,16 @@ constexpr std::size_t kLongestQuote = 80;
 
 Confidence confidence(const Examination& examination, const Parting& parting, int extra_facts) {
   Confidence result = confidence_of(parting.facts() + extra_facts);
-  if (!parting.unobserved.empty() || !may_hang(examination)) {
+  // Ranks of whom nothing is known cannot turn a recorded majority.
+  const bool decided =
+      parting.unobserved.empty() ||
+      (parting.recorded &&
+       parting.rest.ranks.size() > parting.odd.ranks.size() + parting.unobserved.size());
+  if (!decided || !may_hang(examination)) {
     return Confidence::kPossible;
+  }
+  if (!parting.unobserved.empty()) {
+    result = at_most(result, Confidence::kLikely);
   }
   const bool provable = parting.recorded && parting.about != graph::Disagreement::kMissing;
   if (!provable && !examination.still() && !examination.job.ended) {
@@ -40,6 +48,17 @@ std::string culprit_note(const Examination& examination, const Explanation& expl
   return fmt::format("{} {} here", who, is_or_are(odd.ranks));
 }
 
+// A rank that is known by records only: the newest of them is the nearest to where it is.
+void add_newest_call(const Parting& parting, Finding& finding) {
+  const graph::Standing* standing = parting.odd.standing;
+  if (standing != nullptr && standing->activity == graph::Activity::kBetweenCalls &&
+      standing->user.known()) {
+    finding.locations.push_back(
+        location(*standing,
+                 fmt::format("the newest recorded call of rank {}, which ended", standing->rank)));
+  }
+}
+
 // A rank whose call paired by order stands somewhere else now.
 void add_present_place(const Parting& parting, Finding& finding) {
   const graph::Standing* standing = parting.odd.standing;
@@ -56,6 +75,8 @@ void add_locations(const Examination& examination, const Explanation& explanatio
   if (parting.odd.site().known()) {
     finding.locations.push_back(
         location(parting.odd.site(), parting.odd.ranks, culprit_note(examination, explanation)));
+  } else {
+    add_newest_call(parting, finding);
   }
   if (parting.rest.site().known()) {
     finding.locations.push_back(location(parting.rest.site(), parting.rest.ranks,

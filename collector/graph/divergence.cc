@@ -77,14 +77,6 @@ RankProgress progress_from(const Reading& reading, model::Rank rank, const Calls
   return result;
 }
 
-// A rank whose recorder was read and shows nothing in this group has made no call in it.
-bool recorder_was_read(const History& history, model::Rank rank) {
-  const std::vector<std::string> groups = history.groups();
-  return !history.point_to_point(rank).empty() ||
-         std::any_of(groups.begin(), groups.end(),
-                     [&](const std::string& group) { return !history.calls(group, rank).empty(); });
-}
-
 void read_progress(const Reading& reading) {
   const std::map<model::Rank, Calls>& ranks = reading.history.ranks(reading.view.group.id);
   std::set<model::Rank> members(reading.view.group.ranks.begin(), reading.view.group.ranks.end());
@@ -95,7 +87,8 @@ void read_progress(const Reading& reading) {
     const auto found = ranks.find(rank);
     if (found != ranks.end()) {
       reading.view.progress.push_back(progress_from(reading, rank, found->second));
-    } else if (!ranks.empty() && recorder_was_read(reading.history, rank)) {
+    } else if (!ranks.empty() && reading.history.was_read(rank)) {
+      // Its recorder shows nothing in this group: it has made no call in it.
       reading.view.progress.push_back(
           {.rank = rank, .enqueued = 0, .completed = 0, .first_known = 1});
     }
@@ -246,13 +239,18 @@ std::vector<model::ProcessGroup> groups_with_evidence(const model::JobModel& job
       wanted.insert(standing.call->group);
     }
   }
+  std::map<std::string_view, const model::ProcessGroup*> declared;
+  for (const model::ProcessGroup& group : job.groups) {
+    declared.emplace(group.id, &group);
+  }
   std::vector<model::ProcessGroup> result;
   const std::string world = world_group(job);
   for (const std::string& id : wanted) {
-    const model::ProcessGroup* known = model::group(job, id);
+    const auto known = declared.find(id);
     model::ProcessGroup group =
-        known != nullptr ? *known
-                         : model::ProcessGroup{.id = id, .name = {}, .backend = {}, .ranks = {}};
+        known != declared.end()
+            ? *known->second
+            : model::ProcessGroup{.id = id, .name = {}, .backend = {}, .ranks = {}};
     result.insert(id == world ? result.begin() : result.end(), std::move(group));
   }
   return result;

@@ -55,10 +55,18 @@ History::History(const model::JobModel& job) {
     for (auto& [member, recorded] : members) {
       put_in_order(recorded);
       drop_repeats(recorded);
+      lanes_[member].push_back(&recorded);
+      read_.insert(member);
     }
   }
   for (auto& [member, recorded] : point_to_point_) {
     put_in_order(recorded);
+    read_.insert(member);
+  }
+  for (const model::Fact& fact : job.facts) {
+    if (fact.kind == "flight-recorder" && fact.rank && !fact.flag("cut").value_or(false)) {
+      read_.insert(*fact.rank);
+    }
   }
 }
 
@@ -97,6 +105,16 @@ const model::CollectiveCall* History::at(std::string_view group, model::Rank ran
 const model::CollectiveCall* History::last(std::string_view group, model::Rank rank) const {
   const Calls& all = calls(group, rank);
   return all.empty() ? nullptr : all.back();
+}
+
+const std::vector<const Calls*>& History::lanes(model::Rank rank) const {
+  static const std::vector<const Calls*> kNone;
+  const auto found = lanes_.find(rank);
+  return found == lanes_.end() ? kNone : found->second;
+}
+
+bool History::was_read(model::Rank rank) const {
+  return read_.contains(rank);
 }
 
 const Calls& History::point_to_point(model::Rank rank) const {

@@ -8,6 +8,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "collector/model/job_model.h"
@@ -22,6 +24,12 @@ class History {
  public:
   History() = default;
   explicit History(const model::JobModel& job);
+  // Lists are found through pointers to their nodes, which a move keeps and a copy would not.
+  History(const History&) = delete;
+  History& operator=(const History&) = delete;
+  History(History&&) = default;
+  History& operator=(History&&) = default;
+  ~History() = default;
 
   [[nodiscard]] bool empty() const {
     return by_group_.empty() && point_to_point_.empty();
@@ -36,12 +44,18 @@ class History {
                                                 std::int64_t sequence) const;
   /// The newest collective of a rank in a group.
   [[nodiscard]] const model::CollectiveCall* last(std::string_view group, model::Rank rank) const;
+  /// The collectives of a rank, one list for each group in which it has some.
+  [[nodiscard]] const std::vector<const Calls*>& lanes(model::Rank rank) const;
+  /// Whether the rank's recorder was read to its end, also when it held nothing.
+  [[nodiscard]] bool was_read(model::Rank rank) const;
   /// Sends and receives of a rank in all groups, oldest first.
   [[nodiscard]] const Calls& point_to_point(model::Rank rank) const;
 
  private:
   std::map<std::string, std::map<model::Rank, Calls>, std::less<>> by_group_;
   std::map<model::Rank, Calls> point_to_point_;
+  std::unordered_map<model::Rank, std::vector<const Calls*>> lanes_;
+  std::unordered_set<model::Rank> read_;
 };
 
 /// True for the operations that are matched by peer.

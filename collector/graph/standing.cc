@@ -11,6 +11,7 @@
 #include "collector/graph/activity_rules.h"
 #include "collector/graph/blocked_call.h"
 #include "collector/graph/history.h"
+#include "collector/graph/recorded_standing.h"
 #include "collector/graph/working.h"
 #include "collector/model/questions.h"
 
@@ -22,7 +23,7 @@ namespace {
 constexpr int kOperationWeight = 60;
 constexpr int kBackwardWeight = 55;
 
-constexpr std::array<std::pair<Activity, std::string_view>, 26> kNames = {{
+constexpr std::array<std::pair<Activity, std::string_view>, 27> kNames = {{
     {Activity::kUnobserved, "unobserved"},
     {Activity::kAbsent, "absent"},
     {Activity::kDead, "dead"},
@@ -48,6 +49,7 @@ constexpr std::array<std::pair<Activity, std::string_view>, 26> kNames = {{
     {Activity::kSaving, "saving or loading"},
     {Activity::kExit, "ending"},
     {Activity::kComputing, "computing"},
+    {Activity::kBetweenCalls, "past its newest recorded call"},
     {Activity::kUnknown, "at a place that says nothing"},
 }};
 
@@ -107,10 +109,9 @@ bool waits_for_gpu(Segment frames) {
 // The newest record of a rank that is not known to be complete; a host that waits for its GPU waits
 // for this.
 bool has_unfinished_call(const History& history, model::Rank rank) {
-  for (const std::string& group : history.groups()) {
-    const model::CollectiveCall* last = history.last(group, rank);
-    if (last != nullptr && last->state != model::CallState::kCompleted &&
-        last->state != model::CallState::kFailed) {
+  for (const Calls* calls : history.lanes(rank)) {
+    const model::CallState state = calls->back()->state;
+    if (state != model::CallState::kCompleted && state != model::CallState::kFailed) {
       return true;
     }
   }
@@ -270,43 +271,6 @@ Standing stand(const Context& context, const model::Process& process) {
   return standing;
 }
 
-Standing without_process(const model::JobModel& job, const History& history, model::Rank rank) {
-  Standing result;
-  result.rank = rank;
-  const bool looked = model::latest(job) != nullptr && !model::ranks_seen(job).empty();
-  result.activity = !looked || job.coverage.unobserved_ranks.contains(rank) ? Activity::kUnobserved
-                                                                            : Activity::kAbsent;
-  // Records alone: the rank stands where its newest unfinished call says.
-  if (looked) {
-    return result;
-  }
-  const model::CollectiveCall* newest = nullptr;
-  for (const std::string& group : history.groups()) {
-    const model::CollectiveCall* last = history.last(group, rank);
-    const bool unfinished = last != nullptr && last->state != model::CallState::kCompleted &&
-                            last->state != model::CallState::kFailed;
-    if (unfinished &&
-        (newest == nullptr || (last->time && newest->time && *last->time > *newest->time))) {
-      newest = last;
-    }
-  }
-  if (newest != nullptr) {
-    result.activity = Activity::kCollective;
-    result.call = BlockedCall{.operation = newest->operation,
-                              .group = newest->group,
-                              .sequence = newest->sequence,
-                              .root = newest->root,
-                              .peer = newest->peer,
-                              .reduce_op = newest->reduce_op,
-                              .shape = newest->shape,
-                              .dtype = newest->dtype,
-                              .store_key = {}};
-    result.user = newest->call_site;
-    result.callers = callers_of(*newest);
-  }
-  return result;
-}
-
 }  // namespace
 
 std::string_view activity_name(Activity activity) {
@@ -357,7 +321,7 @@ std::vector<Standing> standings(const model::JobModel& job, const History& histo
   for (const model::Rank rank : model::all_ranks(job)) {
     const auto found = processes.find(rank);
     if (found == processes.end()) {
-      result.push_back(without_process(job, history, rank));
+      result.push_back(recorded_standing(job, history, rank));
       continue;
     }
     const auto earlier = before.find(found->second->pid);

@@ -36,9 +36,10 @@ enum class Activity {
   kIo,        // file, network or device input/output of its own
   kSleeping,  // time.sleep, poll loops in user code
   kCompiling,
-  kSaving,     // checkpoint, serialisation
-  kExit,       // atexit, destroy_process_group, finalisation
-  kComputing,  // on CPU in user or library code
+  kSaving,        // checkpoint, serialisation
+  kExit,          // atexit, destroy_process_group, finalisation
+  kComputing,     // on CPU in user or library code
+  kBetweenCalls,  // only records: past its newest call, which has ended
   kUnknown
 };
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -73,47 +74,100 @@ bool has_joined(const Standing& other, const Standing& waiting, const GroupView*
   return true;
 }
 
-void add_collective_edges(WaitForGraph& graph, const std::vector<Standing>& standings,
-                          const Standing& waiting, const GroupView* view) {
-  std::size_t added = 0;
-  for (const Standing& other : standings) {
-    if (other.rank == waiting.rank || added == kMostTargets) {
-      continue;
+/// Whom the ranks in one call wait for. Thousands of ranks wait in the same call: it is asked once.
+class Targets {
+ public:
+  Targets(const std::vector<Standing>& standings, const std::vector<GroupView>& groups)
+      : standings_(standings) {
+    for (const GroupView& view : groups) {
+      views_.emplace(view.group.id, &view);
     }
-    const bool member = view == nullptr || view->group.ranks.empty() ||
-                        std::find(view->group.ranks.begin(), view->group.ranks.end(), other.rank) !=
-                            view->group.ranks.end();
-    if (member && !has_joined(other, waiting, view)) {
-      graph.add({.from = rank_node(waiting.rank),
-                 .to = rank_node(other.rank),
-                 .kind = EdgeKind::kCollective,
-                 .why = reason(waiting, view)});
-      ++added;
+  }
+
+  [[nodiscard]] const GroupView* view(const std::string& group) const {
+    const auto found = views_.find(group);
+    return found == views_.end() ? nullptr : found->second;
+  }
+
+  /// One more than are drawn, so that the waiting rank itself may be left out.
+  const std::vector<model::Rank>& of(const Standing& waiting) {
+    const GroupView* view = this->view(waiting.call->group);
+    const auto [known, added] = found_.try_emplace(key(waiting, view));
+    if (added) {
+      known->second = ask(waiting, view);
     }
+    return known->second;
+  }
+
+ private:
+  /// Who has this key waits for the same ranks: same call, same side where operations differ.
+  static std::string key(const Standing& waiting, const GroupView* view) {
+    const BlockedCall& call = *waiting.call;
+    std::string text =
+        fmt::format("{}|{}|{}", call.group, call.sequence.value_or(-1), call.operation);
+    for (const Divergence& one :
+         view == nullptr ? std::vector<Divergence>() : view->disagreements) {
+      if (one.about == Disagreement::kOperation) {
+        for (const DivergentCall& side : one.calls) {
+          text += side.ranks.contains(waiting.rank) ? '+' : '-';
+        }
+      }
+    }
+    return text;
+  }
+
+  [[nodiscard]] std::vector<model::Rank> ask(const Standing& waiting, const GroupView* view) const {
+    std::vector<model::Rank> out;
+    const bool all = view == nullptr || view->group.ranks.empty();
+    const model::RankSet members = all ? model::RankSet() : model::RankSet(view->group.ranks);
+    for (const Standing& other : standings_) {
+      if (other.rank != waiting.rank && (all || members.contains(other.rank)) &&
+          !has_joined(other, waiting, view)) {
+        out.push_back(other.rank);
+        if (out.size() > kMostTargets) {
+          break;
+        }
+      }
+    }
+    return out;
+  }
+
+  const std::vector<Standing>& standings_;
+  std::map<std::string_view, const GroupView*> views_;
+  std::unordered_map<std::string, std::vector<model::Rank>> found_;
+};
+
+void add_peer_edge(WaitForGraph& graph, const Standing& standing) {
+  if (standing.call->peer) {
+    const bool receives = standing.call->operation == "recv";
+    graph.add({.from = rank_node(standing.rank),
+               .to = rank_node(*standing.call->peer),
+               .kind = EdgeKind::kPeer,
+               .why = fmt::format("{} {} rank {}", standing.call->operation,
+                                  receives ? "from" : "to", *standing.call->peer)});
   }
 }
 
 void add_rank_edges(WaitForGraph& graph, const std::vector<Standing>& standings,
                     const std::vector<GroupView>& groups) {
+  Targets targets(standings, groups);
   for (const Standing& standing : standings) {
     if (!standing.call || !standing.waits_for_ranks()) {
       continue;
     }
     if (standing.activity == Activity::kPointToPoint) {
-      if (standing.call->peer) {
-        const bool receives = standing.call->operation == "recv";
-        graph.add({.from = rank_node(standing.rank),
-                   .to = rank_node(*standing.call->peer),
-                   .kind = EdgeKind::kPeer,
-                   .why = fmt::format("{} {} rank {}", standing.call->operation,
-                                      receives ? "from" : "to", *standing.call->peer)});
-      }
+      add_peer_edge(graph, standing);
       continue;
     }
-    const auto view = std::find_if(groups.begin(), groups.end(), [&standing](const GroupView& one) {
-      return one.group.id == standing.call->group;
-    });
-    add_collective_edges(graph, standings, standing, view == groups.end() ? nullptr : &*view);
+    std::size_t added = 0;
+    for (const model::Rank target : targets.of(standing)) {
+      if (target != standing.rank && ++added <= kMostTargets) {
+        graph.add({.from = rank_node(standing.rank),
+                   .to = rank_node(target),
+                   .kind = EdgeKind::kCollective,
+                   .why = reason(standing, targets.view(standing.call->group))});
+      }
+    }
   }
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -126,29 +127,10 @@ std::optional<Rank> global_rank(const ProcessGroup* group, std::optional<Rank> g
 
 CollectiveCall call_of(JobModel& job, Rank rank, const std::string& group,
                        const FlightRecord& record) {
-  const Operation operation = operation_of(record.operation);
-  CollectiveCall call;
+  CollectiveCall call = call_of_record(record);
   call.rank = rank;
   call.group = group;
-  call.sequence = record.sequence;
-  call.point_to_point = record.point_to_point || operation.point_to_point;
-  call.operation = operation.name;
-  call.peer = global_rank(find_group(job, group), operation.peer);
-  call.state = record.completed ? CallState::kCompleted
-               : record.started ? CallState::kStarted
-                                : CallState::kEnqueued;
-  if (record.created_ns > 0) {
-    call.time = static_cast<double>(record.created_ns) * kNanosecond;
-  }
-  add_size(record, call);
-  std::vector<CallSite> sites;
-  for (const stacks::PythonLocation& frame : record.stack) {
-    sites.push_back({.file = frame.file, .line = frame.line, .function = frame.function});
-  }
-  call.callers = user_sites(sites);
-  if (!call.callers.empty()) {
-    call.call_site = call.callers.front();
-  }
+  call.peer = global_rank(find_group(job, group), call.peer);
   return call;
 }
 
@@ -180,9 +162,38 @@ std::vector<Rank> world(const JobModel& job) {
 
 }  // namespace
 
+CollectiveCall call_of_record(const FlightRecord& record) {
+  const Operation operation = operation_of(record.operation);
+  CollectiveCall call;
+  call.sequence = record.sequence;
+  call.point_to_point = record.point_to_point || operation.point_to_point;
+  call.operation = operation.name;
+  call.peer = operation.peer;
+  call.state = record.completed ? CallState::kCompleted
+               : record.started ? CallState::kStarted
+                                : CallState::kEnqueued;
+  if (record.created_ns > 0) {
+    call.time = static_cast<double>(record.created_ns) * kNanosecond;
+  }
+  add_size(record, call);
+  std::vector<CallSite> sites;
+  for (const stacks::PythonLocation& frame : record.stack) {
+    sites.push_back({.file = frame.file, .line = frame.line, .function = frame.function});
+  }
+  call.callers = user_sites(sites);
+  if (!call.callers.empty()) {
+    call.call_site = call.callers.front();
+  }
+  return call;
+}
+
 void complete_groups(JobModel& job) {
+  std::set<std::string, std::less<>> known;
+  for (const ProcessGroup& group : job.groups) {
+    known.insert(group.id);
+  }
   for (const CollectiveCall& call : job.collectives) {
-    if (find_group(job, call.group) == nullptr) {
+    if (known.insert(call.group).second) {
       job.groups.push_back({.id = call.group, .name = {}, .backend = {}, .ranks = {}});
     }
   }

@@ -19,6 +19,9 @@ struct TorchWitness {
 /// one name with different members are kept apart. Wants job.world_size.
 void add_torch_evidence(JobModel& job, const std::vector<TorchWitness>& witnesses);
 
+/// What a record says of its call, without rank and group; the peer is still a rank of its group.
+CollectiveCall call_of_record(const stacks::FlightRecord& record);
+
 /// Declares the groups that only calls name, and gives the world its members.
 void complete_groups(JobModel& job);
 

@@ -4,7 +4,8 @@
 
   golden.py [NAME…] [--update]
 
-KIND.json is a ddpdoctor.capture/1; `ddpdoctor report` must print KIND.txt byte for byte and name KIND first. The tool is $DDPDOCTOR.
+KIND.json is a ddpdoctor.capture/1, KIND.WORD a folder of flight-recorder dumps that torch wrote; `ddpdoctor report` must print KIND.txt
+(KIND.WORD.txt) byte for byte and name KIND first. The tool is $DDPDOCTOR.
 `--update` writes the texts anew: read the diff. Ends non-zero when a text differs; the last line counts."""
 import argparse
 import difflib
@@ -24,7 +25,12 @@ def kind_of(capture):
 
 
 def captures(names=()):
-    return [file for file in sorted(HERE.glob("*.json")) if not names or any(name in file.stem for name in names)]
+    found = sorted([*HERE.glob("*.json"), *(dump.parent for dump in HERE.glob("*/rank_0"))])
+    return [file for file in found if not names or any(name in file.name for name in names)]
+
+
+def expected_text(capture):
+    return capture.parent / f"{capture.name}.txt" if capture.is_dir() else capture.with_suffix(".txt")
 
 
 def report(capture):
@@ -46,7 +52,7 @@ def problems(capture, update=False):
     except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
         return [str(error)]
     wrong = [] if kinds[:1] == [kind_of(capture)] else [f"{kinds} found; {kind_of(capture)} is to be the first"]
-    expected = capture.with_suffix(".txt")
+    expected = expected_text(capture)
     if update and not wrong:
         expected.write_text(text)
     told = expected.read_text() if expected.exists() else ""

@@ -11,6 +11,6 @@ import golden
 
 
 @pytest.mark.skipif("DDPDOCTOR" not in os.environ, reason="DDPDOCTOR names no ddpdoctor to ask")
-@pytest.mark.parametrize("capture", golden.captures(), ids=lambda capture: capture.stem)
+@pytest.mark.parametrize("capture", golden.captures(), ids=lambda capture: capture.name.removesuffix(".json"))
 def test_report_says_what_is_expected(capture):
     assert golden.problems(capture) == []

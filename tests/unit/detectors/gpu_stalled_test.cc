@@ -43,6 +43,16 @@ TEST(GpuStalled, IsSilentWhenARankIsUnobserved) {
   EXPECT_TRUE(asked("gpu-stalled", builder.build()).empty());
 }
 
+TEST(GpuStalled, IsSilentWhenRanksPartedInAnotherGroup) {
+  JobBuilder builder = told();
+  builder.group("1", {0, 1}, "tp");
+  builder.call(0, {.operation = "all_gather",
+                   .sequence = 1,
+                   .group = "1",
+                   .state = model::CallState::kStarted});
+  EXPECT_TRUE(asked("gpu-stalled", builder.build()).empty());
+}
+
 TEST(GpuStalled, DoesNotDependOnTheOrderOfRanks) {
   EXPECT_EQ(essence(asked("gpu-stalled", told().build())),
             essence(asked("gpu-stalled", records_reversed(told().build()))));

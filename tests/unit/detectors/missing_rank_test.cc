@@ -70,6 +70,72 @@ TEST(MissingRank, IsSilentWhenTheRankWorksOrTheJobMoves) {
   EXPECT_TRUE(asked("missing-rank", moving(told().build())).empty());
 }
 
+model::JobModel only_records(JobBuilder& builder) {
+  model::JobModel told = builder.build();
+  told.observations.clear();
+  return told;
+}
+
+/// Four ranks in two groups of two; rank 3 is lost. Rank 1 waits in the world for it, and so rank 0
+/// waits for rank 1.
+JobBuilder lost_in_two_groups() {
+  JobBuilder builder = job();
+  builder.ranks(4).backend("nccl").group("1", {0, 1}, "tp").group("2", {2, 3}, "tp");
+  builder.history(kAll, 1, 5);
+  builder.call({0, 1, 2}, {.operation = "all_reduce",
+                           .sequence = 6,
+                           .site = "step@/srv/train.py:8",
+                           .state = model::CallState::kStarted,
+                           .time = 10});
+  builder.call(2, {.operation = "all_gather",
+                   .sequence = 1,
+                   .group = "2",
+                   .site = "step@/srv/train.py:9",
+                   .state = model::CallState::kEnqueued,
+                   .time = 11});
+  return builder;
+}
+
+TEST(MissingRank, IsOneFindingForAllGroupsOfTheLostRank) {
+  JobBuilder builder = lost_in_two_groups();
+  const Findings findings = asked("missing-rank", only_records(builder));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet{3});
+  EXPECT_NE(findings[0].summary.find("never joined all_reduce #6 of default_pg"),
+            std::string::npos);
+}
+
+TEST(MissingRank, WhoIsHeldUpInAnotherGroupIsNoCulprit) {
+  JobBuilder builder = job();
+  builder.ranks(4).backend("nccl").group("1", {2, 3}, "tp").history(kAll, 1, 5);
+  builder.call({0, 1}, {.operation = "all_reduce",
+                        .sequence = 6,
+                        .site = "step@/srv/train.py:8",
+                        .state = model::CallState::kStarted,
+                        .time = 12});
+  builder.call(2, {.operation = "all_gather",
+                   .sequence = 1,
+                   .group = "1",
+                   .site = "step@/srv/train.py:7",
+                   .state = model::CallState::kStarted,
+                   .time = 11});
+  const Findings findings = asked("missing-rank", only_records(builder));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet{3});
+  EXPECT_EQ(findings[0].waiting, (model::RankSet{0, 1, 2}));
+}
+
+TEST(MissingRank, IsToldByItsNewestCallWhenNoStackIsKnown) {
+  JobBuilder builder = job();
+  builder.ranks(3).backend("nccl").call(
+      kAll, {.operation = "all_reduce", .site = "step@/srv/train.py:8"});
+  builder.call({0, 1}, {.operation = "all_reduce", .sequence = 2, .site = "step@/srv/train.py:9"});
+  const Findings findings = asked("missing-rank", only_records(builder));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].locations.at(0).line, 8);
+  EXPECT_NE(findings[0].summary.find("past its newest recorded call"), std::string::npos);
+}
+
 TEST(MissingRank, DoesNotDependOnTheOrderOfRanks) {
   EXPECT_EQ(essence(asked("missing-rank", told().build())),
             essence(asked("missing-rank", records_reversed(told().build()))));

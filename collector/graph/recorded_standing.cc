@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/graph/recorded_standing.h"
+
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::graph {
+namespace {
+
+using model::CallState;
+using model::CollectiveCall;
+
+bool has_ended(const CollectiveCall& call) {
+  return call.state == CallState::kCompleted || call.state == CallState::kFailed;
+}
+
+bool older(const CollectiveCall& a, const CollectiveCall* b) {
+  return b == nullptr || (a.time && b->time && *a.time < *b->time);
+}
+
+bool newer(const CollectiveCall& a, const CollectiveCall* b) {
+  return b == nullptr || (a.time && b->time && *a.time > *b->time);
+}
+
+/// The calls of a rank that count: the oldest that has not ended, and the newest.
+struct Ends {
+  const CollectiveCall* open = nullptr;
+  const CollectiveCall* newest = nullptr;
+};
+
+/// Open calls stand together at the end of a lane.
+void read_lane(const Calls& calls, Ends& ends) {
+  for (auto call = calls.rbegin(); call != calls.rend() && !has_ended(**call); ++call) {
+    if (older(**call, ends.open) || (ends.open != nullptr && ends.open->group == (*call)->group &&
+                                     (*call)->sequence < ends.open->sequence)) {
+      ends.open = *call;
+    }
+  }
+  if (!calls.empty() && newer(*calls.back(), ends.newest)) {
+    ends.newest = calls.back();
+  }
+}
+
+Ends ends_of(const History& history, model::Rank rank) {
+  Ends ends;
+  for (const Calls* calls : history.lanes(rank)) {
+    read_lane(*calls, ends);
+  }
+  for (const CollectiveCall* call : history.point_to_point(rank)) {
+    if (!has_ended(*call) && older(*call, ends.open)) {
+      ends.open = call;
+    }
+    if (newer(*call, ends.newest)) {
+      ends.newest = call;
+    }
+  }
+  return ends;
+}
+
+}  // namespace
+
+Standing recorded_standing(const model::JobModel& job, const History& history, model::Rank rank) {
+  Standing result;
+  result.rank = rank;
+  const bool looked = model::latest(job) != nullptr && !model::ranks_seen(job).empty();
+  result.activity = !looked || job.coverage.unobserved_ranks.contains(rank) ? Activity::kUnobserved
+                                                                            : Activity::kAbsent;
+  if (looked) {
+    return result;
+  }
+  const Ends ends = ends_of(history, rank);
+  if (ends.open != nullptr) {
+    const CollectiveCall& open = *ends.open;
+    const bool pair = open.point_to_point || is_point_to_point(open.operation);
+    result.activity = pair ? Activity::kPointToPoint : Activity::kCollective;
+    result.call = BlockedCall{.operation = open.operation,
+                              .group = open.group,
+                              .sequence = pair ? std::nullopt : std::optional(open.sequence),
+                              .root = open.root,
+                              .peer = open.peer,
+                              .reduce_op = open.reduce_op,
+                              .shape = open.shape,
+                              .dtype = open.dtype,
+                              .store_key = {}};
+    result.user = open.call_site;
+    result.callers = callers_of(open);
+  } else if (history.was_read(rank)) {
+    // Where it went from its newest call is not known: that line is no way to where it is.
+    result.activity = Activity::kBetweenCalls;
+    result.user = ends.newest == nullptr ? model::CallSite{} : ends.newest->call_site;
+  }
+  return result;
+}
+
+}  // namespace ddpdoctor::graph

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pickle's stack machine, over plain data only.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collector/imports/pickle_bytes.h"
+#include "collector/imports/plain_document.h"
+
+namespace ddpdoctor::imports {
+
+/// How an instruction ended.
+enum class Step { kGoOn, kStop, kCut, kRefused };
+
+/// Runs one pickle into a document. What an instruction needs and does not find is refused; where
+/// the bytes end, the machine stops.
+class PickleMachine {
+ public:
+  PickleMachine(std::string_view bytes, PlainDocument& document)
+      : in_(bytes), document_(document) {}
+
+  Step run();
+  /// Folds what is open into what holds it, innermost first.
+  void close();
+
+  [[nodiscard]] std::size_t at() const {
+    return in_.at();
+  }
+  [[nodiscard]] const std::string& complaint() const {
+    return complaint_;
+  }
+  [[nodiscard]] bool wants_to_run() const {
+    return wants_to_run_;
+  }
+
+ private:
+  Step step(unsigned char op);
+  Step other(unsigned char op);
+  Step number(unsigned char op);
+  Step text(unsigned char op);
+  Step container(unsigned char op);
+  Step filled(unsigned char op);
+  Step memo(unsigned char op);
+  Step remember(std::optional<std::uint64_t> index);
+  Step recall(std::optional<std::uint64_t> index);
+  Step named(unsigned char op);
+  Step name_value(std::string_view module, std::string_view name);
+  Step call();
+
+  Step refuse(std::string why) {
+    complaint_ = std::move(why);
+    return Step::kRefused;
+  }
+  Step forbid(std::string what) {
+    wants_to_run_ = true;
+    return refuse(std::move(what));
+  }
+  Step push(PlainValue value) {
+    stack_.push_back(value);
+    return Step::kGoOn;
+  }
+  Step push(std::optional<std::int64_t> whole) {
+    return whole ? push(PlainValue::of_whole(*whole)) : Step::kCut;
+  }
+  Step push(std::optional<std::string_view> text) {
+    return text ? push(PlainValue::of_text(*text)) : Step::kCut;
+  }
+  /// Values above the uppermost mark, and their number; nothing when there is no mark.
+  std::optional<std::size_t> mark() const;
+  Step gather(PlainValue::Kind kind, std::size_t from, std::size_t marks);
+  Step fill(PlainValue::Kind kind, std::size_t from, std::size_t marks);
+  [[nodiscard]] std::span<const PlainValue> above(std::size_t from) const {
+    return std::span(stack_).subspan(from);
+  }
+
+  PickleBytes in_;
+  PlainDocument& document_;
+  std::vector<PlainValue> stack_;
+  std::vector<std::size_t> marks_;  // places of marks in the stack
+  std::vector<PlainValue> memo_;
+  std::string complaint_;
+  bool wants_to_run_ = false;
+};
+
+}  // namespace ddpdoctor::imports

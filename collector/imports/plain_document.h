@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plain data that a pickle or a JSON text holds: nothing, numbers, texts, lists and dicts. Values
+// are small and refer to one another by index, so that a document of millions of values is a few
+// arrays, is destroyed without recursion and may hold itself without harm.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ddpdoctor::imports {
+
+/// One value. Texts point into the bytes that were read, or into the document.
+struct PlainValue {
+  enum class Kind : std::uint8_t {
+    kNone,
+    kFlag,
+    kWhole,
+    kNumber,
+    kText,
+    kList,
+    kDict,
+    kName,
+    kMark
+  };
+
+  Kind kind = Kind::kNone;
+  std::uint32_t length = 0;  // of a text
+  union {
+    std::int64_t whole = 0;  // also a flag, a container's index, a name's index
+    double number;
+    const char* text;
+  };
+
+  [[nodiscard]] bool is(Kind wanted) const {
+    return kind == wanted;
+  }
+  /// Empty when it is no text.
+  [[nodiscard]] std::string_view as_text() const {
+    return kind == Kind::kText ? std::string_view(text, length) : std::string_view();
+  }
+  [[nodiscard]] std::optional<std::int64_t> as_whole() const {
+    return kind == Kind::kWhole ? std::optional(whole) : std::nullopt;
+  }
+  /// None is false, as in Python.
+  [[nodiscard]] bool as_flag() const {
+    return (kind == Kind::kFlag || kind == Kind::kWhole) && whole != 0;
+  }
+
+  static PlainValue of_flag(bool flag);
+  static PlainValue of_whole(std::int64_t whole);
+  static PlainValue of_number(double number);
+  /// The bytes must outlive the value.
+  static PlainValue of_text(std::string_view text);
+};
+
+/// The values of one file. Clearing keeps the memory for the next file.
+class PlainDocument {
+ public:
+  PlainValue root;
+  bool cut = false;  // the bytes ended before the document did: what had come is here
+
+  void clear();
+  [[nodiscard]] std::size_t values() const {
+    return pool_.size();
+  }
+
+  /// Elements of a list; of a dict: key, value, key, value. Empty for anything else. Valid until
+  /// the document grows.
+  [[nodiscard]] std::span<const PlainValue> items(const PlainValue& container) const;
+  /// The last entry of that key; nullptr when there is none. Valid until the document grows.
+  [[nodiscard]] const PlainValue* find(const PlainValue& dict, std::string_view key) const;
+
+  PlainValue make(PlainValue::Kind list_or_dict);
+  void append(const PlainValue& container, std::span<const PlainValue> more);
+  /// Keeps a copy of a text that has no place in the bytes.
+  PlainValue keep(std::string text);
+
+ private:
+  struct Container {
+    std::size_t begin = 0;
+    std::size_t count = 0;
+    std::size_t room = 0;
+  };
+
+  std::vector<Container> containers_;
+  std::vector<PlainValue> pool_;
+  std::deque<std::string> texts_;
+};
+
+}  // namespace ddpdoctor::imports

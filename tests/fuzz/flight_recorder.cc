@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dumps from anybody: pickle or JSON → plain data → calls → job → diagnosis.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "collector/diagnosis/diagnosis.h"
+#include "collector/imports/flight_recorder_job.h"
+#include "collector/imports/flight_recorder_parts.h"
+#include "collector/imports/pickle.h"
+#include "collector/imports/plain_json.h"
+
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace ddpdoctor;
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): bytes are text here
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  imports::PlainDocument document;
+  const bool read = bytes.starts_with('{')
+                        ? imports::read_plain_json(bytes, "rank_0", document).has_value()
+                        : imports::read_pickle(bytes, "rank_0", document).has_value();
+  if (!read) {
+    return 0;
+  }
+  imports::Vocabulary vocabulary;
+  imports::DumpReader reader(vocabulary);
+  std::string problem;
+  auto dump = reader.read(document, problem);
+  if (!dump) {
+    return 0;
+  }
+  std::vector<imports::Dump> dumps = {*dump, *dump};
+  dumps[1].rank = 1;
+  if (!dumps[1].calls.empty()) {
+    dumps[1].calls.pop_back();  // so that the two part
+  }
+  static_cast<void>(diagnosis::diagnose(imports::job_of_dumps(dumps, vocabulary)));
+  return 0;
+}
