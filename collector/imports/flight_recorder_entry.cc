@@ -15,6 +15,11 @@ using Kind = PlainValue::Kind;
 
 constexpr std::size_t kMostFrames = 64;
 constexpr std::size_t kMostShapes = 4096;
+constexpr std::size_t kMostExtents = 64;
+constexpr std::size_t kMostParts = 64;  // of a frame
+constexpr std::size_t kMostFields = 256;
+constexpr std::size_t kStepsForAll = 1'000'000;
+constexpr std::size_t kStepsForEach = 8;  // values of a document; an honest one takes two
 
 enum Field : std::uint8_t {
   kGroup,
@@ -65,21 +70,24 @@ std::uint8_t field_of(std::string_view name) {
 
 /// A print of any value, as deep as sizes of tensors go.
 Fingerprint value_print(const PlainDocument& document, const PlainValue& value, Fingerprint seed,
-                        int depth = 3);
+                        Budget& budget, int depth = 3);
 
 Fingerprint items_print(const PlainDocument& document, const PlainValue& value, Fingerprint seed,
-                        int depth) {
+                        Budget& budget, int depth) {
   const auto items = document.items(value);
   Fingerprint print = fingerprint(items.size(), seed);
   for (const PlainValue& item : items.first(std::min(items.size(), kMostShapes))) {
-    print = value_print(document, item, print, depth - 1);
+    if (!budget.spend(1)) {
+      break;
+    }
+    print = value_print(document, item, print, budget, depth - 1);
   }
   return print;
 }
 
 // NOLINTNEXTLINE(misc-no-recursion): three levels
 Fingerprint value_print(const PlainDocument& document, const PlainValue& value, Fingerprint seed,
-                        int depth) {
+                        Budget& budget, int depth) {
   if (value.is(Kind::kText)) {
     return fingerprint(value.as_text(), seed);
   }
@@ -87,7 +95,7 @@ Fingerprint value_print(const PlainDocument& document, const PlainValue& value, 
     return fingerprint(static_cast<std::uint64_t>(value.whole), seed);
   }
   if (value.is(Kind::kList) && depth > 0) {
-    return items_print(document, value, seed, depth);
+    return items_print(document, value, seed, budget, depth);
   }
   return fingerprint(static_cast<std::uint64_t>(value.kind), seed);
 }
@@ -96,12 +104,13 @@ std::vector<std::vector<std::int64_t>> shapes_of(const PlainDocument& document,
                                                  const PlainValue& value) {
   std::vector<std::vector<std::int64_t>> out;
   for (const PlainValue& shape : document.items(value)) {
-    std::vector<std::int64_t> extents;
-    for (const PlainValue& extent : document.items(shape)) {
-      extents.push_back(extent.as_whole().value_or(0));
-    }
-    if (out.size() == kMostShapes || extents.size() > kMostShapes) {
+    const auto items = document.items(shape);
+    if (out.size() == kMostShapes || items.size() > kMostExtents) {
       break;
+    }
+    std::vector<std::int64_t> extents;
+    for (const PlainValue& extent : items) {
+      extents.push_back(extent.as_whole().value_or(0));
     }
     if (shape.is(Kind::kList)) {
       out.push_back(std::move(extents));
@@ -185,8 +194,9 @@ Fingerprint DumpReader::frames_print(const PlainDocument& document, const PlainV
     if (++count > kMostFrames) {
       break;
     }
-    for (const PlainValue& part : document.items(frame)) {
-      print = value_print(document, part, print, 0);
+    const auto parts = document.items(frame);
+    for (const PlainValue& part : parts.first(std::min(parts.size(), kMostParts))) {
+      print = value_print(document, part, print, budget_, 0);
     }
   }
   known->second = print;
@@ -209,9 +219,13 @@ model::CollectiveCall DumpReader::call_of(const PlainDocument& document, const F
   record.output_shapes = shapes_of(document, fields[kOutputs]);
   record.input_dtypes = texts_of(document, fields[kInputTypes]);
   record.output_dtypes = texts_of(document, fields[kOutputTypes]);
-  for (const PlainValue& frame : document.items(fields[kFrames])) {
+  const auto frames = document.items(fields[kFrames]);
+  for (const PlainValue& frame : frames.first(std::min(frames.size(), kMostFrames))) {
+    if (document.items(frame).size() > kMostParts) {
+      continue;
+    }
     const std::string_view file = text_of(document, frame, "filename");
-    if (record.stack.size() < kMostFrames && is_users(file)) {
+    if (is_users(file)) {
       record.stack.push_back({.file = std::string(file),
                               .line = line_of(document, frame),
                               .function = std::string(text_of(document, frame, "name"))});
@@ -223,7 +237,7 @@ model::CollectiveCall DumpReader::call_of(const PlainDocument& document, const F
 DumpReader::Template DumpReader::template_of(const PlainDocument& document, const Fields& fields) {
   Fingerprint said = fingerprint(fields[kName].as_text(), fields[kIsPeer].as_flag() ? 2 : 1);
   for (const Field field : {kInputs, kInputTypes, kOutputs, kOutputTypes}) {
-    said = value_print(document, fields[field], said);
+    said = value_print(document, fields[field], said, budget_);
   }
   said = fingerprint(frames_print(document, fields[kFrames]), said);
   const auto [known, added] = templates_.try_emplace(said);
@@ -247,9 +261,14 @@ DumpReader::Template DumpReader::template_of(const PlainDocument& document, cons
 }
 
 void DumpReader::read_entry(const PlainDocument& document, const PlainValue& entry, Dump& out) {
+  const std::size_t size = document.items(entry).size();
+  if (!entry.is(Kind::kDict) || size > 2 * kMostFields || !budget_.spend(size)) {
+    ++out.left_out;
+    return;
+  }
   const Fields fields = fields_of(document, entry);
   const std::string_view name = fields[kName].as_text();
-  if (name.empty() || !entry.is(Kind::kDict)) {
+  if (name.empty()) {
     ++out.left_out;
     return;
   }
@@ -287,6 +306,7 @@ void DumpReader::read_entry(const PlainDocument& document, const PlainValue& ent
 
 std::optional<Dump> DumpReader::read(const PlainDocument& document, std::string& problem) {
   frames_.clear();
+  budget_.left = kStepsForAll + kStepsForEach * document.values();
   std::fill(keys_.begin(), keys_.end(), nullptr);
   const PlainValue* entries = document.find(document.root, "entries");
   if (!document.root.is(Kind::kDict) && !document.root.is(Kind::kList)) {

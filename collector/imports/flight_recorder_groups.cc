@@ -8,6 +8,8 @@
 namespace ddpdoctor::imports {
 namespace {
 
+constexpr std::size_t kMostGroups = 16'384;  // of one rank
+
 std::vector<model::Rank> ranks_in(std::string_view text) {
   std::vector<model::Rank> out;
   for (std::size_t at = text.find_first_of("0123456789"); at != std::string_view::npos;
@@ -32,13 +34,17 @@ bool is_described(std::string_view description) {
 
 Fingerprint DumpReader::members_of(const PlainDocument& document, const PlainValue& ranks) {
   Fingerprint print = fingerprint(ranks.as_text(), 7);
-  for (const PlainValue& rank : document.items(ranks)) {  // some write a list
+  const auto items = document.items(ranks);  // some write a list
+  if (!budget_.spend(items.size() + ranks.as_text().size() / 8)) {
+    return 0;
+  }
+  for (const PlainValue& rank : items) {
     print = fingerprint(static_cast<std::uint64_t>(rank.as_whole().value_or(-1)), print);
   }
   const auto [known, added] = vocabulary_.members.try_emplace(print);
   if (added) {
     std::vector<model::Rank> members = ranks_in(ranks.as_text());
-    for (const PlainValue& rank : document.items(ranks)) {
+    for (const PlainValue& rank : items) {
       const auto number = rank.as_whole();
       if (number && *number >= 0 && *number < model::kMaxWorldSize) {
         members.push_back(static_cast<model::Rank>(*number));
@@ -57,6 +63,9 @@ void DumpReader::read_groups(const PlainDocument& document, Dump& out) {
   const auto items = document.items(*config);
   for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
     const std::string_view name = items[i].as_text();
+    if (out.groups.size() == kMostGroups) {
+      break;
+    }
     if (name.empty()) {
       continue;  // gloo and DETAIL: one entry without name for all
     }

@@ -2,6 +2,8 @@
 // What one dump says, in a form of which millions fit into memory: what repeats is said once.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -54,6 +56,18 @@ struct Dump {
   std::int64_t newest_ns = 0;
 };
 
+/// Steps that one document is worth. A document may refer to one list a million times: reading it
+/// must not cost more than its size suggests.
+struct Budget {
+  std::size_t left = 0;
+
+  /// False when it is used up.
+  bool spend(std::size_t steps) {
+    left -= std::min(left, steps);
+    return left > 0;
+  }
+};
+
 /// What dumps have in common. One for each thread; joined in the end.
 struct Vocabulary {
   /// A call without rank, group, sequence and time; its peer is a rank of its group.
@@ -82,8 +96,8 @@ class DumpReader {
   void read_entry(const PlainDocument& document, const PlainValue& entry, Dump& out);
   [[nodiscard]] Fields fields_of(const PlainDocument& document, const PlainValue& entry);
   /// The place of an entry's group in the dump; kNoGroup when it cannot be told.
-  static std::uint32_t group_of(const PlainDocument& document, const PlainValue& group,
-                                const PlainValue& id, Dump& out);
+  std::uint32_t group_of(const PlainDocument& document, const PlainValue& group,
+                         const PlainValue& id, Dump& out);
   Fingerprint members_of(const PlainDocument& document, const PlainValue& ranks);
   Template template_of(const PlainDocument& document, const Fields& fields);
   model::CollectiveCall call_of(const PlainDocument& document, const Fields& fields);
@@ -96,6 +110,7 @@ class DumpReader {
   std::unordered_map<std::string, bool> users_;           // files
   std::vector<std::uint8_t> order_;                       // fields of the entry before this one
   std::vector<const char*> keys_;
+  Budget budget_;
 };
 
 /// The rank that a file's name says: the number after its last "rank", else its last number.
