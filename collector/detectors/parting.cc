@@ -271,6 +271,10 @@ bool is_held_elsewhere(const Examination& examination, const Parting& parting,
     return false;
   }
   const auto other = all.find(standing->call->group);
+  // A group in which all have launched the call ahead does not part: somebody in it is held up.
+  if (other == all.end() && standing->process == nullptr) {
+    return true;
+  }
   return other != all.end() && !other->second->odd.ranks.contains(rank) &&
          other->second->odd.ranks.common(waiting).empty();
 }
