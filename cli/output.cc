@@ -30,7 +30,7 @@ viewer::TextOptions text_options(const OutputOptions& options) {
 void declare_output(CLI::App& app, OutputOptions& options) {
   app.add_option(
          "-o,--output", options.files,
-         "also write FILE; its ending chooses the format: .json .html .ddpd .md .sarif .xml")
+         "also write FILE; its ending chooses the format: .json .html .ddpd .md .sarif .xml .dot .perfetto.json")
       ->allow_extra_args(false)
       ->type_name("FILE");
   app.add_option("--format", options.format, "what stdout gets: text, json, markdown, github")

@@ -16,7 +16,7 @@ namespace {
 using diagnosis::Diagnosis;
 
 // What is known but not in this version has no function and is refused by name.
-constexpr std::array<Rendering, 8> kRenderings{{
+constexpr std::array<Rendering, 9> kRenderings{{
     {.ending = ".json",
      .format = "json",
      .render = [](const Diagnosis& found, std::string_view) { return viewer::json(found); }},
@@ -40,7 +40,12 @@ constexpr std::array<Rendering, 8> kRenderings{{
     {.ending = ".ddpd",
      .format = {},
      .render = [](const Diagnosis& found, std::string_view) { return recording::save(found.job); }},
-    {.ending = ".perfetto.json", .format = {}, .render = nullptr},
+    {.ending = ".perfetto.json",
+     .format = {},
+     .render = [](const Diagnosis& found, std::string_view) { return viewer::trace(found); }},
+    {.ending = ".dot",
+     .format = {},
+     .render = [](const Diagnosis& found, std::string_view) { return viewer::dot(found); }},
 }};
 
 std::string endings_that_work() {

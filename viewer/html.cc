@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "collector/model/questions.h"
+#include "viewer/lanes.h"
 #include "viewer/page/page.h"
 #include "viewer/render.h"
 
@@ -111,11 +112,52 @@ Json sources(const diagnosis::Diagnosis& diagnosis) {
   return out;
 }
 
+Json lane_call(const LaneCall& call) {
+  Json out = {{"sequence", call.sequence},
+              {"operation", base::printable(call.operation)},
+              {"over", call.over}};
+  if (call.begin) {
+    out["begin"] = *call.begin;
+  }
+  if (call.end) {
+    out["end"] = *call.end;
+  }
+  if (call.site.known()) {
+    out["site"] = {{"file", base::printable(call.site.file)},
+                   {"line", call.site.line},
+                   {"function", base::printable(call.site.function)}};
+  }
+  return out;
+}
+
+Json lanes(const diagnosis::Diagnosis& diagnosis) {
+  Json out = Json::array();
+  for (const GroupLanes& group : group_lanes(diagnosis)) {
+    Json drawn = {{"group", base::printable(group.group)}, {"lanes", Json::array()}};
+    if (group.diverges) {
+      drawn["diverges"] = *group.diverges;
+    }
+    if (group.left_out > 0) {
+      drawn["left_out"] = group.left_out;
+    }
+    for (const Lane& lane : group.lanes) {
+      Json calls = Json::array();
+      for (const LaneCall& call : lane.calls) {
+        calls.push_back(lane_call(call));
+      }
+      drawn["lanes"].push_back({{"ranks", lane.ranks.ranges()}, {"calls", std::move(calls)}});
+    }
+    out.push_back(std::move(drawn));
+  }
+  return out;
+}
+
 std::string packed(const diagnosis::Diagnosis& diagnosis, const Packing& packing) {
   Json report = Json::parse(json(diagnosis));
   pack_tree(report["stack_diff"]);
   pack_processes(report, packing);
   report["sources"] = sources(diagnosis);
+  report["lanes"] = lanes(diagnosis);
   if (!packing.locals) {
     report["left_out"] = packing.helper_threads
                              ? "local variables are left out of this page: see report.json"
@@ -167,6 +209,8 @@ std::string html(const diagnosis::Diagnosis& diagnosis) {
   out.append(kPageStyle);
   append_until(page, "@@DATA@@", out);
   out += inside_script(data(diagnosis));
+  append_until(page, "@@LANES@@", out);
+  out.append(kPageLanes);
   append_until(page, "@@SCRIPT@@", out);
   out.append(kPageScript);
   out.append(page);

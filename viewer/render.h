@@ -38,6 +38,13 @@ std::string sarif(const diagnosis::Diagnosis& diagnosis, std::string_view curren
 /// JUnit XML: one suite, a case for each detector that ran, a failure for each finding.
 std::string junit(const diagnosis::Diagnosis& diagnosis);
 
+/// Trace events (JSON) for Perfetto and chrome://tracing: a track for each rank and group, flows
+/// between the calls of one collective; at most 400,000 calls, the newest. Times in microseconds.
+std::string trace(const diagnosis::Diagnosis& diagnosis);
+
+/// The wait-for graph for Graphviz; the first finding's culprits are filled, circles red.
+std::string dot(const diagnosis::Diagnosis& diagnosis);
+
 /// "0.1.0"
 std::string_view tool_version();
 

@@ -180,6 +180,7 @@ std::optional<model::CollectiveCall> read_call(const Cursor& in, const JobModel&
   const Cursor root = in["root"];
   const Cursor state = in["state"];
   const Cursor time = in["time"];
+  const Cursor end_time = in["end_time"];
   const Cursor direct = in["point_to_point"];
   const auto whose = read_rank(rank);
   const auto number = sequence.whole(0, kMaxNumber);
@@ -195,6 +196,7 @@ std::optional<model::CollectiveCall> read_call(const Cursor& in, const JobModel&
   read_sizes(in, out);
   out.state = read_state(state);
   out.time = time.number();
+  out.end_time = end_time.number();
   read_sites(in, out);
   return whose && number ? std::optional(std::move(out)) : std::nullopt;
 }

@@ -111,6 +111,7 @@ ordered_json write_call(const model::CollectiveCall& call) {
     out["state"] = state->second;
   }
   put(out, "time", call.time);
+  put(out, "end_time", call.end_time);
   if (call.call_site.known()) {
     out["call_site"] = write_site(call.call_site);
   }

@@ -135,6 +135,7 @@ CollectiveCall call_of(const Recording& recording, const sources::RecordedCall& 
   call.output_splits = recorded.output_splits;
   call.state = state_of(recorded.state);
   call.time = recorded.time;
+  call.end_time = recorded.end_time;
   call.callers = user_sites(recorded.stack);
   if (!call.callers.empty()) {
     call.call_site = call.callers.front();
@@ -151,8 +152,9 @@ CollectiveCall call_of(const Recording& recording, const sources::RecordedCall& 
 
 void add_groups(JobModel& job, const std::map<std::string, Membership>& groups) {
   for (const auto& [id, known] : groups) {
-    const auto there = std::find_if(job.groups.begin(), job.groups.end(),
-                                    [&](const ProcessGroup& group) { return group.id == id; });
+    const auto there =
+        std::find_if(job.groups.begin(), job.groups.end(),
+                     [&wanted = id](const ProcessGroup& group) { return group.id == wanted; });
     if (there == job.groups.end()) {
       job.groups.push_back(known.group);
     } else if (there->ranks.empty()) {

@@ -43,8 +43,9 @@ struct CollectiveCall {
   std::optional<std::vector<std::int64_t>> splits;         // what goes to each group rank
   std::optional<std::vector<std::int64_t>> output_splits;  // what is expected from each
   CallState state = CallState::kUnknown;
-  std::optional<double> time;  // seconds, when it was enqueued
-  CallSite call_site;          // the user's line, not torch's
+  std::optional<double> time;      // seconds, when it was enqueued
+  std::optional<double> end_time;  // seconds, when it completed or failed
+  CallSite call_site;              // the user's line, not torch's
   std::vector<CallSite>
       callers;  // the user's frames around it, innermost first (call_site is the first)
 };

@@ -149,8 +149,10 @@ class Reader {
     if (phase == wire::Phase::kCompleted || phase == wire::Phase::kFailed) {
       const auto known = open_.find(key);
       if (known != open_.end()) {
-        recording_.calls[known->second].state =
+        RecordedCall& call = recording_.calls[known->second];
+        call.state =
             phase == wire::Phase::kFailed ? RecordedState::kFailed : RecordedState::kCompleted;
+        call.end_time = seconds(slot.time);
         open_.erase(known);
       }
       return;

@@ -42,6 +42,7 @@ struct RecordedCall {
   bool grouped = false;  // launched together with others
   RecordedState state = RecordedState::kEnqueued;
   double time = 0;                     // seconds since the epoch, when it was enqueued
+  std::optional<double> end_time{};    // the same, when it completed or failed
   std::vector<RecordedFrame> stack{};  // innermost first
 };
 

@@ -258,6 +258,7 @@ std::vector<model::CollectiveCall> JobBuilder::calls() const {
         .splits = story.splits,
         .state = all ? model::CallState::kCompleted : model::CallState::kStarted,
         .time = story.time,
+        .end_time = {},
         .call_site = {},
         .callers = {}};
     call.state = story.state.value_or(call.state);

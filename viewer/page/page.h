@@ -8,6 +8,7 @@ namespace ddpdoctor::viewer {
 
 extern const std::string_view kPage;
 extern const std::string_view kPageStyle;
+extern const std::string_view kPageLanes;
 extern const std::string_view kPageScript;
 
 }  // namespace ddpdoctor::viewer

@@ -320,7 +320,7 @@ function drawProcesses() {
 // ---- the page
 
 const sections = [["findings", "Findings", drawFindings], ["waits", "Who waits for whom", drawWaits], ["stacks", "Where the stacks part", drawTree],
-  ["groups", "Process groups", () => report.groups.map(drawGroup)], ["processes", "Processes", drawProcesses]];
+  ["lanes", "Collectives", drawTimeline], ["groups", "Process groups", () => report.groups.map(drawGroup)], ["processes", "Processes", drawProcesses]];
 
 function drawPage() {
   drawHead();
@@ -328,7 +328,7 @@ function drawPage() {
     document.getElementById("main").append(el("section", {id, tabindex: "-1"}, el("h2", {}, title), ...draw()));
     document.getElementById("nav").append(el("a", {href: `#${id}`}, title, " ", el("kbd", {}, String(index + 1))));
   });
-  document.getElementById("main").append(el("footer", {class: "small"}, `${report.tool.name || "ddpdoctor"} ${report.tool.version} · keys: 1-5 sections, / search, Enter opens a process`));
+  document.getElementById("main").append(el("footer", {class: "small"}, `${report.tool.name || "ddpdoctor"} ${report.tool.version} · keys: 1-6 sections, / search, Enter opens a process`));
 }
 
 document.addEventListener("keydown", (event) => {

@@ -59,7 +59,8 @@ TEST(FileWriter, OnlyRegularFilesAreReplaced) {
 
 TEST(Renderings, AreChosenByTheLongestEnding) {
   EXPECT_EQ((*rendering_of_file("a/report.json"))->ending, ".json");
-  EXPECT_FALSE(rendering_of_file("trace.perfetto.json"));
+  EXPECT_EQ((*rendering_of_file("trace.perfetto.json"))->ending, ".perfetto.json");
+  EXPECT_FALSE(rendering_of_file("trace.pdf"));
   EXPECT_FALSE(rendering_of_file("json"));
   EXPECT_EQ(*rendering_of_format("text"), nullptr);
   EXPECT_EQ((*rendering_of_format("github"))->format, "github");

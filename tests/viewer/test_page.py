@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page in a real browser: it draws what the report says, obeys mouse and keyboard, runs nothing that a job's strings say, asks for nothing.
+$DDPDOCTOR is the tool; screenshots go to $DDPDOCTOR_SCREENSHOTS, by default build/screenshots."""
+import base64
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/support"))
+import browser  # noqa: E402
+
+TOOL = os.environ.get("DDPDOCTOR", str(ROOT / "build/dev/ddpdoctor"))
+PICTURES = Path(os.environ.get("DDPDOCTOR_SCREENSHOTS", ROOT / "build/screenshots"))
+HOSTILE = "</script><script>window.pwned=1</script><img src=x onerror='window.pwned=1'>\"'`${window.pwned=1}"
+
+pytestmark = pytest.mark.skipif(browser.find_chromium() is None, reason="no Chromium is installed")
+
+
+def frame(function, line, file="/srv/train.py"):
+    return {"language": "python", "function": function, "file": file, "line": line}
+
+
+def job(ranks, hostile=""):
+    """Rank 2 is in a barrier that only it calls; the others are in all_reduce."""
+    wait = frame("all_reduce", 3000, "/usr/lib/python3/site-packages/torch/distributed/distributed_c10d.py")
+    barrier = frame("barrier", 5000, "/usr/lib/python3/site-packages/torch/distributed/distributed_c10d.py")
+    processes, calls = [], []
+    for rank in range(ranks):
+        guilty = rank == 2
+        frames = [barrier, frame("evaluate" + hostile, 61), frame("main", 97)] if guilty else [wait, frame("step", 88), frame("main", 104)]
+        threads = [{"tid": 1000 + rank, "name": "python" + hostile, "state": "S", "run_count": 5, "frames": frames}]
+        threads += [{"tid": 100000 + 10 * rank + i, "name": f"pt_worker_{i}", "state": "S", "run_count": 1, "frames": [{"language": "native", "function": "epoll_wait"}]}
+                    for i in range(4)]
+        processes.append({"pid": 1000 + rank, "ppid": 99, "rank": rank, "role": "rank", "host": f"node{rank // 8}", "state": "S",
+                          "command": ["python", "train.py" + hostile], "threads": threads})
+        for number in range(1, 21):
+            operation = "barrier" if guilty and number == 20 else "all_reduce"
+            calls.append({"rank": rank, "group": "0", "sequence": number, "operation": operation, "count": 1 if operation == "barrier" else 1024, "dtype": "float32",
+                          "state": "started" if number == 20 else "completed", "time": 100 + number + rank * 1e-4,
+                          "call_site": {"file": "/srv/train.py", "line": 61 if operation == "barrier" else 88, "function": "evaluate" if operation == "barrier" else "step"}})
+    looks = [{"time": 200.0, "processes": processes}, {"time": 205.0, "processes": processes}]
+    return {"schema": "ddpdoctor.capture/1", "job": {"world_size": ranks, "command": ["torchrun", "train.py" + hostile]},
+            "groups": [{"id": "0", "name": "default_pg", "backend": "gloo", "ranks": list(range(ranks))}], "observations": looks, "collectives": calls,
+            "sources": {"/srv/train.py": {"60": "    if rank == 2:", "61": "        dist.barrier()" + hostile, "88": "    loss.backward()"}}}
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """Name → path of the page that the tool wrote."""
+    folder = tmp_path_factory.mktemp("pages")
+    made = {}
+    for name, capture in {"small": job(4), "hostile": job(4, HOSTILE), "large": job(1024)}.items():
+        (folder / f"{name}.json").write_text(json.dumps(capture))
+        made[name] = folder / f"{name}.html"
+        done = subprocess.run([TOOL, "report", folder / f"{name}.json", "-o", made[name]], capture_output=True, text=True, check=False)
+        assert done.returncode == 1, done.stderr
+    return made
+
+
+@pytest.fixture
+def page():
+    with browser.Browser() as opened:
+        yield opened
+
+
+def picture(page, name):
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    data = page.call("Page.captureScreenshot", format="png")["data"]
+    (PICTURES / f"{name}.png").write_bytes(base64.b64decode(data))
+    return len(data)
+
+
+def test_the_verdict_stands_first_and_nothing_is_asked_of_the_network(page, pages):
+    page.open(pages["small"])
+    assert "rank 2" in page.js("document.querySelector('h1').textContent")
+    assert page.js("document.querySelector('#findings .code .hit').textContent").endswith("dist.barrier()")
+    assert page.problems == []
+    assert page.requests == [f"file://{pages['small']}"]
+    assert picture(page, "small") > 1000
+
+
+def test_lanes_mark_where_the_ranks_part(page, pages):
+    page.open(pages["small"])
+    assert page.js("document.querySelectorAll('svg.lanes g.call').length") == 80
+    assert page.js("[...document.querySelectorAll('svg.lanes g.diverges title')].map((one) => one.textContent).filter((text) => text.includes('barrier #20')).length") == 1
+
+
+def test_a_click_opens_a_process_and_another_closes_it(page, pages):
+    page.open(pages["small"])
+    before = page.js("document.querySelectorAll('#processes tbody tr').length")
+    page.click("#processes tr.row")
+    assert page.js("document.querySelectorAll('#processes tbody tr').length") == before + 1
+    page.click("#processes tr.row")
+    assert page.js("document.querySelectorAll('#processes tbody tr').length") == before
+
+
+def test_the_stack_tree_folds(page, pages):
+    page.open(pages["small"])
+    opened = page.js("document.querySelectorAll('.tree details[open]').length")
+    assert opened > 1
+    page.js("[...document.querySelectorAll('#stacks button')].find((one) => one.textContent.startsWith('fold')).id = 'fold'")
+    page.click("#fold")
+    assert page.js("document.querySelectorAll('.tree details[open]').length") == 0
+
+
+def test_keys_reach_sections_search_and_processes(page, pages):
+    page.open(pages["small"])
+    page.press("6")
+    assert page.js("document.activeElement.id") == "processes"
+    page.press("/")
+    assert page.js("document.activeElement.id") == "search"
+    page.type("rank 2")
+    assert page.js("[...document.querySelectorAll('#processes tr.row')].filter((row) => !row.hidden).length") == 1
+    page.press("Escape")
+    page.js("[...document.querySelectorAll('#processes tr.row')].find((row) => !row.hidden).focus()")
+    page.press("Enter")
+    assert page.js("document.querySelectorAll('#processes tr.open').length") == 1
+
+
+def test_what_a_job_says_is_never_run(page, pages):
+    page.open(pages["hostile"])
+    page.click("#processes tr.row")
+    assert page.js("window.pwned === undefined")
+    assert page.js("document.querySelectorAll('img').length") == 0
+    assert "<img src=x" in page.js("document.body.textContent")
+    assert page.problems == []
+    assert page.requests == [f"file://{pages['hostile']}"]
+
+
+def test_a_thousand_ranks_fit_and_draw(page, pages):
+    assert pages["large"].stat().st_size <= 2 << 20
+    page.open(pages["large"])
+    assert page.problems == []
+    assert page.js("document.querySelectorAll('#processes tr.row').length") == 1024
+    assert page.js("document.querySelectorAll('svg.lanes g.diverges').length") == 2, "1,023 ranks are one lane, rank 2 is the other"
+    print("drawn after", page.js("performance.timing.domContentLoadedEventEnd - performance.timing.navigationStart"), "ms")
+    assert picture(page, "large") > 1000
+
+
+def test_dark_and_paper_differ_from_light(pages):
+    with browser.Browser(dark=True) as dark:
+        dark.open(pages["small"])
+        assert dark.js("getComputedStyle(document.body).backgroundColor") == "rgb(22, 24, 27)"
+        picture(dark, "dark")
+        pdf = dark.call("Page.printToPDF")["data"]
+        assert base64.b64decode(pdf).startswith(b"%PDF")
+        dark.call("Emulation.setEmulatedMedia", media="print")
+        assert dark.js("getComputedStyle(document.getElementById('nav')).display") == "none"
