@@ -201,8 +201,11 @@ std::string processes_one_by_one(const model::Observation& observation, const Fi
       return out +
              fmt::format("{}… {} more: --all\n", kIndent, observation.processes.size() - shown);
     }
-    const std::string head = fmt::format("{}pid {}{}  {}   ", kIndent, process.pid,
-                                         state_word(process.state), process_name(process));
+    const std::string who = process.pid > 0 ? fmt::format("pid {}", process.pid)
+                            : process.rank  ? fmt::format("rank {}", *process.rank)
+                                            : std::string("a process");
+    const std::string head = fmt::format("{}{}{}  {}   ", kIndent, who, state_word(process.state),
+                                         process_name(process));
     const std::size_t used = display_width(head);
     const std::size_t room = std::max(options.width, used + kWidestRanks) - used;
     out += head +

@@ -5,9 +5,11 @@
 #include "collector/detectors/cause.h"
 
 #include <algorithm>
+#include <array>
 
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/handlers.h"
+#include "collector/detectors/processes.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -23,6 +25,19 @@ bool works(const Standing& standing) {
          standing.activity == Activity::kCompiling;
 }
 
+// It waits for a batch, and a DataLoader worker of it gets on with one.
+bool is_served(const Examination& examination, const Standing& standing) {
+  if (standing.activity != Activity::kDataLoader || standing.process == nullptr) {
+    return false;
+  }
+  const auto workers = children_of(examination.job, *standing.process);
+  return std::any_of(workers.begin(), workers.end(), [&](const model::Process* worker) {
+    const model::Thread* main = model::main_thread(*worker);
+    return worker->role == model::Role::kDataLoaderWorker && main != nullptr &&
+           graph::standing_of(examination.job, examination.history, *worker, *main).moved;
+  });
+}
+
 // Slow is not hung: the missing ranks still work. Two different operations never meet, however busy
 // the ranks are.
 bool is_slow(const Examination& examination, const Parting& parting) {
@@ -34,7 +49,8 @@ bool is_slow(const Examination& examination, const Parting& parting) {
   }
   return std::any_of(parting.odd.ranks.begin(), parting.odd.ranks.end(), [&](model::Rank rank) {
     const Standing* standing = examination.standing(rank);
-    return standing != nullptr && !standing->waits_for_ranks() && works(*standing);
+    return standing != nullptr && !standing->waits_for_ranks() &&
+           (works(*standing) || is_served(examination, *standing));
   });
 }
 
@@ -281,6 +297,35 @@ bool read_loose_rank_branch(const Examination& examination, Explanation& explana
   return false;
 }
 
+bool evaluates(const Side& side) {
+  constexpr std::array<std::string_view, 5> kWords = {"eval", "valid", "test", "infer", "predict"};
+  return std::any_of(side.path.begin(), side.path.end(), [&](const model::CallSite& site) {
+    return std::any_of(kWords.begin(), kWords.end(), [&site](std::string_view word) {
+      return site.function.find(word) != std::string::npos;
+    });
+  });
+}
+
+// By stacks alone: a few ranks in DDP's forward; the others wait for them in a call of their own,
+// or in backward while the few evaluate.
+bool read_lonely_forward(const Examination& examination, Explanation& explanation) {
+  const auto in_forward = [&](const Side& side) {
+    return !explanation.parting.shifted && side.activity() == Activity::kDdpForward;
+  };
+  if (explanation.parting.tie && in_forward(explanation.parting.rest) &&
+      !in_forward(explanation.parting.odd)) {
+    turn(explanation);
+  }
+  const Parting& parting = explanation.parting;
+  const bool others_train = in_backward(examination, parting.rest) && !evaluates(parting.odd);
+  if (!in_forward(parting.odd) || in_forward(parting.rest) || !parting.rest.calls() ||
+      others_train || parting.odd.ranks.size() > parting.rest.ranks.size()) {
+    return false;
+  }
+  explanation.cause = Cause::kRankDdpForward;
+  return true;
+}
+
 void read_source(const Examination& examination, Explanation& explanation) {
   if (read_libraries(examination, explanation)) {
     return;
@@ -294,7 +339,8 @@ void read_source(const Examination& examination, Explanation& explanation) {
        read_loop(examination, explanation))) {
     return;
   }
-  if (read_loose_rank_branch(examination, explanation) || read_unused(examination, explanation)) {
+  if (read_loose_rank_branch(examination, explanation) ||
+      read_lonely_forward(examination, explanation) || read_unused(examination, explanation)) {
     return;
   }
   const Disagreement about = explanation.parting.about;

@@ -61,8 +61,10 @@ Findings detect(const graph::Examination& examination) {
       continue;  // everybody allocates: that is only slow
     }
     finding.summary = fmt::format(
-        "{} {} in a CUDA call that waits for the device, whose NCCL kernel waits for other ranks{}",
-        who(there), is_or_are(finding.culprits), and_who_waits(finding));
+        "{} {} at {} in a CUDA call that waits for the device, whose NCCL kernel waits for other "
+        "ranks{}",
+        who(there), is_or_are(finding.culprits), place(there.front().place),
+        and_who_waits(finding));
     finding.fix =
         "Move allocation and freeing (empty_cache, pinned buffers, deleting graphs) out of the "
         "overlap with collectives, to the same point on all ranks.";

@@ -67,6 +67,9 @@ std::optional<Suspect> stuck_worker(const graph::Examination& examination,
   if (user == nullptr) {
     return std::nullopt;  // between batches: nothing of the user's to name
   }
+  if (graph::standing_of(examination.job, examination.history, worker, *main).moved) {
+    return std::nullopt;  // it gets on with its batch: slow, not stuck
+  }
   const std::string doing = what_it_does(examination.job, *main);
   Suspect suspect = suspect_in(examination, worker, main);
   suspect.confidence = how_sure(examination.job, *main, still);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parameters differ between ranks when the model is wrapped: DDP compares them in its
 // constructor and some ranks raise or wait.
+#include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
 
 #include <fmt/format.h>
@@ -9,6 +11,7 @@
 #include "base/text.h"
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
+#include "collector/detectors/tracebacks.h"
 #include "collector/detectors/wording.h"
 
 namespace ddpdoctor::detectors {
@@ -36,6 +39,30 @@ bool has_ended(const graph::Standing& standing) {
   return standing.activity == graph::Activity::kDead ||
          standing.activity == graph::Activity::kExited ||
          standing.activity == graph::Activity::kExit;
+}
+
+/// The lines at which the ranks that complain wrapped their model, from their tracebacks.
+void add_complaints(const graph::Examination& examination, Finding& finding) {
+  std::map<model::CallSite, model::RankSet> places;
+  for (const LogStream& stream : log_streams(examination.job)) {
+    for (std::size_t i = 0; i < stream.size(); ++i) {
+      const bool complains = std::any_of(kTexts.begin(), kTexts.end(), [&](std::string_view text) {
+        return stream[i].text.find(text) != std::string_view::npos;
+      });
+      const model::CallSite site = complains ? user_place_above(stream, i) : model::CallSite{};
+      if (site.known()) {
+        model::RankSet& there = places[site];
+        if (stream[i].rank) {
+          there.insert(*stream[i].rank);
+        }
+      }
+    }
+  }
+  for (const auto& [site, ranks] : places) {
+    finding.locations.push_back(location(
+        site, ranks,
+        ranks.empty() ? "the model is wrapped here" : said(ranks) + " wrapped the model here"));
+  }
 }
 
 void add_constructor(const graph::Examination& examination, const model::RankSet& inside,
@@ -79,6 +106,7 @@ Findings detect(const graph::Examination& examination) {
   finding.fix =
       "Build the same model on every rank before wrapping it: same configuration, same vocabulary, "
       "same frozen parameters.";
+  add_complaints(examination, finding);
   add_constructor(examination, inside, finding);
   return {finding};
 }

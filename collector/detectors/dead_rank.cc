@@ -151,6 +151,16 @@ model::RankSet vanished(const graph::Examination& examination) {
                      [](const graph::Standing& standing) { return standing.activity == kAbsent; });
 }
 
+/// The look covered whole machines: a launcher is among what was seen, or the looker says what it
+/// observed. A list of some ranks, written by hand, does not show that the others are gone.
+bool looked_at_all(const model::JobModel& job) {
+  const auto seen = processes(job);
+  return !job.coverage.observed.empty() ||
+         std::any_of(seen.begin(), seen.end(), [](const model::Process* process) {
+           return process->role == model::Role::kLauncher;
+         });
+}
+
 void add_kernel_lines(const model::JobModel& job, Finding& finding) {
   for (const model::Fact* fact : model::facts(job, "kernel-log")) {
     const std::string about = fact->text("about").value_or("");
@@ -250,7 +260,7 @@ Findings detect(const graph::Examination& examination) {
   Finding finding;
   finding.kind = kKind;
   finding.culprits = gone;
-  finding.confidence = Confidence::kLikely;
+  finding.confidence = looked_at_all(examination.job) ? Confidence::kLikely : Confidence::kPossible;
   add_waiting(examination, finding);
   finding.summary = fmt::format("{} {} no process any more{}", said(gone), has_or_have(gone),
                                 and_who_waits(finding));

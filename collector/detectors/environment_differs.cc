@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // environment-differs: a variable or a library version that must be the same on every rank is not:
 // they wait at different addresses, count different worlds, or speak different protocols of NCCL.
+#include <algorithm>
 #include <array>
 #include <map>
 
@@ -83,6 +84,7 @@ std::optional<Finding> disagreement(const graph::Examination& examination, std::
     }
   }
   finding.confidence = sure;
+  add_where_accused_stand(examination, finding);
   add_waiting(examination, finding);
   std::string list;
   for (const Camp& camp : sides) {
@@ -97,6 +99,30 @@ std::optional<Finding> disagreement(const graph::Examination& examination, std::
   return finding;
 }
 
+/// All ranks stand in one call over a GPU backend and nothing moves: no difference of control flow
+/// competes with one of the settings.
+bool all_in_one_gpu_call(const graph::Examination& examination) {
+  if (!examination.still() || examination.standings.size() < 2) {
+    return false;
+  }
+  const graph::Standing& first = examination.standings.front();
+  const bool together = std::all_of(examination.standings.begin(), examination.standings.end(),
+                                    [&first](const graph::Standing& standing) {
+                                      return standing.activity == graph::Activity::kCollective &&
+                                             standing.call && first.call &&
+                                             standing.call->operation == first.call->operation &&
+                                             standing.user == first.user;
+                                    });
+  const auto& groups = examination.groups;
+  return together &&
+         std::any_of(groups.begin(), groups.end(),
+                     [](const graph::GroupView& view) {
+                       return view.group.backend.find("nccl") != std::string::npos;
+                     }) &&
+         std::all_of(groups.begin(), groups.end(),
+                     [](const graph::GroupView& view) { return view.disagreements.empty(); });
+}
+
 Findings detect(const graph::Examination& examination) {
   const auto still = stuck(examination);
   if (!still) {
@@ -105,9 +131,12 @@ Findings detect(const graph::Examination& examination) {
   const bool meeting = !ranks_where(examination, [](const graph::Standing& standing) {
                           return standing.activity == graph::Activity::kRendezvous;
                         }).empty();
+  const bool together = all_in_one_gpu_call(examination);
   Findings findings;
   for (const MustAgree& variable : kVariables) {
-    const Confidence sure = variable.decides && meeting ? *still : Confidence::kPossible;
+    const bool of_nccl = variable.name.starts_with("NCCL_");
+    const Confidence sure =
+        (variable.decides && meeting) || (of_nccl && together) ? *still : Confidence::kPossible;
     if (auto finding = disagreement(examination, variable.name,
                                     values_of(examination.job, variable.name), sure)) {
       findings.push_back(std::move(*finding));
@@ -115,7 +144,8 @@ Findings detect(const graph::Examination& examination) {
   }
   for (const std::string_view library : kLibraries) {
     if (auto finding = disagreement(examination, fmt::format("the version of {}", library),
-                                    versions_of(examination.job, library), Confidence::kPossible)) {
+                                    versions_of(examination.job, library),
+                                    together ? *still : Confidence::kPossible)) {
       findings.push_back(std::move(*finding));
     }
   }

@@ -2,6 +2,8 @@
 // fork-after-cuda: CUDA was initialised, then the process forked (a DataLoader worker,
 // multiprocessing); the child may not use CUDA and raises, or hangs. The message of torch says so
 // itself.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "collector/detectors/agreement.h"
@@ -9,13 +11,29 @@
 #include "collector/detectors/known_exceptions.h"
 #include "collector/detectors/processes.h"
 #include "collector/detectors/recorded_place.h"
+#include "collector/detectors/signs.h"
 #include "collector/detectors/suspects.h"
+#include "collector/detectors/wording.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
 constexpr std::string_view kKind = "fork-after-cuda";
+
+Findings told(const graph::Examination& examination, std::vector<Suspect> suspects) {
+  Findings findings;
+  for (const auto& there : by_place(std::move(suspects))) {
+    Finding finding = accuse(examination, kKind, there);
+    finding.summary = fmt::format("a process that {} forked after CUDA was started uses CUDA{}",
+                                  who(there), and_who_waits(finding));
+    finding.fix =
+        "Start the child with the spawn or forkserver method (multiprocessing_context=\"spawn\" "
+        "for a DataLoader), or leave tensors on the CPU in it.";
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
 
 /// The agent saw the parent start CUDA, then the fork, then the child's own call.
 Findings used_in_child(const graph::Examination& examination) {
@@ -33,22 +51,74 @@ Findings used_in_child(const graph::Examination& examination) {
                     fork->text("call").value_or("CUDA"), fork->number("parent_pid").value_or(0));
     suspects.push_back(std::move(*suspect));
   }
-  Findings findings;
-  for (const auto& there : by_place(std::move(suspects))) {
-    Finding finding = accuse(examination, kKind, there);
-    finding.summary = fmt::format("a process that {} forked after CUDA was started uses CUDA{}",
-                                  who(there), and_who_waits(finding));
-    finding.fix =
-        "Start the child with the spawn or forkserver method (multiprocessing_context=\"spawn\" "
-        "for a DataLoader), or leave tensors on the CPU in it.";
-    findings.push_back(std::move(finding));
+  return told(examination, std::move(suspects));
+}
+
+/// In the CUDA runtime or driver, or in torch's first step towards it.
+bool uses_cuda(const model::Thread& thread) {
+  const auto of_cuda = [](const model::Frame& frame) {
+    return frame.language == model::Language::kNative &&
+           (frame.module.find("libcuda") != std::string::npos ||
+            frame.function.starts_with("cuda") || frame.function.starts_with("cuInit") ||
+            frame.function.starts_with("cuCtx"));
+  };
+  return python_frame_in(thread, "torch/cuda/__init__.py", {"_lazy_init"}) != nullptr ||
+         std::any_of(thread.frames.begin(), thread.frames.end(), of_cuda);
+}
+
+/// The process it was forked from: the fact knows, else its parent.
+pid_t forked_from(const model::JobModel& job, const model::Process& child) {
+  for (const model::Fact* fork : model::facts(job, "fork")) {
+    if (fork->pid == child.pid) {
+      return pid_field(*fork, "parent_pid").value_or(child.ppid);
+    }
   }
-  return findings;
+  return child.ppid;
+}
+
+/// Its parent has a context: by pid, or by the rank it serves when the context names no process.
+bool parent_has_context(const model::JobModel& job, const model::Process& child) {
+  const pid_t parent = forked_from(job, child);
+  const auto rank = served_rank(job, child);
+  const auto contexts = model::facts(job, "cuda-context");
+  return std::any_of(contexts.begin(), contexts.end(), [&](const model::Fact* context) {
+    return context->pid ? parent > 0 && *context->pid == parent : rank && context->rank == rank;
+  });
+}
+
+Findings from_stacks(const graph::Examination& examination) {
+  const auto still = stuck(examination);
+  std::vector<Suspect> suspects;
+  for (const model::Process* process : processes(examination.job)) {
+    const model::Thread* main = model::main_thread(*process);
+    if (!still || !alive(*process) || main == nullptr || !uses_cuda(*main) ||
+        process->role == model::Role::kRank || !forked_without_exec(examination.job, *process) ||
+        !parent_has_context(examination.job, *process)) {
+      continue;
+    }
+    const pid_t parent = forked_from(examination.job, *process);
+    Suspect suspect = suspect_in(examination, *process, main);
+    if (const model::Process* from = model::process(examination.job, parent);
+        !suspect.rank && from != nullptr) {
+      suspect.rank = served_rank(examination.job, *from);
+    }
+    suspect.confidence = *still;
+    suspect.note = "a forked child uses CUDA here";
+    suspect.evidence = fmt::format(
+        "process {} was forked without exec from process {}, which has a CUDA context, and is in a "
+        "call of CUDA",
+        process->pid, parent);
+    suspects.push_back(std::move(suspect));
+  }
+  return told(examination, std::move(suspects));
 }
 
 Findings detect(const graph::Examination& examination) {
   Findings findings = findings_from_text(examination, kKind);
-  return findings.empty() ? used_in_child(examination) : findings;
+  if (findings.empty()) {
+    findings = used_in_child(examination);
+  }
+  return findings.empty() ? from_stacks(examination) : findings;
 }
 
 }  // namespace
@@ -63,7 +133,8 @@ wait or fail after it.
 
 Why: a CUDA context does not survive fork.
 
-How it is recognised: torch's message, with the user's line of its traceback; under ddpdoctor run also the order of the CUDA calls and the fork.
+How it is recognised: torch's message, with the user's line of its traceback; a forked child in a call of CUDA whose parent has a
+context; under ddpdoctor run also the order of the CUDA calls and the fork.
 
 Fix:
     - loader = DataLoader(dataset, num_workers=4)

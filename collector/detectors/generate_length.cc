@@ -16,8 +16,9 @@ Findings detect(const graph::Examination& examination) {
       [&](const Explanation& explanation, Finding& finding) {
         const Parting& parting = explanation.parting;
         finding.summary =
-            fmt::format("{} and {} left generate() at different lengths: {} waits in {}",
+            fmt::format("{} and {} left generate() at different lengths: {} {} in {}",
                         said(parting.odd.ranks), said(parting.rest.ranks), said(parting.rest.ranks),
+                        parting.rest.ranks.size() == 1 ? "waits" : "wait",
                         waiting_call(examination, explanation));
         finding.fix =
             "Pass synced_gpus=True to generate(), or generate a fixed length on every rank.";

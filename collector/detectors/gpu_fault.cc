@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // gpu-fault: the hardware failed: an Xid in the kernel log, an ECC error, a GPU that fell off the
 // bus. Its rank stops, the others spin in NCCL. Never the program's fault.
+#include <charconv>
+
 #include <fmt/format.h>
 
 #include "base/text.h"
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/known_exceptions.h"
+#include "collector/detectors/processes.h"
 #include "collector/detectors/suspects.h"
 #include "collector/detectors/wording.h"
 #include "collector/model/questions.h"
@@ -17,19 +20,37 @@ namespace {
 constexpr std::string_view kKind = "gpu-fault";
 constexpr std::size_t kLongestLine = 240;
 
+/// Whose GPU: the fact's rank, or that of the process it or the line ("pid=4021") names.
+std::optional<model::Rank> rank_of(const model::JobModel& job, const model::Fact& line,
+                                   const std::string& text) {
+  if (line.rank) {
+    return line.rank;
+  }
+  pid_t pid = line.pid.value_or(0);
+  if (const std::size_t at = text.find("pid="); pid == 0 && at != std::string::npos) {
+    const char* const begin = text.data() + at + 4;
+    std::from_chars(begin, text.data() + text.size(), pid);
+  }
+  const model::Process* process = model::process(job, pid);
+  return process == nullptr ? std::nullopt : served_rank(job, *process);
+}
+
 Findings detect(const graph::Examination& examination) {
   Findings findings = findings_from_text(examination, kKind);
   Finding finding;
   finding.kind = kKind;
   for (const model::Fact* line : model::facts(examination.job, "kernel-log")) {
-    if (line->text("about") != "xid") {
+    const std::string text = line->text("text").value_or("");
+    const bool is_xid = text.find("NVRM: Xid") != std::string::npos;
+    if (line->text("about").value_or(is_xid ? "xid" : "") != "xid") {
       continue;
     }
+    const auto rank = rank_of(examination.job, *line, text);
     finding.evidence.push_back(
-        {.rank = line->rank,
+        {.rank = rank,
          .text = "kernel: " + base::elide(line->text("text").value_or("Xid"), kLongestLine)});
-    if (line->rank) {
-      finding.culprits.insert(*line->rank);
+    if (rank) {
+      finding.culprits.insert(*rank);
     }
   }
   if (finding.evidence.empty()) {
@@ -37,6 +58,7 @@ Findings detect(const graph::Examination& examination) {
   }
   finding.confidence = examination.job.progress == model::Progress::kMoving ? Confidence::kPossible
                                                                             : Confidence::kLikely;
+  add_where_accused_stand(examination, finding);
   add_waiting(examination, finding);
   finding.summary = finding.culprits.empty()
                         ? "a GPU of this host reported a fault"

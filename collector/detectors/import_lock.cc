@@ -31,6 +31,21 @@ bool imports(const model::Thread& thread) {
          python_frame_in(thread, kImportMachinery, {"_find_and_load", "_load_unlocked"}) != nullptr;
 }
 
+/// Each of two threads waits for the module that the other one imports.
+const model::Thread* waits_in_turn(const model::Process& process, const model::Thread& waiter) {
+  const auto target = [](const model::Thread& thread) {
+    const model::WaitsOn* wait = waits_on(thread, "import-lock");
+    return wait == nullptr ? std::nullopt : target_thread(*wait);
+  };
+  for (const model::Thread& other : process.threads) {
+    if (&other != &waiter && waits_for_import(other) && target(waiter) == other.tid &&
+        target(other) == waiter.tid) {
+      return &other;
+    }
+  }
+  return nullptr;
+}
+
 /// The line of the importing thread that holds everything up: the user's, else the innermost of the
 /// module being imported.
 model::CallSite blocked_line(const model::Thread& thread) {
@@ -47,8 +62,10 @@ std::optional<Suspect> half_imported(const graph::Examination& examination,
   if (!alive(process) || waiter == process.threads.end() || !still) {
     return std::nullopt;
   }
-  const bool both = holder != process.threads.end() && asleep(*holder);
-  const model::Thread& blamed = both ? *holder : *waiter;
+  const model::Thread* other = waits_in_turn(process, *waiter);
+  const bool held = other == nullptr && holder != process.threads.end() && asleep(*holder);
+  const bool both = other != nullptr || held;
+  const model::Thread& blamed = held ? *holder : *waiter;
   Suspect suspect = suspect_in(examination, process, &blamed);
   suspect.place = blocked_line(blamed);
   suspect.confidence = both ? *still : Confidence::kPossible;
@@ -58,7 +75,7 @@ std::optional<Suspect> half_imported(const graph::Examination& examination,
       both ? fmt::format(
                  "thread {} of process {} waits for the import lock of a module; thread {} is "
                  "importing it and sleeps",
-                 waiter->tid, process.pid, holder->tid)
+                 waiter->tid, process.pid, other == nullptr ? holder->tid : other->tid)
            : fmt::format("thread {} of process {} waits for the import lock of a module",
                          waiter->tid, process.pid);
   return suspect;

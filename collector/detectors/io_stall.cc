@@ -224,9 +224,18 @@ Findings detect(const graph::Examination& examination) {
         "non-blocking open), so that it becomes an error.";
     if (const auto path = paths.find(where); path != paths.end()) {
       finding.details["path"] = path->second;
-      finding.fix =
-          fmt::format("Look at {}: nobody serves it. Bound this wait, so that it becomes an error.",
-                      path->second);
+      const bool in_kernel = std::any_of(there.begin(), there.end(), [](const Suspect& suspect) {
+        return suspect.thread != nullptr && suspect.thread->state == 'D';
+      });
+      finding.fix = in_kernel
+                        ? fmt::format(
+                              "Look at the file system of {} (server, mount, network): it "
+                              "does not answer. ddpdoctor cannot end this wait, nor can kill.",
+                              path->second)
+                        : fmt::format(
+                              "Look at {}: nobody serves it. Bound this wait, so that it "
+                              "becomes an error.",
+                              path->second);
     }
     findings.push_back(std::move(finding));
   }

@@ -63,6 +63,8 @@ constexpr KnownException kTable[] = {
     {"shm-exhausted", "Error while creating shared memory segment", "",
      "could not get shared memory for NCCL", kShm},
     {"shm-exhausted", "posix_fallocate failed", "", "could not get shared memory", kShm},
+    {"shm-exhausted", "killed by signal: Bus error", "out of shared memory",
+     "lost a DataLoader worker to a bus error: shared memory is full", kShm},
     {"fd-exhausted", "Too many open files", "", "ran out of file descriptors", kFiles},
     {"fd-exhausted", "received 0 items of ancdata", "",
      "ran out of file descriptors while a tensor was passed between processes", kFiles},

@@ -41,6 +41,25 @@ std::string obstacle(const model::Fact& listen) {
   return {};
 }
 
+/// Connections to the rendezvous that are attempted and not answered.
+std::optional<std::string> unanswered(const model::JobModel& job) {
+  model::RankSet ranks;
+  std::string address;
+  for (const model::Fact* connect : model::facts(job, "connect")) {
+    if (connect->flag("rendezvous") != true) {
+      continue;
+    }
+    address = fmt::format("{}:{:.0f}", connect->text("address").value_or("?"),
+                          connect->number("port").value_or(0));
+    if (connect->rank) {
+      ranks.insert(*connect->rank);
+    }
+  }
+  return address.empty() ? std::nullopt
+                         : std::optional(fmt::format("{} does not answer{}", address,
+                                                     ranks.empty() ? "" : " " + said(ranks)));
+}
+
 /// Those at the rendezvous that were told this port.
 model::RankSet told_port(const graph::Examination& examination, const model::RankSet& waiting,
                          const model::Fact& listen) {
@@ -107,6 +126,18 @@ Findings detect(const graph::Examination& examination) {
     finding.fix =
         "Correct MASTER_ADDR and MASTER_PORT (--rdzv-endpoint) on every node, start rank 0 first, "
         "or choose a free port.";
+    findings.push_back(std::move(finding));
+  }
+  if (const auto reason = unanswered(examination.job); reason && findings.empty()) {
+    Finding finding;
+    finding.kind = kKind;
+    finding.confidence = *still;
+    add_waiting(examination, finding);
+    finding.evidence.push_back({.rank = std::nullopt, .text = *reason});
+    finding.summary = fmt::format("{} cannot reach the rendezvous: {}", said(waiting), *reason);
+    finding.fix =
+        "Check that MASTER_ADDR is a machine of this job, that rank 0 runs there, and that no "
+        "firewall drops this port.";
     findings.push_back(std::move(finding));
   }
   return findings.empty() ? findings_from_text(examination, kKind) : findings;

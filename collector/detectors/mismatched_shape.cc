@@ -105,6 +105,53 @@ std::optional<Finding> from_stacks(const graph::Examination& examination) {
   return finding;
 }
 
+// An all_to_all in which nothing moves: all ranks but a few cut their input alike. Uneven routing
+// would differ everywhere.
+std::optional<Finding> from_splits(const graph::Examination& examination,
+                                   const graph::GroupView& view) {
+  std::map<model::Rank, std::string> splits;
+  const model::CollectiveCall* one = nullptr;
+  for (const graph::RankProgress& progress : view.progress) {
+    const model::CollectiveCall* call =
+        examination.history.at(view.group.id, progress.rank, progress.enqueued);
+    const bool open = call != nullptr && (call->state == model::CallState::kEnqueued ||
+                                          call->state == model::CallState::kStarted);
+    if (!open || !call->splits || call->operation.find("all_to_all") == std::string::npos ||
+        (one != nullptr && one->sequence != call->sequence)) {
+      return std::nullopt;
+    }
+    one = call;
+    splits[progress.rank] = shape_text(*call->splits);
+  }
+  const std::vector<Camp> all = camps(splits);
+  const std::size_t most = all.empty() ? 0 : all.front().ranks.size();
+  if (all.size() < 2 || most * 2 <= splits.size() || most < 2 || !examination.still()) {
+    return std::nullopt;
+  }
+  Finding finding;
+  finding.kind = "mismatched-shape";
+  finding.confidence = Confidence::kLikely;
+  finding.culprits = minority(all);
+  finding.waiting = waiting_ranks(examination).minus(finding.culprits);
+  finding.summary =
+      fmt::format("{} cut the input of {} into {}, {} into {}", said(all[1].ranks),
+                  call_name(examination.job, *one), all[1].key, said(all[0].ranks), all[0].key);
+  finding.fix =
+      "Exchange the split sizes first (an all_to_all of the counts): what a rank receives must be "
+      "what the others send.";
+  for (const Camp& camp : all) {
+    const model::CollectiveCall* call =
+        examination.history.at(view.group.id, camp.ranks.front(), one->sequence);
+    if (call->call_site.known()) {
+      const auto at = &camp == &all.front() ? finding.locations.end() : finding.locations.begin();
+      finding.locations.insert(at, location(call->call_site, camp.ranks,
+                                            fmt::format("{} {} here with {}", said(camp.ranks),
+                                                        is_or_are(camp.ranks), camp.key)));
+    }
+  }
+  return finding;
+}
+
 Findings detect(const graph::Examination& examination) {
   Findings findings;
   for (const graph::GroupView& view : examination.groups) {
@@ -116,6 +163,8 @@ Findings detect(const graph::Examination& examination) {
       findings.push_back(from_records(examination, *divergence));
     } else if (splits != nullptr) {
       findings.push_back(from_records(examination, *splits));
+    } else if (auto finding = from_splits(examination, view)) {
+      findings.push_back(std::move(*finding));
     }
   }
   if (findings.empty() && examination.history.empty()) {

@@ -16,14 +16,20 @@ namespace {
 
 constexpr std::string_view kKind = "orphan-process";
 
-/// Its parent ended, and init (or a container's pid 1) took it over.
-bool lost_its_parent(const model::Process& process) {
-  return process.ppid == 1 && process.pid != 1;
+/// Its parent ended, and init (or a container's pid 1) took it over. In a container pid 1 may be
+/// the launcher or a rank.
+bool lost_its_parent(const model::JobModel& job, const model::Process& process) {
+  const bool first_is_ours = job.launcher_pid == 1 || model::process(job, 1) != nullptr;
+  return process.ppid == 1 && process.pid != 1 && !first_is_ours;
 }
 
-/// Only torchrun's own ranks are known to have had a launcher; a shell starts ranks and goes.
-bool had_a_launcher(const model::Process& process) {
-  return process.environment.contains("TORCHELASTIC_RUN_ID");
+/// Only torchrun's own ranks, or those of a launcher we know by its pid, are known to have had one;
+/// a shell starts ranks and goes.
+bool had_a_launcher(const model::JobModel& job, const model::Process& process) {
+  const model::Process* launcher = model::process(job, job.launcher_pid.value_or(0));
+  return process.environment.contains("TORCHELASTIC_RUN_ID") ||
+         (job.launcher_pid.value_or(0) > 1 && job.launcher_pid != process.pid &&
+          (launcher == nullptr || !alive(*launcher)));
 }
 
 /// The monitor saw it go on after the command it had started had failed.
@@ -36,10 +42,11 @@ bool outlived(const model::JobModel& job, const model::Process& process) {
 std::optional<Suspect> orphan(const graph::Examination& examination,
                               const model::Process& process) {
   const bool worker = process.role == model::Role::kDataLoaderWorker;
-  const bool rank = process.role == model::Role::kRank && had_a_launcher(process);
+  const bool rank = process.role == model::Role::kRank && had_a_launcher(examination.job, process);
+  const bool lost = lost_its_parent(examination.job, process) && (worker || rank);
   const bool left = outlived(examination.job, process) &&
                     (worker || process.role == model::Role::kRank || process.rank);
-  if (!alive(process) || !((lost_its_parent(process) && (worker || rank)) || left)) {
+  if (!alive(process) || !(lost || left)) {
     return std::nullopt;
   }
   Suspect suspect = suspect_in(examination, process, model::main_thread(process));

@@ -178,6 +178,20 @@ Findings without_partner(const graph::Examination& examination) {
   return findings;
 }
 
+// Whatever their peers are: when every rank of the job receives, nobody is left to send.
+model::RankSet all_in_one_direction(const graph::Examination& examination) {
+  model::RankSet ranks;
+  for (const Standing& standing : examination.standings) {
+    const Standing& first = examination.standings.front();
+    if (!exchanges(standing) || !standing.call || standing.call->operation.empty() ||
+        standing.call->peer || standing.call->operation != first.call->operation) {
+      return {};
+    }
+    ranks.insert(standing.rank);
+  }
+  return examination.still() && ranks.size() > 1 ? ranks : model::RankSet{};
+}
+
 Findings detect(const graph::Examination& examination) {
   if (!may_hang(examination)) {
     return {};
@@ -193,6 +207,9 @@ Findings detect(const graph::Examination& examination) {
       findings.push_back(circle_finding(examination, circle));
       told = told.united(circle);
     }
+  }
+  if (const auto all = all_in_one_direction(examination); findings.empty() && !all.empty()) {
+    findings.push_back(circle_finding(examination, all));
   }
   return findings.empty() ? without_partner(examination) : findings;
 }

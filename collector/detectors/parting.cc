@@ -192,6 +192,7 @@ Side side_of_camp(const Examination& examination, const Camp& camp) {
 std::optional<Parting> parting_from_stacks(const Examination& examination, const GroupView& view) {
   std::map<model::Rank, std::string> said;
   model::RankSet elsewhere;
+  model::RankSet absent;
   for (const model::Rank rank : members(examination, view)) {
     const Standing* standing = examination.standing(rank);
     if (standing == nullptr || standing->activity == Activity::kUnobserved) {
@@ -200,13 +201,16 @@ std::optional<Parting> parting_from_stacks(const Examination& examination, const
     if (stands_in_group(*standing, view.group.id)) {
       said[rank] = standing->call->operation;
     } else {
-      elsewhere.insert(rank);
+      (standing->activity == Activity::kAbsent ? absent : elsewhere).insert(rank);
     }
   }
   if (said.empty()) {
     return std::nullopt;
   }
   const std::vector<Camp> operations = camps(said);
+  if (elsewhere.empty() && operations.size() == 1) {
+    elsewhere = absent;  // ranks that are not listed matter when the others agree
+  }
   Parting parting;
   parting.standing = true;
   if (!elsewhere.empty()) {

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "collector/detectors/agreement.h"
+#include "collector/detectors/suspects.h"
 #include "collector/detectors/wording.h"
 #include "collector/model/questions.h"
 
@@ -15,6 +16,14 @@ using graph::Examination;
 
 // Conditions and statements longer than this are cut in a sentence.
 constexpr std::size_t kLongestQuote = 80;
+
+/// At a place that says nothing of a wait.
+bool on_its_way(const Side& side) {
+  return !side.calls() && (side.activity() == graph::Activity::kUnknown ||
+                           side.activity() == graph::Activity::kComputing ||
+                           side.activity() == graph::Activity::kSaving ||
+                           side.activity() == graph::Activity::kDataLoader);
+}
 
 Confidence confidence(const Examination& examination, const Parting& parting, int extra_facts) {
   Confidence result = confidence_of(parting.facts() + extra_facts);
@@ -30,6 +39,11 @@ Confidence confidence(const Examination& examination, const Parting& parting, in
     result = at_most(result, Confidence::kLikely);
   }
   const bool provable = parting.recorded && parting.about != graph::Disagreement::kMissing;
+  // One look at ranks of which some are on their way: any step of a healthy job looks like that.
+  if (!provable && !examination.job.ended && on_its_way(parting.odd) &&
+      stuck(examination) != Confidence::kLikely) {
+    return Confidence::kPossible;
+  }
   if (!provable && !examination.still() && !examination.job.ended) {
     result = at_most(result, Confidence::kLikely);
   }

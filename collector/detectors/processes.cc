@@ -43,6 +43,13 @@ std::optional<pid_t> number_after(std::string_view text, std::string_view prefix
   return value;
 }
 
+/// multiprocessing's way into a forked child: its outermost frames are the parent's own stack.
+bool started_by_fork(const model::Process& process) {
+  return std::any_of(process.threads.begin(), process.threads.end(), [](const auto& thread) {
+    return model::has_python_frame(thread, "_launch", "multiprocessing/popen_fork.py");
+  });
+}
+
 }  // namespace
 
 std::vector<const model::Process*> processes(const model::JobModel& job) {
@@ -62,7 +69,13 @@ std::vector<const model::Process*> children_of(const model::JobModel& job,
                                                const model::Process& parent) {
   std::vector<const model::Process*> out = processes(job);
   std::erase_if(out, [&parent](const model::Process* process) {
-    return process->ppid != parent.pid || process->host != parent.host;
+    if (process == &parent || process->host != parent.host) {
+      return true;
+    }
+    // Written by hand without a parent: what serves this rank and is no rank is its child.
+    const bool serves = process->ppid == 0 && parent.role == model::Role::kRank && parent.rank &&
+                        process->rank == parent.rank && process->role != model::Role::kRank;
+    return !serves && (parent.pid == 0 || process->ppid != parent.pid);
   });
   return out;
 }
@@ -87,6 +100,9 @@ bool forked_without_exec(const model::JobModel& job, const model::Process& proce
     if (fact->pid == process.pid) {
       return true;
     }
+  }
+  if (started_by_fork(process)) {
+    return true;
   }
   const model::Process* parent = model::process(job, process.ppid);
   return parent != nullptr && !process.command.empty() && process.command == parent->command &&

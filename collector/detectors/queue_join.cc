@@ -24,17 +24,26 @@ bool joins_child(const model::Thread& thread) {
          python_frame_in(thread, "torch/multiprocessing/spawn.py", {"join"}) != nullptr;
 }
 
+bool in_write(const model::Thread& thread) {
+  return !thread.frames.empty() && thread.frames.front().language == model::Language::kNative &&
+         thread.frames.front().function.find("write") != std::string::npos;
+}
+
 /// A feeder that is in the middle of a write, not one that waits for something to send.
 bool feeds_full_pipe(const model::Thread& thread) {
   return python_frame_in(thread, "multiprocessing/queues.py", {"_feed"}) != nullptr &&
-         python_frame_in(thread, "multiprocessing/connection.py", {"_send", "_send_bytes"}) !=
-             nullptr;
+         (python_frame_in(thread, "multiprocessing/connection.py", {"_send", "_send_bytes"}) !=
+              nullptr ||
+          thread.wchan.find("pipe_write") != std::string::npos ||
+          waits_on(thread, "pipe") != nullptr || in_write(thread));
 }
 
 bool is_over(const model::Process& process) {
   const model::Thread* main = model::main_thread(process);
-  return main != nullptr && python_frame_in(*main, "multiprocessing/util.py",
-                                            {"_exit_function", "_run_finalizers"}) != nullptr;
+  return main != nullptr &&
+         (python_frame_in(*main, "multiprocessing/util.py",
+                          {"_exit_function", "_run_finalizers"}) != nullptr ||
+          python_frame_in(*main, "multiprocessing/queues.py", {"_finalize_join"}) != nullptr);
 }
 
 std::optional<Suspect> joins_before_draining(const graph::Examination& examination,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // shm-exhausted: /dev/shm is full (Docker gives 64 MB). Workers die with a bus error or wait for
 // space, NCCL fails at start.
+#include <algorithm>
 #include <cerrno>
 
 #include <fmt/format.h>
@@ -37,9 +38,22 @@ std::vector<const model::Process*> killed_by_bus_error(const model::JobModel& jo
   return out;
 }
 
+double used_bytes(const model::Fact& usage) {
+  const double total = usage.number("bytes_total").value_or(0);
+  const auto used = usage.number("bytes_used");
+  return used ? *used : std::max(0.0, total - usage.number("bytes_free").value_or(total));
+}
+
+bool says_bus_error(const model::JobModel& job) {
+  return std::any_of(job.logs.begin(), job.logs.end(), [](const model::Log& log) {
+    return log.text.find("Bus error") != std::string::npos ||
+           log.text.find("SIGBUS") != std::string::npos;
+  });
+}
+
 bool is_full(const model::Fact& usage) {
   const double total = usage.number("bytes_total").value_or(0);
-  return total > 0 && usage.number("bytes_used").value_or(0) >= kFullShare * total;
+  return total > 0 && used_bytes(usage) >= kFullShare * total;
 }
 
 /// Shared memory that could not be had, as the agent saw it.
@@ -91,11 +105,12 @@ Findings detect(const graph::Examination& examination) {
            .text = fmt::format("process {} was killed by SIGBUS", process->pid)});
     }
     // A full /dev/shm alone may be another job's; a bus error beside it is a second fact.
-    finding.confidence = dead.empty() ? Confidence::kPossible : Confidence::kCertain;
+    finding.confidence = dead.empty() && !says_bus_error(examination.job) ? Confidence::kPossible
+                                                                          : Confidence::kCertain;
     const std::string path = usage->text("path").value_or("/dev/shm");
-    finding.summary = fmt::format("{} is full: {} of {} used", path,
-                                  base::bytes(usage->number("bytes_used").value_or(0)),
-                                  base::bytes(usage->number("bytes_total").value_or(0)));
+    finding.summary =
+        fmt::format("{} is full: {} of {} used", path, base::bytes(used_bytes(*usage)),
+                    base::bytes(usage->number("bytes_total").value_or(0)));
     finding.fix = kFix;
     finding.details["path"] = path;
     add_waiting(examination, finding);

@@ -166,7 +166,11 @@ bool waits_for_private_lock(const model::JobModel& job, const Thread& thread) {
   if (waits_for_mutex(thread)) {
     return true;
   }
-  const bool in_lock_code = model::has_native_frame(thread, "PyThread_acquire_lock") ||
+  const bool in_logging_lock =
+      python != nullptr && python->file.ends_with("logging/__init__.py") &&
+      (python->function == "acquire" || python->function.ends_with(".acquire"));
+  const bool in_lock_code = in_logging_lock ||
+                            model::has_native_frame(thread, "PyThread_acquire_lock") ||
                             model::has_native_frame(thread, "PyMutex_Lock") ||
                             model::has_native_frame(thread, "lock_acquire");
   const bool native_unread =

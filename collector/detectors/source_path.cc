@@ -117,12 +117,40 @@ std::optional<Branch> branch_below(const model::JobModel& job, const Path& below
   return std::nullopt;
 }
 
+// Only one of the two lines can be read. A test of the rank around it that holds for its ranks and
+// not for the others still separates them.
+std::optional<Branch> branch_at_half(const Lines& lines, const Fork& fork,
+                                     const model::RankSet& ours, const model::RankSet& theirs) {
+  const bool know_ours = lines.contains(fork.ours.line);
+  if (know_ours == lines.contains(fork.theirs.line)) {
+    return std::nullopt;
+  }
+  const model::CallSite& known = know_ours ? fork.ours : fork.theirs;
+  const auto holds_all = [](const Block& block, const model::RankSet& ranks, bool wanted) {
+    return !ranks.empty() && std::all_of(ranks.begin(), ranks.end(), [&](model::Rank rank) {
+      return holds_for(block.condition, rank) == wanted;
+    });
+  };
+  for (const Block& block : python_source::enclosing(lines, known.line)) {
+    if (block.kind == BlockKind::kIf && dependence_of(lines, block) == Dependence::kRank &&
+        holds_all(block, know_ours ? ours : theirs, true) &&
+        holds_all(block, know_ours ? theirs : ours, false)) {
+      return branch_of(block, known, Dependence::kRank, know_ours);
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<Branch> branch_at(const model::JobModel& job, const Fork& fork, Dependence wanted,
                                 const model::RankSet& ours, const model::RankSet& theirs) {
   if (graph::same_line(fork.ours, fork.theirs)) {
     return std::nullopt;
   }
   const Lines& lines = lines_of(job, fork.ours.file);
+  if (auto half =
+          wanted == Dependence::kRank ? branch_at_half(lines, fork, ours, theirs) : std::nullopt) {
+    return half;
+  }
   const auto block = python_source::separating_branch(lines, fork.ours.line, fork.theirs.line);
   if (!block || is_loop(*block)) {
     return std::nullopt;

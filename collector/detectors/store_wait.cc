@@ -2,6 +2,7 @@
 // store-wait: ranks wait in the store (TCPStore, FileStore) for a key that nobody sets: a forgotten
 // set, a key spelled differently, a set that only runs under a condition.
 #include <algorithm>
+#include <charconv>
 
 #include <fmt/format.h>
 
@@ -90,6 +91,48 @@ std::optional<model::CallSite> setter(const model::JobModel& job, std::string_vi
   return std::nullopt;
 }
 
+/// The rank that the capture says should set the key.
+model::RankSet named_setters(const graph::Examination& examination, const model::RankSet& waiters) {
+  constexpr std::string_view kRank = "rank:";
+  model::RankSet out;
+  for (const model::Rank rank : waiters) {
+    const graph::Standing* standing = examination.standing(rank);
+    const model::WaitsOn* wait = standing == nullptr || standing->thread == nullptr
+                                     ? nullptr
+                                     : waits_on(*standing->thread, "store-key");
+    if (wait == nullptr || !wait->target.starts_with(kRank)) {
+      continue;
+    }
+    const std::string number = wait->target.substr(kRank.size());
+    model::Rank named = -1;
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), named);
+    if (error == std::errc() && end == number.data() + number.size() &&
+        examination.standing(named) != nullptr && !waiters.contains(named)) {
+      out.insert(named);
+    }
+  }
+  return out;
+}
+
+Finding named_do_not_set(const graph::Examination& examination, const std::string& key,
+                         const model::RankSet& waiters, const model::RankSet& setters,
+                         Confidence sure) {
+  Finding finding;
+  finding.kind = kKind;
+  finding.confidence = sure;
+  finding.culprits = setters;
+  add_where_accused_stand(examination, finding);
+  add_waiting(examination, finding);
+  finding.waiting = finding.waiting.united(waiters).minus(setters);
+  const std::string name = key.empty() ? std::string("a key") : fmt::format("the key {}", key);
+  finding.summary = fmt::format("{} {} in the store for {} that {} has not set", said(waiters),
+                                waiters.size() == 1 ? "waits" : "wait", name, said(setters));
+  finding.fix =
+      fmt::format("Set {} on {} before it goes on, or do not wait for it.", name, said(setters));
+  add_whereabouts(finding, examination, waiters.united(setters));
+  return finding;
+}
+
 /// Observed ranks that are not in the store and wait for nobody: one of them may still set the key.
 model::RankSet ranks_elsewhere(const graph::Examination& examination) {
   return ranks_where(examination, [](const graph::Standing& standing) {
@@ -140,7 +183,10 @@ Findings detect(const graph::Examination& examination) {
   }
   Findings findings;
   for (const auto& [key, waiters] : waiters_by_key(examination)) {
-    findings.push_back(nobody_sets(examination, key, waiters, *sure));
+    const model::RankSet setters = named_setters(examination, waiters);
+    findings.push_back(setters.empty()
+                           ? nobody_sets(examination, key, waiters, *sure)
+                           : named_do_not_set(examination, key, waiters, setters, *sure));
   }
   return findings;
 }

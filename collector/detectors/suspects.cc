@@ -99,6 +99,20 @@ std::vector<std::vector<Suspect>> by_place(std::vector<Suspect> suspects) {
   return out;
 }
 
+void add_where_accused_stand(const graph::Examination& examination, Finding& finding) {
+  std::map<model::CallSite, model::RankSet> places;
+  for (const model::Rank rank : finding.culprits) {
+    const graph::Standing* standing = examination.standing(rank);
+    if (standing != nullptr && standing->user.known()) {
+      places[standing->user].insert(rank);
+    }
+  }
+  for (const auto& [site, ranks] : places) {
+    finding.locations.push_back(
+        location(site, ranks, fmt::format("{} {} here", said(ranks), is_or_are(ranks))));
+  }
+}
+
 Finding accuse(const graph::Examination& examination, std::string_view kind,
                const std::vector<Suspect>& suspects) {
   Finding finding;
@@ -115,6 +129,9 @@ Finding accuse(const graph::Examination& examination, std::string_view kind,
     if (!suspect.evidence.empty() && finding.evidence.size() < kMaxEvidence) {
       finding.evidence.push_back({.rank = suspect.rank, .text = suspect.evidence});
     }
+  }
+  if (finding.locations.empty()) {
+    add_where_accused_stand(examination, finding);
   }
   add_pids(suspects, finding);
   add_waiting(examination, finding);

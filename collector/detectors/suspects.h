@@ -37,6 +37,9 @@ std::vector<std::vector<Suspect>> by_place(std::vector<Suspect> suspects);
 Finding accuse(const graph::Examination& examination, std::string_view kind,
                const std::vector<Suspect>& suspects);
 
+/// Where the culprits stand now: the next best when no line is known to blame.
+void add_where_accused_stand(const graph::Examination& examination, Finding& finding);
+
 /// Sets `waiting` to the ranks that wait, and says where they do.
 void add_waiting(const graph::Examination& examination, Finding& finding);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The last resort: ranks wait and nothing moves, but the evidence does not say why. Names what to
 // capture next.
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
+#include "collector/detectors/processes.h"
 #include "collector/detectors/wording.h"
 
 namespace ddpdoctor::detectors {
@@ -36,10 +38,46 @@ std::vector<std::string> to_capture(const graph::Examination& examination) {
   return wanted;
 }
 
+/// Neither a stack nor a recorded call of any rank: nothing to judge by.
+bool nothing_to_read(const graph::Examination& examination) {
+  const auto has_stack = [](const model::Process* process) {
+    return process->exit || std::any_of(process->threads.begin(), process->threads.end(),
+                                        [](const auto& thread) { return !thread.frames.empty(); });
+  };
+  const auto seen = processes(examination.job);
+  return examination.history.empty() && may_hang(examination) && !examination.job.ended &&
+         std::none_of(seen.begin(), seen.end(), has_stack);
+}
+
+/// One look: everybody whom it shows waits. That is a hang or an instant of a healthy step.
+bool all_wait_at_one_look(const graph::Examination& examination, const model::RankSet& waiting) {
+  return examination.job.progress == model::Progress::kUnknown && !waiting.empty() &&
+         waiting.size() + unobserved_ranks(examination).size() >= examination.standings.size();
+}
+
+Findings nothing_known(const graph::Examination& examination) {
+  Finding finding;
+  finding.kind = "undetermined";
+  finding.confidence = Confidence::kPossible;
+  finding.summary = "neither stacks nor recorded calls of the ranks are known";
+  finding.fix = fmt::format("Capture {}.", fmt::join(to_capture(examination), "; "));
+  for (const model::Log& log : examination.job.logs) {
+    if (log.text.find("Watchdog caught collective operation timeout") != std::string::npos) {
+      finding.evidence.push_back(
+          {.rank = log.rank, .text = "log: a collective timed out; that does not say for whom"});
+    }
+  }
+  return {finding};
+}
+
 Findings detect(const graph::Examination& examination) {
   const model::RankSet waiting = waiting_ranks(examination);
   const bool hangs = examination.still() || (examination.job.ended && !waiting.empty());
-  if (waiting.empty() || !hangs) {
+  if (nothing_to_read(examination)) {
+    return nothing_known(examination);
+  }
+  const bool one_look = all_wait_at_one_look(examination, waiting);
+  if (waiting.empty() || (!hangs && !one_look)) {
     return {};
   }
   Finding finding;
@@ -47,8 +85,10 @@ Findings detect(const graph::Examination& examination) {
   finding.confidence = Confidence::kPossible;
   finding.waiting = waiting;
   const graph::Standing* standing = examination.standing(waiting.front());
-  finding.summary = fmt::format("{} {} and nothing moves, but the evidence does not say for whom",
-                                said(waiting), waiting.size() == 1 ? "waits" : "wait");
+  finding.summary =
+      fmt::format("{} {} {}", said(waiting), waiting.size() == 1 ? "waits" : "wait",
+                  hangs ? "and nothing moves, but the evidence does not say for whom"
+                        : "for other ranks at one look, which may be a step like any other");
   finding.fix = fmt::format("Capture {}.", fmt::join(to_capture(examination), "; "));
   if (standing->user.known()) {
     finding.locations.push_back(

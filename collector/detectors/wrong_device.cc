@@ -2,15 +2,20 @@
 // wrong-device: several ranks of one host have a context on one GPU: set_device was forgotten, or a
 // checkpoint was loaded without map_location. GPU 0 runs out of memory, or collectives wait on the
 // wrong device.
+#include <algorithm>
+#include <charconv>
+#include <iterator>
 #include <map>
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/known_exceptions.h"
 #include "collector/detectors/processes.h"
 #include "collector/detectors/suspects.h"
+#include "collector/detectors/tracebacks.h"
 #include "collector/detectors/wording.h"
 #include "collector/model/questions.h"
 
@@ -46,23 +51,114 @@ std::map<std::string, model::RankSet> ranks_by_gpu(const model::JobModel& job) {
   return out;
 }
 
+/// The rank's index on its host; nullopt when ranks may be on several hosts and it is not told.
+std::optional<int> local_rank(const model::JobModel& job, model::Rank rank) {
+  const model::Process* process = model::rank_process(job, rank);
+  if (process != nullptr) {
+    const auto told = process->environment.find("LOCAL_RANK");
+    if (told != process->environment.end() && !told->second.empty()) {
+      int value = -1;
+      const std::string& text = told->second;
+      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+      return error == std::errc() && value >= 0 ? std::optional(value) : std::nullopt;
+    }
+  }
+  return job.hosts.size() > 1 ? std::nullopt : std::optional(rank);
+}
+
+std::optional<int> index_of_gpu(const model::JobModel& job, const std::string& gpu) {
+  for (const model::Fact* context : model::facts(job, "cuda-context")) {
+    const auto device = context->number("device");
+    if (device && (context->text("uuid") == gpu || fmt::format("{:.0f}", *device) == gpu)) {
+      return static_cast<int>(std::clamp(*device, -1.0, 1024.0));
+    }
+  }
+  return std::nullopt;
+}
+
+/// All but the rank whose own GPU it is.
+model::RankSet strangers(const model::JobModel& job, const std::string& gpu,
+                         const model::RankSet& ranks) {
+  const auto index = index_of_gpu(job, gpu);
+  model::RankSet out;
+  for (const model::Rank rank : ranks) {
+    const auto local = local_rank(job, rank);
+    if (!index || !local || *local != *index) {
+      out.insert(rank);
+    }
+  }
+  return out;
+}
+
+/// One GPU for all is a choice (a test machine); more GPUs of which one is shared is a mistake, and
+/// NCCL refuses to share.
+bool has_other_gpus(const model::JobModel& job, std::size_t with_context, const std::string& gpu) {
+  const auto index = index_of_gpu(job, gpu);
+  const auto gpus = model::facts(job, "gpu");
+  return with_context > 1 || std::any_of(gpus.begin(), gpus.end(), [&](const model::Fact* one) {
+           const auto device = one->number("device");
+           return device && index && static_cast<int>(std::clamp(*device, -1.0, 1024.0)) != *index;
+         });
+}
+
+/// What the logs of the accused say of it: torch's warning, or that this GPU has no memory left.
+bool add_what_logs_say(const model::JobModel& job, const std::string& gpu, Finding& finding) {
+  const auto index = index_of_gpu(job, gpu);
+  const std::string full = fmt::format("GPU {} ", index.value_or(-1));
+  bool said_so = false;
+  for (const LogStream& stream : log_streams(job)) {
+    for (std::size_t i = 0; i < stream.size(); ++i) {
+      const std::string_view line = stream[i].text;
+      const bool out_of_memory = line.find("CUDA out of memory") != std::string_view::npos &&
+                                 line.find(full) != std::string_view::npos;
+      const bool unknown =
+          line.find("devices used by this process are currently unknown") != std::string_view::npos;
+      if (!stream[i].rank || !finding.culprits.contains(*stream[i].rank) ||
+          !(out_of_memory || unknown)) {
+        continue;
+      }
+      said_so = true;
+      finding.evidence.push_back(
+          {.rank = stream[i].rank, .text = "log: " + base::elide(base::printable(line), 200)});
+      if (const model::CallSite site = user_place_above(stream, i);
+          site.known() && finding.locations.empty()) {
+        finding.locations.push_back(location(site, model::RankSet{*stream[i].rank},
+                                             "the GPU of another rank was used here"));
+      }
+    }
+  }
+  return said_so;
+}
+
 Findings detect(const graph::Examination& examination) {
-  Findings findings = findings_from_text(examination, kKind);
-  const auto gpus = ranks_by_gpu(examination.job);
+  const model::JobModel& job = examination.job;
+  Findings findings;
+  const auto gpus = ranks_by_gpu(job);
   for (const auto& [gpu, ranks] : gpus) {
     if (ranks.size() < 2) {
       continue;
     }
-    // One GPU for all is a choice (a test machine); more GPUs of which one is shared is a mistake.
     Finding finding;
     finding.kind = kKind;
-    finding.culprits = ranks;
-    finding.confidence = gpus.size() > 1 ? Confidence::kLikely : Confidence::kPossible;
+    finding.culprits = strangers(job, gpu, ranks);
+    const bool more_gpus = has_other_gpus(job, gpus.size(), gpu);
+    const bool told = add_what_logs_say(job, gpu, finding);
+    finding.confidence = confidence_of((more_gpus ? 1 : 0) + (told ? 1 : 0));
     finding.summary = fmt::format("{} all have a context on GPU {}", said(ranks), gpu);
     finding.fix = kFix;
+    if (finding.locations.empty()) {
+      add_where_accused_stand(examination, finding);
+    }
     add_waiting(examination, finding);
     findings.push_back(std::move(finding));
   }
+  Findings texts = findings_from_text(examination, kKind);
+  std::erase_if(texts, [&findings](const Finding& text) {
+    return std::any_of(findings.begin(), findings.end(), [&text](const Finding& known) {
+      return text.culprits.minus(known.culprits).empty();
+    });
+  });
+  std::move(texts.begin(), texts.end(), std::back_inserter(findings));
   return findings;
 }
 

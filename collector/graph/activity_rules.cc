@@ -2,6 +2,11 @@
 #include "collector/graph/activity_rules.h"
 
 #include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "collector/model/questions.h"
 
 namespace ddpdoctor::graph {
 namespace {
@@ -33,6 +38,28 @@ bool at_border(const ActivityRule& rule, const stacks::Frame& frame) {
          rule.file.starts_with("importlib");
 }
 
+// What the kernel or the reader of locks says a thread waits for; nothing when frames must tell.
+std::optional<Activity> activity_by_wait(const model::Thread& thread) {
+  constexpr std::array<std::pair<std::string_view, Activity>, 9> kWaits = {{
+      {"store-key", Activity::kStore},
+      {"import-lock", Activity::kImport},
+      {"mutex", Activity::kLock},
+      {"process", Activity::kJoin},
+      {"input", Activity::kInput},
+      {"fifo", Activity::kIo},
+      {"file", Activity::kIo},
+      {"file-lock", Activity::kIo},
+      {"lock-file", Activity::kIo},
+  }};
+  if (!thread.waits_on) {
+    return std::nullopt;
+  }
+  const auto* const found = std::find_if(kWaits.begin(), kWaits.end(), [&](const auto& entry) {
+    return entry.first == thread.waits_on->kind;
+  });
+  return found == kWaits.end() ? std::nullopt : std::optional(found->second);
+}
+
 }  // namespace
 
 std::string_view plain_name(std::string_view qualified) {
@@ -52,6 +79,26 @@ const ActivityRule* deciding_rule(std::span<const stacks::Frame> frames, const s
     }
   }
   return best;
+}
+
+Activity activity_by_state(const model::JobModel& job, const model::Thread& thread) {
+  if (const auto waits = activity_by_wait(thread)) {
+    return *waits;
+  }
+  if (thread.state == 'D') {
+    return Activity::kIo;
+  }
+  if (thread.wchan.find("nanosleep") != std::string::npos) {
+    return Activity::kSleeping;
+  }
+  const stacks::Frame* user = model::user_frame(thread);
+  if (user != nullptr && user == thread.frames.data()) {
+    const auto text = model::source_line(job, user->file, user->line);
+    if (text && text->find("sleep(") != std::string_view::npos) {
+      return Activity::kSleeping;
+    }
+  }
+  return thread.state == 'R' ? Activity::kComputing : Activity::kUnknown;
 }
 
 }  // namespace ddpdoctor::graph

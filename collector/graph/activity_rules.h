@@ -45,4 +45,7 @@ std::string_view plain_name(std::string_view qualified);
 /// receives the frame.
 const ActivityRule* deciding_rule(std::span<const model::Frame> frames, const model::Frame** at);
 
+/// When no rule matches: what the reader of locks, the scheduler and the user's own line say.
+Activity activity_by_state(const model::JobModel& job, const model::Thread& thread);
+
 }  // namespace ddpdoctor::graph

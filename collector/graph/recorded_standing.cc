@@ -56,6 +56,16 @@ Ends ends_of(const History& history, model::Rank rank) {
   return ends;
 }
 
+/// How a rank ended whose process is no longer in the list.
+std::optional<Activity> ended_as(const model::JobModel& job, model::Rank rank) {
+  for (const model::Fact* fact : model::facts(job, "exit")) {
+    if (fact->rank == rank && fact->text("role").value_or("rank") == "rank") {
+      return fact->number("signal") ? Activity::kDead : Activity::kExited;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Standing recorded_standing(const model::JobModel& job, const History& history, model::Rank rank) {
@@ -65,6 +75,7 @@ Standing recorded_standing(const model::JobModel& job, const History& history, m
   result.activity = !looked || job.coverage.unobserved_ranks.contains(rank) ? Activity::kUnobserved
                                                                             : Activity::kAbsent;
   if (looked) {
+    result.activity = ended_as(job, rank).value_or(result.activity);
     return result;
   }
   const Ends ends = ends_of(history, rank);

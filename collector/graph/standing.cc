@@ -118,23 +118,6 @@ bool has_unfinished_call(const History& history, model::Rank rank) {
   return false;
 }
 
-Activity activity_by_state(const model::JobModel& job, const model::Thread& thread) {
-  if (thread.state == 'D') {
-    return Activity::kIo;
-  }
-  if (thread.wchan.find("nanosleep") != std::string::npos) {
-    return Activity::kSleeping;
-  }
-  const stacks::Frame* user = model::user_frame(thread);
-  if (user != nullptr && user == thread.frames.data()) {
-    const auto text = model::source_line(job, user->file, user->line);
-    if (text && text->find("sleep(") != std::string_view::npos) {
-      return Activity::kSleeping;
-    }
-  }
-  return runs(thread) ? Activity::kComputing : Activity::kUnknown;
-}
-
 Activity activity_of(const model::JobModel& job, const model::Process& process,
                      const model::Thread& thread, const std::optional<BlockedCall>& call) {
   if (process.exit) {
@@ -205,7 +188,7 @@ Standing stand(const Context& context, const model::Process& process, const mode
   const Segment frames = below_user(thread);
   result.call = call_in_frames(context.job, frames);
   result.activity = activity_of(context.job, process, thread, result.call);
-  if (result.activity != Activity::kCollective && !result.call && waits_for_gpu(frames) &&
+  if (!result.waits_for_ranks() && !result.call && waits_for_gpu(frames) &&
       has_unfinished_call(context.history, result.rank)) {
     result.activity = Activity::kCollective;
   }
@@ -302,7 +285,7 @@ std::vector<Standing> standings(const model::JobModel& job) {
 
 std::vector<Standing> standings(const model::JobModel& job, const History& history) {
   std::map<model::Rank, const model::Process*> processes;
-  std::map<pid_t, const model::Process*> before;
+  std::map<std::pair<pid_t, model::Rank>, const model::Process*> before;
   if (const model::Observation* now = model::latest(job)) {
     for (const model::Process& process : now->processes) {
       if (process.role == model::Role::kRank && process.rank) {
@@ -313,7 +296,7 @@ std::vector<Standing> standings(const model::JobModel& job, const History& histo
   if (const model::Observation* earlier = model::previous(job)) {
     for (const model::Process& process : earlier->processes) {
       if (process.rank && process.role == model::Role::kRank) {
-        before.emplace(process.pid, &process);
+        before.emplace(std::pair(process.pid, *process.rank), &process);
       }
     }
   }
@@ -324,7 +307,7 @@ std::vector<Standing> standings(const model::JobModel& job, const History& histo
       result.push_back(recorded_standing(job, history, rank));
       continue;
     }
-    const auto earlier = before.find(found->second->pid);
+    const auto earlier = before.find(std::pair(found->second->pid, rank));
     result.push_back(stand({.job = job,
                             .history = history,
                             .before = earlier == before.end() ? nullptr : earlier->second},

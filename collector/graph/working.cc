@@ -21,7 +21,8 @@ bool moved_bytes(const model::Process& before, const model::Process& now) {
 const model::Process* same_process(const model::Observation& there, const model::Process& process) {
   const auto found = std::find_if(there.processes.begin(), there.processes.end(),
                                   [&process](const model::Process& other) {
-                                    return other.pid == process.pid && other.host == process.host;
+                                    return other.pid == process.pid && other.host == process.host &&
+                                           other.rank == process.rank && other.role == process.role;
                                   });
   return found == there.processes.end() ? nullptr : &*found;
 }

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -103,6 +105,23 @@ void read_groups(const Cursor& in, JobModel& out) {
   });
 }
 
+/// A child of a rank that carries its rank and no other role serves it: it is no second rank.
+void tell_children_apart(model::Observation& observation) {
+  std::map<std::pair<std::string, pid_t>, const model::Process*> ranks;
+  for (const model::Process& process : observation.processes) {
+    if (process.role == model::Role::kRank && process.rank && process.pid > 0) {
+      ranks.emplace(std::pair(process.host, process.pid), &process);
+    }
+  }
+  for (model::Process& process : observation.processes) {
+    const auto parent = ranks.find(std::pair(process.host, process.ppid));
+    if (process.role == model::Role::kRank && parent != ranks.end() && parent->second != &process &&
+        parent->second->rank == process.rank && process.pid != process.ppid) {
+      process.role = model::Role::kOther;
+    }
+  }
+}
+
 void read_observations(const Cursor& in, JobModel& out) {
   in.each([&out](const Cursor& entry) {
     model::Observation observation;
@@ -113,6 +132,7 @@ void read_observations(const Cursor& in, JobModel& out) {
       auto read = read_processes(process);
       std::move(read.begin(), read.end(), std::back_inserter(observation.processes));
     });
+    tell_children_apart(observation);
     out.observations.push_back(std::move(observation));
   });
   std::stable_sort(out.observations.begin(), out.observations.end(),

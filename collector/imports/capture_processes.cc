@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processes, threads and frames of ddpdoctor.capture/1 → values.
 #include <algorithm>
+#include <charconv>
 
 #include <nlohmann/json.hpp>
 
@@ -134,10 +135,20 @@ std::optional<model::Exit> read_exit(const Cursor& in) {
   return out;
 }
 
-/// A role we do not know is an ordinary process: formats grow.
-model::Role read_role(const Cursor& in, bool has_rank) {
+bool runs_worker_loop(const Process& process) {
+  return std::any_of(process.threads.begin(), process.threads.end(), [](const Thread& thread) {
+    return model::has_python_frame(thread, "_worker_loop", "data/_utils/worker.py");
+  });
+}
+
+/// A role we do not know is an ordinary process: formats grow. Without a role the stack of a
+/// DataLoader worker tells it, else a process with a rank is one.
+model::Role read_role(const Cursor& in, const Process& process, bool has_rank) {
   const Cursor field = in["role"];
   const auto name = field.text();
+  if (!name && runs_worker_loop(process)) {
+    return model::Role::kDataLoaderWorker;
+  }
   if (!name) {
     return has_rank ? model::Role::kRank : model::Role::kOther;
   }
@@ -161,6 +172,32 @@ std::vector<std::optional<model::Rank>> read_ranks(const Cursor& in) {
     out.push_back(read_rank(rank));
   }
   return out;
+}
+
+/// RANK of the environment, for a process that does not say its rank otherwise. Workers inherit it
+/// and a launcher may carry one of another job, so only what is or may be a rank is asked.
+std::optional<model::Rank> rank_of_environment(const Cursor& in, const Process& process) {
+  const Cursor field = in["role"];
+  const auto role = field.text();
+  const auto told = process.environment.find("RANK");
+  if (told == process.environment.end() || (role && *role != "rank") || runs_worker_loop(process)) {
+    return std::nullopt;
+  }
+  model::Rank rank = -1;
+  const std::string& text = told->second;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  return whole && rank >= 0 && rank <= kMaxRank ? std::optional(rank) : std::nullopt;
+}
+
+/// What is said of the process only holds for its main thread.
+void complete_main_thread(Process& process) {
+  if (process.threads.empty()) {
+    return;
+  }
+  Thread& main = process.threads.front();
+  main.state = main.state == '?' ? process.state : main.state;
+  main.wchan = main.wchan.empty() ? process.wchan : main.wchan;
 }
 
 void read_threads(const Cursor& in, Process& out) {
@@ -214,8 +251,12 @@ std::vector<Process> read_processes(const Cursor& in) {
   out.cpu_seconds = cpu_seconds.number();
   const Cursor io_bytes = in["io_bytes"];
   out.io_bytes = io_bytes.whole(0, kMaxNumber);
-  const auto ranks = read_ranks(in);
-  out.role = read_role(in, ranks.front().has_value());
+  complete_main_thread(out);
+  auto ranks = read_ranks(in);
+  if (!ranks.front()) {
+    ranks.front() = rank_of_environment(in, out);
+  }
+  out.role = read_role(in, out, ranks.front().has_value());
   std::vector<Process> all(ranks.size(), out);
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     all[i].rank = ranks[i];

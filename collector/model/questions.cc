@@ -100,7 +100,7 @@ const Process* rank_process(const JobModel& job, Rank rank) {
 
 const Process* process(const JobModel& job, pid_t pid) {
   const Observation* now = latest(job);
-  if (now == nullptr) {
+  if (now == nullptr || pid <= 0) {  // 0: not told
     return nullptr;
   }
   const auto found = std::find_if(now->processes.begin(), now->processes.end(),

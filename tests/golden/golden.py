@@ -4,8 +4,8 @@
 
   golden.py [NAME…] [--update]
 
-KIND.json is a ddpdoctor.capture/1, KIND.WORD a folder of flight-recorder dumps that torch wrote; `ddpdoctor report` must print KIND.txt
-(KIND.WORD.txt) byte for byte and name KIND first. The tool is $DDPDOCTOR.
+KIND.json or KIND__STORY.json is a ddpdoctor.capture/1, KIND.WORD a folder of flight-recorder dumps that torch wrote; `ddpdoctor report`
+must print its .txt (KIND.WORD.txt) byte for byte and name KIND first; of a healthy__STORY.json it must say nothing likely. The tool is $DDPDOCTOR.
 `--update` writes the texts anew: read the diff. Ends non-zero when a text differs; the last line counts."""
 import argparse
 import difflib
@@ -21,7 +21,7 @@ TOOL = os.environ.get("DDPDOCTOR", "ddpdoctor")
 
 
 def kind_of(capture):
-    return capture.stem.replace("_", "-")
+    return capture.stem.split("__")[0].replace("_", "-")
 
 
 def captures(names=()):
@@ -34,24 +34,27 @@ def expected_text(capture):
 
 
 def report(capture):
-    """What `ddpdoctor report` prints, and the kinds it found, the first one first."""
+    """What `ddpdoctor report` prints, and its findings, the first one first."""
     with tempfile.TemporaryDirectory(prefix="ddpgolden_") as folder:
         target = Path(folder) / "report.json"
         environment = {key: value for key, value in os.environ.items() if key in ("PATH", "HOME", "LD_LIBRARY_PATH", "TMPDIR")}
         done = subprocess.run([TOOL, "report", capture.name, "-o", str(target)], cwd=HERE, env={**environment, "LC_ALL": "C", "NO_COLOR": "1"},
                               capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
-        if done.returncode != 1:
+        if done.returncode not in (0, 1):
             raise RuntimeError(f"report {capture.name} ended with {done.returncode}: {done.stderr.strip()[:300]}")
-        return done.stdout, [finding["kind"] for finding in json.loads(target.read_text())["findings"]]
+        return done.stdout, json.loads(target.read_text())["findings"]
 
 
 def problems(capture, update=False):
     """What is wrong, each a sentence; empty when all is right."""
     try:
-        text, kinds = report(capture)
+        text, findings = report(capture)
     except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
         return [str(error)]
+    kinds = [finding["kind"] for finding in findings]
     wrong = [] if kinds[:1] == [kind_of(capture)] else [f"{kinds} found; {kind_of(capture)} is to be the first"]
+    if kind_of(capture) == "healthy":
+        wrong = [f"{finding['kind']} is {finding['confidence']}, and nothing is wrong" for finding in findings if finding["confidence"] != "possible"]
     expected = expected_text(capture)
     if update and not wrong:
         expected.write_text(text)

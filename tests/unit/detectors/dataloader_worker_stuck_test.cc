@@ -82,5 +82,17 @@ TEST(DataloaderWorkerStuck, MakesOneFindingOfSeveralRanksAtOneLine) {
   EXPECT_EQ(essence(findings), essence(asked(kKind, reversed(told))));
 }
 
+TEST(DataloaderWorkerStuck, IsSilentOnAWorkerThatGotOn) {
+  model::JobModel told = job()
+                             .ranks(2)
+                             .stack(kAll, kInBarrier)
+                             .stack(0, kInBatchWait)
+                             .worker(0, "py:decode@/srv/data.py:30 | " + kForkedWorker)
+                             .build();
+  EXPECT_EQ(asked("dataloader-worker-stuck", told).size(), 1u);
+  told.observations.back().processes.back().threads[0].frames[0].line = 32;
+  EXPECT_TRUE(asked("dataloader-worker-stuck", told).empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

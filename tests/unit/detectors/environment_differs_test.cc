@@ -60,5 +60,21 @@ TEST(EnvironmentDiffers, IsSilentWhenAllAgree) {
           .empty());
 }
 
+TEST(EnvironmentDiffers, NamesNcclsSettingsWhenAllStandInOneCall) {
+  const auto told = [](const std::string& of_rank_2) {
+    return asked(kKind, job()
+                            .ranks(3)
+                            .backend("nccl")
+                            .stack(kAll, kInBarrier)
+                            .environment(kAll, "NCCL_P2P_DISABLE", "0")
+                            .environment(2, "NCCL_P2P_DISABLE", of_rank_2)
+                            .build());
+  };
+  ASSERT_EQ(told("1").size(), 1u);
+  EXPECT_EQ(told("1")[0].culprits, model::RankSet({2}));
+  EXPECT_EQ(told("1")[0].confidence, Confidence::kLikely);
+  EXPECT_TRUE(told("0").empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -65,5 +65,27 @@ TEST(ForkAfterCuda, IsSilentWhileNoChildUsesIt) {
   EXPECT_TRUE(asked(kKind, forked(false).build()).empty());
 }
 
+JobBuilder forked_child(bool context) {
+  JobBuilder told = job().ranks(2).stack(kAll, kInBarrier).stack(0, kInBatchWait);
+  if (context) {
+    told.fact("cuda-context", {{"device", std::int64_t{0}}}, 0, pid_of(0));
+  }
+  return told.worker(0,
+                     "native:futex_wait@libc.so.6 | native:cudaGetDevice@libcudart.so.12 | "
+                     "py:collate@/srv/data.py:33 | " +
+                         kForkedWorker);
+}
+
+TEST(ForkAfterCuda, SeesAForkedChildInCudaWhoseParentHasAContext) {
+  const auto findings = asked(kKind, forked_child(true).build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 33);
+}
+
+TEST(ForkAfterCuda, IsSilentWhenTheParentHasNoContext) {
+  EXPECT_TRUE(asked(kKind, forked_child(false).build()).empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

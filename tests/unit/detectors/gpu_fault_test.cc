@@ -31,5 +31,17 @@ TEST(GpuFault, OnlySuspectsItInAMovingJob) {
       nothing_likely(asked(kKind, story("xid").progress(model::Progress::kMoving).build())));
 }
 
+TEST(GpuFault, FindsTheRankByTheProcessInTheLine) {
+  const auto findings = asked(
+      kKind, job()
+                 .ranks(3)
+                 .stack(kAll, kInBarrier)
+                 .fact("kernel-log", {{"text", "NVRM: Xid (PCI:0000:3b:00): 79, pid=" +
+                                                   std::to_string(pid_of(2)) + ", name=python"}})
+                 .build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({2}));
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -61,5 +61,23 @@ TEST(ImportLock, IsSilentInAMovingJob) {
                   .empty());
 }
 
+TEST(ImportLock, SeesTwoImportsThatWaitForEachOther) {
+  const auto findings = asked(
+      kKind,
+      job()
+          .ranks(1)
+          .stack(0, kWaitsForImport)
+          .waits(0, {.kind = "import-lock",
+                     .target = "thread:" + std::to_string(tid_of(0, 1)),
+                     .detail = {}})
+          .thread(0, {.stack = kWaitsForImport,
+                      .waits_on = model::WaitsOn{.kind = "import-lock",
+                                                 .target = "thread:" + std::to_string(tid_of(0, 0)),
+                                                 .detail = {}}})
+          .build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -58,5 +58,19 @@ TEST(MasterUnreachable, IsSilentAboutAnotherMachine) {
   EXPECT_TRUE(asked(kKind, story(false, false).build()).empty());
 }
 
+TEST(MasterUnreachable, ReadsConnectionsThatNobodyAnswers) {
+  const auto findings = asked(kKind, job()
+                                         .ranks(2)
+                                         .stack(kAll, kInInit)
+                                         .fact("connect",
+                                               {{"address", std::string("10.9.9.9")},
+                                                {"port", std::int64_t{29500}},
+                                                {"rendezvous", true}},
+                                               1)
+                                         .build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_NE(findings[0].summary.find("10.9.9.9:29500 does not answer"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

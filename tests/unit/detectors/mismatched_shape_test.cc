@@ -97,5 +97,25 @@ TEST(MismatchedShape, LeavesSplitsThatDifferButMeetAlone) {
   EXPECT_TRUE(asked(kKind, told).empty());
 }
 
+TEST(MismatchedShape, SeesOneRankThatCutsItsInputOtherwise) {
+  using Splits = std::vector<std::int64_t>;
+  const auto told = [](const Splits& first, const Splits& last) {
+    JobBuilder builder = job();
+    builder.ranks(4).stack(kAll, kInBarrier);
+    for (const model::Rank rank : {0, 1, 2, 3}) {
+      builder.call(rank, {.operation = "all_to_all",
+                          .splits = rank == 0   ? first
+                                    : rank == 1 ? last
+                                                : Splits{4, 4, 4, 4},
+                          .state = model::CallState::kStarted});
+    }
+    return asked("mismatched-shape", builder.build());
+  };
+  const Findings findings = told({4, 4, 4, 4}, {4, 8, 4, 4});
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+  EXPECT_TRUE(told({1, 7, 4, 4}, {4, 8, 4, 4}).empty());  // uneven routing
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

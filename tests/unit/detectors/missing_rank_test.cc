@@ -141,5 +141,17 @@ TEST(MissingRank, DoesNotDependOnTheOrderOfRanks) {
             essence(asked("missing-rank", records_reversed(told().build()))));
 }
 
+TEST(MissingRank, OnlySuspectsARankOnItsWayAtOneLook) {
+  const std::string reduces =
+      "py:all_reduce@/opt/site-packages/torch/distributed/distributed_c10d.py:2900 | "
+      "py:main@/srv/train.py:9";
+  EXPECT_TRUE(nothing_likely(asked("missing-rank", job()
+                                                       .ranks(2)
+                                                       .stack(0, reduces)
+                                                       .python(1, "/srv/train.py", 8, "main")
+                                                       .looked_once()
+                                                       .build())));
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

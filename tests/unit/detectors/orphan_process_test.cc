@@ -33,5 +33,17 @@ TEST(OrphanProcess, IsSilentOnWorkersWithARank) {
   EXPECT_TRUE(asked("orphan-process", job().ranks(1).worker(0, kIdleWorker).build()).empty());
 }
 
+TEST(OrphanProcess, KnowsALauncherByItsPid) {
+  model::JobModel told =
+      job()
+          .ranks(1)
+          .process({.role = model::Role::kRank, .rank = 0, .pid = 777, .ppid = 1})
+          .build();
+  told.launcher_pid = 4000;
+  EXPECT_EQ(asked("orphan-process", told).size(), 1u);
+  told.launcher_pid = 1;  // a container
+  EXPECT_TRUE(asked("orphan-process", told).empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

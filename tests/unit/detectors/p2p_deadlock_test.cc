@@ -100,5 +100,21 @@ TEST(P2pDeadlock, AccusesTheOneThatTurnsTheOtherWay) {
   EXPECT_EQ(findings[0].locations.at(0).line, 8);
 }
 
+TEST(P2pDeadlock, SeesThatEverybodyReceives) {
+  const std::string recv =
+      "py:recv@/opt/site-packages/torch/distributed/distributed_c10d.py:2400 | ";
+  const auto told = [&recv](const std::string& other) {
+    return asked("p2p-deadlock", job()
+                                     .ranks(2)
+                                     .stack(0, recv + "py:stage0@/srv/a.py:8")
+                                     .stack(1, other + "py:stage1@/srv/a.py:19")
+                                     .build());
+  };
+  const Findings findings = told(recv);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0, 1}));
+  EXPECT_TRUE(told("py:read@/srv/io.py:1 | ").empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

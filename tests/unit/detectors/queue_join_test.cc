@@ -60,5 +60,15 @@ TEST(QueueJoin, IsOnlyPossibleAfterOneLook) {
   EXPECT_TRUE(nothing_likely(asked(kKind, story(kFinishes, kFeeds).looked_once().build())));
 }
 
+TEST(QueueJoin, KnowsAFullPipeByItsWrite) {
+  const auto findings =
+      asked(kKind, story(kFinishes,
+                         "native:write@libc.so.6 | "
+                         "py:Queue._feed@/usr/lib/python3.11/multiprocessing/queues.py:244")
+                       .build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].locations.at(0).line, 12);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -78,5 +78,24 @@ TEST(Rank0OnlyDdpForward, DoesNotDependOnTheOrderOfRanks) {
             essence(asked("rank0-only-ddp-forward", records_reversed(told().build()))));
 }
 
+TEST(Rank0OnlyDdpForward, IsToldByStacksAlone) {
+  const std::string forward =
+      "py:_sync_buffers@/opt/site-packages/torch/nn/parallel/distributed.py:2110 | "
+      "py:_pre_forward@/opt/site-packages/torch/nn/parallel/distributed.py:1570 | "
+      "py:forward@/opt/site-packages/torch/nn/parallel/distributed.py:1666 | ";
+  const Findings findings =
+      asked("rank0-only-ddp-forward",
+            job()
+                .ranks(2)
+                .stack(0, forward + "py:validate@/srv/t.py:80 | py:main@/srv/t.py:99")
+                .stack(1,
+                       "py:barrier@/opt/site-packages/torch/distributed/distributed_c10d.py:4830 | "
+                       "py:main@/srv/t.py:101")
+                .build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 80);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

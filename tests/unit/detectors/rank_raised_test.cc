@@ -192,5 +192,28 @@ TEST(RankRaised, IsSilentOnAFinallyThatALoopOverDataMayHaveReached) {
   EXPECT_TRUE(asked(kKind, told).empty());
 }
 
+TEST(RankRaised, SeesAHandlerAmongTheCallers) {
+  const auto findings =
+      asked(kKind,
+            job()
+                .ranks(2)
+                .source("/srv/train.py", R"(
+def cleanup():
+    dist.barrier()
+def main():
+    try:
+        step()
+    except RuntimeError:
+        cleanup()
+)")
+                .stack(kAll, kInBarrier)
+                .stack(1,
+                       "py:barrier@/opt/site-packages/torch/distributed/distributed_c10d.py:4830 | "
+                       "py:cleanup@/srv/train.py:2 | py:main@/srv/train.py:7")
+                .build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

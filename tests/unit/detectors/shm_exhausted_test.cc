@@ -65,5 +65,12 @@ TEST(ShmExhausted, DoesNotTakeOtherRefusalsForAFullOne) {
   EXPECT_TRUE(asked(kKind, refused(13).build()).empty());
 }
 
+TEST(ShmExhausted, TakesABusErrorInALogAsSecondFact) {
+  const auto findings = asked(
+      kKind, story(64 << 20).log(0, "worker (pid 7) is killed by signal: Bus error.").build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -46,5 +46,19 @@ TEST(StoreWait, ReadsTheKeyFromTheLine) {
   EXPECT_EQ(std::get<std::string>(findings[0].details.at("key")), "plan/0");
 }
 
+TEST(StoreWait, BlamesTheRankThatTheWaitNames) {
+  const auto findings =
+      asked(kKind, job()
+                       .ranks(2)
+                       .python(0, "/srv/train.py", 10, "main")
+                       .waits(0, {.kind = "store-key", .target = "rank:1", .detail = {}})
+                       .python(1, "/srv/train.py", 14, "prepare")
+                       .build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+  EXPECT_EQ(findings[0].waiting, model::RankSet({0}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 14);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

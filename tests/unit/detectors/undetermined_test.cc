@@ -33,5 +33,21 @@ TEST(Undetermined, DoesNotDependOnTheOrderOfRanks) {
             essence(asked("undetermined", records_reversed(told().build()))));
 }
 
+TEST(Undetermined, SaysWhatToCaptureWhenNothingCanBeRead) {
+  JobBuilder builder = job();
+  builder.ranks(2).unobserved(kAll).progress(model::Progress::kUnknown);
+  const Findings findings = asked("undetermined", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_NE(findings[0].fix.find("Capture stacks"), std::string::npos);
+}
+
+TEST(Undetermined, AsksForASecondLook) {
+  const Findings findings =
+      asked("undetermined", job().ranks(2).stack(kAll, kInBarrier).looked_once().build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_NE(findings[0].fix.find("second observation"), std::string::npos);
+  EXPECT_EQ(findings[0].summary.find("nothing moves"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -209,5 +209,38 @@ TEST(Standing, OfARankWhoseCommandWorksIsAtWork) {
   EXPECT_TRUE(standings(told).front().on_cpu);
 }
 
+TEST(Standing, OfProcessesWithoutPidsIsComparedRankByRank) {
+  model::JobModel told = job()
+                             .ranks(2)
+                             .python(0, "/srv/train.py", 5, "main")
+                             .python(1, "/srv/train.py", 9, "main")
+                             .build();
+  for (model::Observation& observation : told.observations) {
+    for (model::Process& process : observation.processes) {
+      process.pid = 0;
+    }
+  }
+  EXPECT_FALSE(standings(told).at(1).moved);
+}
+
+TEST(Standing, IsToldByWhatTheThreadWaitsOn) {
+  EXPECT_EQ(only_rank(job()
+                          .ranks(1)
+                          .python(0, "/srv/train.py", 5, "main")
+                          .waits(0, {.kind = "store-key", .target = "ready", .detail = {}}))
+                .activity,
+            Activity::kStore);
+}
+
+TEST(Standing, OfARankThatOnlyAFactSawEnd) {
+  const auto told = job()
+                        .ranks(2)
+                        .python(0, "/srv/train.py", 5, "main")
+                        .absent(1)
+                        .fact("exit", {{"status", std::int64_t{0}}}, 1)
+                        .build();
+  EXPECT_EQ(standings(told).at(1).activity, Activity::kExited);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::graph

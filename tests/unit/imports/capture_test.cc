@@ -249,5 +249,31 @@ TEST(ReadCapture, SurvivesEveryCutAndEveryFlippedByte) {
   }
 }
 
+TEST(ReadCapture, LetsTheMainThreadShareWhatIsSaidOfTheProcess) {
+  const JobModel job = read(
+      R"(,"observations":[{"processes":[{"rank":0,"state":"D","wchan":"nfs_x","threads":[{},{}]}]}])");
+  const model::Process* rank = model::rank_process(job, 0);
+  ASSERT_NE(rank, nullptr);
+  EXPECT_EQ(rank->threads[0].state, 'D');
+  EXPECT_EQ(rank->threads[0].wchan, "nfs_x");
+  EXPECT_EQ(rank->threads[1].state, '?');
+}
+
+TEST(ReadCapture, TakesTheRankOfTheEnvironment) {
+  const JobModel job = read(R"(,"observations":[{"processes":[
+      {"pid":1,"env":{"RANK":"0"}},{"pid":2,"env":{"RANK":"1"}},
+      {"pid":3,"ppid":1,"env":{"RANK":"0"}},{"pid":4,"role":"launcher","env":{"RANK":"7"}},
+      {"pid":5,"env":{"RANK":"x"}},{"pid":6,"env":{"RANK":"-1"}}]}])");
+  EXPECT_EQ(model::ranks_seen(job), model::RankSet({0, 1}));
+  EXPECT_EQ(model::process(job, 3)->role, model::Role::kOther);
+  EXPECT_FALSE(model::process(job, 4)->rank);
+}
+
+TEST(ReadCapture, KnowsADataLoaderWorkerByItsStack) {
+  const JobModel job = read(R"(,"observations":[{"processes":[{"rank":0,"threads":[{"frames":[
+      {"function":"_worker_loop","file":"/x/torch/utils/data/_utils/worker.py","line":1}]}]}]}])");
+  EXPECT_EQ(job.observations[0].processes[0].role, model::Role::kDataLoaderWorker);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::imports
