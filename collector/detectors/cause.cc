@@ -10,6 +10,7 @@
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/handlers.h"
 #include "collector/detectors/processes.h"
+#include "collector/detectors/tracebacks.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -370,8 +371,11 @@ void blame_the_few(Explanation& explanation) {
 
 // An exception led one side out of what the other still does, whatever branches lie around.
 bool handles_exception(const Examination& examination, const Parting& parting) {
-  return in_handler(examination.job, parting.odd.path, parting.rest.path) !=
-         in_handler(examination.job, parting.rest.path, parting.odd.path);
+  const Side& odd = parting.odd;
+  const bool in_one = in_handler(examination.job, odd.path, parting.rest.path) !=
+                      in_handler(examination.job, parting.rest.path, odd.path);
+  return in_one || (!odd.ranks.empty() &&
+                    cleans_up_after_exception(examination.job, odd.ranks.front(), odd.path));
 }
 
 Explanation explain(const Examination& examination, const Parting& parting) {

@@ -240,9 +240,10 @@ Finding killed(const graph::Examination& examination, const std::vector<Death>& 
   finding.confidence = known && (!finding.waiting.empty() || examination.job.ended)
                            ? Confidence::kCertain
                            : Confidence::kLikely;
+  const bool one = finding.culprits.size() == 1;
   finding.summary = fmt::format(
-      "{} {}{}{}", said(finding.culprits), finding.culprits.size() == 1 ? "was " : "were ",
-      known ? how_it_ended(dead.front().exit) : "killed", and_who_waits(finding));
+      "{} {} {}{}", said(finding.culprits), known ? (one ? "was" : "were") : (one ? "is" : "are"),
+      known ? how_it_ended(dead.front().exit) : std::string("dead"), and_who_waits(finding));
   finding.fix = fix_for(dead.front().exit);
   add_kernel_lines(examination.job, finding);
   return finding;

@@ -67,7 +67,8 @@ Finding finding_of(const graph::Examination& examination, const graph::Divergenc
                    const Disagreed& disagreed) {
   Finding finding;
   finding.confidence = confidence_of(stands_there(examination, divergence) ? 2 : 1);
-  if (!unobserved_ranks(examination).empty() && disagreed.tie) {
+  if (disagreed.tie &&
+      (!unobserved_ranks(examination).empty() || examination.job.coverage.events_lost > 0)) {
     finding.confidence = Confidence::kPossible;
   }
   finding.culprits = disagreed.tie ? model::RankSet{} : disagreed.odd;

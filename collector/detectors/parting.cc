@@ -199,7 +199,9 @@ std::optional<Parting> parting_from_stacks(const Examination& examination, const
       continue;
     }
     if (stands_in_group(*standing, view.group.id)) {
-      said[rank] = standing->call->operation;
+      if (!standing->call->operation.empty()) {  // unknown never differs
+        said[rank] = standing->call->operation;
+      }
     } else {
       (standing->activity == Activity::kAbsent ? absent : elsewhere).insert(rank);
     }
@@ -219,13 +221,14 @@ std::optional<Parting> parting_from_stacks(const Examination& examination, const
     parting.tie = parting.rest.ranks.size() == elsewhere.size();
     return parting;
   }
-  if (operations.size() > 1 && std::any_of(operations.begin(), operations.end(),
-                                           [](const Camp& camp) { return camp.key.empty(); })) {
-    return std::nullopt;  // native frames alone do not always say which operation it is
-  }
-  for (auto& [rank, key] : said) {
-    const Standing* standing = examination.standing(rank);
-    key += operations.size() > 1 ? "" : "|" + place_key(*standing);
+  if (operations.size() == 1) {
+    std::erase_if(said, [&](const auto& one) {
+      const Standing* standing = examination.standing(one.first);
+      return !standing->user.known() || standing->user.line == 0;
+    });
+    for (auto& [rank, key] : said) {
+      key += "|" + place_key(*examination.standing(rank));
+    }
   }
   const std::vector<Camp> places = camps(said);
   if (places.size() < 2) {

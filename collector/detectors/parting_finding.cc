@@ -32,7 +32,9 @@ Confidence confidence(const Examination& examination, const Parting& parting, in
       parting.unobserved.empty() ||
       (parting.recorded &&
        parting.rest.ranks.size() > parting.odd.ranks.size() + parting.unobserved.size());
-  if (!decided || !may_hang(examination)) {
+  // A call that was lost may be the one that breaks a tie.
+  const bool undecided = parting.tie && examination.job.coverage.events_lost > 0;
+  if (!decided || undecided || !may_hang(examination)) {
     return Confidence::kPossible;
   }
   if (!parting.unobserved.empty()) {

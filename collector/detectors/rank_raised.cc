@@ -36,7 +36,8 @@ bool lived_on(const model::JobModel& job, model::Rank rank) {
   return exit ? exit->status == 0 : alive(*process) && !job.ended;
 }
 
-Confidence sureness(const model::JobModel& job, const Traceback& traceback, bool last) {
+Confidence sureness(const graph::Examination& examination, const Traceback& traceback, bool last) {
+  const model::JobModel& job = examination.job;
   const bool moving = job.progress == model::Progress::kMoving;
   if (moving || traceback.ignored || !last) {
     return Confidence::kPossible;
@@ -46,6 +47,11 @@ Confidence sureness(const model::JobModel& job, const Traceback& traceback, bool
   }
   if (traceback.of_thread) {
     return Confidence::kLikely;
+  }
+  const graph::Standing* standing = examination.standing(*traceback.rank);
+  if (standing != nullptr && examination.still() &&
+      cleans_up_after_exception(job, *traceback.rank, standing->callers)) {
+    return Confidence::kCertain;
   }
   return lived_on(job, *traceback.rank) ? Confidence::kPossible : Confidence::kCertain;
 }
@@ -73,7 +79,7 @@ std::vector<Suspect> own_exceptions(const graph::Examination& examination) {
         std::none_of(all.begin() + static_cast<std::ptrdiff_t>(i) + 1, all.end(),
                      [&](const Traceback& later) { return later.rank == traceback.rank; });
     Suspect suspect{.rank = traceback.rank, .place = traceback.place};
-    suspect.confidence = sureness(examination.job, traceback, last);
+    suspect.confidence = sureness(examination, traceback, last);
     if (raised_before(all, traceback)) {
       suspect.confidence = at_most(suspect.confidence, Confidence::kLikely);
     }

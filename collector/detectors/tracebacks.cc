@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "collector/detectors/agreement.h"
 #include "collector/detectors/known_exceptions.h"
 #include "collector/model/log_lines.h"
 #include "collector/model/questions.h"
@@ -192,6 +193,25 @@ bool earlier(const Traceback& a, const Traceback& b) {
     return *a.time < *b.time;
   }
   return a.log == b.log && a.number < b.number;
+}
+
+bool cleans_up_after_exception(const model::JobModel& job, model::Rank rank,
+                               const std::vector<model::CallSite>& callers) {
+  if (job.logs.empty()) {
+    return false;
+  }
+  const bool in_finally =
+      std::any_of(callers.begin(), callers.end(), [&job](const model::CallSite& site) {
+        const auto around = python_source::enclosing(lines_of(job, site.file), site.line);
+        return std::any_of(around.begin(), around.end(), [](const auto& block) {
+          return block.kind == python_source::BlockKind::kFinally;
+        });
+      });
+  const auto all = in_finally ? tracebacks(job) : std::vector<Traceback>{};
+  return std::any_of(all.begin(), all.end(), [rank](const Traceback& one) {
+    return one.rank == rank && !one.of_thread && !one.ignored && one.place.known() &&
+           !is_consequence(one.exception);
+  });
 }
 
 }  // namespace ddpdoctor::detectors

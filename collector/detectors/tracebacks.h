@@ -54,4 +54,8 @@ std::vector<Traceback> tracebacks(const model::JobModel& job);
 /// log.
 bool earlier(const Traceback& a, const Traceback& b);
 
+/// The rank printed an exception of its own and stands in a `finally` of its own code since.
+bool cleans_up_after_exception(const model::JobModel& job, model::Rank rank,
+                               const std::vector<model::CallSite>& callers);
+
 }  // namespace ddpdoctor::detectors

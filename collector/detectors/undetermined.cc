@@ -45,8 +45,8 @@ bool nothing_to_read(const graph::Examination& examination) {
                                         [](const auto& thread) { return !thread.frames.empty(); });
   };
   const auto seen = processes(examination.job);
-  return examination.history.empty() && may_hang(examination) && !examination.job.ended &&
-         std::none_of(seen.begin(), seen.end(), has_stack);
+  return examination.job.facts.empty() && examination.history.empty() && may_hang(examination) &&
+         !examination.job.ended && std::none_of(seen.begin(), seen.end(), has_stack);
 }
 
 /// One look: everybody whom it shows waits. That is a hang or an instant of a healthy step.

@@ -56,7 +56,8 @@ Ends ends_of(const History& history, model::Rank rank) {
   return ends;
 }
 
-/// How a rank ended whose process is no longer in the list.
+}  // namespace
+
 std::optional<Activity> ended_as(const model::JobModel& job, model::Rank rank) {
   for (const model::Fact* fact : model::facts(job, "exit")) {
     if (fact->rank == rank && fact->text("role").value_or("rank") == "rank") {
@@ -65,8 +66,6 @@ std::optional<Activity> ended_as(const model::JobModel& job, model::Rank rank) {
   }
   return std::nullopt;
 }
-
-}  // namespace
 
 Standing recorded_standing(const model::JobModel& job, const History& history, model::Rank rank) {
   Standing result;

@@ -12,4 +12,8 @@ namespace ddpdoctor::graph {
 /// waits in: with NCCL later ones are only queued behind it. Without one, it is past its newest.
 Standing recorded_standing(const model::JobModel& job, const History& history, model::Rank rank);
 
+/// How a rank ended whose process is gone or a zombie: kDead by a signal, kExited by itself; absent
+/// when no exit was recorded.
+std::optional<Activity> ended_as(const model::JobModel& job, model::Rank rank);
+
 }  // namespace ddpdoctor::graph

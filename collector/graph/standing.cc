@@ -235,6 +235,8 @@ Standing stand(const Context& context, const model::Process& process) {
     result.activity = Activity::kUnobserved;
     if (process.exit) {
       result.activity = process.exit->signal ? Activity::kDead : Activity::kExited;
+    } else if (process.state == 'Z' || process.state == 'X') {
+      result.activity = ended_as(context.job, result.rank).value_or(Activity::kDead);
     }
     return result;
   }

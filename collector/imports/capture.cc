@@ -156,11 +156,17 @@ model::CallState read_state(const Cursor& in) {
   return found->first;
 }
 
-/// The group a call belongs to when it does not say: the only one there is, else the world.
-std::string group_of(const Cursor& call, const JobModel& job) {
+/// The group a call belongs to when it does not say: the only one there is, else the world; nothing
+/// when there are several to choose from.
+std::optional<std::string> group_of(const Cursor& call, const JobModel& job) {
   const Cursor group = call["group"];
-  const std::string only = job.groups.size() == 1 ? job.groups.front().id : "0";
-  return group.name().value_or(only);
+  if (auto name = group.name()) {
+    return name;
+  }
+  if (job.groups.size() > 1) {
+    return std::nullopt;
+  }
+  return job.groups.empty() ? "0" : job.groups.front().id;
 }
 
 void read_sizes(const Cursor& in, model::CollectiveCall& out) {
@@ -207,7 +213,8 @@ std::optional<model::CollectiveCall> read_call(const Cursor& in, const JobModel&
   const model::Operation named = model::operation_of(operation.text().value_or(""));
   model::CollectiveCall out;
   out.rank = whose.value_or(0);
-  out.group = group_of(in, job);
+  const auto group = group_of(in, job);
+  out.group = group.value_or("");
   out.sequence = number.value_or(0);
   out.operation = named.name;
   out.peer = read_rank(peer);
@@ -218,7 +225,7 @@ std::optional<model::CollectiveCall> read_call(const Cursor& in, const JobModel&
   out.time = time.number();
   out.end_time = end_time.number();
   read_sites(in, out);
-  return whose && number ? std::optional(std::move(out)) : std::nullopt;
+  return whose && number && group ? std::optional(std::move(out)) : std::nullopt;
 }
 
 void read_collectives(const Cursor& in, JobModel& out) {
@@ -232,7 +239,8 @@ void read_collectives(const Cursor& in, JobModel& out) {
   });
   if (skipped > 0) {
     out.coverage.warnings.push_back(
-        fmt::format("{} collectives without rank or sequence were left out", skipped));
+        fmt::format("{} collectives without rank, group or sequence were left out", skipped));
+    out.coverage.events_lost += skipped;
   }
 }
 
@@ -320,7 +328,7 @@ void read_coverage(const Cursor& in, JobModel& out) {
   const Cursor unobserved_ranks = in["unobserved_ranks"];
   out.coverage.unobserved_ranks = model::RankSet(ranks(unobserved_ranks));
   const Cursor lost = in["events_lost"];
-  out.coverage.events_lost = static_cast<std::uint64_t>(lost.whole(0, kMaxNumber).value_or(0));
+  out.coverage.events_lost += static_cast<std::uint64_t>(lost.whole(0, kMaxNumber).value_or(0));
   const Cursor warnings = in["warnings"];
   for (std::string& warning : warnings.texts()) {
     out.coverage.warnings.push_back(std::move(warning));

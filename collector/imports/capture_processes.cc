@@ -218,8 +218,10 @@ model::CallSite read_call_site(const Cursor& in) {
   if (!in.present()) {
     return {};
   }
-  return {
+  model::CallSite site{
       .file = text(in, "file"), .line = line_number(in, "line"), .function = text(in, "function")};
+  // Half a place would differ from every whole one; absent is unknown.
+  return site.file.empty() || site.line == 0 ? model::CallSite{} : site;
 }
 
 std::vector<Process> read_processes(const Cursor& in) {

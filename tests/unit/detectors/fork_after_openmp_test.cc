@@ -39,8 +39,22 @@ TEST(ForkAfterOpenmp, BlamesTheLineInTheChildThatEntersTheDeadTeam) {
   EXPECT_EQ(std::get<std::int64_t>(findings[0].details.at("pid")), 777);
 }
 
-TEST(ForkAfterOpenmp, TrustsTheForkFactWhenTheCommandWasRewritten) {
+/// The same stack without multiprocessing's way into a forked child.
+std::string hiding_the_fork(std::string stack) {
+  const std::string fork = "popen_fork.py";
+  return stack.replace(stack.find(fork), fork.size(), "popen_other.py");
+}
+
+TEST(ForkAfterOpenmp, TrustsTheStackWhenNothingElseTellsOfTheFork) {
   auto told = story(kDeadTeam).build();
+  for (model::Observation& observation : told.observations) {
+    observation.processes.back().command.clear();
+  }
+  EXPECT_EQ(asked("fork-after-openmp", told).size(), 1u);
+}
+
+TEST(ForkAfterOpenmp, TrustsTheForkFactWhenTheCommandWasRewritten) {
+  auto told = story(hiding_the_fork(kDeadTeam)).build();
   for (model::Observation& observation : told.observations) {
     observation.processes.back().command = {"trainer: worker"};
   }
@@ -74,7 +88,7 @@ TEST(ForkAfterOpenmp, IsSilentWhileTheChildComputesInsideTheRegion) {
 }
 
 TEST(ForkAfterOpenmp, IsSilentOnASpawnedChild) {
-  auto spawned = story(kDeadTeam).build();
+  auto spawned = story(hiding_the_fork(kDeadTeam)).build();
   for (model::Observation& observation : spawned.observations) {
     observation.processes.back().command = {"python", "-c",
                                             "from multiprocessing.spawn import spawn_main"};

@@ -215,5 +215,29 @@ def main():
   EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
 }
 
+TEST(RankRaised, SeesAnExceptionWhoseRankCleansUp) {
+  const auto findings = asked(
+      kKind,
+      job()
+          .ranks(2)
+          .source("/srv/train.py", R"(
+try:
+    step()
+finally:
+    dist.barrier()
+)")
+          .stack(kAll, kInBarrier)
+          .stack(1,
+                 "py:barrier@/opt/site-packages/torch/distributed/distributed_c10d.py:4830 | "
+                 "py:<module>@/srv/train.py:4")
+          .log(1,
+               "Traceback (most recent call last):\n  File \"/srv/train.py\", line 2, in <module>\n"
+               "ValueError: no\n")
+          .build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+  EXPECT_EQ(findings[0].locations.at(0).line, 2);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

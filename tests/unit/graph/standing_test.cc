@@ -242,5 +242,14 @@ TEST(Standing, OfARankThatOnlyAFactSawEnd) {
   EXPECT_EQ(standings(told).at(1).activity, Activity::kExited);
 }
 
+TEST(Standing, OfAZombieIsDeadHoweverItEnded) {
+  model::JobModel told = job().ranks(1).python(0, "/srv/train.py", 5, "main").build();
+  for (model::Observation& observation : told.observations) {
+    observation.processes.front().state = 'Z';
+    observation.processes.front().threads.clear();
+  }
+  EXPECT_EQ(standings(told).at(0).activity, Activity::kDead);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::graph

@@ -275,5 +275,20 @@ TEST(ReadCapture, KnowsADataLoaderWorkerByItsStack) {
   EXPECT_EQ(job.observations[0].processes[0].role, model::Role::kDataLoaderWorker);
 }
 
+TEST(ReadCapture, LeavesOutCallsThatMayBelongToSeveralGroups) {
+  const JobModel job = read(R"(,"groups":[{"id":"0","ranks":[0,1]},{"id":"1","ranks":[0,1]}],
+      "collectives":[{"rank":0,"sequence":1,"operation":"barrier"},{"rank":0,"group":"1","sequence":1}])");
+  ASSERT_EQ(job.collectives.size(), 1U);
+  EXPECT_EQ(job.collectives[0].group, "1");
+  EXPECT_EQ(job.coverage.events_lost, 1U);
+}
+
+TEST(ReadCapture, TakesHalfAPlaceForNone) {
+  const JobModel job = read(R"(,"collectives":[
+      {"rank":0,"sequence":1,"call_site":{"file":"/t.py"}},{"rank":1,"sequence":1,"call_site":{"line":3}}])");
+  EXPECT_FALSE(job.collectives.at(0).call_site.known());
+  EXPECT_FALSE(job.collectives.at(1).call_site.known());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::imports
