@@ -73,9 +73,10 @@ std::optional<Suspect> stuck_worker(const graph::Examination& examination,
   const std::string doing = what_it_does(examination.job, *main);
   Suspect suspect = suspect_in(examination, worker, main);
   suspect.confidence = how_sure(examination.job, *main, still);
-  suspect.note = fmt::format("DataLoader worker {} {} here", worker.pid, doing);
-  suspect.evidence = fmt::format("process {} waits for a batch; its DataLoader worker {} {} at {}",
-                                 rank.pid, worker.pid, doing, place(suspect.place));
+  const std::string number = worker.pid > 0 ? fmt::format(" {}", worker.pid) : std::string();
+  suspect.note = fmt::format("DataLoader worker{} {} here", number, doing);
+  suspect.evidence = fmt::format("{} waits for a batch; its DataLoader worker{} {} at {}",
+                                 named(rank.pid, "the rank"), number, doing, place(suspect.place));
   return suspect;
 }
 

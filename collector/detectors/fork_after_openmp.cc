@@ -70,12 +70,11 @@ std::optional<Suspect> forked_into_dead_pool(const graph::Examination& examinati
     }
     suspect.confidence = *sure;
   }
-  suspect.note =
-      fmt::format("process {}, forked by process {}, waits here", process.pid, process.ppid);
+  suspect.note = fmt::format("{}, forked by {}, waits here", named(process.pid, "the child"),
+                             named(process.ppid, "the rank"));
   suspect.evidence = fmt::format(
-      "process {} was forked from process {} without exec, waits in {} and has no thread of that "
-      "pool{}",
-      process.pid, process.ppid, pool_name(*pool),
+      "{} was forked from {} without exec, waits in {} and has no thread of that pool{}",
+      named(process.pid, "it"), named(process.ppid, "its parent"), pool_name(*pool),
       parent_has_team(examination.job, process) ? "; the pool's threads are in the parent" : "");
   return suspect;
 }

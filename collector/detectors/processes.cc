@@ -128,6 +128,10 @@ std::optional<model::Exit> exit_of(const model::JobModel& job, const model::Proc
   return std::nullopt;
 }
 
+std::string named(pid_t pid, std::string_view otherwise) {
+  return pid > 0 ? fmt::format("process {}", pid) : std::string(otherwise);
+}
+
 std::string signal_name(int signal) {
   const auto found = std::find_if(kSignals.begin(), kSignals.end(),
                                   [signal](const auto& entry) { return entry.first == signal; });

@@ -30,6 +30,9 @@ bool forked_without_exec(const model::JobModel& job, const model::Process& proce
 /// How a process ended: its own exit, or an `exit` fact about its pid.
 std::optional<model::Exit> exit_of(const model::JobModel& job, const model::Process& process);
 
+/// "process 7"; `otherwise` for a process whose pid was not told.
+std::string named(pid_t pid, std::string_view otherwise);
+
 /// "SIGKILL" for 9; "signal 99" when it has no common name.
 std::string signal_name(int signal);
 

@@ -76,9 +76,16 @@ std::optional<int> index_of_gpu(const model::JobModel& job, const std::string& g
   return std::nullopt;
 }
 
-/// All but the rank whose own GPU it is.
+/// All but the rank whose own GPU it is: the one that has no other, or whose local rank it is.
 model::RankSet strangers(const model::JobModel& job, const std::string& gpu,
                          const model::RankSet& ranks) {
+  model::RankSet elsewhere;  // has a GPU of its own besides
+  for (const auto& [other, there] : ranks_by_gpu(job)) {
+    elsewhere = other == gpu ? elsewhere : elsewhere.united(there.common(ranks));
+  }
+  if (!elsewhere.empty() && elsewhere.size() < ranks.size()) {
+    return elsewhere;
+  }
   const auto index = index_of_gpu(job, gpu);
   model::RankSet out;
   for (const model::Rank rank : ranks) {

@@ -156,7 +156,8 @@ model::JobModel listed_backwards(model::JobModel job) {
 bool numbers_matter(const model::JobModel& job) {
   for (const model::Observation& observation : job.observations) {
     for (const model::Process& process : observation.processes) {
-      if (process.environment.contains("MASTER_ADDR") ||
+      if (process.environment.contains("RANK") || process.environment.contains("LOCAL_RANK") ||
+          process.environment.contains("MASTER_ADDR") ||
           process.environment.contains("MASTER_PORT")) {
         return true;
       }

@@ -48,7 +48,8 @@ TEST_P(Golden, DoesNotDependOnOrderOrNumbersOfRanks) {
   const auto job = imports::read_capture(text_of(GetParam()), GetParam().filename().string());
   ASSERT_TRUE(job) << job.error().what;
   const std::string before = said(*job, 0);
-  EXPECT_FALSE(before.empty());
+  const bool healthy = GetParam().filename().string().starts_with("healthy__");
+  EXPECT_FALSE(before.empty() && !healthy);
   const model::JobModel backwards = tests::listed_backwards(*job);
   EXPECT_EQ(said(backwards, 0), before);
   if (job->world_size && !tests::numbers_matter(*job)) {
