@@ -199,9 +199,7 @@ std::optional<Parting> parting_from_stacks(const Examination& examination, const
       continue;
     }
     if (stands_in_group(*standing, view.group.id)) {
-      if (!standing->call->operation.empty()) {  // unknown never differs
-        said[rank] = standing->call->operation;
-      }
+      said[rank] = standing->call->operation;
     } else {
       (standing->activity == Activity::kAbsent ? absent : elsewhere).insert(rank);
     }
@@ -220,6 +218,10 @@ std::optional<Parting> parting_from_stacks(const Examination& examination, const
     parting.odd = side_of_standing(examination, elsewhere);
     parting.tie = parting.rest.ranks.size() == elsewhere.size();
     return parting;
+  }
+  if (operations.size() > 1 && std::any_of(operations.begin(), operations.end(),
+                                           [](const Camp& camp) { return camp.key.empty(); })) {
+    return std::nullopt;  // unknown never differs; native frames do not always say the operation
   }
   if (operations.size() == 1) {
     std::erase_if(said, [&](const auto& one) {
