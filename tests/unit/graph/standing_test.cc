@@ -245,8 +245,10 @@ TEST(Standing, OfARankThatOnlyAFactSawEnd) {
 TEST(Standing, OfAZombieIsDeadHoweverItEnded) {
   model::JobModel told = job().ranks(1).python(0, "/srv/train.py", 5, "main").build();
   for (model::Observation& observation : told.observations) {
-    observation.processes.front().state = 'Z';
-    observation.processes.front().threads.clear();
+    for (model::Process& process : observation.processes) {  // the launcher is one of them
+      process.state = 'Z';
+      process.threads.clear();
+    }
   }
   EXPECT_EQ(standings(told).at(0).activity, Activity::kDead);
 }
