@@ -101,49 +101,10 @@ bool may_hang(const graph::Examination& examination) {
   return examination.job.progress != model::Progress::kMoving;
 }
 
-bool in_sharded_module(const graph::Standing& standing) {
-  if (standing.thread == nullptr || !standing.waits_for_ranks()) {
-    return false;
-  }
-  for (const model::Frame& frame : standing.thread->frames) {
-    if (frame.language != model::Language::kPython) {
-      continue;
-    }
-    if (model::is_user_file(frame.file)) {
-      return false;
-    }
-    if (frame.file.find("torch/distributed/fsdp/") != std::string::npos ||
-        frame.file.find("torch/distributed/_composable/fsdp/") != std::string::npos ||
-        frame.file.find("deepspeed/runtime/zero/") != std::string::npos ||
-        frame.file.find("fairscale/nn/data_parallel/") != std::string::npos) {
-      return true;
-    }
-  }
-  return false;
-}
-
-bool in_generate(const graph::Standing& standing) {
-  return standing.thread != nullptr &&
-         (model::has_python_frame(*standing.thread, "generate", "generation/utils.py") ||
-          model::has_python_frame(*standing.thread, "_sample", "generation/utils.py"));
-}
-
 const python_source::Lines& lines_of(const model::JobModel& job, const std::string& file) {
   static const python_source::Lines kNone;
   const auto found = job.sources.find(file);
   return found == job.sources.end() ? kNone : found->second;
-}
-
-bool in_except_block(const model::JobModel& job, const model::CallSite& site) {
-  if (!site.known()) {
-    return false;
-  }
-  const auto around = python_source::enclosing(lines_of(job, site.file), site.line);
-  return std::any_of(around.begin(), around.end(), [](const python_source::Block& block) {
-    return block.kind == python_source::BlockKind::kExcept &&
-           block.text.find("StopIteration") == std::string::npos &&
-           block.text.find("ImportError") == std::string::npos;
-  });
 }
 
 Confidence confidence_of(int facts) {

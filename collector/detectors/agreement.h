@@ -59,16 +59,6 @@ std::vector<Forsaken> forsaken_calls(const graph::Examination& examination);
 /// Nothing moves, or it is over, or nobody could tell; false only when movement was seen.
 bool may_hang(const graph::Examination& examination);
 
-/// A frame of fully sharded modules (FSDP, ZeRO-3) below the user's innermost line.
-bool in_sharded_module(const graph::Standing& standing);
-
-/// Inside generate() of a language model.
-bool in_generate(const graph::Standing& standing);
-
-/// True when `site` lies in an except block that handles a failure: `except StopIteration` is a way
-/// to end a loop.
-bool in_except_block(const model::JobModel& job, const model::CallSite& site);
-
 /// Lines of a user file that the model carries; empty when none.
 const python_source::Lines& lines_of(const model::JobModel& job, const std::string& file);
 
