@@ -11,6 +11,7 @@
 #include "collector/graph/activity_rules.h"
 #include "collector/graph/blocked_call.h"
 #include "collector/graph/history.h"
+#include "collector/graph/mpi_calls.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::graph {
@@ -226,6 +227,12 @@ Standing stand(const Context& context, const model::Process& process, const mode
   const Segment frames = below_user(thread);
   result.call = call_in_frames(context.job, frames);
   result.activity = activity_of(context.job, process, thread, result.call);
+  const MpiFunction* mpi = result.call ? nullptr : mpi_function(frames);
+  if (mpi != nullptr && !process.exit && result.activity != Activity::kStopped) {
+    result.on_cpu = false;  // MPI waits by polling
+    result.activity = mpi->activity;
+    result.call = call_of_mpi(*mpi, result.rank, context.history, result.activity);
+  }
   if (result.activity != Activity::kCollective && !result.call && waits_for_gpu(frames) &&
       has_unfinished_call(context.history, result.rank)) {
     result.activity = Activity::kCollective;
@@ -308,15 +315,7 @@ Standing without_process(const model::JobModel& job, const History& history, mod
   }
   if (newest != nullptr) {
     result.activity = Activity::kCollective;
-    result.call = BlockedCall{.operation = newest->operation,
-                              .group = newest->group,
-                              .sequence = newest->sequence,
-                              .root = newest->root,
-                              .peer = newest->peer,
-                              .reduce_op = newest->reduce_op,
-                              .shape = newest->shape,
-                              .dtype = newest->dtype,
-                              .store_key = {}};
+    result.call = blocked_in(*newest);
     result.user = newest->call_site;
     result.callers = callers_of(*newest);
   }

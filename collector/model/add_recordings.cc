@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <sys/wait.h>
 
+#include "collector/model/compiled_sites.h"
 #include "collector/model/gpu_calls.h"
 #include "collector/model/questions.h"
 #include "collector/model/recorded_facts.h"
@@ -80,7 +81,7 @@ std::map<std::string, Membership> memberships(const std::vector<Recording>& reco
         known.whole_world = known.whole_world || whole_world;
         continue;
       }
-      const bool first = i == 0 || group.name == "0";
+      const bool first = i == 0 || group.name == "0" || group.name == "MPI_COMM_WORLD";
       if (first && known.group.name.empty() && group.size && group.size == recording.world_size) {
         known.group.name = "default_pg";
         for (Rank rank = 0; rank < *group.size; ++rank) {
@@ -120,7 +121,7 @@ CallState state_of(sources::RecordedState state) {
 }
 
 CollectiveCall call_of(const Recording& recording, const sources::RecordedCall& recorded,
-                       const std::map<std::string, Membership>& groups) {
+                       const std::map<std::string, Membership>& groups, CompiledSites& compiled) {
   CollectiveCall call;
   call.rank = *recording.rank;
   call.group = group_id(recording, recorded.group);
@@ -134,7 +135,13 @@ CollectiveCall call_of(const Recording& recording, const sources::RecordedCall& 
   call.splits = recorded.input_splits;
   call.state = state_of(recorded.state);
   call.time = recorded.time;
-  call.callers = user_sites(recorded.stack);
+  call.tag = recorded.tag;
+  call.callers = compiled.user_sites(recorded.stack);
+  const bool of_mpi =
+      recorded.group < recording.groups.size() && recording.groups[recorded.group].backend == "mpi";
+  if (of_mpi && recorded.asynchronous && !recorded.point_to_point) {
+    call.operation.insert(0, "i");  // matches no blocking one
+  }
   if (!call.callers.empty()) {
     call.call_site = call.callers.front();
   }
@@ -172,6 +179,7 @@ void add_calls(JobModel& job, const std::vector<Recording>& recordings,
   std::erase_if(job.collectives, [&](const CollectiveCall& call) {
     return recorded.contains(call.rank) && !(above && is_of_nccl(job, call));
   });
+  CompiledSites compiled;
   for (const Recording& recording : recordings) {
     if (!recording.rank || recording.forked) {
       continue;
@@ -180,7 +188,7 @@ void add_calls(JobModel& job, const std::vector<Recording>& recordings,
     for (std::size_t i = 0; i < recording.calls.size(); ++i) {
       const sources::RecordedCall& call = recording.calls[i];
       if (!hidden[i] && !(above && is_communicator(recording.groups[call.group]))) {
-        job.collectives.push_back(call_of(recording, call, groups));
+        job.collectives.push_back(call_of(recording, call, groups, compiled));
       }
     }
   }
@@ -196,6 +204,7 @@ std::map<pid_t, Exit> ends_of_children(const std::vector<Recording>& recordings)
       }
       const auto status = static_cast<int>(event.peer);
       Exit& end = ends[static_cast<pid_t>(event.count)];
+      end.seen = event.time;
       if (WIFSIGNALED(status)) {
         end.signal = WTERMSIG(status);
       } else if (WIFEXITED(status)) {

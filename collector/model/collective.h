@@ -40,6 +40,7 @@ struct CollectiveCall {
   std::string reduce_op;  // "sum"; empty = unknown
   std::optional<Rank> root;
   std::optional<Rank> peer;
+  std::optional<int> tag{};  // of a message
   std::optional<std::vector<std::int64_t>> splits;
   CallState state = CallState::kUnknown;
   std::optional<double> time;  // seconds, when it was enqueued

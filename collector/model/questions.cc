@@ -59,7 +59,25 @@ const Frame* typed_frame(const Thread& thread) {
   return nullptr;
 }
 
+/// Frames of a program without Python that lie in the user's own code, which are those outside of
+/// MPI: an MPI built by the user has sources of its own.
+std::vector<const Frame*> compiled_frames(const Thread& thread) {
+  std::vector<const Frame*> out;
+  for (const Frame& frame : thread.frames) {
+    if (is_mpi_function(frame.function)) {
+      out.clear();
+    } else if (!frame.file.empty() && frame.function != "_start" && is_user_file(frame.file)) {
+      out.push_back(&frame);
+    }
+  }
+  return out;
+}
+
 }  // namespace
+
+bool is_mpi_function(std::string_view function) {
+  return function.starts_with("MPI_") || function.starts_with("PMPI_");
+}
 
 const Observation* latest(const JobModel& job) {
   return job.observations.empty() ? nullptr : &job.observations.back();
@@ -140,12 +158,14 @@ const Frame* user_frame(const Thread& thread) {
 
 std::vector<const Frame*> user_frames(const Thread& thread) {
   std::vector<const Frame*> out;
+  bool python = false;
   for (const Frame& frame : thread.frames) {
+    python = python || frame.language == Language::kPython;
     if (frame.language == Language::kPython && is_user_file(frame.file)) {
       out.push_back(&frame);
     }
   }
-  return out;
+  return python ? out : compiled_frames(thread);
 }
 
 bool has_python_frame(const Thread& thread, std::string_view function,
