@@ -22,7 +22,6 @@ using enum graph::Activity;
 constexpr std::string_view kKind = "dead-rank";
 constexpr int kTerminated =
     15;  // SIGTERM: what launchers send to the innocent when somebody else has died
-constexpr int kKilled = 9;
 constexpr std::size_t kLongestLine = 200;
 
 struct Death {
@@ -82,28 +81,6 @@ std::vector<Death> absent_and_dead(const graph::Examination& examination) {
   return out;
 }
 
-/// MPICH's launcher kills all ranks when one has died: of a world that was killed whole, the one
-/// whose end was seen first was not killed by it.
-void keep_the_first(std::vector<Death>& dead, std::size_t ranks) {
-  const bool all_killed =
-      dead.size() == ranks && std::all_of(dead.begin(), dead.end(), [](const Death& death) {
-        return death.exit && death.exit->signal && death.exit->seen;
-      });
-  if (!all_killed || ranks < 2) {
-    return;
-  }
-  const Death first = *std::min_element(
-      dead.begin(), dead.end(),
-      [](const Death& a, const Death& b) { return *a.exit->seen < *b.exit->seen; });
-  const bool cleaned_up = std::all_of(dead.begin(), dead.end(), [&first](const Death& death) {
-    return death.rank == first.rank ||
-           (death.exit->signal == kKilled && *death.exit->seen > *first.exit->seen);
-  });
-  if (cleaned_up) {
-    dead = {first};
-  }
-}
-
 std::vector<Death> deaths(const graph::Examination& examination) {
   std::vector<Death> out = absent_and_dead(examination);
   std::erase_if(out, [](const Death& death) { return death.exit && death.exit->status == 0; });
@@ -131,7 +108,6 @@ std::vector<Death> deaths(const graph::Examination& examination) {
     std::erase_if(
         out, [](const Death& death) { return death.exit && death.exit->signal == kTerminated; });
   }
-  keep_the_first(out, examination.standings.size());
   return out;
 }
 

@@ -204,7 +204,6 @@ std::map<pid_t, Exit> ends_of_children(const std::vector<Recording>& recordings)
       }
       const auto status = static_cast<int>(event.peer);
       Exit& end = ends[static_cast<pid_t>(event.count)];
-      end.seen = event.time;
       if (WIFSIGNALED(status)) {
         end.signal = WTERMSIG(status);
       } else if (WIFEXITED(status)) {

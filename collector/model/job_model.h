@@ -48,7 +48,6 @@ struct Thread {
 struct Exit {
   std::optional<int> status;
   std::optional<int> signal;
-  std::optional<double> seen{};  // seconds since the epoch, when the parent collected it
 };
 
 enum class Role { kRank, kLauncher, kDataLoaderWorker, kResourceTracker, kShmManager, kOther };

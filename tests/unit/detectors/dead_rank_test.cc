@@ -24,18 +24,6 @@ TEST(DeadRank, DoesNotBlameThoseWhomTheLauncherEnded) {
   EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
 }
 
-TEST(DeadRank, OfAWorldThatItsLauncherKilledBlamesTheFirst) {
-  model::JobModel told = job().ranks(3).killed({0, 1, 2}, 9).ended().build();
-  for (model::Process& process : told.observations.back().processes) {
-    if (process.exit) {
-      process.exit->seen = process.rank == 1 ? 10.0 : 10.5;
-    }
-  }
-  const auto findings = asked(kKind, told);
-  ASSERT_EQ(findings.size(), 1u);
-  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
-}
-
 TEST(DeadRank, KnowsARankThatVanishedAfterTheRendezvous) {
   const auto findings = asked(kKind, job().ranks(3).stack(kAll, kInBarrier).absent(2).build());
   ASSERT_EQ(findings.size(), 1u);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank is killed in the middle of the work; MPICH's launcher then kills the others with the same signal.
+// One rank is killed in the middle of the work. (MPICH's launcher then kills the others with the same signal: who was first is not told.)
 #include "job.h"
 
 static void run(void) {
