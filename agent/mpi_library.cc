@@ -21,7 +21,7 @@ const MpiCall mpi_calls[kMpiCalls] = {
 
 namespace {
 
-constinit std::atomic<void*> real[kMpiCalls][2]{};
+constinit std::atomic<void*> real[kMpiCalls][3]{};
 constinit std::atomic<void*> opened{nullptr};
 
 enum State : int { kUnsearched, kSearching, kFound, kStrange };
@@ -222,26 +222,40 @@ void read_library(void* library) {
   state.store(known ? kFound : kStrange, std::memory_order_release);
 }
 
-__attribute__((noinline, cold)) void* resolve(int id, bool profiling, const void* caller) {
-  const Inside inside;
-  const char* const name = mpi_calls[id].name + (profiling ? 0 : 1);
-  void* const library = library_for(caller);
-  void* function = profiling ? nullptr : dlsym(RTLD_NEXT, name);
-  if ((function == nullptr || is_ours(function)) && library != nullptr) {
-    function = dlsym(library, name);
+/// Of the large twins MPI's own only: what a tool before it does is not known to us.
+void* search(int id, MpiName which, void* library) {
+  char name[64] = {};
+  strncpy(name, mpi_calls[id].name + (which == MpiName::kProfiling ? 0 : 1), sizeof name - 3);
+  if (which == MpiName::kLarge) {
+    strcat(name, "_c");
+    return library == nullptr ? nullptr : dlsym(library, name);
   }
+  void* const next = which == MpiName::kPlain ? dlsym(RTLD_NEXT, name) : nullptr;
+  if (next != nullptr && !is_ours(next)) {
+    return next;
+  }
+  return library == nullptr ? nullptr : dlsym(library, name);
+}
+
+__attribute__((noinline, cold)) void* resolve(int id, MpiName which, const void* caller) {
+  const Inside inside;
+  void* const function = search(id, which, library_for(caller));
   if (function == nullptr || is_ours(function)) {
     return nullptr;
   }
-  real[id][profiling ? 1 : 0].store(function, std::memory_order_release);
+  real[id][static_cast<int>(which)].store(function, std::memory_order_release);
   return function;
 }
 
 }  // namespace
 
-void* real_mpi(int id, bool profiling, const void* caller) {
-  void* const function = real[id][profiling ? 1 : 0].load(std::memory_order_acquire);
-  return function != nullptr ? function : resolve(id, profiling, caller);
+const void* base_of_agent() {
+  return base_of(reinterpret_cast<const void*>(&collect));
+}
+
+void* real_mpi(int id, MpiName which, const void* caller) {
+  void* const function = real[id][static_cast<int>(which)].load(std::memory_order_acquire);
+  return function != nullptr ? function : resolve(id, which, caller);
 }
 
 const MpiLibrary* mpi_library() {

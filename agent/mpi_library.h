@@ -30,9 +30,15 @@ struct MpiLibrary {
   MpiFunctions ask;
 };
 
+/// MPI_X, PMPI_X, and MPI_X_c with counts of 64 bits.
+enum class MpiName : std::uint8_t { kPlain, kProfiling, kLarge };
+
+/// Where the agent is loaded.
+const void* base_of_agent();
+
 /// The function behind ours: MPI's own or, of a plain name, that of the next tool in line. Null
 /// when there is no MPI.
-void* real_mpi(int id, bool profiling, const void* caller);
+void* real_mpi(int id, MpiName which, const void* caller);
 
 /// Null while no MPI of a known family is found. Cheap once it is.
 const MpiLibrary* mpi_library();

@@ -38,7 +38,7 @@ std::uint32_t tag_detail(std::int32_t tag) {
   return tag < 0 || tag > kLargest ? 0 : static_cast<std::uint32_t>(tag + 1) << wire::kTagShift;
 }
 
-void read_data(const MpiLibrary& library, const MpiCall& call, const Word* arguments,
+void read_data(const MpiLibrary& library, const MpiCall& call, bool large, const Word* arguments,
                Event& event) {
   const bool in_place = call.place >= 0 && arguments[call.place] == library.in_place;
   const int count = in_place ? call.other_count : call.count;
@@ -48,7 +48,7 @@ void read_data(const MpiLibrary& library, const MpiCall& call, const Word* argum
   }
   // a count of an unknown type says nothing: types of other layouts may carry the same
   if (count >= 0 && event.dtype != 255) {
-    event.count = integer(arguments[count]);
+    event.count = large ? static_cast<std::int64_t>(arguments[count]) : integer(arguments[count]);
   }
   if (call.reduce_op >= 0) {
     event.reduce_op = mpi_reduce_op(mpi_handle(library, arguments[call.reduce_op]));
@@ -95,7 +95,7 @@ std::uint32_t site_of(wire::Ring& ring, const void* caller) {
   return python != 0 ? python : native_site(ring, caller);
 }
 
-MpiKey begin(wire::Ring& ring, const MpiLibrary& library, const MpiCall& call,
+MpiKey begin(wire::Ring& ring, const MpiLibrary& library, const MpiCall& call, bool large,
              const Word* arguments, const void* caller) {
   const std::uint16_t index =
       group_of(ring, library, mpi_handle(library, arguments[call.communicator]));
@@ -104,7 +104,7 @@ MpiKey begin(wire::Ring& ring, const MpiLibrary& library, const MpiCall& call,
   }
   Event event{.operation = call.operation};
   if (call.kind != MpiKind::kNewCommunicator) {
-    read_data(library, call, arguments, event);
+    read_data(library, call, large, arguments, event);
   }
   const bool later = call.kind == MpiKind::kNonblocking || call.kind == MpiKind::kPointToPointStart;
   event.detail |= later ? wire::kAsync : 0;
@@ -113,9 +113,10 @@ MpiKey begin(wire::Ring& ring, const MpiLibrary& library, const MpiCall& call,
 }
 
 /// MPI_*_init of a persistent send or receive: recorded when it is started.
-void keep_template(const MpiLibrary& library, const MpiCall& call, const Word* arguments) {
+void keep_template(const MpiLibrary& library, const MpiCall& call, bool large,
+                   const Word* arguments) {
   Event event;
-  read_data(library, call, arguments, event);
+  read_data(library, call, large, arguments, event);
   keep_mpi_template({.request = mpi_handle_at(library, arguments[call.request], 0),
                      .communicator = mpi_handle(library, arguments[call.communicator]),
                      .operation = call.operation,
@@ -240,7 +241,7 @@ void entered(wire::Ring& ring, const MpiLibrary& library, const MpiCall& call,
     case MpiKind::kPointToPoint:
     case MpiKind::kPointToPointStart:
     case MpiKind::kNewCommunicator:
-      frame.key = begin(ring, library, call, arguments, caller);
+      frame.key = begin(ring, library, call, frame.large, arguments, caller);
       break;
     case MpiKind::kStart:
     case MpiKind::kRequestFree:
@@ -292,7 +293,7 @@ void left(wire::Ring& ring, const MpiLibrary& library, const MpiCall& call, cons
       communicator_made(ring, library, call, arguments, 0);
       break;
     case MpiKind::kPersistent:
-      keep_template(library, call, arguments);
+      keep_template(library, call, frame.large, arguments);
       break;
     case MpiKind::kRequestFree:
       end_all(ring, frame);
@@ -314,7 +315,8 @@ void left(wire::Ring& ring, const MpiLibrary& library, const MpiCall& call, cons
 
 }  // namespace
 
-void mpi_entered(int id, const Word* arguments, const void* caller, MpiFrame& frame) {
+void mpi_entered(int id, bool large, const Word* arguments, const void* caller, MpiFrame& frame) {
+  frame.large = large;
   const auto here = reinterpret_cast<std::uintptr_t>(&frame);
   frame.key = {};
   frame.requests = 0;

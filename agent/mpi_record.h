@@ -13,13 +13,14 @@ namespace ddpdoctor::agent {
 struct MpiFrame {
   static constexpr std::uint32_t kMost = 128;
   bool outermost;
+  bool large;  // counts have 64 bits
   MpiKey key;
   std::uint32_t requests;
   Word request[kMost];
 };
 
 /// Calls of MPI inside MPI are not the program's: only the outermost counts.
-void mpi_entered(int id, const Word* arguments, const void* caller, MpiFrame& frame);
+void mpi_entered(int id, bool large, const Word* arguments, const void* caller, MpiFrame& frame);
 void mpi_left(int id, const Word* arguments, MpiFrame& frame, int result);
 
 }  // namespace ddpdoctor::agent

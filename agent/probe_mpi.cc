@@ -9,9 +9,12 @@
 #include "agent/inside.h"
 #include "agent/mpi_library.h"
 #include "agent/mpi_record.h"
+#include "agent/mpi_slots.h"
 
 namespace ddpdoctor::agent {
 namespace {
+
+extern void* const large_doors[kMpiCalls];
 
 constexpr int kErrorOther = 16;  // no MPI behind us: any number but success
 
@@ -23,22 +26,26 @@ int call(void* function, const Word* arguments, std::index_sequence<I...>) {
   return reinterpret_cast<int (*)(WordAt<I>...)>(function)(arguments[I]...);
 }
 
-template <int Id, std::size_t Arity, bool Profiling>
+template <int Id, std::size_t Arity, MpiName Which>
 inline __attribute__((always_inline)) int through(const Word* arguments, const void* caller) {
-  void* const function = real_mpi(Id, Profiling, caller);
+  void* const function = real_mpi(Id, Which, caller);
   if (function == nullptr) {
     return kErrorOther;
   }
   MpiFrame frame;
-  mpi_entered(Id, arguments, caller, frame);
+  mpi_entered(Id, Which == MpiName::kLarge, arguments, caller, frame);
   const int result = call(function, arguments, std::make_index_sequence<Arity>());
   mpi_left(Id, arguments, frame, result);
+  if (mpi_calls[Id].kind == MpiKind::kInit && result == 0) {
+    redirect_large_mpi(large_doors);
+  }
   return result;
 }
 
 }  // namespace
 }  // namespace ddpdoctor::agent
 
+using ddpdoctor::agent::MpiName;
 using ddpdoctor::agent::through;
 using ddpdoctor::agent::Word;
 
@@ -68,16 +75,28 @@ using ddpdoctor::agent::Word;
 #define NAMES_10 NAMES_9, j
 #define NAMES_12 NAMES_10, k, l
 
-#define DOOR(id, arity, symbol, profiling) \
-  EXPORT int symbol(PARAMETERS_##arity) { \
+#define DOOR(scope, id, arity, symbol, which) \
+  scope int symbol(PARAMETERS_##arity) { \
     const Word words[] = {NAMES_##arity}; \
-    return through<id, arity, profiling>(words, __builtin_return_address(0)); \
+    return through<id, arity, which>(words, __builtin_return_address(0)); \
   }
 #define MPI(id, arity, name, ...) \
-  DOOR(id, arity, MPI_##name, false) \
-  DOOR(id, arity, PMPI_##name, true)
+  DOOR(EXPORT, id, arity, MPI_##name, MpiName::kPlain) \
+  DOOR(EXPORT, id, arity, PMPI_##name, MpiName::kProfiling) \
+  DOOR(static, id, arity, large_##name, MpiName::kLarge)
 // clang-format on
 
 extern "C" {
 #include "agent/mpi_calls.inc"
 }
+
+#undef MPI
+#define MPI(id, arity, name, ...) reinterpret_cast<void*>(&large_##name),
+
+namespace ddpdoctor::agent {
+namespace {
+void* const large_doors[kMpiCalls] = {
+#include "agent/mpi_calls.inc"
+};
+}  // namespace
+}  // namespace ddpdoctor::agent

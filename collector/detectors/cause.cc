@@ -11,6 +11,7 @@
 #include "collector/detectors/handlers.h"
 #include "collector/detectors/processes.h"
 #include "collector/detectors/tracebacks.h"
+#include "collector/graph/mpi_calls.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -95,12 +96,22 @@ bool in_backward(const Examination& examination, const Side& side) {
              std::string::npos;
 }
 
+bool is_of_mpi(const Examination& examination, const Side& side) {
+  if (side.standing != nullptr && side.standing->thread != nullptr &&
+      graph::mpi_function(side.standing->thread->frames) != nullptr) {
+    return true;
+  }
+  const model::ProcessGroup* group =
+      side.call == nullptr ? nullptr : model::group(examination.job, side.call->group);
+  return group != nullptr && group->backend == "mpi";
+}
+
 // DDP broadcasts buffers without a call in the source.
 bool in_ddp_forward(const Examination& examination, const Side& side, bool shifted) {
   if (!shifted && side.activity() == Activity::kDdpForward) {
     return true;
   }
-  if (side.operation != "broadcast" || !side.site().known()) {
+  if (side.operation != "broadcast" || !side.site().known() || is_of_mpi(examination, side)) {
     return false;
   }
   const std::string statement =

@@ -10,6 +10,7 @@
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/wording.h"
+#include "collector/graph/mpi_calls.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -19,6 +20,13 @@ using graph::Standing;
 
 bool exchanges(const Standing& standing) {
   return standing.activity == Activity::kPointToPoint;
+}
+
+// Whether the peer must act: not when it has posted its side, and a ring of sendrecv() serves
+// itself.
+bool blocks(const graph::Examination& examination, const Standing& standing) {
+  return standing.call->operation != "sendrecv" &&
+         graph::is_matched(examination.history, standing.rank, *standing.call) != true;
 }
 
 // Follows peers from a rank until it comes back to one already seen; empty when the chain ends
@@ -32,7 +40,8 @@ model::RankSet circle_from(const graph::Examination& examination, model::Rank st
       return model::RankSet(std::vector<model::Rank>(seen, path.end()));
     }
     const Standing* standing = examination.standing(at);
-    if (standing == nullptr || !exchanges(*standing) || !standing->call || !standing->call->peer) {
+    if (standing == nullptr || !exchanges(*standing) || !standing->call || !standing->call->peer ||
+        !blocks(examination, *standing)) {
       return {};
     }
     path.push_back(at);
@@ -40,8 +49,11 @@ model::RankSet circle_from(const graph::Examination& examination, model::Rank st
   }
 }
 
-/// The argument of send() or recv() on the stack; nothing where locals were not read.
-std::string_view tag_of(const Standing& standing) {
+/// The argument of send() or recv(), as recorded or on the stack; nothing where neither was read.
+std::string tag_of(const Standing& standing) {
+  if (standing.call && standing.call->tag) {
+    return std::to_string(*standing.call->tag);
+  }
   if (standing.thread == nullptr) {
     return {};
   }
@@ -80,7 +92,7 @@ std::string sentence(const Standing& standing) {
     return fmt::format("rank {} waits in {}", standing.rank,
                        call.operation.empty() ? "a receive" : call.operation);
   }
-  const std::string_view tag = tag_of(standing);
+  const std::string tag = tag_of(standing);
   return fmt::format("rank {} waits in {} {} rank {}{}", standing.rank, call.operation,
                      call.operation == "send" ? "to" : "from", *call.peer,
                      tag.empty() || tag == "0" ? "" : fmt::format(" with tag {}", tag));
@@ -129,13 +141,77 @@ Finding circle_finding(const graph::Examination& examination, const model::RankS
   return finding;
 }
 
+// Its own group cannot agree on what to call: that keeps it from coming.
+bool held_up_by_others(const graph::Examination& examination, const Standing& standing) {
+  const graph::GroupView* group = standing.call ? examination.group(standing.call->group) : nullptr;
+  return group != nullptr && group->first_divergence &&
+         group->first_divergence->about != graph::Disagreement::kMissing;
+}
+
 // The partner is elsewhere and waits, too; one that still works may only be late.
 bool partner_never_comes(const graph::Examination& examination, const Standing& standing) {
   if (!standing.call || !standing.call->peer) {
     return false;
   }
   const Standing* peer = examination.standing(*standing.call->peer);
-  return peer != nullptr && peer->thread != nullptr && !exchanges(*peer) && peer->waits_for_ranks();
+  return peer != nullptr && peer->thread != nullptr && !exchanges(*peer) &&
+         peer->waits_for_ranks() && !held_up_by_others(examination, *peer);
+}
+
+// All ranks outside of an exchange wait in one and the same operation: what differs among them
+// would be the cause.
+bool others_agree(const graph::Examination& examination) {
+  std::string operation;
+  for (const Standing& standing : examination.standings) {
+    const std::string own = standing.call ? standing.call->operation : std::string();
+    if (exchanges(standing) || standing.activity == Activity::kExit || own.empty()) {
+      continue;
+    }
+    if (!operation.empty() && operation != own) {
+      return false;
+    }
+    operation = own;
+  }
+  return true;
+}
+
+// Ranks whose peers nobody recorded, and which all do the same: all send, or all receive. Then
+// none of them has a partner.
+Findings same_side(const graph::Examination& examination) {
+  model::RankSet ranks;
+  std::string operation;
+  for (const Standing& standing : examination.standings) {
+    if (!exchanges(standing) || !standing.call) {
+      if (!standing.waits_for_ranks() || standing.on_cpu) {
+        return {};
+      }
+      continue;
+    }
+    const std::string& own = standing.call->operation;
+    if (standing.call->peer || (own != "send" && own != "recv") ||
+        (!operation.empty() && operation != own)) {
+      return {};
+    }
+    operation = own;
+    ranks.insert(standing.rank);
+  }
+  if (ranks.size() < 2 || !others_agree(examination)) {
+    return {};
+  }
+  Finding finding;
+  finding.kind = "p2p-deadlock";
+  finding.confidence = examination.still() ? Confidence::kCertain : Confidence::kLikely;
+  finding.culprits = ranks;
+  finding.waiting = waiting_ranks(examination).minus(ranks);
+  finding.summary = fmt::format("{} all wait in {} and nobody {}", said(ranks), operation,
+                                operation == "send" ? "receives" : "sends");
+  for (const model::Rank rank : ranks) {
+    add_rank(examination, rank, finding);
+  }
+  finding.fix =
+      "Let one side of each pair send while the other receives (order by rank), or use calls that "
+      "do both at once (sendrecv, batch_isend_irecv).";
+  return {finding};
 }
 
 // The peer is unknown (batch_isend_irecv, wait() of a handle): then only that all others wait
@@ -143,7 +219,8 @@ bool partner_never_comes(const graph::Examination& examination, const Standing& 
 bool others_all_wait(const graph::Examination& examination, const Standing& standing) {
   return std::all_of(
       examination.standings.begin(), examination.standings.end(), [&](const Standing& other) {
-        return other.rank == standing.rank || (other.waits_for_ranks() && !other.on_cpu);
+        return other.rank == standing.rank ||
+               ((other.waits_for_ranks() || other.activity == Activity::kExit) && !other.on_cpu);
       });
 }
 
@@ -154,7 +231,8 @@ Findings without_partner(const graph::Examination& examination) {
       continue;
     }
     const bool known = partner_never_comes(examination, standing);
-    if (!known && (standing.call->peer || !others_all_wait(examination, standing))) {
+    if (!known && (standing.call->peer || !others_all_wait(examination, standing) ||
+                   !others_agree(examination))) {
       continue;
     }
     Finding finding;
@@ -210,6 +288,9 @@ Findings detect(const graph::Examination& examination) {
   }
   if (const auto all = all_in_one_direction(examination); findings.empty() && !all.empty()) {
     findings.push_back(circle_finding(examination, all));
+  }
+  if (findings.empty()) {
+    findings = same_side(examination);
   }
   return findings.empty() ? without_partner(examination) : findings;
 }

@@ -157,6 +157,19 @@ const model::CollectiveCall* newest_record(const BlockedCall& call, model::Rank 
 
 }  // namespace
 
+BlockedCall blocked_in(const model::CollectiveCall& record) {
+  return {.operation = record.operation,
+          .group = record.group,
+          .sequence = record.point_to_point ? std::nullopt : std::optional(record.sequence),
+          .root = record.root,
+          .peer = record.peer,
+          .tag = record.tag,
+          .reduce_op = record.reduce_op,
+          .shape = record.shape,
+          .dtype = record.dtype,
+          .store_key = {}};
+}
+
 std::string world_group(const model::JobModel& job) {
   for (const model::ProcessGroup& group : job.groups) {
     if (group.name == "default_pg") {

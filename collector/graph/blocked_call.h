@@ -21,6 +21,9 @@ std::optional<BlockedCall> call_in_frames(const model::JobModel& job,
 void complete_from_history(BlockedCall& call, Activity activity, model::Rank rank,
                            const model::JobModel& job, const History& history);
 
+/// A recorded call as one that a rank is blocked in.
+BlockedCall blocked_in(const model::CollectiveCall& record);
+
 /// The id of the group of all ranks: "default_pg", "0" (torch's own name for it), or the only one
 /// known; empty = unknown.
 std::string world_group(const model::JobModel& job);

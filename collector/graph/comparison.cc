@@ -18,7 +18,9 @@ constexpr std::array<std::string_view, 9> kSameSize = {"all_reduce",     "reduce
                                                        "reduce_scatter", "reduce_scatter_tensor",
                                                        "_allgather_base"};
 
+/// MPI's nonblocking twin of an operation is called "i" and its name; it matches no blocking one.
 bool has_same_size(std::string_view operation) {
+  operation.remove_prefix(operation.starts_with('i') ? 1 : 0);
   return std::find(kSameSize.begin(), kSameSize.end(), operation) != kSameSize.end();
 }
 

@@ -7,8 +7,8 @@
 namespace ddpdoctor::graph {
 namespace {
 
-constexpr std::array<std::string_view, 6> kPointToPoint = {
-    "send", "recv", "isend", "irecv", "batch_isend_irecv", "recv_any_source"};
+constexpr std::array<std::string_view, 8> kPointToPoint = {
+    "send", "recv", "isend", "irecv", "batch_isend_irecv", "recv_any_source", "sendrecv", "probe"};
 
 void put_in_order(Calls& calls) {
   const auto by_sequence = [](const model::CollectiveCall* a, const model::CollectiveCall* b) {

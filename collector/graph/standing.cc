@@ -11,6 +11,7 @@
 #include "collector/graph/activity_rules.h"
 #include "collector/graph/blocked_call.h"
 #include "collector/graph/history.h"
+#include "collector/graph/mpi_calls.h"
 #include "collector/graph/recorded_standing.h"
 #include "collector/graph/working.h"
 #include "collector/model/questions.h"
@@ -188,6 +189,12 @@ Standing stand(const Context& context, const model::Process& process, const mode
   const Segment frames = below_user(thread);
   result.call = call_in_frames(context.job, frames);
   result.activity = activity_of(context.job, process, thread, result.call);
+  const MpiFunction* mpi = result.call ? nullptr : mpi_function(frames);
+  if (mpi != nullptr && !process.exit && result.activity != Activity::kStopped) {
+    result.on_cpu = false;  // MPI waits by polling
+    result.activity = mpi->activity;
+    result.call = call_of_mpi(*mpi, result.rank, context.history, result.activity);
+  }
   if (!result.waits_for_ranks() && !result.call && waits_for_gpu(frames) &&
       has_unfinished_call(context.history, result.rank)) {
     result.activity = Activity::kCollective;

@@ -47,15 +47,16 @@ std::string_view activity_name(Activity activity);
 
 /// The call a rank is blocked in, as far as stacks tell.
 struct BlockedCall {
-  std::string operation;  // "all_reduce", "barrier", "send", …; for DDP backward "all_reduce"
-  std::string group;      // ProcessGroup::id, empty = unknown
-  std::optional<std::int64_t> sequence;
-  std::optional<model::Rank> root;
-  std::optional<model::Rank> peer;
-  std::string reduce_op;
-  std::optional<std::vector<std::int64_t>> shape;
-  std::string dtype;
-  std::string store_key;
+  std::string operation{};  // "all_reduce", "barrier", "send", …; for DDP backward "all_reduce"
+  std::string group{};      // ProcessGroup::id, empty = unknown
+  std::optional<std::int64_t> sequence{};
+  std::optional<model::Rank> root{};
+  std::optional<model::Rank> peer{};
+  std::optional<int> tag{};  // of a message, where a recorder told
+  std::string reduce_op{};
+  std::optional<std::vector<std::int64_t>> shape{};
+  std::string dtype{};
+  std::string store_key{};
 };
 
 struct Standing {

@@ -198,12 +198,15 @@ void read_sites(const Cursor& in, model::CollectiveCall& out) {
 
 /// Nothing for a call that does not say whose it is, or which: it cannot be compared with any
 /// other.
+constexpr std::int64_t kLargestTag = 0x7FFFFFFF;
+
 std::optional<model::CollectiveCall> read_call(const Cursor& in, const JobModel& job) {
   const Cursor rank = in["rank"];
   const Cursor sequence = in["sequence"];
   const Cursor operation = in["operation"];
   const Cursor peer = in["peer"];
   const Cursor root = in["root"];
+  const Cursor tag = in["tag"];
   const Cursor state = in["state"];
   const Cursor time = in["time"];
   const Cursor end_time = in["end_time"];
@@ -219,6 +222,9 @@ std::optional<model::CollectiveCall> read_call(const Cursor& in, const JobModel&
   out.operation = named.name;
   out.peer = read_rank(peer);
   out.root = read_rank(root);
+  if (const auto value = tag.whole(0, kLargestTag)) {
+    out.tag = static_cast<int>(*value);
+  }
   out.point_to_point = direct.flag().value_or(named.point_to_point || out.peer.has_value());
   read_sizes(in, out);
   out.state = read_state(state);

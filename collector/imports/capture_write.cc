@@ -103,6 +103,7 @@ ordered_json write_call(const model::CollectiveCall& call) {
   put_some(out, "reduce_op", call.reduce_op);
   put(out, "root", call.root);
   put(out, "peer", call.peer);
+  put(out, "tag", call.tag);
   put(out, "splits", call.splits);
   put(out, "output_splits", call.output_splits);
   const auto state = std::find_if(kCallStates.begin(), kCallStates.end(),

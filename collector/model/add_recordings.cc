@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <sys/wait.h>
 
+#include "collector/model/compiled_sites.h"
 #include "collector/model/gpu_calls.h"
 #include "collector/model/questions.h"
 #include "collector/model/recorded_facts.h"
@@ -80,7 +81,7 @@ std::map<std::string, Membership> memberships(const std::vector<Recording>& reco
         known.whole_world = known.whole_world || whole_world;
         continue;
       }
-      const bool first = i == 0 || group.name == "0";
+      const bool first = i == 0 || group.name == "0" || group.name == "MPI_COMM_WORLD";
       if (first && known.group.name.empty() && group.size && group.size == recording.world_size) {
         known.group.name = "default_pg";
         for (Rank rank = 0; rank < *group.size; ++rank) {
@@ -120,7 +121,7 @@ CallState state_of(sources::RecordedState state) {
 }
 
 CollectiveCall call_of(const Recording& recording, const sources::RecordedCall& recorded,
-                       const std::map<std::string, Membership>& groups) {
+                       const std::map<std::string, Membership>& groups, CompiledSites& compiled) {
   CollectiveCall call;
   call.rank = *recording.rank;
   call.group = group_id(recording, recorded.group);
@@ -136,7 +137,13 @@ CollectiveCall call_of(const Recording& recording, const sources::RecordedCall& 
   call.state = state_of(recorded.state);
   call.time = recorded.time;
   call.end_time = recorded.end_time;
-  call.callers = user_sites(recorded.stack);
+  call.tag = recorded.tag;
+  call.callers = compiled.user_sites(recorded.stack);
+  const bool of_mpi =
+      recorded.group < recording.groups.size() && recording.groups[recorded.group].backend == "mpi";
+  if (of_mpi && recorded.asynchronous && !recorded.point_to_point) {
+    call.operation.insert(0, "i");  // matches no blocking one
+  }
   if (!call.callers.empty()) {
     call.call_site = call.callers.front();
   }
@@ -175,6 +182,7 @@ void add_calls(JobModel& job, const std::vector<Recording>& recordings,
   std::erase_if(job.collectives, [&](const CollectiveCall& call) {
     return recorded.contains(call.rank) && !(above && is_of_nccl(job, call));
   });
+  CompiledSites compiled;
   for (const Recording& recording : recordings) {
     if (!recording.rank || recording.forked) {
       continue;
@@ -183,7 +191,7 @@ void add_calls(JobModel& job, const std::vector<Recording>& recordings,
     for (std::size_t i = 0; i < recording.calls.size(); ++i) {
       const sources::RecordedCall& call = recording.calls[i];
       if (!hidden[i] && !(above && is_communicator(recording.groups[call.group]))) {
-        job.collectives.push_back(call_of(recording, call, groups));
+        job.collectives.push_back(call_of(recording, call, groups, compiled));
       }
     }
   }

@@ -40,6 +40,7 @@ struct CollectiveCall {
   std::string reduce_op;  // "sum"; empty = unknown
   std::optional<Rank> root;
   std::optional<Rank> peer;
+  std::optional<int> tag{};                                // of a message
   std::optional<std::vector<std::int64_t>> splits;         // what goes to each group rank
   std::optional<std::vector<std::int64_t>> output_splits;  // what is expected from each
   CallState state = CallState::kUnknown;

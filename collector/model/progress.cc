@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::model {
@@ -23,6 +25,17 @@ Place python_lines(const Thread& thread) {
   for (const Frame& frame : thread.frames) {
     if (frame.language == Language::kPython) {
       out.emplace_back(frame.file, frame.line);
+    }
+  }
+  return out;
+}
+
+/// Lines of Python; of a program without Python the instructions its own code stands at.
+Place place_of(const Thread& thread) {
+  Place out = python_lines(thread);
+  if (out.empty()) {
+    for (const Frame* frame : user_frames(thread)) {
+      out.emplace_back(fmt::format("{} {:x}", frame->file, frame->address), frame->line);
     }
   }
   return out;
@@ -108,6 +121,16 @@ double still_stretch(const JobModel& job) {
   return std::max(0.0, all.back().time - all[first].time);
 }
 
+/// Without records a fast loop is seen at one line twice by chance: all looks must agree.
+bool all_looks_alike(const JobModel& job) {
+  for (std::size_t i = 1; i < job.observations.size(); ++i) {
+    if (ranks_stood_still(job.observations[i - 1], job.observations[i]) == false) {
+      return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 std::optional<bool> same_place(const Process& before, const Process& now) {
@@ -122,8 +145,8 @@ std::optional<bool> same_place(const Process& before, const Process& now) {
   if (old_main->run_count && old_main->run_count == new_main->run_count) {
     return true;
   }
-  const Place old_lines = python_lines(*old_main);
-  const Place new_lines = python_lines(*new_main);
+  const Place old_lines = place_of(*old_main);
+  const Place new_lines = place_of(*new_main);
   if (old_lines.empty() || new_lines.empty()) {
     return std::nullopt;
   }
@@ -138,7 +161,10 @@ Movement movement(const JobModel& job, bool collectives_advanced) {
   }
   const std::optional<double> newest = newest_collective(job, now->time);
   if (before != nullptr) {
-    const auto still = ranks_stood_still(*before, *now);
+    auto still = ranks_stood_still(*before, *now);
+    if (still == true && job.collectives.empty()) {
+      still = all_looks_alike(job);
+    }
     if (collectives_advanced || still == false || enqueued_between(job, before->time, now->time)) {
       return {.progress = Progress::kMoving, .seconds_without_progress = {}};
     }

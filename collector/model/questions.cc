@@ -77,7 +77,25 @@ std::vector<const Frame*> installed_frames(const Thread& thread) {
   return program ? out : std::vector<const Frame*>{};
 }
 
+/// Frames of a program without Python that lie in the user's own code, which are those outside of
+/// MPI: an MPI built by the user has sources of its own.
+std::vector<const Frame*> compiled_frames(const Thread& thread) {
+  std::vector<const Frame*> out;
+  for (const Frame& frame : thread.frames) {
+    if (is_mpi_function(frame.function)) {
+      out.clear();
+    } else if (!frame.file.empty() && frame.function != "_start" && is_user_file(frame.file)) {
+      out.push_back(&frame);
+    }
+  }
+  return out;
+}
+
 }  // namespace
+
+bool is_mpi_function(std::string_view function) {
+  return function.starts_with("MPI_") || function.starts_with("PMPI_");
+}
 
 const Observation* latest(const JobModel& job) {
   return job.observations.empty() ? nullptr : &job.observations.back();
@@ -158,12 +176,17 @@ const Frame* user_frame(const Thread& thread) {
 
 std::vector<const Frame*> user_frames(const Thread& thread) {
   std::vector<const Frame*> out;
+  bool python = false;
   bool scripts_only = true;
   for (const Frame& frame : thread.frames) {
+    python = python || frame.language == Language::kPython;
     if (frame.language == Language::kPython && is_user_file(frame.file)) {
       out.push_back(&frame);
       scripts_only = scripts_only && is_console_script(frame.file);
     }
+  }
+  if (!python) {
+    return compiled_frames(thread);
   }
   if (!scripts_only) {
     return out;

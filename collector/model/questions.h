@@ -10,6 +10,9 @@
 
 namespace ddpdoctor::model {
 
+/// A function of MPI's C interface.
+bool is_mpi_function(std::string_view function);
+
 /// The newest observation; nullptr when there is none.
 const Observation* latest(const JobModel& job);
 const Observation* previous(const JobModel& job);

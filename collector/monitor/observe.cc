@@ -14,6 +14,7 @@
 
 #include "base/text.h"
 #include "collector/model/build_model.h"
+#include "collector/model/questions.h"
 #include "collector/monitor/look.h"
 #include "collector/sources/access.h"
 
@@ -22,6 +23,8 @@ namespace ddpdoctor::monitor {
 namespace {
 
 constexpr int kUsualSamples = 2;
+constexpr int kMpiSamples = 6;
+constexpr double kMpiInterval = 0.37;  // of the usual one
 
 // A recorder must have been silent this long, and for so many intervals, to stand in for a look:
 // most healthy steps are shorter.
@@ -39,6 +42,21 @@ bool saw_a_frame(const model::Look& look) {
         return std::any_of(
             process.threads.begin(), process.threads.end(),
             [](const stacks::ThreadStack& thread) { return !thread.frames.empty(); });
+      });
+}
+
+/// A rank waits in MPI, which polls and records nothing: a healthy loop over one line looks like a
+/// hang when it is looked at twice.
+bool stands_in_mpi(const model::Look& look) {
+  return std::any_of(
+      look.stacks.begin(), look.stacks.end(), [](const stacks::ProcessStacks& process) {
+        return std::any_of(process.threads.begin(), process.threads.end(),
+                           [](const stacks::ThreadStack& thread) {
+                             return std::any_of(thread.frames.begin(), thread.frames.end(),
+                                                [](const stacks::Frame& frame) {
+                                                  return model::is_mpi_function(frame.function);
+                                                });
+                           });
       });
 }
 
@@ -110,10 +128,15 @@ base::Result<model::JobModel> observe(pid_t pid, const ObserveOptions& options) 
       options.samples == kUsualSamples ? still_by_recorders(first, quiet) : std::nullopt;
   std::vector<model::Look> looks;
   std::string ended;
+  ObserveOptions more = options;
   if (silence) {
     looks.push_back(std::move(first));
   } else {
-    looks = look_on(pid, std::move(first), options, ended);
+    if (options.samples == kUsualSamples && stands_in_mpi(first)) {
+      more.samples = kMpiSamples;
+      more.interval = options.interval * kMpiInterval;
+    }
+    looks = look_on(pid, std::move(first), more, ended);
   }
   model::JobModel job = model::build_model(looks);
   if (silence) {
@@ -122,7 +145,7 @@ base::Result<model::JobModel> observe(pid_t pid, const ObserveOptions& options) 
                     base::duration(*silence)));
   } else if (looks.size() > 1) {
     job.coverage.observed.push_back(
-        fmt::format("{} looks, {} apart", looks.size(), base::duration(options.interval)));
+        fmt::format("{} looks, {} apart", looks.size(), base::duration(more.interval)));
   }
   note_what_it_is_not(job);
   if (!ended.empty()) {

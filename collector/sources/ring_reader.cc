@@ -194,6 +194,9 @@ class Reader {
                    : (slot.detail & wire::kTracked) != 0 ? RecordedState::kEnqueued
                                                          : RecordedState::kUnknown;
     }
+    if (peer_to_peer && (slot.detail >> wire::kTagShift) != 0) {
+      call.tag = static_cast<int>(slot.detail >> wire::kTagShift) - 1;
+    }
     call.time = seconds(slot.time);
     call.stack = stack(slot.site);
     const std::string text = ring_.text(slot.text);

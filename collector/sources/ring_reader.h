@@ -36,6 +36,7 @@ struct RecordedCall {
   std::string dtype{};
   std::string reduce_op{};
   std::optional<int> peer{};  // root of a collective, other side of send and recv
+  std::optional<int> tag{};   // of a message of MPI
   bool asynchronous = false;
   std::uint64_t stream = 0;  // of a GPU, where the call waits for those before it
   bool on_stream = false;

@@ -41,8 +41,9 @@ struct PlainSite {
 static_assert(sizeof(PlainSite) == sizeof(wire::Site));
 
 /// c10d::ReduceOp by number.
-inline constexpr std::array<std::string_view, 10> kReduceOps{
-    "sum", "avg", "product", "min", "max", "band", "bor", "bxor", "premul_sum", "unused"};
+inline constexpr std::array<std::string_view, 15> kReduceOps{
+    "sum",        "avg",    "product", "min", "max",  "band",   "bor",   "bxor",
+    "premul_sum", "unused", "land",    "lor", "lxor", "minloc", "maxloc"};
 
 /// c10::ScalarType by number, in PyTorch's spelling.
 inline constexpr std::array<std::string_view, 30> kDtypes{"uint8",           "int8",

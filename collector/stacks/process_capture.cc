@@ -184,11 +184,18 @@ std::vector<NativeFrame> ProcessCapture::native_frames(const CapturedThread& thr
     native.cfa = one.cfa;
     native.frame.address = one.pc;
     native.frame.inferred = one.inferred;
-    if (const Mapping* mapping = target_->maps().find(inside(one))) {
+    const Mapping* mapping = target_->maps().find(inside(one));
+    if (mapping != nullptr) {
       native.frame.module = base::printable(base::file_name(mapping->path));
     }
     if (const auto object = target_->object_at(inside(one))) {
-      native.frame.function = names.of(*object->file, inside(one) - object->bias);
+      const std::uint64_t address = inside(one) - object->bias;
+      native.frame.function = names.of(*object->file, address);
+      if (!python_ && mapping != nullptr && may_be_user_code(mapping->path)) {
+        const auto place = lines_.at(object->file->path(), address);
+        native.frame.file = place ? place->file : base::printable(mapping->path);
+        native.frame.line = place ? place->line : 0;
+      }
     }
     frames.push_back(std::move(native));
   }

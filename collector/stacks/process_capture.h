@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "collector/stacks/source_lines.h"
 #include "collector/stacks/symbols.h"
 #include "collector/stacks/thread_capture.h"
 
@@ -49,6 +50,7 @@ class ProcessCapture {
   std::unique_ptr<PythonReader> python_;
   std::string python_problem_;
   std::vector<CapturedThread> threads_;
+  SourceLines lines_;
 };
 
 }  // namespace ddpdoctor::stacks

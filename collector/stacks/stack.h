@@ -21,9 +21,11 @@ enum class Language { kPython, kNative };
 struct Frame {
   Language language = Language::kNative;
   std::string function;
-  std::string file;  // Python: co_filename; native: empty unless debug information named it
-  int line = 0;      // 1-based; 0 = unknown
-  int column = 0;    // 1-based, Python 3.11+; 0 = unknown
+  /// Python: co_filename. Native: empty, but in a process without Python the source of the user's
+  /// own code as debug information names it, or, with line 0, the file of the code itself.
+  std::string file;
+  int line = 0;    // 1-based; 0 = unknown
+  int column = 0;  // 1-based, Python 3.11+; 0 = unknown
   int end_line = 0;
   int end_column = 0;
   std::string module;         // native: file name of the ELF object

@@ -5,9 +5,9 @@
   zoo.py [NAME…] [--mode attach|run] [--ci] [--twins|--no-twins] [--repeat N] [--keep DIR]
 
 A folder is a kind; its expected.json (or, in a script, a line `# EXPECT {…}` for each) lists the cases: script, launch (torchrun, python,
-shell, or "command": a shell line with {python}, {port} and {healthy}), ranks, culprits, and what else is accepted; `requires` names
-modules without which a case is skipped. The culprit's line is marked `# CULPRIT` in the script and found by search. The tool is
-$DDPDOCTOR. Ends non-zero when
+shell, mpirun (a C file or Python), or "command": a shell line with {python}, {port} and {healthy}), ranks, culprits, and what else is
+accepted; `requires` names Python modules, `needs` programs (or modules, as `module:NAME`) without which a case is skipped, and says so.
+The culprit's line is marked `# CULPRIT` (`// CULPRIT` in C) in the script and found by search. The tool is $DDPDOCTOR. Ends non-zero when
 a case is wrong; the last line counts."""
 import argparse
 import importlib.util
@@ -78,7 +78,7 @@ class Job:
         self.log = self.folder / "job.log"
         (self.folder / "cmd.sh").write_text(self.script(healthy))
         environment = {k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "TMPDIR")}
-        environment.update(OMP_NUM_THREADS="1", GLOO_SOCKET_IFNAME="lo", PYTHONUNBUFFERED="1", ZOO_PORT=str(self.port))
+        environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMP_NUM_THREADS="1", GLOO_SOCKET_IFNAME="lo", PYTHONUNBUFFERED="1", ZOO_PORT=str(self.port))
         stdin = subprocess.PIPE if case.get("stdin") == "pipe" else subprocess.DEVNULL
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen([*prefix, "bash", "cmd.sh"], cwd=self.folder, env=environment, stdin=stdin, stdout=log, stderr=log,
@@ -91,6 +91,8 @@ class Job:
         if case["launch"] == "torchrun":
             return (f"{python} -m torch.distributed.run --nnodes=1 --nproc_per_node={case['ranks']} --master_addr=127.0.0.1 "
                     f"--master_port={self.port} {words}\nexit $?\n")
+        if case["launch"] == "mpirun":
+            return self.mpi_script(words)
         if case["launch"] == "python":
             return f"{python} {words}\nexit $?\n"
         if case["launch"] == "command":
@@ -100,6 +102,18 @@ class Job:
         lines = [f"export WORLD_SIZE={case['ranks']} MASTER_ADDR=127.0.0.1 MASTER_PORT={self.port}", "exec 3<&0"]
         lines += [f"RANK={r} LOCAL_RANK={r} {python} {words} <&3 &" for r in range(started)]
         return "\n".join([*lines, "wait", ""])
+
+    def mpi_script(self, words):
+        """$ZOO_MPI chooses among several installed ones: openmpi, mpich; empty = what mpirun is."""
+        case, suffix = self.case, "." + os.environ["ZOO_MPI"] if os.environ.get("ZOO_MPI") else ""
+        program = sys.executable + " " + words
+        if case["script"].endswith(".c"):
+            built = self.folder / case["script"][:-2]
+            subprocess.run(["mpicc" + suffix, "-g", "-O1", "-pthread", "-o", str(built), str(self.folder / case["script"])], check=True)
+            program = words.replace(case["script"], f"./{built.name}", 1)
+        text = subprocess.run(["mpirun" + suffix, "--version"], capture_output=True, text=True).stdout
+        rest = "--oversubscribe " if "Open MPI" in text or "open-mpi" in text else ""
+        return f"mpirun{suffix} {rest}-n {case['ranks']} {program}\nexit $?\n"
 
     def output(self):
         return self.log.read_text(errors="replace")
@@ -138,7 +152,18 @@ class Job:
 
 def marked_lines(folder, case):
     text = (HERE / folder / case.get("source", case["script"])).read_text().splitlines()
-    return {number for number, line in enumerate(text, 1) if "# CULPRIT" in line}
+    return {number for number, line in enumerate(text, 1) if "# CULPRIT" in line or "// CULPRIT" in line}
+
+
+def missing_need(case):
+    """What this machine lacks for a case; None when it lacks nothing."""
+    for need in case.get("needs", []):
+        if need.startswith("module:"):
+            if importlib.util.find_spec(need[7:]) is None:
+                return f"no Python module {need[7:]}"
+        elif shutil.which(need) is None:
+            return f"no {need}"
+    return None
 
 
 def problems(folder, case, healthy, report):
@@ -176,7 +201,7 @@ def attach(folder, case, healthy, keep):
             return [f"attach ended with {done.returncode}: {done.stderr.strip()[:300]}"], done.stdout
         report = json.loads(target.read_text())
         if keep:
-            stem = f"{folder}-{case['script'][:-3].replace('/', '_')}{'-healthy' if healthy else ''}"
+            stem = f"{folder}-{Path(case['script']).with_suffix('').as_posix().replace('/', '_')}{'-healthy' if healthy else ''}"
             (Path(keep) / f"{stem}.json").write_text(json.dumps(report, indent=1))
             (Path(keep) / f"{stem}.txt").write_text(done.stdout + done.stderr + f"\n[{seconds:.2f} s]\n")
             (Path(keep) / f"{stem}.log").write_text(job.output())
@@ -205,7 +230,7 @@ def run(folder, case, healthy, keep):
             return [f"no report (exit {job.process.returncode})"], job.output()
         report = json.loads(file.read_text())
         if keep:
-            stem = f"run-{folder}-{case['script'][:-3].replace('/', '_')}{'-healthy' if healthy else ''}"
+            stem = f"run-{folder}-{Path(case['script']).with_suffix('').as_posix().replace('/', '_')}{'-healthy' if healthy else ''}"
             (Path(keep) / f"{stem}.json").write_text(json.dumps(report, indent=1))
             (Path(keep) / f"{stem}.log").write_text(job.output())
         return problems(folder, case, healthy, report), job.output()
@@ -259,6 +284,9 @@ def main():
     passed = failed = 0
     for _ in range(options.repeat):
         for folder, case in cases(options.names, options.ci, options.mode):
+            if lack := missing_need(case):
+                print(f"skip {folder}/{case['script']}: {lack}", flush=True)
+                continue
             sides = [False] if case.get("healthy_only") or options.no_twins or case.get("healthy") is False else [False, True]
             if options.twins:
                 sides = [s for s in sides if s or case.get("healthy_only")]

@@ -35,6 +35,34 @@ TEST(P2pDeadlock, SeesThatTheTagsOfTheTwoSidesDiffer) {
   EXPECT_TRUE(asked("p2p-deadlock", builder.build()).empty());
 }
 
+TEST(P2pDeadlock, NamesAllWhoSendWhenNobodyReceivesAndPeersAreUnknown) {
+  JobBuilder builder = job();
+  const std::string sends = "native:PMPI_Send@libmpi.so.40 | py:exchange@/srv/train.py:5";
+  builder.ranks(4).stack({0, 1, 2, 3}, sends);
+  const Findings findings = asked("p2p-deadlock", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0, 1, 2, 3}));
+  builder.stack(3, "py:work@/srv/train.py:50").computing(3);
+  EXPECT_TRUE(asked("p2p-deadlock", builder.build()).empty());
+}
+
+TEST(P2pDeadlock, IsSilentOnARingWhoseMessagesAreAllPosted) {
+  JobBuilder builder = job();
+  builder.ranks(3);
+  for (const model::Rank rank : {0, 1, 2}) {
+    builder.stack(rank, "native:PMPI_Waitall@libmpi.so.40 | py:ring@/srv/train.py:5");
+    builder.call(rank, {.operation = "send",
+                        .sequence = 1,
+                        .peer = (rank + 1) % 3,
+                        .state = model::CallState::kStarted});
+    builder.call(rank, {.operation = "recv",
+                        .sequence = 2,
+                        .peer = (rank + 2) % 3,
+                        .state = model::CallState::kStarted});
+  }
+  EXPECT_TRUE(asked("p2p-deadlock", builder.build()).empty());
+}
+
 TEST(P2pDeadlock, NamesEveryMemberOfARing) {
   JobBuilder builder = job();
   builder.ranks(3);

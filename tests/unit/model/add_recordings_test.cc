@@ -105,6 +105,33 @@ TEST(AddRecordings, SaysThatAChildUsedCudaAfterTheFork) {
   EXPECT_EQ(job.facts[1].number("parent_pid"), 100);
 }
 
+TEST(AddRecordings, CallsMpisNonblockingTwinsByAnotherName) {
+  sources::Recording recording = recording_of(100, 0);
+  recording.groups.push_back(
+      {.name = "MPI_COMM_WORLD", .backend = "mpi", .group_rank = 0, .size = 4, .enqueued = 2});
+  recording.calls = {call_in(1, 1), call_in(1, 2)};
+  recording.calls[1].asynchronous = true;
+  JobModel job;
+  add_recordings(job, {recording});
+  ASSERT_EQ(job.collectives.size(), 2U);
+  EXPECT_EQ(job.collectives[0].operation, "all_reduce");
+  EXPECT_EQ(job.collectives[1].operation, "iall_reduce");
+  const ProcessGroup* world = group(job, "MPI_COMM_WORLD");
+  ASSERT_NE(world, nullptr);
+  EXPECT_EQ(world->ranks.size(), 4U);
+}
+
+TEST(AddRecordings, KeepsTheFileOfCompiledCodeThatIsGone) {
+  sources::Recording recording = recording_of(100, 0);
+  recording.calls = {call_in(0, 1)};
+  recording.calls[0].stack = {{.file = "/gone/a.out", .line = 0, .function = "+0x1234"}};
+  JobModel job;
+  add_recordings(job, {recording});
+  ASSERT_EQ(job.collectives.size(), 1U);
+  EXPECT_EQ(job.collectives[0].call_site.file, "/gone/a.out");
+  EXPECT_EQ(job.collectives[0].call_site.line, 0);
+}
+
 TEST(AddRecordings, LeavesOutGroupsThatNobodyCalls) {
   sources::Recording recording = recording_of(100, 0);
   recording.groups.push_back({.name = {}, .backend = "gloo", .group_rank = 0, .size = 4});

@@ -34,6 +34,49 @@ TEST(Movement, IsMovingWhenRecordersGainedEntriesOrACallIsYoungerThanTheFirstLoo
   EXPECT_EQ(movement(model).progress, Progress::kMoving);
 }
 
+TEST(Movement, WithoutRecordsAsksEveryLook) {
+  auto model = standing().build();
+  model.observations.insert(model.observations.begin(), model.observations.front());
+  model.observations[0].time -= 1;
+  for (Process& process : model.observations[0].processes) {
+    for (Thread& thread : process.threads) {
+      thread.run_count.reset();
+    }
+  }
+  EXPECT_EQ(movement(model).progress, Progress::kStill);
+  for (Process& process : model.observations[0].processes) {
+    if (process.rank == 1) {
+      process.threads[0].frames.front().line = 70;
+    }
+  }
+  EXPECT_EQ(movement(model).progress, Progress::kMoving);
+}
+
+TEST(Movement, OfAProgramWithoutPythonIsThatOfItsOwnCode) {
+  auto model = standing().build();
+  for (Observation& look : model.observations) {
+    for (Process& process : look.processes) {
+      if (process.rank) {
+        Thread& main = process.threads[0];
+        main.run_count.reset();
+        Frame step;
+        step.function = "step";
+        step.file = "/srv/job.c";
+        step.line = 8;
+        step.address = 64;
+        main.frames = {Frame{}, step};
+      }
+    }
+  }
+  EXPECT_EQ(movement(model).progress, Progress::kStill);
+  for (Process& process : model.observations[1].processes) {
+    if (process.rank == 1) {
+      process.threads[0].frames[1].address = 72;
+    }
+  }
+  EXPECT_EQ(movement(model).progress, Progress::kMoving);
+}
+
 TEST(Movement, OfAProgramWithoutRanksIsThatOfItsPythonProcesses) {
   auto model = standing().build();
   for (Observation& look : model.observations) {

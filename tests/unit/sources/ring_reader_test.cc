@@ -45,6 +45,26 @@ TEST(RingReader, TellsACallAsItWasMade) {
   EXPECT_EQ(call.stack[1].line, 30);
 }
 
+TEST(RingReader, TellsTagTypeAndWaitOfAMessageOfMpi) {
+  RingInMemory memory;
+  const std::uint16_t group = memory.add_group("MPI_COMM_WORLD", 1, 2);
+  for (const auto phase : {wire::Phase::kEnqueued, wire::Phase::kStarted}) {
+    wire::Slot& slot = memory.add_slot(wire::EventKind::kPointToPoint, phase);
+    slot.group = group;
+    slot.group_sequence = 1;
+    slot.operation = static_cast<std::uint8_t>(wire::Operation::kRecv);
+    slot.dtype = 28;
+    slot.peer = 0;
+    slot.detail = wire::kAsync | (6U << wire::kTagShift);
+  }
+  const auto recording = read_ring(memory.bytes(), "x.ring");
+  ASSERT_TRUE(recording);
+  ASSERT_EQ(recording->calls.size(), 1U);
+  EXPECT_EQ(recording->calls[0].tag, 5);
+  EXPECT_EQ(recording->calls[0].dtype, "uint32");
+  EXPECT_EQ(recording->calls[0].state, RecordedState::kStarted);
+}
+
 TEST(RingReader, ShowsACallThatNeverEndedAsEnqueued) {
   RingInMemory memory;
   const std::uint16_t group = memory.add_group("0", 0, 2);

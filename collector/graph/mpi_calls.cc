@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/graph/mpi_calls.h"
+
+#include <algorithm>
+
+#include "collector/graph/blocked_call.h"
+#include "collector/graph/history.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::graph {
+namespace {
+
+using enum Activity;
+
+constexpr MpiFunction kFunctions[] = {
+    {"Barrier", "barrier", kCollective},
+    {"Bcast", "broadcast", kCollective},
+    {"Reduce", "reduce", kCollective},
+    {"Allreduce", "all_reduce", kCollective},
+    {"Reduce_scatter", "reduce_scatter", kCollective},
+    {"Reduce_scatter_block", "reduce_scatter_tensor", kCollective},
+    {"Scan", "scan", kCollective},
+    {"Exscan", "exscan", kCollective},
+    {"Gather", "gather", kCollective},
+    {"Gatherv", "gatherv", kCollective},
+    {"Scatter", "scatter", kCollective},
+    {"Scatterv", "scatterv", kCollective},
+    {"Allgather", "all_gather", kCollective},
+    {"Allgatherv", "all_gatherv", kCollective},
+    {"Alltoall", "all_to_all", kCollective},
+    {"Alltoallv", "all_to_allv", kCollective},
+    {"Alltoallw", "all_to_allw", kCollective},
+    {"Comm_dup", "comm_dup", kCollective},
+    {"Comm_dup_with_info", "comm_dup", kCollective},
+    {"Comm_split", "comm_split", kCollective},
+    {"Comm_split_type", "comm_split", kCollective},
+    {"Comm_create", "comm_create", kCollective},
+    {"Comm_create_group", "comm_create_group", kNewGroup},
+    {"Cart_create", "comm_create", kCollective},
+    {"Cart_sub", "comm_split", kCollective},
+    {"Comm_free", "comm_free", kCollective},
+    {"Comm_disconnect", "comm_disconnect", kCollective},
+    {"Win_fence", "win_fence", kCollective},
+    {"Win_create", "win_create", kCollective},
+    {"Win_free", "win_free", kCollective},
+    {"File_open", "file_open", kCollective},
+    {"File_close", "file_close", kCollective},
+    {"File_write_all", "file_write_all", kCollective},
+    {"File_read_all", "file_read_all", kCollective},
+    {"Send", "send", kPointToPoint},
+    {"Bsend", "send", kPointToPoint},
+    {"Ssend", "send", kPointToPoint},
+    {"Rsend", "send", kPointToPoint},
+    {"Recv", "recv", kPointToPoint},
+    {"Mrecv", "recv", kPointToPoint},
+    {"Sendrecv", "sendrecv", kPointToPoint},
+    {"Sendrecv_replace", "sendrecv", kPointToPoint},
+    {"Probe", "probe", kPointToPoint},
+    {"Mprobe", "probe", kPointToPoint},
+    {"Wait", "", kPointToPoint},
+    {"Waitall", "", kPointToPoint},
+    {"Waitany", "", kPointToPoint},
+    {"Waitsome", "", kPointToPoint},
+    {"Init", "init", kRendezvous},
+    {"Init_thread", "init", kRendezvous},
+    {"Finalize", "finalize", kExit},
+    // where the public function leaves no frame
+    {"ompi_mpi_init", "init", kRendezvous},
+    {"ompi_mpi_finalize", "finalize", kExit},
+};
+
+bool unfinished(const model::CollectiveCall& call) {
+  return call.state != model::CallState::kCompleted && call.state != model::CallState::kFailed;
+}
+
+/// Of the messages that a wait waits for, a receive rather than a send: small sends end by
+/// themselves. A message that has no other side comes before all.
+const model::CollectiveCall* waited_message(model::Rank rank, const History& history) {
+  const model::CollectiveCall* found = nullptr;
+  int best = 0;
+  for (const model::CollectiveCall* call : history.point_to_point(rank)) {
+    if (call->state != model::CallState::kStarted) {
+      continue;
+    }
+    const bool lonely = is_matched(history, rank, blocked_in(*call)) == false;
+    const int weight = (lonely ? 2 : 0) + (call->operation == "recv" ? 1 : 0) + 1;
+    if (weight > best) {
+      best = weight;
+      found = call;
+    }
+  }
+  return found;
+}
+
+const model::CollectiveCall* waited_collective(model::Rank rank, const History& history) {
+  for (const std::string& group : history.groups()) {
+    for (const model::CollectiveCall* call : history.calls(group, rank)) {
+      if (call->state == model::CallState::kStarted) {
+        return call;
+      }
+    }
+  }
+  return nullptr;
+}
+
+bool same_tag(const std::optional<int>& a, const std::optional<int>& b) {
+  return !a || !b || *a == *b;
+}
+
+/// Messages between two ranks in one communicator, by who sends (or receives) them.
+int count_messages(const History& history, model::Rank rank, model::Rank peer, bool sends,
+                   const BlockedCall& like) {
+  int count = 0;
+  for (const model::CollectiveCall* call : history.point_to_point(rank)) {
+    const bool is_send = call->operation == "send";
+    const bool other = call->operation == "sendrecv" || call->operation == "probe";
+    count += !other && is_send == sends && call->group == like.group && call->peer == peer &&
+                     same_tag(call->tag, like.tag)
+                 ? 1
+                 : 0;
+  }
+  return count;
+}
+
+}  // namespace
+
+BlockedCall call_of_mpi(const MpiFunction& function, model::Rank rank, const History& history,
+                        Activity& activity) {
+  if (function.operation.empty()) {
+    if (const model::CollectiveCall* message = waited_message(rank, history); message != nullptr) {
+      return blocked_in(*message);
+    }
+    if (const model::CollectiveCall* call = waited_collective(rank, history); call != nullptr) {
+      activity = Activity::kCollective;
+      return blocked_in(*call);
+    }
+    BlockedCall unknown;
+    unknown.operation = "wait";
+    return unknown;
+  }
+  if (function.activity == Activity::kPointToPoint) {
+    const Calls& all = history.point_to_point(rank);
+    const auto newest = std::find_if(all.rbegin(), all.rend(), [&](const auto* call) {
+      return unfinished(*call) && call->operation == function.operation;
+    });
+    if (newest != all.rend()) {
+      return blocked_in(**newest);
+    }
+  }
+  BlockedCall call;
+  call.operation = function.operation;
+  return call;
+}
+
+std::optional<bool> is_matched(const History& history, model::Rank rank, const BlockedCall& call) {
+  const bool sends = call.operation == "send";
+  if (!call.peer || call.group.empty() || (!sends && call.operation != "recv") ||
+      history.point_to_point(rank).empty()) {
+    return std::nullopt;
+  }
+  for (const model::Rank side : {rank, *call.peer}) {
+    for (const model::CollectiveCall* one : history.point_to_point(side)) {
+      const bool anyone = one->operation == "recv" && !one->peer;
+      if (anyone || one->operation == "sendrecv") {
+        return std::nullopt;  // it may have taken, or sent, any of them
+      }
+    }
+  }
+  const int own = count_messages(history, rank, *call.peer, sends, call);
+  return count_messages(history, *call.peer, rank, !sends, call) >= own;
+}
+
+const MpiFunction* mpi_function(std::span<const model::Frame> frames) {
+  for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
+    std::string_view name = frame->function;
+    const bool inner = name == "ompi_mpi_init" || name == "ompi_mpi_finalize";
+    if (frame->language != model::Language::kNative || !(inner || model::is_mpi_function(name))) {
+      continue;
+    }
+    name.remove_prefix(inner ? 0 : name.find('_') + 1);
+    if (name.ends_with("_c")) {  // the twins with large counts
+      name.remove_suffix(2);
+    }
+    const auto* const found =
+        std::find_if(std::begin(kFunctions), std::end(kFunctions),
+                     [name](const MpiFunction& one) { return one.name == name; });
+    return found == std::end(kFunctions) ? nullptr : found;
+  }
+  return nullptr;
+}
+
+}  // namespace ddpdoctor::graph
