@@ -104,19 +104,6 @@ bool waits_for_gpu(Segment frames) {
                "_local_scalar_dense", "hipStreamSynchronize"});
 }
 
-// The newest record of a rank that is not known to be complete; a host that waits for its GPU waits
-// for this.
-bool has_unfinished_call(const History& history, model::Rank rank) {
-  for (const std::string& group : history.groups()) {
-    const model::CollectiveCall* last = history.last(group, rank);
-    if (last != nullptr && last->state != model::CallState::kCompleted &&
-        last->state != model::CallState::kFailed) {
-      return true;
-    }
-  }
-  return false;
-}
-
 Activity activity_by_state(const model::JobModel& job, const model::Thread& thread) {
   if (thread.state == 'D') {
     return Activity::kIo;
@@ -192,8 +179,8 @@ bool calls_ranks(Activity activity) {
          activity == Activity::kDdpConstructor;
 }
 
-// Whether the thread ran between the two looks and its process was busy: a rank that saves or
-// tokenises on one line of its own is slow, one that wakes up to sleep again is not.
+// Whether the thread ran between the two looks and its process was busy: a rank that saves is slow,
+// one that wakes up to sleep again is not.
 bool worked_since(const model::JobModel& job, const model::Process* before,
                   const model::Process& process, const model::Thread& thread) {
   constexpr double kBusyShare = 0.2;  // of one core; a sleep loop uses a hundredth of that
@@ -226,6 +213,7 @@ Standing stand(const Context& context, const model::Process& process, const mode
   result.moved = moved_since(context.before, thread);
   const Segment frames = below_user(thread);
   result.call = call_in_frames(context.job, frames);
+  const model::CollectiveCall* head = nullptr;
   result.activity = activity_of(context.job, process, thread, result.call);
   const MpiFunction* mpi = result.call ? nullptr : mpi_function(frames);
   if (mpi != nullptr && !process.exit && result.activity != Activity::kStopped) {
@@ -236,6 +224,8 @@ Standing stand(const Context& context, const model::Process& process, const mode
   if (result.activity != Activity::kCollective && !result.call && waits_for_gpu(frames) &&
       has_unfinished_call(context.history, result.rank)) {
     result.activity = Activity::kCollective;
+    result.on_cpu = false;  // CUDA waits by polling
+    head = unfinished_on_gpu(context.history, result.rank);
   }
   if (calls_ranks(result.activity)) {
     result.call = result.call.value_or(BlockedCall{});
@@ -255,6 +245,11 @@ Standing stand(const Context& context, const model::Process& process, const mode
   }
   if (result.callers.empty() && result.user.known()) {
     result.callers.push_back(result.user);
+  }
+  if (head != nullptr) {  // the host ran ahead of its GPU
+    result.call = blocked_in(*head);
+    result.user = head->call_site;
+    result.callers = callers_of(*head);
   }
   return result;
 }

@@ -52,6 +52,9 @@ struct Communicator {
   int children = 0;
   std::uint64_t waited[kRanks] = {};
   std::atomic<int> calls{0};
+  const void* plugin = nullptr;
+  void* profile = nullptr;
+  int profiled = 0;
 };
 
 struct UniqueId {
