@@ -118,7 +118,7 @@ bool is_nested() {
 }
 
 Around::Around(const Library& library, const Call& call) : stream_(call.stream) {
-  if (depth++ > 0 || c10d_call_is_open()) {
+  if (depth++ > 0 || switched_off || c10d_call_is_open()) {
     return;
   }
   wire::Ring* const ring = ring_or_make();
@@ -183,7 +183,7 @@ Result Around::with(Result result) {
 
 AroundHost::AroundHost(const Library& library, std::uint64_t id, int rank, int size)
     : id_(id), rank_(rank), size_(size) {
-  if (depth++ > 0) {
+  if (depth++ > 0 || switched_off) {
     return;
   }
   ring_ = ring_or_make();
@@ -195,7 +195,7 @@ AroundHost::AroundHost(const Library& library, std::uint64_t id, int rank, int s
 
 AroundHost::AroundHost(const Library& library, wire::Operation operation, Communicator handle)
     : communicator_(handle) {
-  if (depth++ > 0) {
+  if (depth++ > 0 || switched_off) {
     return;
   }
   ring_ = ring_or_make();
@@ -254,6 +254,19 @@ Result AroundHost::with(Result result, const Communicator* made) {
     arrived(*ring_, coming, result == kInProgress);
   }
   return with(result);
+}
+
+void record_told(wire::Ring& ring, std::uint16_t group, const Call& call, std::uint8_t dtype,
+                 bool captured) {
+  Event event{.operation = call.operation,
+              .group = group,
+              .dtype = dtype,
+              .object = reinterpret_cast<std::uint64_t>(call.stream),
+              .count = call.count,
+              .peer = call.root,
+              .detail = wire::kOnStream | (captured ? wire::kCaptured : 0U)};
+  called_from = nullptr;
+  write_call(ring, event, is_message(call.operation));
 }
 
 void group_started() {

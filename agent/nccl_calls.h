@@ -72,6 +72,10 @@ class AroundHost {
 /// Whether the calling thread is inside a function of NCCL already.
 bool is_nested();
 
+/// A call that NCCL's profiler interface tells of: its end stays unknown.
+void record_told(wire::Ring& ring, std::uint16_t group, const Call& call, std::uint8_t dtype,
+                 bool captured);
+
 void group_started();
 /// Around the outermost ncclGroupEnd; in between the real one.
 void group_ends();

@@ -38,6 +38,19 @@ Known* take_place(Communicator handle) {
   return nullptr;
 }
 
+struct Name {
+  char text[5 + 16 + 1] = "nccl:";
+};
+
+Name name_of(std::uint64_t id) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  Name name;
+  for (int i = 0; i < 16; ++i) {
+    name.text[5 + i] = kDigits[(id >> (60U - 4U * static_cast<unsigned>(i))) & 0xFU];
+  }
+  return name;
+}
+
 }  // namespace
 
 Hash& Hash::eat(const void* bytes, std::size_t size) {
@@ -86,16 +99,22 @@ Known* known_communicator(Communicator handle) {
   return nullptr;
 }
 
+bool known_by_name(const wire::Ring& ring, std::uint64_t id) {
+  const Name name = name_of(id);
+  const std::uint32_t count = ring.header.groups.load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < count && i < wire::kGroups; ++i) {
+    if (strcmp(ring.group[i].name, name.text) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
 std::uint16_t new_group(wire::Ring& ring, const Library& library, std::uint64_t id, int rank,
                         int size) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  char name[5 + 16 + 1] = "nccl:";
-  for (int i = 0; i < 16; ++i) {
-    name[5 + i] = kDigits[(id >> (60U - 4U * static_cast<unsigned>(i))) & 0xFU];
-  }
-  const std::uint16_t group =
-      add_named_group(ring, library.rccl ? "rccl" : "nccl", id == 0 ? "" : name, rank, size);
-  if (group != 0 && ring.header.rank < 0 && size > 1 && rank >= 0) {
+  const std::uint16_t group = add_named_group(ring, library.rccl ? "rccl" : "nccl",
+                                              id == 0 ? "" : name_of(id).text, rank, size);
+  if (group != 0 && id != 0 && ring.header.rank < 0 && size > 1 && rank >= 0) {
     ring.header.rank = rank;  // no launcher said who we are: the first communicator is the world
     ring.header.world_size = size;
   }

@@ -44,6 +44,8 @@ Known* known_communicator(Communicator handle);
 /// table is full.
 std::uint16_t new_group(wire::Ring& ring, const Library& library, std::uint64_t id, int rank,
                         int size);
+/// Whether a group of this name exists.
+bool known_by_name(const wire::Ring& ring, std::uint64_t id);
 /// The handle of a group is known now.
 Known* remember(wire::Ring& ring, Communicator handle, std::uint64_t id, std::uint16_t group,
                 int rank, int size);

@@ -56,6 +56,7 @@ constinit std::atomic<std::uint32_t> next_slot{0};
 constinit std::atomic<std::uint64_t> next_order{0};
 constinit std::atomic<std::uint32_t> pending{0};
 constinit std::atomic<int> watcher{0};  // 1 = runs
+constinit std::atomic<bool> asking{false};
 
 template <typename F>
 bool find(void* library, F*& function, const char* name, const char* newer = nullptr) {
@@ -103,6 +104,21 @@ bool usable() {
   return found;
 }
 
+/// Before CUDA's own handlers, which were registered earlier: nobody may ask the driver while it is
+/// taken down.
+void process_ends(int, void*) {
+  if (watcher.load(std::memory_order_acquire) == 0) {
+    return;
+  }
+  int expected = kOn;
+  readiness.compare_exchange_strong(expected, kOff, std::memory_order_seq_cst);
+  constexpr int kMostWaits = 100;
+  const timespec pause{.tv_sec = 0, .tv_nsec = 1'000'000};
+  for (int i = 0; i < kMostWaits && asking.load(std::memory_order_seq_cst); ++i) {
+    nanosleep(&pause, nullptr);
+  }
+}
+
 /// Whether an older pair of the same stream is still open: then this one is, too.
 bool is_behind(const Tracked& one) {
   for (const Tracked& other : tracked) {
@@ -145,7 +161,9 @@ void* watch(void*) {
   Context current = nullptr;
   while (readiness.load(std::memory_order_acquire) == kOn) {
     bool moved = false;
-    if (wire::Ring* const ring_now = ring(); ring_now != nullptr) {
+    asking.store(true, std::memory_order_seq_cst);
+    wire::Ring* const ring_now = ring();
+    if (ring_now != nullptr && readiness.load(std::memory_order_seq_cst) == kOn) {
       for (Tracked& one : tracked) {
         if (one.stage.load(std::memory_order_acquire) == kPending && !is_behind(one)) {
           moved = look_at(*ring_now, one, current) || moved;
@@ -153,6 +171,7 @@ void* watch(void*) {
       }
       std::atomic_ref(ring_now->header.watcher_time).store(now(), std::memory_order_relaxed);
     }
+    asking.store(false, std::memory_order_seq_cst);
     constexpr std::uint32_t kMany = 64;
     const bool many = moved && pending.load(std::memory_order_relaxed) > kMany;
     const timespec pause{.tv_sec = 0, .tv_nsec = many ? 2'000'000 : 20'000'000};
@@ -187,6 +206,7 @@ void start_watcher() {
     return;
   }
   pthread_setname_np(thread, "ddpdoctor");
+  on_exit(process_ends, nullptr);
 }
 
 bool has_events(Tracked& one, Context context) {
@@ -283,6 +303,7 @@ void call_ended(wire::Ring& ring, const Span& span, wire::Phase phase) {
 
 void stop_watching() {
   watcher.store(0, std::memory_order_relaxed);
+  asking.store(false, std::memory_order_relaxed);
   int expected = kOn;
   readiness.compare_exchange_strong(expected, kOff, std::memory_order_acq_rel);
 }

@@ -9,6 +9,7 @@
 
 namespace ddpdoctor::agent::nccl {
 
+constinit bool switched_off = false;
 constinit thread_local const void* called_from = nullptr;
 
 namespace {
@@ -197,7 +198,8 @@ __attribute__((visibility("hidden"))) Answer agent_dlsym(void* handle, const cha
     }
   }
   const Answer ask_the_real{reinterpret_cast<void*>(agent_real_dlsym), 0};
-  if (inside_depth > 0 || handle == RTLD_NEXT || strncmp(name, "nccl", 4) != 0) {
+  if (nccl::switched_off || inside_depth > 0 || handle == RTLD_NEXT ||
+      strncmp(name, "nccl", 4) != 0) {
     return ask_the_real;
   }
   const int function = nccl::number_of(name);

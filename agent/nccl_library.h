@@ -47,6 +47,9 @@ const Library& library_at(int number);
 /// The probe's address for a function of a library, for those who ask dlsym.
 void* door(int library, int function);
 
+/// DDPDOCTOR_NCCL=0: calls pass, nothing is recorded, dlsym is left alone.
+extern constinit bool switched_off;
+
 /// Where the function of NCCL that this thread is in was called.
 extern constinit thread_local const void* called_from;
 

@@ -84,13 +84,19 @@ Result split(L library, C communicator, int color, int key, C* made, Out config)
   AroundHost around(library, kCommunicatorSplit, communicator);
   const Result result =
       around.with(real<kncclCommSplit>(library, communicator, color, key, made, config));
-  if (around.counts() && made != nullptr && *made != nullptr && id != 0 && result == kSuccess &&
-      color >= 0) {
+  const bool comes = result == kSuccess || result == kInProgress;
+  if (around.counts() && made != nullptr && *made != nullptr && id != 0 && comes && color >= 0) {
     wire::Ring* const ring_now = ring();
     int rank = -1;
     int size = -1;
-    if (ring_now != nullptr && library.rank != nullptr && library.count != nullptr &&
-        library.rank(*made, &rank) == kSuccess && library.count(*made, &size) == kSuccess) {
+    const bool ready = result == kSuccess && library.rank != nullptr && library.count != nullptr &&
+                       library.rank(*made, &rank) == kSuccess &&
+                       library.count(*made, &size) == kSuccess;
+    if (!ready) {  // it is still being made: not to be asked
+      rank = -1;
+      size = -1;
+    }
+    if (ring_now != nullptr) {
       remember(*ring_now, *made, id, new_group(*ring_now, library, id, rank, size), rank, size);
     }
   }

@@ -56,6 +56,8 @@ __attribute__((constructor)) void start() {
   if (spool == nullptr) {
     return;
   }
+  const char* const nccl_wanted = getenv("DDPDOCTOR_NCCL");
+  nccl::switched_off = nccl_wanted != nullptr && nccl_wanted[0] == '0';
   find_functions_of_handlers();
   find_functions_of_descriptors();
   find_functions_of_spawn();

@@ -10,9 +10,11 @@
 #include "cli/exit_codes.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/ras.h"
 #include "cli/usage.h"
 #include "collector/diagnosis/diagnosis.h"
 #include "collector/monitor/observe.h"
+#include "collector/monitor/ras.h"
 
 namespace ddpdoctor::cli {
 
@@ -69,11 +71,12 @@ class Attach : public Action {
     options_.allow_stop = !no_stop_;
     limit_memory();
     const Progress progress(fmt::format("looking at the job of pid {} …", pid));
-    const auto job = monitor::observe(pid, options_);
+    auto job = monitor::observe(pid, options_);
     if (!job) {
       print_error(job.error());
       return kNotObserved;
     }
+    add_ras(*job, monitor::two_ras_answers(*job));
     return output.present(diagnosis::diagnose(*job));
   }
 

@@ -170,6 +170,31 @@ BlockedCall blocked_in(const model::CollectiveCall& record) {
           .store_key = {}};
 }
 
+bool has_unfinished_call(const History& history, model::Rank rank) {
+  for (const Calls* calls : history.lanes(rank)) {
+    const model::CallState state = calls->back()->state;
+    if (state != model::CallState::kCompleted && state != model::CallState::kFailed) {
+      return true;
+    }
+  }
+  return false;
+}
+
+const model::CollectiveCall* unfinished_on_gpu(const History& history, model::Rank rank) {
+  const model::CollectiveCall* oldest = nullptr;
+  for (const Calls* calls : history.lanes(rank)) {
+    for (const model::CollectiveCall* call : *calls) {
+      const bool open =
+          call->state == model::CallState::kEnqueued || call->state == model::CallState::kStarted;
+      if (open && call->time && call->call_site.known() &&
+          (oldest == nullptr || *call->time < *oldest->time)) {
+        oldest = call;
+      }
+    }
+  }
+  return oldest;
+}
+
 std::string world_group(const model::JobModel& job) {
   for (const model::ProcessGroup& group : job.groups) {
     if (group.name == "default_pg") {

@@ -24,6 +24,14 @@ void complete_from_history(BlockedCall& call, Activity activity, model::Rank ran
 /// A recorded call as one that a rank is blocked in.
 BlockedCall blocked_in(const model::CollectiveCall& record);
 
+/// Whether the newest record of a rank is not known to be complete: a host waits for its GPU in it.
+bool has_unfinished_call(const History& history, model::Rank rank);
+
+/// The oldest call of a rank that its GPU has not finished, with a known state and line; null when
+/// there is none. A host that waits for its GPU waits for this one, wherever the host itself has
+/// come to.
+const model::CollectiveCall* unfinished_on_gpu(const History& history, model::Rank rank);
+
 /// The id of the group of all ranks: "default_pg", "0" (torch's own name for it), or the only one
 /// known; empty = unknown.
 std::string world_group(const model::JobModel& job);

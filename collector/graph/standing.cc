@@ -107,18 +107,6 @@ bool waits_for_gpu(Segment frames) {
                "_local_scalar_dense", "hipStreamSynchronize"});
 }
 
-// The newest record of a rank that is not known to be complete; a host that waits for its GPU waits
-// for this.
-bool has_unfinished_call(const History& history, model::Rank rank) {
-  for (const Calls* calls : history.lanes(rank)) {
-    const model::CallState state = calls->back()->state;
-    if (state != model::CallState::kCompleted && state != model::CallState::kFailed) {
-      return true;
-    }
-  }
-  return false;
-}
-
 Activity activity_of(const model::JobModel& job, const model::Process& process,
                      const model::Thread& thread, const std::optional<BlockedCall>& call) {
   if (process.exit) {
@@ -188,6 +176,7 @@ Standing stand(const Context& context, const model::Process& process, const mode
   result.moved = moved_since(context.before, thread);
   const Segment frames = below_user(thread);
   result.call = call_in_frames(context.job, frames);
+  const model::CollectiveCall* head = nullptr;
   result.activity = activity_of(context.job, process, thread, result.call);
   const MpiFunction* mpi = result.call ? nullptr : mpi_function(frames);
   if (mpi != nullptr && !process.exit && result.activity != Activity::kStopped) {
@@ -198,6 +187,8 @@ Standing stand(const Context& context, const model::Process& process, const mode
   if (!result.waits_for_ranks() && !result.call && waits_for_gpu(frames) &&
       has_unfinished_call(context.history, result.rank)) {
     result.activity = Activity::kCollective;
+    result.on_cpu = false;  // CUDA waits by polling
+    head = unfinished_on_gpu(context.history, result.rank);
   }
   const bool waits_for_child =
       result.activity == Activity::kJoin || result.activity == Activity::kDataLoader ||
@@ -223,6 +214,11 @@ Standing stand(const Context& context, const model::Process& process, const mode
   }
   if (result.callers.empty() && result.user.known()) {
     result.callers.push_back(result.user);
+  }
+  if (head != nullptr) {  // the host ran ahead of its GPU
+    result.call = blocked_in(*head);
+    result.user = head->call_site;
+    result.callers = callers_of(*head);
   }
   return result;
 }

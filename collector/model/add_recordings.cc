@@ -321,6 +321,13 @@ void add_recordings(JobModel& job, const std::vector<Recording>& recordings) {
       job.coverage.warnings.push_back(fmt::format("pid {}: {}", recording.pid, note));
     }
   }
+  if (const RankSet unseen = with_unseen_nccl(job, recordings); !unseen.empty()) {
+    job.coverage.warnings.push_back(
+        fmt::format("{}: NCCL runs there and none of its calls were seen; it is linked statically, "
+                    "with its names hidden: set "
+                    "NCCL_PROFILER_PLUGIN to libddpdoctor_agent.so",
+                    unseen.said()));
+  }
   job.history_complete = complete;
   if (!recordings.empty()) {
     job.coverage.observed.push_back(fmt::format("recordings of {} processes", recordings.size()));

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <map>
 
+#include "collector/model/questions.h"
+
 namespace ddpdoctor::model {
 
 bool is_communicator(const sources::RecordedGroup& group) {
@@ -24,6 +26,22 @@ bool told_above_nccl(const JobModel& job, const RankSet& ranks) {
     }
   }
   return !ranks.empty() && ranks.minus(told).empty();
+}
+
+RankSet with_unseen_nccl(const JobModel& job, const std::vector<sources::Recording>& recordings) {
+  RankSet ranks;
+  for (const sources::Recording& recording : recordings) {
+    const Process* const known = process(job, recording.pid);
+    if (!recording.rank || known == nullptr ||
+        std::any_of(recording.groups.begin(), recording.groups.end(), is_communicator)) {
+      continue;
+    }
+    if (std::any_of(known->threads.begin(), known->threads.end(),
+                    [](const Thread& thread) { return thread.name.starts_with("NCCL "); })) {
+      ranks.insert(*recording.rank);
+    }
+  }
+  return ranks;
 }
 
 std::vector<bool> queued_behind_others(const sources::Recording& recording) {

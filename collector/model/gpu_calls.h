@@ -25,4 +25,8 @@ bool told_above_nccl(const JobModel& job, const RankSet& ranks);
 /// occupies. For the other ranks such a call has not come.
 std::vector<bool> queued_behind_others(const sources::Recording& recording);
 
+/// Ranks that run NCCL's threads while their recordings hold none of its communicators: linked
+/// statically, out of the agent's sight.
+RankSet with_unseen_nccl(const JobModel& job, const std::vector<sources::Recording>& recordings);
+
 }  // namespace ddpdoctor::model

@@ -225,7 +225,7 @@ w.all_reduce(n.buffer(4), 4, "float32", "sum", s)
     assert [call.operation for call in calls(tmp_path)] == [INIT, ALL_REDUCE, ALL_REDUCE]
 
 
-@pytest.mark.parametrize("kind", ["shared", "static"])
+@pytest.mark.parametrize("kind", ["shared", "static-23203"])
 def test_a_linked_program_computes_as_before(tmp_path, kind):
     def say(agent):
         return subprocess.run([str(DOUBLES / f"nccl_program_{kind}")], env=environment(tmp_path, agent=agent, RANK="0", WORLD_SIZE="1"),
@@ -237,7 +237,29 @@ def test_a_linked_program_computes_as_before(tmp_path, kind):
     if kind == "shared":
         assert [call.operation for call in found[0].calls()] == [INIT, ALL_REDUCE, BROADCAST, END]
     else:
-        assert not found[0].calls()  # NCCL inside the program calls itself: not to be seen, and not to be disturbed
+        assert not any(ring.calls() for ring in found.values())  # NCCL inside the program calls itself: not to be seen, and not to be disturbed
+
+
+def test_can_be_switched_off(tmp_path):
+    assert run(tmp_path, SUMS, 2, DDPDOCTOR_NCCL="0")[0].startswith("[1.0, 2.0")
+    assert not any(ring.groups() for ring in rings_of.rings(tmp_path / "spool").values())
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_profiler_plugin_is_declined_where_calls_are_seen(tmp_path, version):
+    run(tmp_path, SUMS, 2, version=version, NCCL_PROFILER_PLUGIN=str(AGENT))
+    assert [call.operation for call in calls(tmp_path)] == [INIT, ALL_REDUCE, ALL_REDUCE, ALL_REDUCE, END]
+
+
+@pytest.mark.parametrize("version", [22707, 22809, 23203])
+def test_sees_nccl_inside_a_program_as_its_profiler_plugin(tmp_path, version):
+    variables = environment(tmp_path, RANK="0", WORLD_SIZE="1", NCCL_PROFILER_PLUGIN=str(AGENT))
+    done = subprocess.run([str(DOUBLES / f"nccl_program_static-{version}")], env=variables, capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, b"sum 3, code of a null communicator 4\n")
+    found = calls(tmp_path)
+    assert [(call.operation, call.count, call.dtype) for call in found] == [(ALL_REDUCE, 1, 6), (BROADCAST, 1, 6)]
+    assert all(call.detail & rings_of.ON_STREAM and not call.detail & rings_of.TRACKED for call in found)
+    assert rings_of.rings(tmp_path / "spool")[0].groups()[0].name.startswith("nccl:")
 
 
 REAL = """

@@ -13,13 +13,14 @@ HERE = Path(__file__).resolve().parent
 TOOL = Path(os.environ.get("DDPDOCTOR", ""))
 PROGRAM = TOOL / "ddpdoctor" if TOOL.is_dir() else TOOL
 DOUBLES = PROGRAM.parent / "doubles"
-VERSIONS = [22707, 22809, 23007, 23203]
-pytestmark = pytest.mark.skipif(not (DOUBLES / "nccl-23203" / "libnccl.so.2").is_file() or not PROGRAM.is_file(),
+REAL = os.environ.get("NCCL_LIBRARIES")  # tests/gpu/run_single_gpu.sh: the same jobs with NVIDIA's libraries
+VERSIONS = [23203] if REAL else [22707, 22809, 23007, 23203]
+pytestmark = pytest.mark.skipif(not REAL and not (DOUBLES / "nccl-23203" / "libnccl.so.2").is_file() or not PROGRAM.is_file(),
                                 reason="no doubles of NCCL beside $DDPDOCTOR (target nccl_doubles)")
 
 LAUNCH = """
 import os, subprocess, sys
-ranks = [subprocess.Popen([sys.executable, *sys.argv[1:]], env=dict(os.environ, RANK=str(r), LOCAL_RANK=str(r), WORLD_SIZE="4")) for r in range(4)]
+ranks = [subprocess.Popen([sys.executable, *sys.argv[1:]], env=dict(os.environ, RANK=str(r), LOCAL_RANK=str(r), WORLD_SIZE="4", NCCL_HOSTID=f"host-{r}")) for r in range(4)]
 sys.exit(max(abs(rank.wait()) for rank in ranks))
 """
 
@@ -78,7 +79,7 @@ def diagnose(tmp_path, body, version=23203, script=None, **more):
     text = script or BEGIN + body + END
     (tmp_path / "train.py").write_text(text)
     (tmp_path / "launch.py").write_text(LAUNCH)
-    variables = dict(os.environ, NCCL_FOLDER=str(DOUBLES / f"nccl-{version}"), NCCL_IDS=str(tmp_path / "ids"),
+    variables = dict(os.environ, NCCL_FOLDER=REAL or str(DOUBLES / f"nccl-{version}"), NCCL_IDS=str(tmp_path / "ids"),
                      PYTHONPATH=str(tmp_path / "site-packages"), PYTHONDONTWRITEBYTECODE="1", **more)
     done = subprocess.run([str(PROGRAM), "run", "--hang-timeout", "3", "--on-hang", "kill", "--always", "--report-dir", str(tmp_path / "report"),
                            "--", sys.executable, "launch.py", "train.py"], cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=120)
@@ -119,6 +120,17 @@ def test_names_who_never_makes_a_communicator(tmp_path):
 def test_names_who_died(tmp_path):
     finding, _, done = diagnose(tmp_path, "        if step == 2 and rank == 2:\n            os.kill(os.getpid(), 9)  # CULPRIT\n" + USUAL)
     assert (finding["kind"], finding["culprits"]) == ("dead-rank", [2]), finding
+
+
+def test_finds_communicators_that_are_used_in_different_order(tmp_path):
+    script = BEGIN.replace("    for step", "    other = world.split(0, rank)\n    for step") + """
+        first, second = (world, other) if rank != 2 or step < 2 else (other, world)
+        first.all_reduce(data, 65536, 'float32', 'sum', stream)
+        second.all_reduce(data, 65536, 'float32', 'sum', stream)
+""" + END
+    finding, _, done = diagnose(tmp_path, "", script=script)
+    assert done.returncode == 124
+    assert finding["kind"] in ("collective-order", "concurrent-collectives") and 2 in finding["culprits"], finding
 
 
 @pytest.mark.parametrize("name", HEALTHY)

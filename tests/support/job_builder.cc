@@ -256,6 +256,7 @@ std::vector<model::CollectiveCall> JobBuilder::calls() const {
         .root = story.root,
         .peer = story.peer,
         .splits = story.splits,
+        .output_splits = {},
         .state = all ? model::CallState::kCompleted : model::CallState::kStarted,
         .time = story.time,
         .end_time = {},

@@ -17,11 +17,8 @@
 #include <sys/random.h>
 
 #include "tests/doubles/nccl/cuda_double.h"
+#include "tests/doubles/nccl/nccl_profiler_double.h"
 #include "tests/doubles/nccl/nccl_transport.h"
-
-#ifndef NCCL_DOUBLE_VERSION
-#define NCCL_DOUBLE_VERSION 23203
-#endif
 
 using namespace ddpdoctor::doubles;
 
@@ -149,7 +146,12 @@ int ncclCommInitRankConfig(void** comm, int size, UniqueId id, int rank, void* c
   return init(comm, size, hash_of(id.bytes, sizeof id.bytes), rank, is_blocking(config));
 }
 int ncclCommInitRank(void** comm, int size, UniqueId id, int rank) {
-  return init(comm, size, hash_of(id.bytes, sizeof id.bytes), rank, true);
+  const int result = init(comm, size, hash_of(id.bytes, sizeof id.bytes), rank, true);
+  if (result == kSuccess) {
+    begin_profiling(*static_cast<Communicator*>(*comm),
+                    communicator_hash(id.bytes, sizeof id.bytes));
+  }
+  return result;
 }
 int ncclCommInitRankScalable(void** comm, int size, int rank, int, UniqueId* ids, void* config) {
   return init(comm, size, hash_of(ids->bytes, sizeof ids->bytes), rank, is_blocking(config));
@@ -265,6 +267,7 @@ int ncclGroupSimulateEnd(void*) {
 
 int ncclAllReduce(const void* from, void* to, std::size_t count, int type, int op, void* comm,
                   void* stream) {
+  profile(comm, "AllReduce", count, type == 7 ? "ncclFloat32" : "ncclInt8", 0, stream);
   return launch(comm, stream, [=](Communicator& own) {
     std::vector<char> sum(static_cast<const char*>(from),
                           static_cast<const char*>(from) + count * size_of(type));
@@ -275,6 +278,7 @@ int ncclAllReduce(const void* from, void* to, std::size_t count, int type, int o
 }
 int ncclBroadcast(const void* from, void* to, std::size_t count, int type, int root, void* comm,
                   void* stream) {
+  profile(comm, "Broadcast", count, type == 7 ? "ncclFloat32" : "ncclInt8", root, stream);
   return launch(comm, stream, [=](Communicator& own) {
     std::memmove(to, own.rank == root ? from : to, count * size_of(type));
     broadcast_ring(own, static_cast<char*>(to), count * size_of(type), root);

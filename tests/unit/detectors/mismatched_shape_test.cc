@@ -78,9 +78,9 @@ TEST(MismatchedShape, KnowsSplitsThatDoNotMeet) {
   for (model::CollectiveCall& call : told.collectives) {
     call.output_splits = std::vector<std::int64_t>{2, 2, 2};
   }
-  EXPECT_TRUE(asked(kKind, told).empty());
+  EXPECT_TRUE(asked("mismatched-shape", told).empty());
   told.collectives.back().splits = std::vector<std::int64_t>{3, 1, 2};
-  const auto findings = asked(kKind, told);
+  const auto findings = asked("mismatched-shape", told);
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].culprits, model::RankSet({told.collectives.back().rank}));
 }
@@ -94,7 +94,7 @@ TEST(MismatchedShape, LeavesSplitsThatDifferButMeetAlone) {
           .build();
   told.collectives[0].output_splits = std::vector<std::int64_t>{1, 2};
   told.collectives[1].output_splits = std::vector<std::int64_t>{3, 4};
-  EXPECT_TRUE(asked(kKind, told).empty());
+  EXPECT_TRUE(asked("mismatched-shape", told).empty());
 }
 
 TEST(MismatchedShape, SeesOneRankThatCutsItsInputOtherwise) {

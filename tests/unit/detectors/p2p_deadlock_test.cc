@@ -108,21 +108,22 @@ TEST(P2pDeadlock, DoesNotDependOnTheOrderOfRanks) {
 }
 
 TEST(P2pDeadlock, AccusesTheOneThatTurnsTheOtherWay) {
-  const auto findings = asked(kKind, job()
-                                         .ranks(3)
-                                         .recv(0, 2, 1, "ring@/srv/train.py:5")
-                                         .send(1, 0, 1, "ring@/srv/train.py:8")
-                                         .recv(2, 1, 1, "ring@/srv/train.py:7")
-                                         .stack(0,
-                                                "py:recv@/opt/site-packages/torch/distributed/"
-                                                "distributed_c10d.py:1 | py:ring@/srv/train.py:5")
-                                         .stack(1,
-                                                "py:send@/opt/site-packages/torch/distributed/"
-                                                "distributed_c10d.py:1 | py:ring@/srv/train.py:8")
-                                         .stack(2,
-                                                "py:recv@/opt/site-packages/torch/distributed/"
-                                                "distributed_c10d.py:1 | py:ring@/srv/train.py:7")
-                                         .build());
+  const auto findings =
+      asked("p2p-deadlock", job()
+                                .ranks(3)
+                                .recv(0, 2, 1, "ring@/srv/train.py:5")
+                                .send(1, 0, 1, "ring@/srv/train.py:8")
+                                .recv(2, 1, 1, "ring@/srv/train.py:7")
+                                .stack(0,
+                                       "py:recv@/opt/site-packages/torch/distributed/"
+                                       "distributed_c10d.py:1 | py:ring@/srv/train.py:5")
+                                .stack(1,
+                                       "py:send@/opt/site-packages/torch/distributed/"
+                                       "distributed_c10d.py:1 | py:ring@/srv/train.py:8")
+                                .stack(2,
+                                       "py:recv@/opt/site-packages/torch/distributed/"
+                                       "distributed_c10d.py:1 | py:ring@/srv/train.py:7")
+                                .build());
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
   EXPECT_EQ(findings[0].locations.at(0).line, 8);

@@ -25,17 +25,17 @@ TEST(RankExited, IsSilentOnAFailure) {
 
 TEST(RankExited, IsToldAfterTheEndByTheCallItLeftOut) {
   const auto findings =
-      asked(kKind, job()
-                       .ranks(2)
-                       .history(kAll, 1, 3, "all_reduce", "train@/srv/train.py:21")
-                       .call(0, {.operation = "all_reduce",
-                                 .sequence = 4,
-                                 .site = "train@/srv/train.py:21",
-                                 .state = model::CallState::kFailed})
-                       .exited(0, 1)
-                       .exited(1, 0)
-                       .ended()
-                       .build());
+      asked("rank-exited", job()
+                               .ranks(2)
+                               .history(kAll, 1, 3, "all_reduce", "train@/srv/train.py:21")
+                               .call(0, {.operation = "all_reduce",
+                                         .sequence = 4,
+                                         .site = "train@/srv/train.py:21",
+                                         .state = model::CallState::kFailed})
+                               .exited(0, 1)
+                               .exited(1, 0)
+                               .ended()
+                               .build());
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
   EXPECT_EQ(findings[0].locations.at(0).line, 21);

@@ -42,6 +42,62 @@ TEST(Standing, OfBarrierIsACollectiveOnTheUsersLine) {
   EXPECT_TRUE(standing.waits_for_ranks());
 }
 
+TEST(Standing, OfAHostThatWaitsForItsGpuIsTheOldestCallThatTheGpuHasNotFinished) {
+  const Standing standing =
+      only_rank(job()
+                    .ranks(1)
+                    .stack(0, "native:cudaStreamSynchronize | py:train@/srv/train.py:30")
+                    .call(0, {.operation = "all_reduce",
+                              .sequence = 1,
+                              .site = "train@/srv/train.py:10",
+                              .state = model::CallState::kCompleted,
+                              .time = 1})
+                    .call(0, {.operation = "broadcast",
+                              .sequence = 2,
+                              .site = "train@/srv/train.py:11",
+                              .state = model::CallState::kStarted,
+                              .time = 2})
+                    .call(0, {.operation = "all_reduce",
+                              .sequence = 3,
+                              .site = "train@/srv/train.py:12",
+                              .state = model::CallState::kEnqueued,
+                              .time = 3}));
+  EXPECT_EQ(standing.activity, Activity::kCollective);
+  ASSERT_TRUE(standing.call.has_value());
+  EXPECT_EQ(standing.call->operation, "broadcast");
+  EXPECT_EQ(standing.call->sequence, 2);
+  EXPECT_EQ(standing.user.line, 11);
+}
+
+TEST(Standing, OfAHostThatWaitsForItsGpuStaysWhereNothingIsOpen) {
+  const Standing standing =
+      only_rank(job()
+                    .ranks(1)
+                    .stack(0, "native:cudaStreamSynchronize | py:train@/srv/train.py:30")
+                    .call(0, {.operation = "all_reduce",
+                              .sequence = 1,
+                              .site = "train@/srv/train.py:10",
+                              .state = model::CallState::kCompleted,
+                              .time = 1}));
+  EXPECT_NE(standing.activity, Activity::kCollective);
+  EXPECT_EQ(standing.user.line, 30);
+}
+
+TEST(Standing, InsideAnInitOfNcclIsACollective) {
+  const Standing standing =
+      only_rank(job()
+                    .ranks(1)
+                    .stack(0, "native:ncclCommInitRank | py:__init__@/srv/train.py:7")
+                    .call(0, {.operation = "comm_init",
+                              .sequence = 1,
+                              .site = "__init__@/srv/train.py:7",
+                              .state = model::CallState::kEnqueued,
+                              .time = 1}));
+  EXPECT_EQ(standing.activity, Activity::kCollective);
+  ASSERT_TRUE(standing.call.has_value());
+  EXPECT_EQ(standing.call->operation, "comm_init");
+}
+
 TEST(Standing, ReadsTheArgumentsOfTheCall) {
   const Standing standing = only_rank(
       job()

@@ -38,7 +38,9 @@ diagnosis::Diagnosis full_diagnosis(const model::JobModel& job) {
       .root = {},
       .peer = {},
       .splits = {},
+      .output_splits = {},
       .time = {},
+      .end_time = {},
       .call_site = {.file = tests::kScript, .line = 88, .function = "train_step"},
       .callers = {}};
   const graph::Divergence divergence{

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls that run on a GPU: their end is known only when somebody asked the GPU.
+#include <gtest/gtest.h>
+
+#include "collector/sources/ring_reader.h"
+#include "tests/unit/sources/ring_in_memory.h"
+
+namespace ddpdoctor::sources {
+namespace {
+
+using test::RingInMemory;
+using wire::Operation;
+
+RecordedCall only_call(const RingInMemory& memory) {
+  const auto recording = read_ring(memory.bytes(), "a.ring");
+  return recording && recording->calls.size() == 1 ? recording->calls.front() : RecordedCall{};
+}
+
+TEST(RingReaderNccl, DoesNotTakeAnUntrackedCallForAnOpenOne) {
+  RingInMemory memory;
+  wire::Slot& slot = memory.add_call(memory.add_group("nccl:1", 0, 2), 1, Operation::kAllReduce);
+  slot.detail = wire::kOnStream;
+  slot.object = 77;
+  const RecordedCall call = only_call(memory);
+  EXPECT_EQ(call.state, RecordedState::kUnknown);
+  EXPECT_EQ(call.stream, 77U);
+}
+
+TEST(RingReaderNccl, TellsACallThatTheGpuHasBegun) {
+  RingInMemory memory;
+  const std::uint16_t group = memory.add_group("nccl:1", 0, 2);
+  memory.add_call(group, 1, Operation::kAllReduce).detail = wire::kOnStream | wire::kTracked;
+  EXPECT_EQ(only_call(memory).state, RecordedState::kEnqueued);
+  memory.end_call(group, 1, wire::Phase::kStarted);
+  EXPECT_EQ(only_call(memory).state, RecordedState::kStarted);
+  memory.end_call(group, 1);
+  EXPECT_EQ(only_call(memory).state, RecordedState::kCompleted);
+}
+
+TEST(RingReaderNccl, DoesNotWaitForWhatAGraphHasCaptured) {
+  RingInMemory memory;
+  memory.add_call(memory.add_group("nccl:1", 0, 2), 1, Operation::kAllReduce).detail =
+      wire::kOnStream | wire::kCaptured;
+  EXPECT_EQ(only_call(memory).state, RecordedState::kCompleted);
+}
+
+TEST(RingReaderNccl, KnowsTheTypesThatNcclHasAndGlooHasNot) {
+  RingInMemory memory;
+  wire::Slot& slot = memory.add_call(memory.add_group("nccl:1", 0, 2), 1, Operation::kAllReduce);
+  slot.dtype = 24;
+  EXPECT_EQ(only_call(memory).dtype, "float8_e4m3fn");
+  slot.dtype = 29;
+  EXPECT_EQ(only_call(memory).dtype, "uint64");
+}
+
+}  // namespace
+}  // namespace ddpdoctor::sources
