@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wait-for graph as Graphviz DOT. Ranks that wait for the same, and for which nobody waits, are
-// one node, so that a thousand of them stay readable.
+// The wait-for graph as Graphviz DOT. Ranks that wait for the same, and for which the same wait,
+// are one node, so that a thousand of them stay readable.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -61,10 +61,13 @@ Drawing draw(const WaitForGraph& graph, const std::set<model::Rank>& culprits) {
   for (const std::string& node : graph.nodes()) {
     const auto rank = rank_of(node);
     std::string key = "node " + node;
-    if (rank && !culprits.contains(*rank) && graph.to(node).empty()) {
+    if (rank && !culprits.contains(*rank)) {
       std::set<std::string> aims;
       for (const Edge* edge : graph.from(node)) {
-        aims.insert(edge->to + '\n' + edge->why);
+        aims.insert("> " + edge->to + '\n' + edge->why);
+      }
+      for (const Edge* edge : graph.to(node)) {
+        aims.insert("< " + edge->from + '\n' + edge->why);
       }
       key = "waits";
       for (const std::string& aim : aims) {

@@ -10,8 +10,8 @@
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/handlers.h"
 #include "collector/detectors/processes.h"
+#include "collector/detectors/side_questions.h"
 #include "collector/detectors/tracebacks.h"
-#include "collector/graph/mpi_calls.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -21,105 +21,6 @@ using graph::Activity;
 using graph::Disagreement;
 using graph::Examination;
 using graph::Standing;
-
-bool works(const Standing& standing) {
-  return standing.on_cpu || standing.moved || standing.activity == Activity::kComputing ||
-         standing.activity == Activity::kCompiling;
-}
-
-// It waits for a batch, and a DataLoader worker of it gets on with one.
-bool is_served(const Examination& examination, const Standing& standing) {
-  if (standing.activity != Activity::kDataLoader || standing.process == nullptr) {
-    return false;
-  }
-  const auto workers = children_of(examination.job, *standing.process);
-  return std::any_of(workers.begin(), workers.end(), [&](const model::Process* worker) {
-    const model::Thread* main = model::main_thread(*worker);
-    return worker->role == model::Role::kDataLoaderWorker && main != nullptr &&
-           graph::standing_of(examination.job, examination.history, *worker, *main).moved;
-  });
-}
-
-// Slow is not hung: the missing ranks still work. Two different operations never meet, however busy
-// the ranks are.
-bool is_slow(const Examination& examination, const Parting& parting) {
-  if (parting.recorded && parting.about != Disagreement::kMissing) {
-    return false;
-  }
-  if (!may_hang(examination)) {
-    return true;
-  }
-  return std::any_of(parting.odd.ranks.begin(), parting.odd.ranks.end(), [&](model::Rank rank) {
-    const Standing* standing = examination.standing(rank);
-    return standing != nullptr && !standing->waits_for_ranks() &&
-           (works(*standing) || is_served(examination, *standing));
-  });
-}
-
-bool is_gone(const Side& side) {
-  return side.call == nullptr &&
-         (side.activity() == Activity::kDead || side.activity() == Activity::kAbsent ||
-          side.activity() == Activity::kUnobserved);
-}
-
-// Blocked in something that has nothing to do with the calls of the source: others find its cause.
-bool is_blocked_elsewhere(const Side& side) {
-  switch (side.activity()) {
-    case Activity::kPointToPoint:
-    case Activity::kNewGroup:
-    case Activity::kStore:
-    case Activity::kRendezvous:
-    case Activity::kDataLoader:
-    case Activity::kJoin:
-    case Activity::kQueue:
-    case Activity::kLock:
-    case Activity::kImport:
-    case Activity::kInput:
-    case Activity::kStopped:
-      return side.call == nullptr;
-    default:
-      return false;
-  }
-}
-
-bool in_backward(const Examination& examination, const Side& side) {
-  if (side.call == nullptr && side.standing != nullptr) {
-    return side.activity() == Activity::kDdpBackward;
-  }
-  if (side.activity() == Activity::kDdpBackward &&
-      graph::same_line(side.site(), side.standing->user)) {
-    return true;
-  }
-  const auto& lines = lines_of(examination.job, side.site().file);
-  return side.operation == "all_reduce" &&
-         python_source::statement_at(lines, side.site().line).find("backward(") !=
-             std::string::npos;
-}
-
-bool is_of_mpi(const Examination& examination, const Side& side) {
-  if (side.standing != nullptr && side.standing->thread != nullptr &&
-      graph::mpi_function(side.standing->thread->frames) != nullptr) {
-    return true;
-  }
-  const model::ProcessGroup* group =
-      side.call == nullptr ? nullptr : model::group(examination.job, side.call->group);
-  return group != nullptr && group->backend == "mpi";
-}
-
-// DDP broadcasts buffers without a call in the source.
-bool in_ddp_forward(const Examination& examination, const Side& side, bool shifted) {
-  if (!shifted && side.activity() == Activity::kDdpForward) {
-    return true;
-  }
-  if (side.operation != "broadcast" || !side.site().known() || is_of_mpi(examination, side)) {
-    return false;
-  }
-  const std::string statement =
-      python_source::statement_at(lines_of(examination.job, side.site().file), side.site().line);
-  return !statement.empty() && statement.find("broadcast") == std::string::npos &&
-         statement.find("DistributedDataParallel(") == std::string::npos &&
-         statement.find("DDP(") == std::string::npos;
-}
 
 // A branch explains a call only on the side it leads to.
 bool explains(const Branch& branch, const Parting& parting) {

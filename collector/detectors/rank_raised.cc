@@ -114,8 +114,12 @@ std::optional<Suspect> handling(const graph::Examination& examination,
   Suspect suspect = suspect_in(examination, *standing.process, standing.thread);
   suspect.rank = standing.rank;
   suspect.note = "is in its exception handler here";
-  suspect.evidence = fmt::format("rank {} stands in an except or finally block at {}",
-                                 standing.rank, place(suspect.place));
+  const auto handler =
+      std::find_if(standing.callers.begin(), standing.callers.end(),
+                   [&](const auto& site) { return in_handler(examination.job, {site}, {}); });
+  suspect.evidence =
+      fmt::format("rank {} stands in an except or finally block at {}", standing.rank,
+                  place(handler == standing.callers.end() ? standing.callers.front() : *handler));
   return suspect;
 }
 

@@ -41,8 +41,9 @@ std::string key_of(const model::JobModel& job, const graph::Standing& standing) 
   }
   const model::WaitsOn* waits =
       standing.thread == nullptr ? nullptr : waits_on(*standing.thread, "store-key");
-  return waits != nullptr && !waits->target.empty() ? waits->target
-                                                    : key_in_source(job, standing.user);
+  const bool names_key =
+      waits != nullptr && !waits->target.empty() && !waits->target.starts_with("rank:");
+  return names_key ? waits->target : key_in_source(job, standing.user);
 }
 
 /// Ranks in the user's own store calls, by key. Torch's own use of the store (init, new_group) has

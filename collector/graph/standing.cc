@@ -184,7 +184,9 @@ Standing stand(const Context& context, const model::Process& process, const mode
     result.activity = mpi->activity;
     result.call = call_of_mpi(*mpi, result.rank, context.history, result.activity);
   }
-  if (!result.waits_for_ranks() && !result.call && waits_for_gpu(frames) &&
+  const bool may_wait_for_gpu =
+      result.activity == Activity::kRendezvous || !result.waits_for_ranks();  // init of NCCL is one
+  if (may_wait_for_gpu && !result.call && waits_for_gpu(frames) &&
       has_unfinished_call(context.history, result.rank)) {
     result.activity = Activity::kCollective;
     result.on_cpu = false;  // CUDA waits by polling

@@ -35,6 +35,9 @@ std::vector<model::Process> read_processes(const Cursor& in);
 
 nlohmann::ordered_json write_process(const model::Process& process);
 
+/// Adds the calls of "collectives"; what cannot be placed is counted in the coverage.
+void read_collectives(const Cursor& in, model::JobModel& out);
+
 std::optional<model::Rank> read_rank(const Cursor& in);
 model::CallSite read_call_site(const Cursor& in);
 

@@ -56,7 +56,10 @@ def accused(findings, sure=False):
     return {rank for finding in findings if not sure or finding["confidence"] != "possible" for rank in finding["culprits"]}
 
 
-@pytest.mark.parametrize("capture", golden.captures(), ids=lambda capture: capture.stem)
+CAPTURES = [capture for capture in golden.captures() if capture.is_file()]
+
+
+@pytest.mark.parametrize("capture", CAPTURES, ids=lambda capture: capture.stem)
 def test_a_removed_field_accuses_nobody_else(capture, tmp_path, request):
     if capture.stem in KNOWN:
         request.applymarker(pytest.mark.xfail(reason=KNOWN[capture.stem]))
@@ -75,7 +78,7 @@ def test_a_removed_field_accuses_nobody_else(capture, tmp_path, request):
         assert accused(findings, sure=True) <= guilty, f"without {gone}: {[f['summary'] for f in findings]}"
 
 
-@pytest.mark.parametrize("capture", golden.captures(), ids=lambda capture: capture.stem)
+@pytest.mark.parametrize("capture", CAPTURES, ids=lambda capture: capture.stem)
 def test_a_wrong_value_is_refused_in_a_sentence_or_read(capture, tmp_path):
     whole = json.loads(capture.read_text())
     chance = random.Random(capture.stem + "!")

@@ -31,6 +31,28 @@ TEST(DeadRank, KnowsARankThatVanishedAfterTheRendezvous) {
   EXPECT_EQ(findings[0].culprits, model::RankSet({2}));
 }
 
+TEST(DeadRank, OnlySuspectsAnAbortAfterTheWorkIsDone) {
+  const auto told = [](const char* text, int calls_of_zero) {
+    return asked(kKind, job()
+                            .ranks(2)
+                            .all_reduce(kAll, 1)
+                            .all_reduce(calls_of_zero == 2 ? Who{0} : Who{kAll}, 2)
+                            .killed(0, 6)
+                            .killed(1, 15)
+                            .ended()
+                            .log({}, text)
+                            .build());
+  };
+  constexpr const char* kAtExit = "terminate called without an active exception\n";
+  const auto ending = told(kAtExit, 1);
+  ASSERT_EQ(ending.size(), 1u);
+  EXPECT_EQ(ending[0].confidence, Confidence::kPossible);
+  EXPECT_EQ(told("free(): invalid pointer\n", 1).at(0).confidence, Confidence::kCertain);
+  for (const Finding& finding : told(kAtExit, 2)) {  // its second call is open
+    EXPECT_NE(finding.confidence, Confidence::kPossible);
+  }
+}
+
 TEST(DeadRank, QuotesTheKernelWhenItKilledForMemory) {
   const auto findings =
       asked(kKind, job()

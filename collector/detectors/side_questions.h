@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one side of a parting is at: the questions that reading a cause begins with.
+#pragma once
+
+#include "collector/detectors/parting.h"
+
+namespace ddpdoctor::detectors {
+
+/// Slow is not hung: the missing ranks still work. Two different operations never meet, however
+/// busy the ranks are.
+bool is_slow(const graph::Examination& examination, const Parting& parting);
+
+/// Dead, absent or unseen, and without a call.
+bool is_gone(const Side& side);
+
+/// Blocked in something that has nothing to do with the calls of the source: others find its cause.
+bool is_blocked_elsewhere(const Side& side);
+
+/// In the reducer's all_reduce, by its activity or by the line of the call.
+bool in_backward(const graph::Examination& examination, const Side& side);
+
+/// DDP broadcasts buffers without a call in the source. `shifted`: the side was put one call on.
+bool in_ddp_forward(const graph::Examination& examination, const Side& side, bool shifted);
+
+}  // namespace ddpdoctor::detectors
