@@ -28,9 +28,9 @@ viewer::TextOptions text_options(const OutputOptions& options) {
 }  // namespace
 
 void declare_output(CLI::App& app, OutputOptions& options) {
-  app.add_option(
-         "-o,--output", options.files,
-         "also write FILE; its ending chooses the format: .json .html .ddpd .md .sarif .xml .dot .perfetto.json")
+  app.add_option("-o,--output", options.files,
+                 "also write FILE; its ending chooses the format: .json .html .ddpd .md .sarif "
+                 ".xml .dot .perfetto.json")
       ->allow_extra_args(false)
       ->type_name("FILE");
   app.add_option("--format", options.format, "what stdout gets: text, json, markdown, github")

@@ -294,7 +294,7 @@ function drawProcess(process) {
   row.addEventListener("click", toggle);
   row.addEventListener("keydown", (event) => { if (event.key === "Enter") toggle(); });
   const words = [...cells, `rank ${process.rank}`, whereIs(process), ...process.threads.map((thread) => thread.name)].join(" ").toLowerCase();
-  return {row, words, close: () => { if (row.classList.contains("open")) toggle(); }};
+  return {row, words, of: process.rank, close: () => { if (row.classList.contains("open")) toggle(); }};
 }
 
 function drawProcesses() {
@@ -302,10 +302,12 @@ function drawProcesses() {
   const search = el("input", {type: "search", id: "search", placeholder: "search: rank, pid, role, host, function", "aria-label": "search processes"});
   const count = el("span", {class: "faint small", role: "status"});
   const filter = () => {
-    const wanted = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    // "rank 2" means that rank, not every line with a 2 in it.
+    const rank = /\brank\s*(\d+)\b/i.exec(search.value);
+    const wanted = search.value.toLowerCase().replace(/\brank\s*\d+\b/, " ").split(/\s+/).filter(Boolean);
     let shown = 0;
-    for (const {row, words, close} of rows) {
-      row.hidden = !wanted.every((word) => words.includes(word));
+    for (const {row, words, close, of} of rows) {
+      row.hidden = !wanted.every((word) => words.includes(word)) || (rank !== null && of !== Number(rank[1]));
       if (row.hidden) close(); else ++shown;
     }
     count.textContent = `${shown} of ${rows.length}`;
