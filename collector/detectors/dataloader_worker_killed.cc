@@ -5,12 +5,14 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/known_exceptions.h"
 #include "collector/detectors/processes.h"
 #include "collector/detectors/signs.h"
 #include "collector/detectors/suspects.h"
+#include "collector/detectors/tracebacks.h"
 #include "collector/detectors/wording.h"
 #include "collector/model/questions.h"
 
@@ -43,6 +45,41 @@ std::optional<Suspect> killed_worker(const graph::Examination& examination,
   return suspect;
 }
 
+/// A rank that could not fetch a batch because the worker at the other end of the connection was
+/// gone: it ended itself (os._exit), where torch has no message of its own.
+Findings lost_connections(const graph::Examination& examination) {
+  Findings out;
+  for (const Traceback& one : tracebacks(examination.job)) {
+    const bool lost =
+        one.of_batch && one.rank && !one.ignored &&
+        (one.exception.starts_with("ConnectionResetError") ||
+         one.exception.starts_with("ConnectionRefusedError") ||
+         one.exception.starts_with("EOFError") || one.exception.starts_with("BrokenPipeError"));
+    if (!lost) {
+      continue;
+    }
+    Finding finding;
+    finding.kind = kKind;
+    finding.confidence = Confidence::kLikely;
+    finding.culprits.insert(*one.rank);
+    if (one.place.known()) {
+      finding.locations.push_back(
+          location(one.place, finding.culprits, "fetches a batch from its worker here"));
+    }
+    finding.evidence.push_back(
+        {.rank = one.rank, .text = "log: " + base::elide(base::printable(one.exception), 200)});
+    add_waiting(examination, finding);
+    finding.summary =
+        fmt::format("a DataLoader worker of {} ended while its rank took a batch from it{}",
+                    said(finding.culprits), and_who_waits(finding));
+    finding.fix =
+        "Find what ends the worker (os._exit, sys.exit, native code): run the dataset with "
+        "num_workers=0.";
+    out.push_back(std::move(finding));
+  }
+  return out;
+}
+
 std::string fix_for(const model::Exit& exit) {
   return exit.signal == kBusError
              ? "SIGBUS is a full /dev/shm: raise it (--shm-size, --ipc=host) or lower num_workers."
@@ -60,7 +97,8 @@ Findings detect(const graph::Examination& examination) {
     }
   }
   if (suspects.empty()) {
-    return findings_from_text(examination, kKind);
+    Findings told = findings_from_text(examination, kKind);
+    return told.empty() ? lost_connections(examination) : told;
   }
   Findings findings;
   for (const auto& there : by_place(std::move(suspects))) {

@@ -11,6 +11,7 @@
 #include "collector/detectors/signs.h"
 #include "collector/detectors/suspects.h"
 #include "collector/detectors/wording.h"
+#include "collector/graph/working.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -48,21 +49,31 @@ bool makes_tasks(const model::Process& owner) {
   });
 }
 
+/// SIGTERM is how a pool ends its own workers.
+bool was_lost(const std::optional<model::Exit>& exit) {
+  constexpr int kTerminated = 15;
+  return exit && (exit->signal ? *exit->signal != kTerminated : exit->status.value_or(0) > 0);
+}
+
 /// What speaks for a lost worker; empty when nothing does.
 std::string loss(const model::JobModel& job, const model::Process& owner,
                  const std::vector<const model::Process*>& workers) {
   for (const model::Process* child : children_of(job, owner)) {
-    if (!alive(*child)) {
+    if (!alive(*child) &&
+        was_lost(exit_of(job, *child).value_or(model::Exit{.status = 1, .signal = {}}))) {
       return fmt::format("child process {} {}", child->pid, how_it_ended(exit_of(job, *child)));
     }
   }
   for (const model::Fact* fact : model::facts(job, "exit")) {
     const auto signal = fact->number("signal");
     const auto status = fact->number("status");
-    if (pid_field(*fact, "parent_pid") == owner.pid && (signal || status.value_or(0) > 0)) {
-      const model::Exit exit{
-          .status = signal ? std::nullopt : std::optional(static_cast<int>(*status)),
-          .signal = signal ? std::optional(static_cast<int>(*signal)) : std::nullopt};
+    if (pid_field(*fact, "parent_pid") != owner.pid || (!signal && !status)) {
+      continue;
+    }
+    const model::Exit exit{
+        .status = signal ? std::nullopt : std::optional(static_cast<int>(*status)),
+        .signal = signal ? std::optional(static_cast<int>(*signal)) : std::nullopt};
+    if (was_lost(exit)) {
       return fmt::format("child process {} {}{}", fact->pid.value_or(0), signal ? "was " : "",
                          how_it_ended(exit));
     }
@@ -84,7 +95,8 @@ std::optional<Suspect> waits_for_lost_task(const graph::Examination& examination
                                            const model::Process& owner) {
   const model::Thread* main = model::main_thread(owner);
   const auto still = stuck(examination);
-  if (!alive(owner) || main == nullptr || !still || !waits_for_pool(*main)) {
+  if (!alive(owner) || main == nullptr || !still || !waits_for_pool(*main) ||
+      graph::a_child_works(examination.job, owner)) {  // a worker that starts, or computes
     return std::nullopt;
   }
   std::vector<const model::Process*> workers = children_of(examination.job, owner);

@@ -160,11 +160,13 @@ std::vector<Traceback> tracebacks(const model::JobModel& job) {
   for (const LogStream& stream : log_streams(job)) {
     bool inside = false;
     bool chained = false;
+    bool of_batch = false;
     std::string_view heading;
     for (std::size_t i = 0; i < stream.size(); ++i) {
       const std::string_view line = stream[i].text;
       if (begins_traceback(line)) {
         inside = true;
+        of_batch = false;
         heading = i == 0 ? std::string_view() : stream[i - 1].text;
       } else if (inside && ends_traceback(line)) {
         inside = false;
@@ -179,7 +181,10 @@ std::vector<Traceback> tracebacks(const model::JobModel& job) {
                        .place = user_place_above(stream, i),
                        .exception = std::string(base::trim(line)),
                        .of_thread = heading.starts_with("Exception in thread"),
+                       .of_batch = of_batch,
                        .ignored = heading.starts_with("Exception ignored in")});
+      } else if (inside && line.find("in _try_get_data") != std::string_view::npos) {
+        of_batch = true;
       } else if (chains(line)) {
         chained = !out.empty() && out.back().rank == stream[i].rank;
       }

@@ -45,6 +45,7 @@ struct Traceback {
   model::CallSite place;   // the user's innermost line; unknown when there is none
   std::string exception;   // "ValueError: no such shard"
   bool of_thread = false;  // ended a thread, not the program
+  bool of_batch = false;   // raised while the rank fetched a batch from a DataLoader worker
   bool ignored = false;    // raised in __del__ or atexit: Python went on
 };
 

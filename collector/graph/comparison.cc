@@ -6,6 +6,7 @@
 #include <array>
 #include <limits>
 #include <map>
+#include <utility>
 
 namespace ddpdoctor::graph {
 namespace {
@@ -104,19 +105,21 @@ std::optional<std::int64_t> split_for(const std::optional<std::vector<std::int64
 
 std::vector<DivergentCall> sort_by_splits(const Calls& calls,
                                           const std::vector<model::Rank>& members) {
-  const auto group_rank = [&members](model::Rank rank) {
-    return static_cast<std::size_t>(std::find(members.begin(), members.end(), rank) -
-                                    members.begin());
-  };
+  std::map<model::Rank, std::size_t> places;  // group ranks
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    places.try_emplace(members[i], i);
+  }
+  std::vector<std::pair<const model::CollectiveCall*, std::size_t>> told;
+  for (const model::CollectiveCall* call : calls) {
+    const auto place = places.find(call->rank);
+    if (place != places.end() && (call->splits || call->output_splits)) {
+      told.emplace_back(call, place->second);
+    }
+  }
   std::map<model::Rank, int> contradictions;
   int most = 0;
-  for (const model::CollectiveCall* sender : calls) {
-    for (const model::CollectiveCall* receiver : calls) {
-      const std::size_t from = group_rank(sender->rank);
-      const std::size_t to = group_rank(receiver->rank);
-      if (from >= members.size() || to >= members.size()) {
-        continue;
-      }
+  for (const auto& [sender, from] : told) {
+    for (const auto& [receiver, to] : told) {
       const auto sent = split_for(sender->splits, to, members.size());
       const auto expected = split_for(receiver->output_splits, from, members.size());
       if (differ(sent, expected)) {

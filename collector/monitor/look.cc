@@ -74,8 +74,18 @@ bool on_cpu_or_in_kernel(const stacks::ThreadStack& thread) {
          (thread.method == stacks::CaptureMethod::kNone && thread.frames.empty());
 }
 
-/// Inside torch.distributed or a backward, before any frame that is not torch's.
+bool runs_python(const stacks::ThreadStack& thread) {
+  return std::any_of(thread.frames.begin(), thread.frames.end(), [](const stacks::Frame& frame) {
+    return frame.language == stacks::Language::kPython;
+  });
+}
+
+/// Inside torch.distributed or a backward, before any frame that is not torch's. The backend's own
+/// threads, which have no Python, wait there always.
 bool waits_in_torch(const stacks::ThreadStack& thread) {
+  if (!runs_python(thread)) {
+    return false;
+  }
   for (const stacks::Frame& frame : thread.frames) {
     const bool python = frame.language == stacks::Language::kPython;
     if (python ? frame.file.find("torch/distributed/") != std::string::npos ||
@@ -187,9 +197,6 @@ std::optional<double> still_by_recorders(const model::Look& look, double quiet_s
     const sources::JobProcess* row = look.tree.find(process.pid);
     const bool works = row != nullptr && (row->role == sources::JobRole::kRank ||
                                           row->role == sources::JobRole::kDataLoaderWorker);
-    if (row != nullptr && row->role == sources::JobRole::kRank && !waits_for_ranks(process)) {
-      return std::nullopt;
-    }
     if (works &&
         (process.threads.empty() ||
          std::any_of(process.threads.begin(), process.threads.end(), on_cpu_or_in_kernel))) {
@@ -197,6 +204,39 @@ std::optional<double> still_by_recorders(const model::Look& look, double quiet_s
     }
   }
   return age;
+}
+
+std::vector<pid_t> outside_torch(const model::Look& look) {
+  std::set<pid_t> out;
+  for (const stacks::ProcessStacks& process : look.stacks) {
+    const sources::JobProcess* row = look.tree.find(process.pid);
+    if (row != nullptr && row->role == sources::JobRole::kRank && !waits_for_ranks(process)) {
+      out.insert(process.pid);
+    }
+  }
+  // Parents stand before children.
+  for (const sources::JobProcess& process : look.tree.processes) {
+    if (process.role != sources::JobRole::kRank && out.contains(process.row.ppid)) {
+      out.insert(process.row.pid);
+    }
+  }
+  return {out.begin(), out.end()};
+}
+
+bool has_stirred(const model::Look& look, const std::vector<pid_t>& pids) {
+  constexpr std::int64_t kBytesOfWork = 16384;
+  return std::any_of(pids.begin(), pids.end(), [&look](pid_t pid) {
+    const sources::JobProcess* before = look.tree.find(pid);
+    auto now = sources::read_process(pid);
+    if (before == nullptr || !now) {
+      return true;
+    }
+    sources::complete(*now);
+    const bool wrote = before->row.io_bytes && now->io_bytes &&
+                       *now->io_bytes - *before->row.io_bytes >= kBytesOfWork;
+    return now->state == 'R' || now->state == 'D' || wrote ||
+           now->cpu_seconds > before->row.cpu_seconds;
+  });
 }
 
 }  // namespace ddpdoctor::monitor

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -24,6 +25,13 @@ base::Result<model::Look> next_look(pid_t pid, const model::Look& before,
 /// read, the newest record of all is older than `quiet_seconds`, and no thread of the job was on a
 /// CPU or in uninterruptible sleep. The age of that record in seconds, or nothing.
 std::optional<double> still_by_recorders(const model::Look& look, double quiet_seconds);
+
+/// Ranks whose Python is not in a call of torch, and what those have started: a rank that saves,
+/// sleeps or waits for a program of its own may be at work.
+std::vector<pid_t> outside_torch(const model::Look& look);
+
+/// Whether one of them has used a CPU or moved bytes since the look, or does so right now.
+bool has_stirred(const model::Look& look, const std::vector<pid_t>& pids);
 
 /// Whether `now` shows a process whose stacks are exactly those of `before`.
 bool has_not_run(const stacks::ProcessStacks& before,

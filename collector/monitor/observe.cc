@@ -31,6 +31,9 @@ constexpr double kMpiInterval = 0.37;  // of the usual one
 constexpr double kQuietSeconds = 2;
 constexpr double kQuietIntervals = 4;
 
+// Who works shows it in this time: the system counts processor time in steps of 10 ms.
+constexpr std::chrono::milliseconds kLongEnoughToStir{80};
+
 bool saw_a_thread(const model::Look& look) {
   return std::any_of(look.stacks.begin(), look.stacks.end(),
                      [](const stacks::ProcessStacks& process) { return !process.threads.empty(); });
@@ -119,13 +122,19 @@ void note_what_it_is_not(model::JobModel& job) {
 }  // namespace
 
 base::Result<model::JobModel> observe(pid_t pid, const ObserveOptions& options) {
+  const auto began = std::chrono::steady_clock::now();
   model::Look first = TRY(first_look(pid, options));
   if (base::Error blind = blindness(pid, first); !blind.what.empty()) {
     return tl::make_unexpected(std::move(blind));
   }
   const double quiet = std::max(kQuietSeconds, kQuietIntervals * options.interval);
-  const auto silence =
-      options.samples == kUsualSamples ? still_by_recorders(first, quiet) : std::nullopt;
+  auto silence = options.samples == kUsualSamples ? still_by_recorders(first, quiet) : std::nullopt;
+  if (const auto doubtful = outside_torch(first); silence && !doubtful.empty()) {
+    std::this_thread::sleep_until(began + kLongEnoughToStir);
+    if (has_stirred(first, doubtful)) {
+      silence.reset();
+    }
+  }
   std::vector<model::Look> looks;
   std::string ended;
   ObserveOptions more = options;

@@ -31,6 +31,14 @@ bool is_plumbing(const stacks::Frame& frame) {
          name.starts_with("___pthread_cond") || name == "syscall";
 }
 
+/// A stripped interpreter has no name for take_gil, but nothing else of it waits in this function:
+/// its other locks are semaphores.
+bool is_stripped_take_gil(const stacks::Frame& frame, const stacks::Frame& inner) {
+  return frame.language == stacks::Language::kNative && frame.function.empty() &&
+         (frame.module.starts_with("python3") || frame.module.starts_with("libpython3")) &&
+         inner.function.find("pthread_cond_timedwait") != std::string::npos;
+}
+
 /// take_gil, or who called it where the interpreter is stripped or inlined it.
 bool waits_for_gil(const stacks::ThreadStack& thread) {
   constexpr std::array<std::string_view, 5> kTakers{"take_gil", "PyEval_RestoreThread",
@@ -41,6 +49,9 @@ bool waits_for_gil(const stacks::ThreadStack& thread) {
     const stacks::Frame& frame = thread.frames[i];
     if (frame.language == stacks::Language::kPython) {
       return false;
+    }
+    if (i > 0 && is_stripped_take_gil(frame, thread.frames[i - 1])) {
+      return true;
     }
     if (!is_plumbing(frame)) {
       return std::any_of(kTakers.begin(), kTakers.end(), [&frame](std::string_view taker) {

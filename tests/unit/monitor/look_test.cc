@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/monitor/look.h"
 
+#include <unistd.h>
+
 #include <gtest/gtest.h>
 
 namespace ddpdoctor::monitor {
@@ -53,10 +55,35 @@ TEST(StillByRecorders, TellsTheAgeOfTheNewestRecord) {
   EXPECT_NEAR(*age, 94, 0.001);
 }
 
-TEST(StillByRecorders, ARankOutsideTorchMayBeAtWork) {
+TEST(OutsideTorch, ARankMayBeAtWorkThereWithWhatItStarted) {
   model::Look look = hung_pair();
+  EXPECT_TRUE(outside_torch(look).empty());
   look.stacks[0].threads.front().frames.front().file = "/srv/train.py";
-  EXPECT_FALSE(still_by_recorders(look, kQuiet));
+  stacks::ThreadStack of_backend = sleeping(500);  // such threads always wait in torch
+  of_backend.frames.front().language = stacks::Language::kNative;
+  of_backend.frames.front().function = "c10d::ProcessGroupGloo::runLoop";
+  look.stacks[0].threads.push_back(of_backend);
+  sources::JobProcess compiler;
+  compiler.row.pid = 300;
+  compiler.row.ppid = look.stacks[0].pid;
+  look.tree.processes.push_back(compiler);
+  EXPECT_EQ(outside_torch(look), (std::vector<pid_t>{look.stacks[0].pid, 300}));
+}
+
+TEST(HasStirred, SeesBytesThatMovedSinceTheLook) {
+  model::Look look;
+  sources::JobProcess self;
+  const auto row = sources::read_process(::getpid());
+  ASSERT_TRUE(row);
+  self.row = *row;
+  sources::complete(self.row);
+  self.row.cpu_seconds += 100;  // only bytes shall tell
+  look.tree.processes.push_back(self);
+  if (!self.row.io_bytes) {
+    GTEST_SKIP() << "no /proc/self/io";
+  }
+  look.tree.processes.front().row.io_bytes = *self.row.io_bytes - (1 << 20);
+  EXPECT_TRUE(has_stirred(look, {::getpid()}));
 }
 
 TEST(StillByRecorders, AFreshRecordProvesNothing) {
