@@ -232,6 +232,9 @@ bool has_stirred(const model::Look& look, const std::vector<pid_t>& pids) {
       return true;
     }
     sources::complete(*now);
+    if (before->role == sources::JobRole::kOther) {
+      return true;
+    }
     const bool wrote = before->row.io_bytes && now->io_bytes &&
                        *now->io_bytes - *before->row.io_bytes >= kBytesOfWork;
     return now->state == 'R' || now->state == 'D' || wrote ||

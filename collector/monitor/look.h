@@ -30,7 +30,9 @@ std::optional<double> still_by_recorders(const model::Look& look, double quiet_s
 /// sleeps or waits for a program of its own may be at work.
 std::vector<pid_t> outside_torch(const model::Look& look);
 
-/// Whether one of them has used a CPU or moved bytes since the look, or does so right now.
+/// Whether one of them has used a CPU or moved bytes since the look, or does so right now. A
+/// program that a rank has started always counts: whether it does nothing, only a second look
+/// shows.
 bool has_stirred(const model::Look& look, const std::vector<pid_t>& pids);
 
 /// Whether `now` shows a process whose stacks are exactly those of `before`.

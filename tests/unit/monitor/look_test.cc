@@ -78,6 +78,7 @@ TEST(HasStirred, SeesBytesThatMovedSinceTheLook) {
   self.row = *row;
   sources::complete(self.row);
   self.row.cpu_seconds += 100;  // only bytes shall tell
+  self.role = sources::JobRole::kRank;
   look.tree.processes.push_back(self);
   if (!self.row.io_bytes) {
     GTEST_SKIP() << "no /proc/self/io";
