@@ -134,6 +134,16 @@ std::vector<Death> deaths(const graph::Examination& examination) {
     std::erase_if(
         out, [](const Death& death) { return death.exit && death.exit->signal == kTerminated; });
   }
+  // After the end of a job, those of whom no end was seen went with their launcher.
+  const bool one_is_known = std::any_of(
+      out.begin(), out.end(), [](const Death& death) { return death.exit && death.exit->signal; });
+  const auto seen = processes(examination.job);
+  const bool over = std::none_of(seen.begin(), seen.end(), [](const model::Process* process) {
+    return process->rank && alive(*process);
+  });
+  if (over && one_is_known) {
+    std::erase_if(out, [](const Death& death) { return !death.exit; });
+  }
   return out;
 }
 

@@ -22,33 +22,6 @@ bool exchanges(const Standing& standing) {
   return standing.activity == Activity::kPointToPoint;
 }
 
-// Whether the peer must act: not when it has posted its side, and a ring of sendrecv() serves
-// itself.
-bool blocks(const graph::Examination& examination, const Standing& standing) {
-  return standing.call->operation != "sendrecv" &&
-         graph::is_matched(examination.history, standing.rank, *standing.call) != true;
-}
-
-// Follows peers from a rank until it comes back to one already seen; empty when the chain ends
-// elsewhere.
-model::RankSet circle_from(const graph::Examination& examination, model::Rank start) {
-  std::vector<model::Rank> path;
-  model::Rank at = start;
-  while (true) {
-    const auto seen = std::find(path.begin(), path.end(), at);
-    if (seen != path.end()) {
-      return model::RankSet(std::vector<model::Rank>(seen, path.end()));
-    }
-    const Standing* standing = examination.standing(at);
-    if (standing == nullptr || !exchanges(*standing) || !standing->call || !standing->call->peer ||
-        !blocks(examination, *standing)) {
-      return {};
-    }
-    path.push_back(at);
-    at = *standing->call->peer;
-  }
-}
-
 /// The argument of send() or recv(), as recorded or on the stack; nothing where neither was read.
 std::string tag_of(const Standing& standing) {
   if (standing.call && standing.call->tag) {
@@ -69,6 +42,41 @@ std::string tag_of(const Standing& standing) {
 
 bool tags_differ(const Standing& a, const Standing& b) {
   return !tag_of(a).empty() && !tag_of(b).empty() && tag_of(a) != tag_of(b);
+}
+
+// Whether the peer must act: not when it has posted its side (the counts or the tags
+// say which belong together), and a ring of sendrecv() serves
+// itself.
+bool blocks(const graph::Examination& examination, const Standing& standing) {
+  if (standing.call->operation == "sendrecv") {
+    return false;
+  }
+  // Counted alike, but not meant for each other.
+  const Standing* peer = examination.standing(standing.call->peer.value_or(-1));
+  if (peer != nullptr && exchanges(*peer) && tags_differ(standing, *peer)) {
+    return true;
+  }
+  return graph::is_matched(examination.history, standing.rank, *standing.call) != true;
+}
+
+// Follows peers from a rank until it comes back to one already seen; empty when the chain ends
+// elsewhere.
+model::RankSet circle_from(const graph::Examination& examination, model::Rank start) {
+  std::vector<model::Rank> path;
+  model::Rank at = start;
+  while (true) {
+    const auto seen = std::find(path.begin(), path.end(), at);
+    if (seen != path.end()) {
+      return model::RankSet(std::vector<model::Rank>(seen, path.end()));
+    }
+    const Standing* standing = examination.standing(at);
+    if (standing == nullptr || !exchanges(*standing) || !standing->call || !standing->call->peer ||
+        !blocks(examination, *standing)) {
+      return {};
+    }
+    path.push_back(at);
+    at = *standing->call->peer;
+  }
 }
 
 bool meets(const Standing& a, const Standing& b) {

@@ -24,6 +24,19 @@ TEST(DeadRank, DoesNotBlameThoseWhomTheLauncherEnded) {
   EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
 }
 
+TEST(DeadRank, DoesNotBlameThoseWhoseEndNobodySaw) {
+  auto told = job().ranks(3).killed(1, 9).ended().build();
+  for (model::Process& process : told.observations.back().processes) {
+    if (process.rank && process.rank != 1) {
+      process.state = 'X';
+      process.threads.clear();
+    }
+  }
+  const auto findings = asked(kKind, told);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+}
+
 TEST(DeadRank, KnowsARankThatVanishedAfterTheRendezvous) {
   const auto findings = asked(kKind, job().ranks(3).stack(kAll, kInBarrier).absent(2).build());
   ASSERT_EQ(findings.size(), 1u);

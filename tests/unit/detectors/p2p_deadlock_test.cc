@@ -145,5 +145,23 @@ TEST(P2pDeadlock, SeesThatEverybodyReceives) {
   EXPECT_TRUE(told("py:read@/srv/io.py:1 | ").empty());
 }
 
+TEST(P2pDeadlock, SeesAPairThatIsCountedAlikeAndTaggedApart) {
+  const auto told = [](const char* tag) {
+    return asked(
+        "p2p-deadlock",
+        job()
+            .ranks(2)
+            .send(0, 1, 1, "main@/srv/train.py:20")
+            .recv(1, 0, 1, "main@/srv/train.py:22")
+            .stack(0, in("send", "py:main@/srv/train.py:20", "dst=1; tag=6"))
+            .stack(1, in("recv", "py:main@/srv/train.py:22", std::string("src=0; tag=") + tag))
+            .build());
+  };
+  const Findings findings = told("5");
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0, 1}));
+  EXPECT_TRUE(told("6").empty());  // under way
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors
