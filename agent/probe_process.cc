@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How processes begin and end: fork, exec, exit, children that were waited for, and the tail of
 // standard error.
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <unistd.h>
@@ -153,7 +154,7 @@ EXPORT __attribute__((noreturn)) void _Exit(int status) {
 }
 
 EXPORT __attribute__((noreturn)) void abort() {
-  says_how_it_ends(ExitKind::kAbort, 6);
+  says_how_it_ends(ExitKind::kAbort, interpreter_is_ending() ? -SIGABRT : SIGABRT);
   real_abort.get()();
   __builtin_unreachable();
 }

@@ -58,6 +58,14 @@ const FrameLayout* layout_of(const char* version) {
   return nullptr;
 }
 
+using QuestionFunction = int (*)();
+constinit std::atomic<QuestionFunction> is_finalizing{nullptr};
+constinit std::atomic<QuestionFunction> is_initialized{nullptr};
+
+QuestionFunction find_question(const char* name) {
+  return reinterpret_cast<QuestionFunction>(dlsym(RTLD_DEFAULT, name));
+}
+
 bool ready(wire::Ring& ring) {
   const int state = readiness.load(std::memory_order_acquire);
   if (state != kUntried) {
@@ -71,6 +79,9 @@ bool ready(wire::Ring& ring) {
   thread_state =
       reinterpret_cast<ThreadStateFunction>(dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState"));
   line_of = reinterpret_cast<LineFunction>(dlsym(RTLD_DEFAULT, "PyCode_Addr2Line"));
+  const QuestionFunction finalizing = find_question("Py_IsFinalizing");  // from 3.13 on
+  is_finalizing.store(finalizing != nullptr ? finalizing : find_question("_Py_IsFinalizing"));
+  is_initialized.store(find_question("Py_IsInitialized"));
   layout = version == nullptr ? nullptr : layout_of(version());
   const bool usable = layout != nullptr && thread_state != nullptr && line_of != nullptr;
   if (version != nullptr) {
@@ -186,6 +197,13 @@ std::uint32_t call_site(wire::Ring& ring) {
     site = site_of(ring, site, frames[--depth]);
   }
   return site;
+}
+
+bool interpreter_is_ending() {
+  const QuestionFunction finalizing = is_finalizing.load(std::memory_order_relaxed);
+  const QuestionFunction initialized = is_initialized.load(std::memory_order_relaxed);
+  return (finalizing != nullptr && finalizing() != 0) ||
+         (initialized != nullptr && initialized() == 0);
 }
 
 void forget_sites() {

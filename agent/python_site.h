@@ -13,6 +13,10 @@ namespace ddpdoctor::agent {
 /// Python here.
 std::uint32_t call_site(wire::Ring& ring);
 
+/// Python is being finalised, or has been. Reads two words of the interpreter: safe in a signal
+/// handler.
+bool interpreter_is_ending();
+
 /// In a forked child: sites must be written anew into its own ring.
 void forget_sites();
 

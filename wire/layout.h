@@ -164,7 +164,7 @@ struct Header {
   std::atomic<std::uint32_t> stderr_head;  // bytes ever written
   std::atomic<std::uint64_t> collectives;  // calls begun, all groups: the pulse
   std::uint32_t exit_kind;                 // ExitKind
-  std::int32_t exit_value;
+  std::int32_t exit_value;  // of an abort 6, or -6 when the interpreter was being finalised
   std::uint64_t exit_time;
   std::uint32_t exit_site;
   std::uint32_t forked;  // 1: made by fork without exec

@@ -22,7 +22,6 @@ using enum graph::Activity;
 constexpr std::string_view kKind = "dead-rank";
 constexpr int kTerminated =
     15;  // SIGTERM: what launchers send to the innocent when somebody else has died
-constexpr int kAborted = 6;  // SIGABRT
 constexpr std::size_t kLongestLine = 200;
 
 struct Death {
@@ -227,26 +226,6 @@ std::string fix_for(const std::optional<model::Exit>& exit) {
          "others when one dies.";
 }
 
-/// Torch may abort while its threads are torn down, after all work is done: std::thread says this.
-/// Nobody waits for such a rank, and none of its calls is open.
-bool aborted_while_ending(const model::JobModel& job, const std::vector<Death>& dead) {
-  const bool says_so = std::any_of(job.logs.begin(), job.logs.end(), [](const model::Log& log) {
-    return log.text.find("terminate called without an active exception") != std::string::npos;
-  });
-  return says_so && std::all_of(dead.begin(), dead.end(), [&job](const Death& death) {
-           const bool aborted = death.exit && death.exit->signal == kAborted;
-           bool called = false;
-           for (const model::CollectiveCall& call : job.collectives) {
-             const bool own = call.rank == death.rank;
-             called = called || own;
-             if (own && call.state != model::CallState::kCompleted) {
-               return false;
-             }
-           }
-           return aborted && called;
-         });
-}
-
 Finding killed(const graph::Examination& examination, const std::vector<Death>& dead) {
   Finding finding;
   finding.kind = kKind;
@@ -276,7 +255,10 @@ Finding killed(const graph::Examination& examination, const std::vector<Death>& 
       "{} {} {}{}", said(finding.culprits), known ? (one ? "was" : "were") : (one ? "is" : "are"),
       known ? how_it_ended(dead.front().exit) : std::string("dead"), and_who_waits(finding));
   finding.fix = fix_for(dead.front().exit);
-  if (finding.waiting.empty() && aborted_while_ending(examination.job, dead)) {
+  const bool all_were_ending = std::all_of(dead.begin(), dead.end(), [&](const Death& death) {
+    return aborted_while_ending(examination.job, death.rank, death.exit);
+  });
+  if (all_were_ending) {  // who left others waiting is told by rank-exited
     finding.confidence = Confidence::kPossible;
     finding.summary = fmt::format("{} aborted while it ended: its collectives are complete",
                                   said(finding.culprits));

@@ -179,4 +179,29 @@ const model::WaitsOn* waits_on(const model::Thread& thread, std::string_view kin
   return thread.waits_on && thread.waits_on->kind == kind ? &*thread.waits_on : nullptr;
 }
 
+bool aborted_while_ending(const model::JobModel& job, model::Rank rank,
+                          const std::optional<model::Exit>& exit) {
+  constexpr int kAborted = 6;  // SIGABRT
+  if (!exit || exit->signal != kAborted) {
+    return false;
+  }
+  const auto aborts = model::facts(job, "abort");
+  const bool seen = std::any_of(aborts.begin(), aborts.end(), [rank](const model::Fact* fact) {
+    return fact->rank == rank && fact->flag("ending").value_or(false);
+  });
+  const bool said = std::any_of(job.logs.begin(), job.logs.end(), [rank](const model::Log& log) {
+    return log.rank.value_or(rank) == rank &&
+           log.text.find("terminate called without an active exception") != std::string::npos;
+  });
+  bool called = false;
+  for (const model::CollectiveCall& call : job.collectives) {
+    const bool own = call.rank == rank;
+    called = called || own;
+    if (own && call.state != model::CallState::kCompleted) {
+      return false;
+    }
+  }
+  return called && (seen || said);
+}
+
 }  // namespace ddpdoctor::detectors

@@ -54,4 +54,9 @@ std::optional<std::string> target_path(const model::WaitsOn& waits_on);
 /// The waits_on of a thread when it is of this kind.
 const model::WaitsOn* waits_on(const model::Thread& thread, std::string_view kind);
 
+/// Torch may abort while its threads are torn down, after all work is done: every call of the rank
+/// is complete, and the agent saw Python end or std::thread says so in the log.
+bool aborted_while_ending(const model::JobModel& job, model::Rank rank,
+                          const std::optional<model::Exit>& exit);
+
 }  // namespace ddpdoctor::detectors

@@ -4,6 +4,7 @@
 
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
+#include "collector/detectors/processes.h"
 #include "collector/detectors/suspects.h"
 #include "collector/detectors/wording.h"
 
@@ -30,9 +31,9 @@ Findings after_the_end(const graph::Examination& examination, const model::RankS
     finding.culprits = forsaken.missing.common(left);
     finding.waiting = forsaken.ranks;
     finding.confidence = Confidence::kLikely;
-    finding.summary = fmt::format("{} exited with status 0 before {} #{}, in which {} then failed",
-                                  said(finding.culprits), forsaken.operation, forsaken.sequence,
-                                  said(forsaken.ranks));
+    finding.summary =
+        fmt::format("{} left before {} #{}, in which {} then failed", said(finding.culprits),
+                    forsaken.operation, forsaken.sequence, said(forsaken.ranks));
     for (const model::RankSet* side : {&finding.culprits, &finding.waiting}) {
       const model::CollectiveCall* last = examination.history.last(forsaken.group, side->front());
       if (last != nullptr && last->call_site.known()) {
@@ -51,7 +52,12 @@ Findings after_the_end(const graph::Examination& examination, const model::RankS
 Findings detect(const graph::Examination& examination) {
   Finding finding;
   finding.kind = kKind;
-  finding.culprits = ranks_where(examination, left_in_peace);
+  finding.culprits = ranks_where(examination, [&examination](const graph::Standing& standing) {
+    return left_in_peace(standing) ||
+           (standing.activity == graph::Activity::kDead && standing.process != nullptr &&
+            aborted_while_ending(examination.job, standing.rank,
+                                 exit_of(examination.job, *standing.process)));
+  });
   add_waiting(examination, finding);
   const auto still = stuck(examination);
   if (finding.waiting.empty() && !finding.culprits.empty() && examination.job.ended) {
@@ -62,8 +68,11 @@ Findings detect(const graph::Examination& examination) {
   }
   // The exit status and the stacks of those who wait: two facts.
   finding.confidence = *still == Confidence::kLikely ? Confidence::kCertain : *still;
-  finding.summary = fmt::format("{} {} exited with status 0{}", said(finding.culprits),
-                                has_or_have(finding.culprits), and_who_waits(finding));
+  const bool well =
+      ranks_where(examination, left_in_peace).common(finding.culprits) == finding.culprits;
+  finding.summary = fmt::format("{} {} {}{}", said(finding.culprits), has_or_have(finding.culprits),
+                                well ? "exited with status 0" : "ended before the others",
+                                and_who_waits(finding));
   add_whereabouts(finding, examination, finding.waiting);
   finding.fix =
       "Give every rank the same number of steps (drop_last, DistributedSampler, Join), or let the "

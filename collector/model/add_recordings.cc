@@ -256,6 +256,12 @@ void add_processes(JobModel& job, const std::vector<Recording>& recordings) {
     if (!process.exit) {
       process.exit = end_of(recording, ends);
     }
+    if (recording.exit && recording.exit->kind == "abort" && recording.exit->value < 0) {
+      job.facts.push_back({.rank = recording.rank,
+                           .pid = recording.pid,
+                           .kind = "abort",
+                           .fields = {{"ending", true}}});
+    }
     if (process.python_version.empty()) {
       process.python_version =
           recording.python_version.substr(0, recording.python_version.find(' '));
