@@ -103,6 +103,27 @@ Side side_at(const Examination& examination, const Divergence& divergence,
                            : side_of_standing(examination, call.ranks);
 }
 
+/// A line that calls this operation here and only ever another one elsewhere.
+bool breaks_its_habit(const Examination& examination, const Side& side) {
+  constexpr std::size_t kHabit = 2;
+  if (side.call == nullptr || !side.call->call_site.known() || side.operation.empty()) {
+    return false;
+  }
+  std::size_t others = 0;
+  for (const model::CollectiveCall& call : examination.job.collectives) {
+    const bool itself = call.rank == side.call->rank && call.group == side.call->group &&
+                        call.sequence == side.call->sequence;
+    if (itself || call.call_site != side.call->call_site) {
+      continue;
+    }
+    if (call.operation == side.operation) {
+      return false;
+    }
+    ++others;
+  }
+  return others >= kHabit;
+}
+
 std::optional<Parting> parting_of_calls(const Examination& examination,
                                         const Divergence& divergence) {
   if (divergence.calls.size() < 2) {
@@ -116,6 +137,15 @@ std::optional<Parting> parting_of_calls(const Examination& examination,
   parting.odd = side_at(examination, divergence, divergence.calls[1]);
   parting.odd.ranks = all_but_first(divergence);
   parting.tie = divergence.calls[1].ranks.size() == divergence.calls[0].ranks.size();
+  if (parting.tie && divergence.calls.size() == 2 &&
+      divergence.about == graph::Disagreement::kOperation) {
+    const bool first = breaks_its_habit(examination, parting.rest);
+    const bool second = breaks_its_habit(examination, parting.odd);
+    if (first && !second) {
+      std::swap(parting.odd, parting.rest);
+    }
+    parting.tie = first == second;
+  }
   return parting;
 }
 

@@ -50,6 +50,29 @@ TEST(MismatchedOp, IsLikelyFromStacksAlone) {
   EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
 }
 
+TEST(MismatchedOp, ATieIsBrokenByWhatTheLineCallsElsewhere) {
+  for (const model::Rank guilty : {0, 1}) {
+    JobBuilder builder = job();
+    builder.ranks(4).group("1", {0, 1}, "pipe").group("2", {2, 3}, "pipe");
+    const auto call = [&builder](model::Rank rank, const char* group, const char* operation) {
+      builder.call(rank, {.operation = operation,
+                          .sequence = 1,
+                          .group = group,
+                          .site = "reduce@/srv/parallel.py:75"});
+    };
+    for (const model::Rank rank : {0, 1}) {
+      call(rank, "1", rank == guilty ? "broadcast" : "all_reduce");
+    }
+    call(2, "2", "all_reduce");
+    call(3, "2", "all_reduce");
+    model::JobModel told_job = builder.build();
+    told_job.observations.clear();
+    const Findings findings = asked("mismatched-op", told_job);
+    ASSERT_EQ(findings.size(), 1U);
+    EXPECT_EQ(findings[0].culprits, model::RankSet{guilty});
+  }
+}
+
 TEST(MismatchedOp, IsProvableFromRecordsAloneWithoutAnySource) {
   model::JobModel told_job =
       job().ranks(3).history(kAll, 1, 2).barrier(1, 3).all_reduce({0, 2}, 3).build();
