@@ -42,6 +42,18 @@ double time_of(const Explanation& explanation) {
                          : call->time.value_or(std::numeric_limits<double>::infinity());
 }
 
+/// Those who wait in another collective themselves: what keeps that one keeps them.
+model::RankSet held_up(const graph::Examination& examination, const model::RankSet& ranks) {
+  model::RankSet out;
+  for (const model::Rank rank : ranks) {
+    const graph::Standing* standing = examination.standing(rank);
+    if (standing != nullptr && standing->waits_for_ranks()) {
+      out.insert(rank);
+    }
+  }
+  return out;
+}
+
 // Ranks that were lost make every group of theirs wait: one cause, told where the waiting began.
 Findings detect(const graph::Examination& examination) {
   std::vector<Explanation> all = explanations(examination, Cause::kMissing);
@@ -59,8 +71,12 @@ Findings detect(const graph::Examination& examination) {
       first = std::move(finding);
       continue;
     }
-    first.culprits = first.culprits.united(finding.culprits);
-    first.waiting = first.waiting.united(finding.waiting);
+    const model::RankSet held = held_up(examination, finding.culprits);
+    first.culprits = first.culprits.united(finding.culprits.minus(held));
+    first.waiting = first.waiting.united(finding.waiting).united(held);
+    if (held == finding.culprits) {
+      continue;
+    }
     first.confidence = std::max(first.confidence, finding.confidence);
     if (i < kMostGroupsTold) {
       first.evidence.push_back({.rank = std::nullopt, .text = std::move(finding.summary)});
