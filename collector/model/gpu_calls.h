@@ -18,7 +18,7 @@ bool is_communicator(const sources::RecordedGroup& group);
 bool is_of_nccl(const JobModel& job, const CollectiveCall& call);
 
 /// Whether torch told the calls of its NCCL groups for every one of these ranks (its flight
-/// recorder does): then NCCL's own record of the same calls is left out. docs/adr/0011.
+/// recorder does): then NCCL's own record of the same calls is left out. docs/adr/0012.
 bool told_above_nccl(const JobModel& job, const RankSet& ranks);
 
 /// By index of Recording::calls: launched, but on a stream that an unfinished call of another group
