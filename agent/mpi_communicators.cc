@@ -4,6 +4,7 @@
 // is first. MPI itself is asked here only, never while an operation is recorded.
 #include <cstring>
 
+#include "agent/decimal.h"
 #include "agent/group_table.h"
 #include "agent/mpi_state.h"
 #include "agent/python_site.h"
@@ -33,19 +34,6 @@ std::uint16_t add(wire::Ring& ring, const MpiLibrary& library, Word communicator
   group.size = size;
   strncpy(group.name, name, sizeof group.name - 1);
   return index;
-}
-
-char* put(char* to, std::uint32_t number) {
-  char digits[12];
-  int count = 0;
-  do {
-    digits[count++] = static_cast<char>('0' + number % 10);
-    number /= 10;
-  } while (number > 0);
-  while (count > 0) {
-    *to++ = digits[--count];
-  }
-  return to;
 }
 
 /// Rank in the parent of the new communicator's rank 0; -1 when MPI does not tell.
@@ -102,9 +90,9 @@ void mpi_communicator_made(wire::Ring& ring, const MpiLibrary& library, Word par
   memcpy(name, ring.group[of_parent - 1].name, length);
   char* at = name + length;
   *at++ = mark;
-  at = put(at, ordinal);
+  at = put_decimal(at, ordinal);
   *at++ = ':';
-  at = put(at, static_cast<std::uint32_t>(first));
+  at = put_decimal(at, first);
   *at = 0;
   const std::uint16_t index = add(ring, library, made, name);
   if (index != 0) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "agent/decimal.h"
 #include "agent/group_table.h"
 #include "agent/hooks.h"
 #include "agent/python_site.h"
@@ -23,23 +24,6 @@ bool is_point_to_point(wire::Operation operation) {
          operation == wire::Operation::kRecvAny;
 }
 
-char* put(char* to, std::int64_t number) {
-  char digits[24];
-  int count = 0;
-  if (number < 0) {
-    *to++ = '-';
-    number = -number;
-  }
-  do {
-    digits[count++] = static_cast<char>('0' + number % 10);
-    number /= 10;
-  } while (number > 0);
-  while (count > 0) {
-    *to++ = digits[--count];
-  }
-  return to;
-}
-
 /// "1000x7" interned; shapes beyond eight dimensions are left out.
 std::uint32_t shape_text(wire::Ring& ring, const std::int64_t* sizes, std::int64_t dimensions) {
   if (dimensions < 0 || dimensions > 8) {
@@ -51,7 +35,7 @@ std::uint32_t shape_text(wire::Ring& ring, const std::int64_t* sizes, std::int64
     if (i > 0) {
       *at++ = 'x';
     }
-    at = put(at, sizes[i]);
+    at = put_decimal(at, sizes[i]);
   }
   return intern(ring, text, static_cast<std::size_t>(at - text));
 }
@@ -72,7 +56,7 @@ std::uint32_t splits_text(wire::Ring& ring, const Arguments& arguments) {
       if (i > 0) {
         *at++ = ',';
       }
-      at = put(at, as<std::int64_t>(splits.begin + 8 * i));
+      at = put_decimal(at, as<std::int64_t>(splits.begin + 8 * i));
     }
   }
   return intern(ring, text, static_cast<std::size_t>(at - text));

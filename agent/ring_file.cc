@@ -9,6 +9,7 @@
 
 #include <sys/mman.h>
 
+#include "agent/decimal.h"
 #include "agent/process_state.h"
 #include "agent/recorder.h"
 #include "wire/names.h"
@@ -17,19 +18,6 @@ namespace ddpdoctor::agent {
 namespace {
 
 bool forked = false;
-
-char* put_number(char* to, std::uint64_t number) {
-  char digits[24];
-  int count = 0;
-  do {
-    digits[count++] = static_cast<char>('0' + number % 10);
-    number /= 10;
-  } while (number > 0);
-  while (count > 0) {
-    *to++ = digits[--count];
-  }
-  return to;
-}
 
 std::size_t read_file(const char* path, char* into, std::size_t size) {
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -114,10 +102,10 @@ wire::Ring* make_ring_file(const char* folder) {
   memcpy(path, folder, folder_length);
   char* at = path + folder_length;
   *at++ = '/';
-  at = put_number(at, static_cast<std::uint64_t>(getpid()));
+  at = put_decimal(at, getpid());
   *at++ = '-';
   const std::uint64_t start = start_ticks();
-  at = put_number(at, start);
+  at = put_decimal(at, static_cast<std::int64_t>(start));
   memcpy(at, wire::kRingSuffix, strlen(wire::kRingSuffix) + 1);
   const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) {

@@ -18,10 +18,6 @@ constexpr std::size_t kRanksWithOwnLane = 16;
 constexpr std::int64_t kCallsBefore = 30;
 constexpr std::int64_t kCallsAfter = 9;
 
-bool is_over(const CollectiveCall& call) {
-  return call.state == model::CallState::kCompleted || call.state == model::CallState::kFailed;
-}
-
 /// Sequence numbers that are drawn, both included.
 struct Window {
   std::int64_t first = 0;
@@ -64,7 +60,8 @@ std::map<std::vector<Mark>, std::vector<Rank>> alike(const CallsOfRank& calls,
     std::vector<Mark> marks;
     for (const CollectiveCall* call : own) {
       if (call->sequence >= window.first && call->sequence <= window.last) {
-        marks.emplace_back(call->sequence, call->operation, is_over(*call), call->call_site);
+        marks.emplace_back(call->sequence, call->operation, model::is_over(call->state),
+                           call->call_site);
       }
     }
     out[std::move(marks)].push_back(rank);
@@ -92,7 +89,7 @@ Lane lane_of(const std::vector<Rank>& ranks, const CallsOfRank& calls, const Win
       if (index == lane.calls.size()) {
         lane.calls.push_back({.sequence = call->sequence,
                               .operation = call->operation,
-                              .over = is_over(*call),
+                              .over = model::is_over(call->state),
                               .begin = {},
                               .end = {},
                               .site = call->call_site});

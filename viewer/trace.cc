@@ -31,10 +31,6 @@ struct Slice {
   int track = 0;
 };
 
-bool is_over(const CollectiveCall& call) {
-  return call.state == model::CallState::kCompleted || call.state == model::CallState::kFailed;
-}
-
 double newest_moment(const model::JobModel& job) {
   double newest = 0;
   for (const CollectiveCall& call : job.collectives) {
@@ -50,7 +46,7 @@ std::vector<Slice> slices_of(const model::JobModel& job) {
   std::vector<Slice> out;
   for (const CollectiveCall& call : job.collectives) {
     if (call.time) {
-      const double end = call.end_time.value_or(is_over(call) ? *call.time : newest);
+      const double end = call.end_time.value_or(model::is_over(call.state) ? *call.time : newest);
       out.push_back({.call = &call, .begin = *call.time, .end = std::max(end, *call.time)});
     }
   }
@@ -137,7 +133,7 @@ Json arguments(const CollectiveCall& call) {
     out["call_site"] = base::printable(fmt::format("{}:{} in {}", call.call_site.file,
                                                    call.call_site.line, call.call_site.function));
   }
-  if (!is_over(call)) {
+  if (!model::is_over(call.state)) {
     out["state"] = "waiting";
   }
   return out;

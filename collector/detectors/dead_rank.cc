@@ -35,13 +35,7 @@ std::optional<model::Exit> exit_fact(const model::JobModel& job, model::Rank ran
     if (fact->rank != rank || fact->text("role").value_or("rank") != "rank") {
       continue;
     }
-    model::Exit exit;
-    if (const auto signal = fact->number("signal")) {
-      exit.signal = static_cast<int>(*signal);
-    } else if (const auto status = fact->number("status")) {
-      exit.status = static_cast<int>(*status);
-    }
-    return exit;
+    return exit_told_by(*fact);
   }
   return std::nullopt;
 }

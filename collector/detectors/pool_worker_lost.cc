@@ -65,16 +65,9 @@ std::string loss(const model::JobModel& job, const model::Process& owner,
     }
   }
   for (const model::Fact* fact : model::facts(job, "exit")) {
-    const auto signal = fact->number("signal");
-    const auto status = fact->number("status");
-    if (pid_field(*fact, "parent_pid") != owner.pid || (!signal && !status)) {
-      continue;
-    }
-    const model::Exit exit{
-        .status = signal ? std::nullopt : std::optional(static_cast<int>(*status)),
-        .signal = signal ? std::optional(static_cast<int>(*signal)) : std::nullopt};
-    if (was_lost(exit)) {
-      return fmt::format("child process {} {}{}", fact->pid.value_or(0), signal ? "was " : "",
+    const model::Exit exit = exit_told_by(*fact);
+    if (pid_field(*fact, "parent_pid") == owner.pid && was_lost(exit)) {
+      return fmt::format("child process {} {}{}", fact->pid.value_or(0), exit.signal ? "was " : "",
                          how_it_ended(exit));
     }
   }

@@ -109,6 +109,16 @@ bool forked_without_exec(const model::JobModel& job, const model::Process& proce
          (process.exe.empty() || parent->exe.empty() || process.exe == parent->exe);
 }
 
+model::Exit exit_told_by(const model::Fact& fact) {
+  model::Exit exit;
+  if (const auto signal = fact.number("signal")) {
+    exit.signal = static_cast<int>(*signal);
+  } else if (const auto status = fact.number("status")) {
+    exit.status = static_cast<int>(*status);
+  }
+  return exit;
+}
+
 std::optional<model::Exit> exit_of(const model::JobModel& job, const model::Process& process) {
   if (process.exit) {
     return process.exit;
@@ -117,13 +127,7 @@ std::optional<model::Exit> exit_of(const model::JobModel& job, const model::Proc
     if (fact->pid != process.pid) {
       continue;
     }
-    model::Exit exit;
-    if (const auto signal = fact->number("signal")) {
-      exit.signal = static_cast<int>(*signal);
-    } else if (const auto status = fact->number("status")) {
-      exit.status = static_cast<int>(*status);
-    }
-    return exit;
+    return exit_told_by(*fact);
   }
   return std::nullopt;
 }

@@ -27,6 +27,9 @@ bool alive(const model::Process& process);
 /// would have changed it).
 bool forked_without_exec(const model::JobModel& job, const model::Process& process);
 
+/// What an "exit" fact tells: its signal, else its status.
+model::Exit exit_told_by(const model::Fact& fact);
+
 /// How a process ended: its own exit, or an `exit` fact about its pid.
 std::optional<model::Exit> exit_of(const model::JobModel& job, const model::Process& process);
 

@@ -132,10 +132,6 @@ void read_arguments(BlockedCall& call, const model::JobModel& job, const stacks:
   }
 }
 
-bool unfinished(const model::CollectiveCall& call) {
-  return call.state != model::CallState::kCompleted && call.state != model::CallState::kFailed;
-}
-
 const model::CollectiveCall* newest_record(const BlockedCall& call, model::Rank rank,
                                            const History& history) {
   // torch's group may be known by name only, its calls by those of NCCL below it
@@ -148,7 +144,8 @@ const model::CollectiveCall* newest_record(const BlockedCall& call, model::Rank 
     if (last == nullptr || (!call.operation.empty() && last->operation != call.operation)) {
       continue;
     }
-    const bool later = found == nullptr || (unfinished(*last) && !unfinished(*found)) ||
+    const bool later = found == nullptr ||
+                       (!model::is_over(last->state) && model::is_over(found->state)) ||
                        (last->time && found->time && *last->time > *found->time);
     found = later ? last : found;
   }
@@ -172,8 +169,7 @@ BlockedCall blocked_in(const model::CollectiveCall& record) {
 
 bool has_unfinished_call(const History& history, model::Rank rank) {
   for (const Calls* calls : history.lanes(rank)) {
-    const model::CallState state = calls->back()->state;
-    if (state != model::CallState::kCompleted && state != model::CallState::kFailed) {
+    if (!model::is_over(calls->back()->state)) {
       return true;
     }
   }

@@ -19,10 +19,6 @@ constexpr std::array<Disagreement, 6> kOfContent = {
     Disagreement::kOperation, Disagreement::kRoot,  Disagreement::kShape,
     Disagreement::kSplits,    Disagreement::kDtype, Disagreement::kReduceOp};
 
-bool unfinished(const model::CollectiveCall& call) {
-  return call.state != model::CallState::kCompleted && call.state != model::CallState::kFailed;
-}
-
 /// Everything needed to read one group.
 struct Reading {
   const model::JobModel& job;
@@ -51,7 +47,7 @@ struct Reading {
     const bool has_stack = one != nullptr && one->thread != nullptr && !one->thread->frames.empty();
     const bool failed = call.state == model::CallState::kFailed && job.ended;
     return has_stack ? one->waits_for_ranks() && stands_here(call.rank)
-                     : unfinished(call) || failed;
+                     : !model::is_over(call.state) || failed;
   }
 };
 

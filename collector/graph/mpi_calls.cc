@@ -69,10 +69,6 @@ constexpr MpiFunction kFunctions[] = {
     {"ompi_mpi_finalize", "finalize", kExit},
 };
 
-bool unfinished(const model::CollectiveCall& call) {
-  return call.state != model::CallState::kCompleted && call.state != model::CallState::kFailed;
-}
-
 /// Of the messages that a wait waits for, a receive rather than a send: small sends end by
 /// themselves. A message that has no other side comes before all.
 const model::CollectiveCall* waited_message(model::Rank rank, const History& history) {
@@ -141,7 +137,7 @@ BlockedCall call_of_mpi(const MpiFunction& function, model::Rank rank, const His
   if (function.activity == Activity::kPointToPoint) {
     const Calls& all = history.point_to_point(rank);
     const auto newest = std::find_if(all.rbegin(), all.rend(), [&](const auto* call) {
-      return unfinished(*call) && call->operation == function.operation;
+      return !model::is_over(call->state) && call->operation == function.operation;
     });
     if (newest != all.rend()) {
       return blocked_in(**newest);

@@ -9,10 +9,6 @@ namespace {
 using model::CallState;
 using model::CollectiveCall;
 
-bool has_ended(const CollectiveCall& call) {
-  return call.state == CallState::kCompleted || call.state == CallState::kFailed;
-}
-
 bool older(const CollectiveCall& a, const CollectiveCall* b) {
   return b == nullptr || (a.time && b->time && *a.time < *b->time);
 }
@@ -29,7 +25,8 @@ struct Ends {
 
 /// Open calls stand together at the end of a lane.
 void read_lane(const Calls& calls, Ends& ends) {
-  for (auto call = calls.rbegin(); call != calls.rend() && !has_ended(**call); ++call) {
+  for (auto call = calls.rbegin(); call != calls.rend() && !model::is_over((*call)->state);
+       ++call) {
     if (older(**call, ends.open) || (ends.open != nullptr && ends.open->group == (*call)->group &&
                                      (*call)->sequence < ends.open->sequence)) {
       ends.open = *call;
@@ -46,7 +43,7 @@ Ends ends_of(const History& history, model::Rank rank) {
     read_lane(*calls, ends);
   }
   for (const CollectiveCall* call : history.point_to_point(rank)) {
-    if (!has_ended(*call) && older(*call, ends.open)) {
+    if (!model::is_over(call->state) && older(*call, ends.open)) {
       ends.open = call;
     }
     if (newer(*call, ends.newest)) {

@@ -20,7 +20,7 @@ constexpr double kNanosecond = 1e-9;
 constexpr double kQuietSeconds = 1;
 
 bool open(const DumpedCall& call) {
-  return call.state != CallState::kCompleted && call.state != CallState::kFailed;
+  return !model::is_over(call.state);
 }
 
 model::RankSet ranks_without(const std::vector<Dump>& dumps, Rank world_size) {

@@ -50,7 +50,7 @@ struct JoinedGroup {
 };
 
 bool open(const DumpedCall& call) {
-  return call.state != CallState::kCompleted && call.state != CallState::kFailed;
+  return !model::is_over(call.state);
 }
 
 const std::vector<Rank>& members_of(const Vocabulary& vocabulary, Fingerprint print) {

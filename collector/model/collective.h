@@ -26,6 +26,11 @@ struct CallSite {
 
 enum class CallState { kUnknown, kEnqueued, kStarted, kCompleted, kFailed };
 
+/// Completed or failed; false also when nothing is known.
+constexpr bool is_over(CallState state) {
+  return state == CallState::kCompleted || state == CallState::kFailed;
+}
+
 /// PyTorch spelling of the operation ("all_reduce"), what was passed, and how far it came. Absent
 /// is unknown.
 struct CollectiveCall {
