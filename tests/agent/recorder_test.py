@@ -57,8 +57,10 @@ def compiled(folder, text, *flags):
     if shutil.which("g++") is None:
         pytest.skip("no g++ here")
     (folder / "program.cc").write_text(text)
-    subprocess.run(["g++", "-std=c++20", "-fno-exceptions", "-pthread", "-I", SOURCE, *flags, "-o", folder / "program", folder / "program.cc",
-                    SOURCE / "agent" / "recorder.cc", SOURCE / "agent" / "ring_file.cc"], check=True, capture_output=True)
+    parts = [SOURCE / "agent" / name for name in ("recorder.cc", "ring_file.cc", "decimal.cc")]
+    built = subprocess.run(["g++", "-std=c++20", "-fno-exceptions", "-pthread", "-I", SOURCE, *flags, "-o", folder / "program",
+                            folder / "program.cc", *parts], check=False, capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr[-2000:]
     return folder / "program"
 
 
