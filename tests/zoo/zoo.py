@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the zoo: real jobs that hang, each with a healthy twin (`--healthy`), and asks ddpdoctor what it says.
 
-  zoo.py [NAME…] [--mode attach|run] [--ci] [--twins|--no-twins] [--repeat N] [--keep DIR]
+  zoo.py [NAME…] [--mode attach|run] [--ci] [--twins|--no-twins] [--repeat N] [--shard I/N] [--keep DIR]
 
 A folder is a kind; its expected.json (or, in a script, a line `# EXPECT {…}` for each) lists the cases: script, launch (torchrun, python,
 shell, mpirun (a C file or Python), or "command": a shell line with {python}, {port} and {healthy}), ranks, culprits, and what else is
@@ -275,6 +275,7 @@ def main():
     parser.add_argument("--twins", action="store_true", help="healthy twins only")
     parser.add_argument("--no-twins", action="store_true")
     parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--shard", default="1/1", help="only each N-th case, from the I-th on: several of them at once load the machine")
     parser.add_argument("--keep")
     parser.add_argument("-v", "--verbose", action="store_true")
     options = parser.parse_args()
@@ -282,8 +283,9 @@ def main():
         os.makedirs(options.keep, exist_ok=True)
     observe = attach if options.mode == "attach" else run
     passed = failed = 0
+    shard, shards = (int(word) for word in options.shard.split("/"))
     for _ in range(options.repeat):
-        for folder, case in cases(options.names, options.ci, options.mode):
+        for folder, case in list(cases(options.names, options.ci, options.mode))[shard - 1::shards]:
             if lack := missing_need(case):
                 print(f"skip {folder}/{case['script']}: {lack}", flush=True)
                 continue
