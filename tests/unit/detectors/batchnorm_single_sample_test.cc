@@ -1,44 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/unit/detectors/asked.h"
+#include "tests/unit/detectors/exception_stories.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
-using namespace ddpdoctor::tests;
-
 constexpr std::string_view kKind = "batchnorm-single-sample";
-
-constexpr std::string_view kLog = R"log([rank1]: Traceback (most recent call last):
-[rank1]:   File "/srv/train.py", line 40, in <module>
-[rank1]:   File "/srv/train.py", line 12, in step
-[rank1]:   File "/opt/site-packages/torch/nn/modules/module.py", line 1500, in forward
-[rank1]: ValueError: Expected more than 1 value per channel when training, got input size torch.Size([1, 8])
-)log";
+constexpr std::string_view kMessage =
+    R"log(ValueError: Expected more than 1 value per channel when training, got input size torch.Size([1, 8]))log";
 
 TEST(BatchnormSingleSample, ReadsTheMessageTheRankAndTheLine) {
-  const auto findings = asked(
-      kKind, job().ranks(2).stack(0, kInBarrier).exited(1, 1).log({}, std::string(kLog)).build());
-  ASSERT_EQ(findings.size(), 1u);
-  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
-  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
-  EXPECT_EQ(findings[0].locations.at(0).line, 12);
-  EXPECT_FALSE(findings[0].fix.empty());
+  expect_rank_and_line(kKind, kMessage);
 }
 
 TEST(BatchnormSingleSample, IsSilentOnOtherMessages) {
-  EXPECT_TRUE(
-      asked(kKind,
-            job().ranks(2).stack(kAll, kInBarrier).log(1, "[rank1]: ValueError: other").build())
-          .empty());
+  expect_silence_on_other_messages(kKind);
 }
 
 TEST(BatchnormSingleSample, OnlySuspectsAMessageThatTheJobSurvived) {
-  EXPECT_TRUE(nothing_likely(asked(kKind, job()
-                                              .ranks(2)
-                                              .stack(kAll, kInBarrier)
-                                              .log({}, std::string(kLog))
-                                              .progress(model::Progress::kMoving)
-                                              .build())));
+  expect_doubt_when_survived(kKind, kMessage);
 }
 
 }  // namespace
