@@ -104,21 +104,6 @@ bool usable() {
   return found;
 }
 
-/// Before CUDA's own handlers, which were registered earlier: nobody may ask the driver while it is
-/// taken down.
-void process_ends(int, void*) {
-  if (watcher.load(std::memory_order_acquire) == 0) {
-    return;
-  }
-  int expected = kOn;
-  readiness.compare_exchange_strong(expected, kOff, std::memory_order_seq_cst);
-  constexpr int kMostWaits = 100;
-  const timespec pause{.tv_sec = 0, .tv_nsec = 1'000'000};
-  for (int i = 0; i < kMostWaits && asking.load(std::memory_order_seq_cst); ++i) {
-    nanosleep(&pause, nullptr);
-  }
-}
-
 /// Whether an older pair of the same stream is still open: then this one is, too.
 bool is_behind(const Tracked& one) {
   for (const Tracked& other : tracked) {
@@ -152,6 +137,50 @@ bool look_at(wire::Ring& ring, Tracked& one, Context& current) {
     call_ended(ring, one.span, wire::Phase::kStarted);
   }
   return false;
+}
+
+/// What the GPU finished since the watcher looked last: a job that synchronises and ends at once
+/// must not look as if its last calls were still open.
+void last_look(wire::Ring& ring) {
+  int relaxed = 2;
+  driver.exchange_mode(&relaxed);
+  Context before = nullptr;
+  driver.current(&before);
+  Context current = before;
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (Tracked& one : tracked) {
+      if (one.stage.load(std::memory_order_acquire) == kPending && !is_behind(one)) {
+        moved = look_at(ring, one, current) || moved;
+      }
+    }
+  }
+  if (current != before) {
+    driver.make_current(before);
+  }
+  driver.exchange_mode(&relaxed);
+}
+
+/// Before CUDA's own handlers, which were registered earlier: nobody may ask the driver while it is
+/// taken down.
+void process_ends(int, void*) {
+  if (watcher.load(std::memory_order_acquire) == 0) {
+    return;
+  }
+  int expected = kOn;
+  if (!readiness.compare_exchange_strong(expected, kOff, std::memory_order_seq_cst)) {
+    return;
+  }
+  constexpr int kMostWaits = 100;
+  const timespec pause{.tv_sec = 0, .tv_nsec = 1'000'000};
+  for (int i = 0; i < kMostWaits && asking.load(std::memory_order_seq_cst); ++i) {
+    nanosleep(&pause, nullptr);
+  }
+  const Inside inside;
+  wire::Ring* const ring_now = ring();
+  if (ring_now != nullptr && !asking.load(std::memory_order_seq_cst)) {
+    last_look(*ring_now);
+  }
 }
 
 void* watch(void*) {

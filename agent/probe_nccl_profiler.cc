@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The other way in: NCCL asks a profiler plugin about every call
 // (NCCL_PROFILER_PLUGIN=…/libddpdoctor_agent.so), also where it is linked statically and its names
-// are hidden. Versions 4 to 6 of the interface (NCCL 2.27 to 2.30; later ones fall back to 6). A
-// communicator that we stand in front of anyway is declined, so nothing is recorded twice. It tells
-// no reduce op and no end.
+// are hidden. Versions 3 to 7 of the interface (NCCL 2.26 to 2.32). A communicator that we stand in
+// front of anyway is declined, so nothing is recorded twice. It tells no reduce op and no end.
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "agent/group_table.h"
 #include "agent/inside.h"
@@ -17,6 +18,7 @@ namespace ddpdoctor::agent::nccl {
 namespace {
 
 enum Type : std::uint64_t {
+  kGroup = 1U << 0U,
   kCollective = 1U << 1U,
   kMessage = 1U << 2U,
   kCollectiveApi = 1U << 9U
@@ -30,7 +32,28 @@ struct Message {
   int peer;
 };
 
-/// What NCCL says of an event; the first byte of `type` is all of it in version 4.
+/// What NCCL says of an event; the first byte of `type` is all of it in versions 3 and 4. Version 3
+/// names the communicator in every event and not at its beginning.
+struct EventV3 {
+  std::uint8_t type;
+  void* parent;
+  int rank;
+  const char* communicator_name;
+  std::uint64_t communicator;
+  union {
+    struct {
+      std::uint64_t sequence;
+      const char* function;
+      const void* from;
+      void* to;
+      std::size_t count;
+      int root;
+      const char* type;
+    } collective;
+    Message message;
+  };
+};
+
 struct EventV4 {
   std::uint8_t type;
   void* parent;
@@ -49,6 +72,7 @@ struct EventV4 {
   };
 };
 
+/// Versions 5 to 7: later fields stand behind these.
 struct EventV5 {
   std::uint64_t type;
   void* parent;
@@ -65,6 +89,7 @@ struct EventV5 {
     Message message;
   };
 };
+static_assert(offsetof(EventV3, communicator) == 32 && offsetof(EventV3, collective) == 40);
 static_assert(offsetof(EventV4, collective) == 24 && offsetof(EventV5, collective) == 24);
 
 struct Named {
@@ -125,6 +150,49 @@ void tell(void* context, const char* function, Call call, const char* type, bool
   }
 }
 
+/// Version 3: which communicator an event belongs to, by its hash. Group 0 = declined.
+struct Announced {
+  std::atomic<std::uint64_t> id;
+  std::atomic<std::uint32_t> group;  // + 1
+};
+constexpr int kAnnounced = 64;
+constinit Announced announced[kAnnounced]{};
+
+void* context_of(std::uint64_t id, int rank) {
+  const Inside inside;
+  wire::Ring* const ring_now = ring();
+  if (ring_now == nullptr || id == 0) {
+    return nullptr;
+  }
+  for (Announced& one : announced) {
+    std::uint64_t seen = one.id.load(std::memory_order_acquire);
+    if (seen == 0 && one.id.compare_exchange_strong(seen, id, std::memory_order_acq_rel)) {
+      const bool ours = known_by_name(*ring_now, id);
+      one.group.store(1U + (ours ? 0U : new_group(*ring_now, Library{}, id, rank, -1)),
+                      std::memory_order_release);
+      seen = id;
+    }
+    if (seen == id) {  // group 0 while another thread is announcing it: that one call is lost
+      const std::uint32_t group = one.group.load(std::memory_order_acquire);
+      return reinterpret_cast<void*>(  // NOLINT(performance-no-int-to-ptr): never followed
+          static_cast<std::uintptr_t>(group == 0 ? 0 : group - 1));
+    }
+  }
+  return nullptr;
+}
+
+/// NCCL 2.26 and 2.27 tell of collectives only where their group event got a handle.
+void* group_handle() {
+  return announced;
+}
+
+int init_v3(void** context, int* mask) {
+  const Inside inside;
+  *context = nullptr;
+  *mask = ring_or_make() == nullptr ? 0 : static_cast<int>(kCollective | kMessage);
+  return kSuccess;
+}
+
 int init_v4(void** context, int* mask, const char*, std::uint64_t id, int, int size, int rank,
             void*) {
   return begin(context, mask, kCollective | kMessage, id, size, rank);
@@ -135,8 +203,26 @@ int init_v5(void** context, std::uint64_t id, int* mask, const char*, int, int s
   return begin(context, mask, kCollectiveApi | kMessage, id, size, rank);
 }
 
+int start_v3(void*, void** handle, EventV3* event) {
+  *handle = event->type == kGroup ? group_handle() : nullptr;
+  if (event->type != kCollective && event->type != kMessage) {
+    return kSuccess;
+  }
+  void* const context = context_of(event->communicator, event->rank);
+  if (event->type == kCollective) {
+    const auto& told = event->collective;
+    tell(context, told.function,
+         {.count = static_cast<std::int64_t>(told.count), .root = told.root}, told.type, false);
+  } else {
+    const Message& told = event->message;
+    tell(context, told.function,
+         {.count = static_cast<std::int64_t>(told.count), .root = told.peer}, told.type, false);
+  }
+  return kSuccess;
+}
+
 int start_v4(void* context, void** handle, EventV4* event) {
-  *handle = nullptr;
+  *handle = event->type == kGroup ? group_handle() : nullptr;
   if (event->type == kCollective) {
     const auto& told = event->collective;
     tell(context, told.function,
@@ -182,20 +268,31 @@ struct Plugin {
   int (*stop)(void*);
   int (*change)(void*, int, void*);
   int (*finalize)(void*);
+  void* later[4];  // what a later interface may ask for is absent
 };
+
+template <auto* kInit, auto* kStart>
+constexpr Plugin<std::remove_pointer_t<decltype(kInit)>, std::remove_pointer_t<decltype(kStart)>>
+    kPlugin = {.name = "ddpdoctor",
+               .init = kInit,
+               .start = kStart,
+               .stop = stop,
+               .change = change,
+               .finalize = finalize_plugin,
+               .later = {}};
 
 }  // namespace
 
+#define PLUGIN(symbol, init, start)                                   \
+  EXPORT extern const Plugin<decltype(init), decltype(start)> symbol; \
+  const Plugin<decltype(init), decltype(start)> symbol = kPlugin<init, start>;
+
 extern "C" {
-EXPORT extern const Plugin<decltype(init_v4), decltype(start_v4)> ncclProfiler_v4;
-EXPORT extern const Plugin<decltype(init_v5), decltype(start_v5)> ncclProfiler_v5;
-EXPORT extern const Plugin<decltype(init_v5), decltype(start_v5)> ncclProfiler_v6;
-const Plugin<decltype(init_v4), decltype(start_v4)> ncclProfiler_v4 = {
-    "ddpdoctor", init_v4, start_v4, stop, change, finalize_plugin};
-const Plugin<decltype(init_v5), decltype(start_v5)> ncclProfiler_v5 = {
-    "ddpdoctor", init_v5, start_v5, stop, change, finalize_plugin};
-const Plugin<decltype(init_v5), decltype(start_v5)> ncclProfiler_v6 = {
-    "ddpdoctor", init_v5, start_v5, stop, change, finalize_plugin};
+PLUGIN(ncclProfiler_v3, init_v3, start_v3)
+PLUGIN(ncclProfiler_v4, init_v4, start_v4)
+PLUGIN(ncclProfiler_v5, init_v5, start_v5)
+PLUGIN(ncclProfiler_v6, init_v5, start_v5)
+PLUGIN(ncclProfiler_v7, init_v5, start_v5)
 }
 
 }  // namespace ddpdoctor::agent::nccl

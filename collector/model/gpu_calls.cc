@@ -47,6 +47,9 @@ RankSet with_unseen_nccl(const JobModel& job, const std::vector<sources::Recordi
 std::vector<bool> queued_behind_others(const sources::Recording& recording) {
   using sources::RecordedState;
   std::vector<bool> hidden(recording.calls.size(), false);
+  if (recording.exit && recording.exit->kind == "_exit") {
+    return hidden;  // it left at once: what its streams had finished by then was not noted
+  }
   std::map<std::uint64_t, std::size_t> head;  // stream: group of its first unfinished call
   for (std::size_t i = 0; i < recording.calls.size(); ++i) {
     const sources::RecordedCall& call = recording.calls[i];

@@ -17,7 +17,7 @@ TOOL = Path(os.environ.get("DDPDOCTOR", ""))
 BUILD = TOOL if TOOL.is_dir() else TOOL.parent
 AGENT = BUILD / "libddpdoctor_agent.so"
 DOUBLES = BUILD / "doubles"
-VERSIONS = [22707, 22809, 23007, 23203]
+VERSIONS = [21003, 21803, 22304, 22605, 22707, 22809, 23007, 23203]
 pytestmark = pytest.mark.skipif(not (DOUBLES / "nccl-23203" / "libnccl.so.2").is_file() or not AGENT.is_file(),
                                 reason="no doubles of NCCL beside $DDPDOCTOR (target nccl_doubles)")
 ALL_REDUCE, BROADCAST, ALL_TO_ALL, SEND, RECV, INIT, SPLIT, END = 1, 2, 8, 11, 12, 32, 33, 34
@@ -177,6 +177,18 @@ n.os._exit(0)
         [call.state for call in calls(tmp_path)] == ["completed", "completed", "completed"]
 
 
+def test_notes_what_the_gpu_finished_right_before_the_end(tmp_path):
+    run(tmp_path, """
+w, s = n.Communicator(), n.Stream()
+w.all_reduce(n.buffer(4), 4, "float32", "sum", s)
+n.time.sleep(0.1)
+for _ in range(40):
+    w.all_reduce(n.buffer(4), 4, "float32", "sum", s)
+s.synchronize()
+""")
+    assert {call.state for call in calls(tmp_path)} == {"completed"}
+
+
 def test_makes_no_context_and_no_thread_where_events_are_off(tmp_path):
     script = "n.Communicator().all_reduce(n.buffer(4), 4, 'float32', 'sum', n.Stream())\nprint(len(n.os.listdir('/proc/self/task')))"
     threads = int(run(tmp_path, script, agent=False)[0])
@@ -251,7 +263,7 @@ def test_a_profiler_plugin_is_declined_where_calls_are_seen(tmp_path, version):
     assert [call.operation for call in calls(tmp_path)] == [INIT, ALL_REDUCE, ALL_REDUCE, ALL_REDUCE, END]
 
 
-@pytest.mark.parametrize("version", [22707, 22809, 23203])
+@pytest.mark.parametrize("version", [22605, 22707, 22809, 23007, 23203])
 def test_sees_nccl_inside_a_program_as_its_profiler_plugin(tmp_path, version):
     variables = environment(tmp_path, RANK="0", WORLD_SIZE="1", NCCL_PROFILER_PLUGIN=str(AGENT))
     done = subprocess.run([str(DOUBLES / f"nccl_program_static-{version}")], env=variables, capture_output=True, timeout=60)
@@ -265,16 +277,37 @@ def test_sees_nccl_inside_a_program_as_its_profiler_plugin(tmp_path, version):
 REAL = """
 import ctypes, os
 l = ctypes.CDLL(os.environ["REAL_NCCL"])
-l.ncclGetErrorString.restype = ctypes.c_char_p
+l.ncclGetErrorString.restype = l.ncclGetLastError.restype = ctypes.c_char_p
 class Id(ctypes.Structure):
     _fields_ = [("bytes", ctypes.c_char * 128)]
-v, i, c = ctypes.c_int(), Id(), ctypes.c_void_p()
-print(l.ncclGetVersion(ctypes.byref(v)), v.value, [l.ncclGetErrorString(k) for k in range(9)])
-print(l.ncclGetUniqueId(ctypes.byref(i)), l.ncclCommInitRank(ctypes.byref(c), 1, i, 0), l.ncclCommInitRank(ctypes.byref(c), 2, i, 5))
-print(l.ncclGroupStart(), l.ncclGroupEnd(), l.ncclGroupEnd(), l.ncclCommDestroy(None), l.ncclCommAbort(None), l.ncclCommFinalize(None))
-print([l.ncclAllReduce(None, None, ctypes.c_size_t(4), t, 0, None, None) for t in (7, 99)], l.ncclSend(None, ctypes.c_size_t(4), 7, 0, None, None))
-s = ctypes.c_int()
-print(l.ncclCommGetAsyncError(None, ctypes.byref(s)), l.ncclCommSplit(None, 0, 0, ctypes.byref(c), None), [hasattr(l, f) for f in ("ncclAlltoAll", "ncclAllReduceConfig")])
+v, i, c, s = ctypes.c_int(), Id(), ctypes.c_void_p(), ctypes.c_int()
+n, made, size, four = ctypes.byref(v), ctypes.byref(c), ctypes.byref(s), ctypes.c_size_t(4)
+def say(name, *arguments):  # what this version lacks stays absent
+    print(name, getattr(l, name)(*arguments) if hasattr(l, name) else "absent", l.ncclGetLastError(None))
+print(l.ncclGetVersion(n), v.value, [l.ncclGetErrorString(k) for k in range(9)])
+say("ncclGetUniqueId", ctypes.byref(i))
+say("ncclCommInitRank", made, 1, i, 0)
+say("ncclCommInitRank", made, 2, i, 5)
+say("ncclCommInitRank", None, 2, i, 0)
+say("ncclCommInitRankConfig", made, 1, i, 0, None)
+say("ncclCommInitRankScalable", made, 1, 0, 1, ctypes.byref(i), None)
+say("ncclCommInitAll", made, 1, None)
+for name in ("GroupStart", "GroupEnd", "GroupEnd"):
+    say("nccl" + name)
+for name in ("Destroy", "Abort", "Finalize", "Revoke", "Suspend", "Resume"):
+    say("ncclComm" + name, None, 0)
+say("ncclCommGetAsyncError", None, size)
+say("ncclCommSplit", None, 0, 0, made, None)
+say("ncclCommGrow", None, 2, None, 0, made, None)
+for kind in (7, 99):
+    say("ncclAllReduce", None, None, four, kind, 0, None, None)
+    say("ncclAllReduceConfig", None, None, four, kind, 0, None, None, None)
+for name in ("Broadcast", "Reduce", "AllGather", "ReduceScatter", "AlltoAll", "Gather", "Scatter"):
+    say("nccl" + name, None, None, four, 7, 0, None, None, None)
+say("ncclBcast", None, four, 7, 0, None, None)
+say("ncclSend", None, four, 7, 0, None, None)
+say("ncclRecv", None, four, 7, 0, None, None)
+print([hasattr(l, "nccl" + f) for f in ("AlltoAll", "AllReduceConfig", "AllToAllv")])
 """
 
 
@@ -285,6 +318,8 @@ def test_the_real_library_answers_as_before(tmp_path):
     def say(agent):
         done = subprocess.run([sys.executable, "-c", REAL], env=environment(tmp_path, agent=agent, **variables), capture_output=True, text=True, timeout=120)
         return done.returncode, done.stdout
-    strip = lambda said: [line for line in said[1].splitlines() if "NCCL WARN" not in line]  # noqa: E731  (they carry pids)
+    def answers(said):  # NCCL's own lines carry pids
+        return [line for line in said[1].splitlines() if "NCCL WARN" not in line and " NCCL INFO " not in line]
     alone, watched = say(False), say(True)
-    assert watched[0] == alone[0] == 0 and strip(watched) == strip(alone) and strip(alone)
+    assert watched[0] == alone[0] == 0 and len(answers(alone)) > 30
+    assert answers(watched) == answers(alone)

@@ -12,6 +12,11 @@ TABLE = SOURCE / "agent" / "nccl_functions.inc"
 TOOL = Path(os.environ.get("DDPDOCTOR", ""))
 AGENT = (TOOL if TOOL.is_dir() else TOOL.parent) / "libddpdoctor_agent.so"
 
+PACKAGES = ["nvidia-nccl-cu12", "nvidia-nccl-cu13"]
+# As `pip index versions` lists them, 2026-11-20. A newer one: tests/support/nccl_symbols.py, then a line here.
+WHEELS = "2.27.3 2.27.5 2.27.6 2.27.7 2.28.3 2.28.7 2.28.9 2.29.2 2.29.3 2.29.7 2.30.3 2.30.4 2.30.7 2.31.2 2.32.3".split()
+OF_CUDA_12_ONLY = {"2.27.3", "2.27.5", "2.27.6"}
+
 # Neither communicates nor changes who communicates with whom.
 LEFT_OUT = {
     "ncclComm(Count|CuDevice|UserRank|MemStats|QueryProperties)": "asks",
@@ -34,14 +39,19 @@ def table():
     return re.findall(r"^NCCL\((\d+), (\w+), \w+\)", TABLE.read_text(), re.M)
 
 
-def exported():
-    lines = (Path(__file__).parent / "nccl_symbols.txt").read_text().splitlines()
+def exported(package=PACKAGES[0]):
+    lines = (Path(__file__).parent / "symbols" / f"{package}.txt").read_text().splitlines()
     return {line.split()[0]: line.split()[1:] for line in lines if not line.startswith("#")}
 
 
-def test_every_function_of_every_version_is_decided():
+def versions_of(package):
+    return {version for all_versions in exported(package).values() for version in all_versions}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_function_of_every_version_is_decided(package):
     ours = {name for _, name in table()}
-    undecided = {name: versions for name, versions in exported().items()
+    undecided = {name: versions for name, versions in exported(package).items()
                  if name not in ours and not any(re.fullmatch(pattern, name) for pattern in LEFT_OUT)}
     assert not undecided
 
@@ -55,9 +65,9 @@ def test_leaves_out_nothing_that_it_stands_before():
     assert not {name for name in ours if any(re.fullmatch(pattern, name) for pattern in LEFT_OUT)}
 
 
-def test_knows_the_versions_that_it_speaks_of():
-    versions = {version for all_versions in exported().values() for version in all_versions}
-    assert {"2.27.3", "2.28.9", "2.29.7", "2.30.7", "2.31.2", "2.32.3"} <= versions
+def test_knows_every_wheel_from_2_27_on():
+    assert versions_of("nvidia-nccl-cu12") == set(WHEELS)
+    assert versions_of("nvidia-nccl-cu13") == set(WHEELS) - OF_CUDA_12_ONLY
 
 
 def test_numbers_its_functions_in_order():

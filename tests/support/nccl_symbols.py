@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which functions each NCCL wheel exports: names only, for tests/agent/nccl_table_test.py.
 
-    nccl_symbols.py VERSION…    adds these versions of nvidia-nccl-cu12 to tests/agent/nccl_symbols.txt (pip downloads the wheels)
+    nccl_symbols.py PACKAGE VERSION…    adds these versions of nvidia-nccl-cu12 or -cu13 to tests/agent/symbols/PACKAGE.txt (pip
+                                        downloads one wheel after the other; they are large)
 
 A line of the file is a name and the versions that have it."""
 import re
@@ -11,12 +12,12 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-LIST = Path(__file__).resolve().parent.parent / "agent" / "nccl_symbols.txt"
-HEAD = "# Functions that nvidia-nccl-cu12 exports, and the versions that do. Written by tests/support/nccl_symbols.py.\n"
+LISTS = Path(__file__).resolve().parent.parent / "agent" / "symbols"
+HEAD = "# Functions that {package} exports, and the versions that do. Written by tests/support/nccl_symbols.py.\n"
 
 
-def read():
-    lines = LIST.read_text().splitlines() if LIST.exists() else []
+def read(path):
+    lines = path.read_text().splitlines() if path.exists() else []
     return {line.split()[0]: set(line.split()[1:]) for line in lines if line and not line.startswith("#")}
 
 
@@ -25,9 +26,9 @@ def names_of(library):
     return {name for name in re.findall(r"^\S+ [TW] (\w+)$", out, re.M) if name.startswith("nccl")}
 
 
-def download(version):
+def download(package, version):
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", folder, f"nvidia-nccl-cu12=={version}"], check=True)
+        subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", folder, f"{package}=={version}"], check=True)
         wheel = next(Path(folder).glob("*.whl"))
         with zipfile.ZipFile(wheel) as archive:
             member = next(name for name in archive.namelist() if name.endswith("/libnccl.so.2"))
@@ -43,12 +44,14 @@ def add(known, version, names):
         known.setdefault(name, set()).add(version)
 
 
-def write(known):
-    LIST.write_text(HEAD + "".join(f"{name} {' '.join(sorted(known[name], key=key))}\n" for name in sorted(known)))
+def write(path, known):
+    path.write_text(HEAD.format(package=path.stem) + "".join(f"{name} {' '.join(sorted(known[name], key=key))}\n" for name in sorted(known)))
 
 
 if __name__ == "__main__":
-    symbols = read()
-    for wanted in sys.argv[1:]:
-        add(symbols, wanted, download(wanted))
-    write(symbols)
+    package, *versions = sys.argv[1:]
+    path = LISTS / f"{package}.txt"
+    for wanted in versions:
+        symbols = read(path)
+        add(symbols, wanted, download(package, wanted))
+        write(path, symbols)

@@ -3,6 +3,8 @@
 // in shared memory that carry no sizes, types or names, as NCCL's do: what happens when ranks
 // disagree is not programmed here, it follows. NCCL_DOUBLE_VERSION is the version it pretends to
 // be; functions of later versions are absent.
+#include "tests/doubles/nccl/nccl_double.h"
+
 #include <algorithm>
 #include <atomic>
 #include <csignal>
@@ -14,17 +16,20 @@
 #include <thread>
 #include <vector>
 
-#include <sys/random.h>
-
 #include "tests/doubles/nccl/cuda_double.h"
 #include "tests/doubles/nccl/nccl_profiler_double.h"
 #include "tests/doubles/nccl/nccl_transport.h"
 
 using namespace ddpdoctor::doubles;
 
-namespace {
+namespace ddpdoctor::doubles {
 
-// ---- groups and launches
+thread_local int group_depth = 0;
+thread_local std::vector<std::function<int()>> held_inits;
+
+}  // namespace ddpdoctor::doubles
+
+namespace {
 
 struct Launch {
   Communicator* comm;
@@ -32,9 +37,7 @@ struct Launch {
   std::function<void()> kernel;     // a collective
   std::vector<Transfer> transfers;  // or messages
 };
-thread_local int depth = 0;
 thread_local std::vector<Launch> held;
-thread_local std::vector<std::function<int()>> inits;
 
 void start(Launch launch) {
   if (launch.kernel) {
@@ -66,7 +69,7 @@ int launch(void* handle, void* stream, std::function<void(Communicator&)> body) 
   auto* const comm = static_cast<Communicator*>(handle);
   faults(*comm);
   Launch one{comm, stream, [comm, body = std::move(body)] { body(*comm); }, {}};
-  if (depth > 0) {
+  if (group_depth > 0) {
     held.push_back(std::move(one));
   } else {
     start(std::move(one));
@@ -77,7 +80,7 @@ int launch(void* handle, void* stream, std::function<void(Communicator&)> body) 
 int message(void* handle, void* stream, Transfer transfer) {
   auto* const comm = static_cast<Communicator*>(handle);
   faults(*comm);
-  if (depth > 0) {
+  if (group_depth > 0) {
     for (Launch& one : held) {
       if (!one.kernel && one.comm == comm && one.stream == stream) {
         one.transfers.push_back(transfer);
@@ -91,183 +94,47 @@ int message(void* handle, void* stream, Transfer transfer) {
   return kSuccess;
 }
 
-int init(void** out, int size, std::uint64_t name, int rank, bool blocking) {
-  if (size < 1 || size > kRanks || rank < 0 || rank >= size) {
-    return kInvalidArgument;
-  }
-  auto* const comm = new Communicator;
-  comm->name = name_of(name);
-  comm->rank = rank;
-  comm->size = size;
-  *out = comm;
-  const auto connect = [comm] {
-    const int result = join(*comm) ? kSuccess : 1;
-    comm->state = result;
-    return result;
-  };
-  if (depth > 0) {
-    inits.emplace_back(connect);
-    return kSuccess;
-  }
-  if (!blocking) {
-    comm->state = kInProgress;
-    std::thread(connect).detach();
-    return kInProgress;
-  }
-  return connect();
-}
-
-bool is_blocking(const void* config) {
-  int blocking = 1;
-  if (config != nullptr) {
-    std::memcpy(&blocking, static_cast<const char*>(config) + 16, sizeof blocking);
-  }
-  return blocking != 0;
-}
-
 }  // namespace
 
 extern "C" {
 
-int ncclGetVersion(int* version) {
-  *version = NCCL_DOUBLE_VERSION;
-  return kSuccess;
-}
-const char* ncclGetErrorString(int result) {
-  return result == kSuccess ? "no error" : "an error";
-}
-const char* ncclGetLastError(void*) {
-  return "";
-}
-int ncclGetUniqueId(UniqueId* id) {
-  return getrandom(id->bytes, sizeof id->bytes, 0) == sizeof id->bytes ? kSuccess : 2;
-}
-int ncclCommInitRankConfig(void** comm, int size, UniqueId id, int rank, void* config) {
-  return init(comm, size, hash_of(id.bytes, sizeof id.bytes), rank, is_blocking(config));
-}
-int ncclCommInitRank(void** comm, int size, UniqueId id, int rank) {
-  const int result = init(comm, size, hash_of(id.bytes, sizeof id.bytes), rank, true);
-  if (result == kSuccess) {
-    begin_profiling(*static_cast<Communicator*>(*comm),
-                    communicator_hash(id.bytes, sizeof id.bytes));
-  }
-  return result;
-}
-int ncclCommInitRankScalable(void** comm, int size, int rank, int, UniqueId* ids, void* config) {
-  return init(comm, size, hash_of(ids->bytes, sizeof ids->bytes), rank, is_blocking(config));
-}
-int ncclCommCount(void* comm, int* count) {
-  *count = static_cast<Communicator*>(comm)->size;
-  return kSuccess;
-}
-int ncclCommUserRank(void* comm, int* rank) {
-  *rank = static_cast<Communicator*>(comm)->rank;
-  return kSuccess;
-}
-int ncclCommCuDevice(void*, int* device) {
-  *device = 0;
-  return kSuccess;
-}
-int ncclCommGetAsyncError(void* comm, int* state) {
-  *state = number_from("NCCL_DOUBLE_ASYNC_ERROR", static_cast<Communicator*>(comm)->state.load());
-  return kSuccess;
-}
-int ncclCommSplit(void* parent, int color, int key, void** out, void*) {
-  auto& comm = *static_cast<Communicator*>(parent);
-  const int number = comm.children++ % 64;
-  comm.shared->color[number][comm.rank] = color;
-  comm.shared->key[number][comm.rank] = key;
-  barrier(comm);
-  *out = nullptr;
-  if (color < 0) {
-    return kSuccess;
-  }
-  int size = 0;
-  int rank = 0;
-  for (int other = 0; other < comm.size; ++other) {
-    if (comm.shared->color[number][other] == color) {
-      const int theirs = comm.shared->key[number][other];
-      ++size;
-      rank += theirs < key || (theirs == key && other < comm.rank) ? 1 : 0;
-    }
-  }
-  const std::uint64_t child[] = {static_cast<std::uint64_t>(number),
-                                 static_cast<std::uint64_t>(color)};
-  return init(out, size, hash_of(child, sizeof child, hash_of(comm.name.data(), comm.name.size())),
-              rank, true);
-}
-int ncclCommShrink(void* parent, int* excluded, int count, void** out, void*, int) {
-  auto& comm = *static_cast<Communicator*>(parent);
-  int rank = comm.rank;
-  std::uint64_t name = hash_of(comm.name.data(), comm.name.size());
-  for (int i = 0; i < count; ++i) {
-    rank -= excluded[i] < comm.rank ? 1 : 0;
-    name = hash_of(&excluded[i], sizeof excluded[i], name);
-  }
-  return init(out, comm.size - count, name + static_cast<std::uint64_t>(++comm.children), rank,
-              true);
-}
-int ncclCommFinalize(void*) {
-  return kSuccess;
-}
-int ncclCommDestroy(void*) {
-  return kSuccess;  // left behind: its kernels may still run
-}
-int ncclCommAbort(void* comm) {
-  static_cast<Communicator*>(comm)->aborted = true;
-  return kSuccess;
-}
-int ncclCommWindowRegister(void* comm, void* buffer, std::size_t, void** window, int) {
-  barrier(*static_cast<Communicator*>(comm));
-  *window = buffer;
-  return kSuccess;
-}
-int ncclCommWindowDeregister(void*, void*) {
-  return kSuccess;
-}
-int ncclRedOpCreatePreMulSum(int* op, void*, int, int, void*) {
-  *op = 5;
-  return kSuccess;
-}
-int ncclRedOpDestroy(int, void*) {
-  return kSuccess;
-}
-
 int ncclGroupStart() {
-  ++depth;
+  ++group_depth;
   return kSuccess;
 }
 int ncclGroupEnd() {
-  if (depth == 0) {
+  if (group_depth == 0) {
     return 5;
   }
-  if (--depth > 0) {
+  if (--group_depth > 0) {
     return kSuccess;
   }
   int result = kSuccess;
   std::vector<std::thread> threads;
-  for (auto& one : inits) {
+  for (auto& one : held_inits) {
     threads.emplace_back([&result, one] { result = std::max(result, one()); });
   }
   for (std::thread& thread : threads) {
     thread.join();
   }
-  inits.clear();
+  held_inits.clear();
   for (Launch& one : held) {
     start(std::move(one));
   }
   held.clear();
   return result;
 }
+#if NCCL_DOUBLE_VERSION >= 22203
 int ncclGroupSimulateEnd(void*) {
   held.clear();
-  depth = 0;
+  group_depth = 0;
   return kSuccess;
 }
+#endif
 
 int ncclAllReduce(const void* from, void* to, std::size_t count, int type, int op, void* comm,
                   void* stream) {
-  profile(comm, "AllReduce", count, type == 7 ? "ncclFloat32" : "ncclInt8", 0, stream);
+  profile(comm, {"AllReduce", count, type == 7 ? "ncclFloat32" : "ncclInt8", 0, stream});
   return launch(comm, stream, [=](Communicator& own) {
     std::vector<char> sum(static_cast<const char*>(from),
                           static_cast<const char*>(from) + count * size_of(type));
@@ -278,7 +145,7 @@ int ncclAllReduce(const void* from, void* to, std::size_t count, int type, int o
 }
 int ncclBroadcast(const void* from, void* to, std::size_t count, int type, int root, void* comm,
                   void* stream) {
-  profile(comm, "Broadcast", count, type == 7 ? "ncclFloat32" : "ncclInt8", root, stream);
+  profile(comm, {"Broadcast", count, type == 7 ? "ncclFloat32" : "ncclInt8", root, stream});
   return launch(comm, stream, [=](Communicator& own) {
     std::memmove(to, own.rank == root ? from : to, count * size_of(type));
     broadcast_ring(own, static_cast<char*>(to), count * size_of(type), root);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The double of NCCL asks a profiler plugin as NCCL does: interface 4 before 2.28, 5 before 2.30, 6
-// from then on.
+// The double of NCCL asks a profiler plugin as NCCL does: interface 3 in 2.26, 4 in 2.27, 5 before
+// 2.30, 6 in 2.30, 7 from 2.31 on, or the newest older one that the plugin has.
 #pragma once
 
 #include <cstddef>
@@ -13,21 +13,35 @@
 
 namespace ddpdoctor::doubles {
 
+/// NCCL's own mixing of bytes, from 2.26 on.
+class Mixed {
+ public:
+  Mixed& eat(const void* bytes, std::size_t size) {
+    a_ ^= size;
+    for (std::size_t at = 0; at < size; at += 8) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, static_cast<const char*>(bytes) + at, size - at < 8 ? size - at : 8);
+      a_ += b_;
+      b_ ^= a_;
+      a_ = (a_ ^ (a_ >> 31)) * 0x9DE62BBC8CEF3CE3U;
+      b_ = (b_ ^ (b_ >> 32)) * 0x485CD6311B599E79U;
+      a_ += word;
+    }
+    return *this;
+  }
+  [[nodiscard]] std::uint64_t digest() const {
+    const std::uint64_t h = (a_ ^ (a_ >> 31)) * 0xBAC3BD562846DE6BU + b_;
+    return (h ^ (h >> 32)) * 0x995A187A14E7B445U;
+  }
+
+ private:
+  std::uint64_t a_ = 1;
+  std::uint64_t b_ = 1;
+};
+
 /// NCCL's own name of a communicator.
 inline std::uint64_t communicator_hash(const char* bytes, std::size_t size) {
-  std::uint64_t a = 1 ^ size;
-  std::uint64_t b = 1;
-  for (std::size_t at = 0; at < size; at += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, bytes + at, size - at < 8 ? size - at : 8);
-    a += b;
-    b ^= a;
-    a = (a ^ (a >> 31)) * 0x9DE62BBC8CEF3CE3U;
-    b = (b ^ (b >> 32)) * 0x485CD6311B599E79U;
-    a += word;
-  }
-  std::uint64_t h = (a ^ (a >> 31)) * 0xBAC3BD562846DE6BU + b;
-  return (h ^ (h >> 32)) * 0x995A187A14E7B445U;
+  return Mixed().eat(bytes, size).digest();
 }
 
 struct Plugin {
@@ -37,22 +51,34 @@ struct Plugin {
   int (*stop)(void* handle);
 };
 
-inline constexpr int kPluginVersion = NCCL_DOUBLE_VERSION < 22800   ? 4
-                                      : NCCL_DOUBLE_VERSION < 23000 ? 5
-                                                                    : 6;
+inline constexpr int kNewestInterface = NCCL_DOUBLE_VERSION < 22605   ? 0
+                                        : NCCL_DOUBLE_VERSION < 22700 ? 3
+                                        : NCCL_DOUBLE_VERSION < 22800 ? 4
+                                        : NCCL_DOUBLE_VERSION < 23000 ? 5
+                                        : NCCL_DOUBLE_VERSION < 23100 ? 6
+                                                                      : 7;
 
 inline void begin_profiling(Communicator& comm, std::uint64_t id) {
   const char* const path = std::getenv("NCCL_PROFILER_PLUGIN");
   void* const library = path == nullptr ? nullptr : dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  const std::string symbol = "ncclProfiler_v" + std::to_string(kPluginVersion);
-  const auto* const plugin =
-      library == nullptr ? nullptr : static_cast<const Plugin*>(dlsym(library, symbol.c_str()));
+  const Plugin* plugin = nullptr;
+  int interface = number_from("NCCL_DOUBLE_INTERFACE", kNewestInterface);
+  for (; library != nullptr && interface >= 3; --interface) {
+    const std::string symbol = "ncclProfiler_v" + std::to_string(interface);
+    plugin = static_cast<const Plugin*>(dlsym(library, symbol.c_str()));
+    if (plugin != nullptr) {
+      break;
+    }
+  }
   if (plugin == nullptr) {
     return;
   }
+  using V3 = int (*)(void**, int*);
   using V4 = int (*)(void**, int*, const char*, std::uint64_t, int, int, int, void*);
   using V5 = int (*)(void**, std::uint64_t, int*, const char*, int, int, int, void*);
-  if (kPluginVersion == 4) {
+  if (interface == 3) {
+    reinterpret_cast<V3>(plugin->init)(&comm.profile, &comm.profiled);
+  } else if (interface == 4) {
     reinterpret_cast<V4>(plugin->init)(&comm.profile, &comm.profiled, "", id, 1, comm.size,
                                        comm.rank, nullptr);
   } else {
@@ -60,70 +86,129 @@ inline void begin_profiling(Communicator& comm, std::uint64_t id) {
                                        comm.rank, nullptr);
   }
   comm.plugin = plugin;
+  comm.interface = interface;
+  comm.hash = id;
 }
 
-/// A collective is told once, in the way of the version.
-inline void profile(void* handle, const char* function, std::size_t count, const char* type,
-                    int root, void* stream) {
+/// One call, in the words of all interfaces.
+struct Told {
+  const char* function;
+  std::size_t count;
+  const char* type;
+  int root;
+  void* stream;
+};
+
+struct EventV3 {
+  std::uint8_t type;
+  void* parent;
+  int rank;
+  const char* name;
+  std::uint64_t hash;
+  std::uint64_t sequence;
+  const char* function;
+  const void* from;
+  void* to;
+  std::size_t count;
+  int root;
+  const char* datatype;
+  char rest[64];
+};
+struct EventV4 {
+  std::uint8_t type;
+  void* parent;
+  int rank;
+  std::uint64_t sequence;
+  const char* function;
+  const void* from;
+  void* to;
+  std::size_t count;
+  int root;
+  const char* datatype;
+  char rest[64];
+};
+struct EventV5 {
+  std::uint64_t type;
+  void* parent;
+  int rank;
+  const char* function;
+  std::size_t count;
+  const char* datatype;
+  int root;
+  void* stream;
+  bool captured;
+  std::uint64_t tag;  // interface 7
+  char rest[128];
+};
+
+/// Interfaces 3 and 4: a collective is told only inside a group event that has a handle.
+template <typename Event>
+void tell_in_group(Communicator& comm, const Plugin& plugin, Event event) {
+  Event group{};
+  group.type = 1;
+  group.rank = comm.rank;
+  void* parent = nullptr;
+  plugin.start(comm.profile, &parent, &group);
+  if (parent == nullptr) {
+    return;
+  }
+  void* told = nullptr;
+  event.parent = parent;
+  plugin.start(comm.profile, &told, &event);
+  if (told != nullptr) {
+    plugin.stop(told);
+  }
+  plugin.stop(parent);
+}
+
+inline void profile(void* handle, const Told& call) {
   auto* const comm = static_cast<Communicator*>(handle);
   if (comm == nullptr || comm->plugin == nullptr) {
     return;
   }
-  struct V4 {
-    std::uint8_t type;
-    void* parent;
-    int rank;
-    std::uint64_t sequence;
-    const char* function;
-    const void* from;
-    void* to;
-    std::size_t count;
-    int root;
-    const char* datatype;
-    char rest[64];
-  };
-  struct V5 {
-    std::uint64_t type;
-    void* parent;
-    int rank;
-    const char* function;
-    std::size_t count;
-    const char* datatype;
-    int root;
-    void* stream;
-    bool captured;
-    char rest[128];
-  };
-  void* told = nullptr;
-  const auto* const plugin = static_cast<const Plugin*>(comm->plugin);
-  if (kPluginVersion == 4 && (comm->profiled & 2) != 0) {
-    V4 event{.type = 2,
-             .parent = nullptr,
-             .rank = comm->rank,
-             .sequence = 0,
-             .function = function,
-             .from = nullptr,
-             .to = nullptr,
-             .count = count,
-             .root = root,
-             .datatype = type,
-             .rest = {}};
-    plugin->start(comm->profile, &told, &event);
-  } else if (kPluginVersion > 4 && (comm->profiled & 512) != 0) {
-    V5 event{.type = 512,
-             .parent = nullptr,
-             .rank = comm->rank,
-             .function = function,
-             .count = count,
-             .datatype = type,
-             .root = root,
-             .stream = stream,
-             .captured = false,
-             .rest = {}};
-    plugin->start(comm->profile, &told, &event);
+  const auto& plugin = *static_cast<const Plugin*>(comm->plugin);
+  constexpr int kCollective = 2;
+  constexpr int kCollectiveApi = 512;
+  if (comm->interface <= 4 && (comm->profiled & kCollective) == 0) {
+    return;
   }
-  if (told != nullptr) {
-    plugin->stop(told);
+  if (comm->interface == 3) {
+    tell_in_group(*comm, plugin,
+                  EventV3{kCollective,
+                          nullptr,
+                          comm->rank,
+                          "",
+                          comm->hash,
+                          0,
+                          call.function,
+                          nullptr,
+                          nullptr,
+                          call.count,
+                          call.root,
+                          call.type,
+                          {}});
+  } else if (comm->interface == 4) {
+    tell_in_group(*comm, plugin,
+                  EventV4{kCollective,
+                          nullptr,
+                          comm->rank,
+                          0,
+                          call.function,
+                          nullptr,
+                          nullptr,
+                          call.count,
+                          call.root,
+                          call.type,
+                          {}});
+  } else if ((comm->profiled & kCollectiveApi) != 0) {
+    EventV5 event{kCollectiveApi, nullptr,   comm->rank, call.function,
+                  call.count,     call.type, call.root,  call.stream,
+                  false,          0,         {}};
+    void* told = nullptr;
+    plugin.start(comm->profile, &told, &event);
+    if (told != nullptr) {
+      plugin.stop(told);
+    }
   }
 }
 

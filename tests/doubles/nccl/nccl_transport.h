@@ -50,11 +50,14 @@ struct Communicator {
   std::atomic<int> state{kSuccess};
   int barriers = 0;
   int children = 0;
+  std::uint64_t magic = 0;
   std::uint64_t waited[kRanks] = {};
   std::atomic<int> calls{0};
   const void* plugin = nullptr;
   void* profile = nullptr;
   int profiled = 0;
+  int interface = 0;
+  std::uint64_t hash = 0;
 };
 
 struct UniqueId {

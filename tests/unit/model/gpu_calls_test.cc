@@ -57,6 +57,13 @@ TEST(GpuCalls, AreThereWhenLaunchedTogetherOrOnAnotherStream) {
   EXPECT_EQ(queued_behind_others(recording), (std::vector<bool>{false, false, false, false}));
 }
 
+TEST(GpuCalls, AreThereWhenTheProcessLeftWithoutALastLook) {
+  auto recording = recording_of(
+      0, {on_stream(0, 1, RecordedState::kEnqueued), on_stream(1, 1, RecordedState::kEnqueued)});
+  recording.exit = sources::RecordedExit{.kind = "_exit"};
+  EXPECT_EQ(queued_behind_others(recording), (std::vector<bool>{false, false}));
+}
+
 TEST(GpuCalls, GiveWayToWhatTorchToldOfTheSameCalls) {
   JobModel job;
   job.groups.push_back({.id = "0", .name = "default_pg", .backend = "nccl", .ranks = {0, 1}});
