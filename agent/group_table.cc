@@ -114,12 +114,16 @@ void backend_found(const Arguments& arguments, std::uint64_t result) {
     return;
   }
   group.process_group = process_group;
-  if (torch_functions().group_name != nullptr) {
-    const auto* const name = static_cast<const String*>(
-        torch_functions().group_name(reinterpret_cast<const void*>(process_group)));
-    if (name != nullptr && name->length < sizeof group.name) {
-      memcpy(group.name, name->text, name->length);
-    }
+  const TorchFunctions& torch = torch_functions();
+  const auto* const asked = reinterpret_cast<const void*>(process_group);
+  String name{};
+  if (torch.group_name != nullptr) {
+    name = *static_cast<const String*>(torch.group_name(asked));
+  } else if (torch.group_name_old != nullptr) {
+    name = static_cast<const OldString*>(torch.group_name_old(asked))->plain();
+  }
+  if (name.text != nullptr && name.length < sizeof group.name) {
+    memcpy(group.name, name.text, name.length);
   }
 }
 

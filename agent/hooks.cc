@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "agent/inside.h"
+#include "agent/torch_layout.h"
 
 namespace ddpdoctor::agent {
 namespace {
@@ -62,7 +63,7 @@ void read_version(const char* library) {
   for (std::size_t i = 0; i + 1 < sizeof functions.version && at[i] != 0 && at[i] != '\''; ++i) {
     functions.version[i] = at[i];
   }
-  functions.known_layout = strncmp(functions.version, "2.13.", 5) == 0;
+  functions.layout = layout_of_torch(functions.version);
 }
 
 template <typename F>
@@ -121,6 +122,7 @@ void search_library(const char* path, const void* ourselves) {
   find(library, functions.sizes, "aoti_torch_get_sizes");
   find(library, functions.sequence, "_ZN4c10d16ProcessGroupGloo25getSequenceNumberForGroupEv");
   find(library, functions.group_name, "_ZNK4c10d12ProcessGroup12getGroupNameB5cxx11Ev");
+  find(library, functions.group_name_old, "_ZNK4c10d12ProcessGroup12getGroupNameEv");
   read_version(path);
   dlclose(library);
 }
@@ -149,6 +151,11 @@ __attribute__((noinline, cold)) void* resolve(int id, const void* caller) {
 void* real_function(int id, const std::uint64_t* stack) {
   void* const found = real[id].load(std::memory_order_acquire);
   return found != nullptr ? found : resolve(id, reinterpret_cast<const void*>(stack[0]));
+}
+
+bool is_store_call(Meaning meaning) {
+  return meaning == Meaning::kStoreGet || meaning == Meaning::kStoreWait ||
+         meaning == Meaning::kStoreGetOldString || meaning == Meaning::kStoreWaitOldString;
 }
 
 void leave(bool threw, std::uint64_t result) {
@@ -201,7 +208,7 @@ __attribute__((visibility("hidden"))) void* agent_hook_enter(int id, std::uint64
     const Hook& hook = hooks[id];
     if (hook.meaning == Meaning::kCall) {
       call.counted = call_entered(hook, call.arguments);
-    } else if (hook.meaning == Meaning::kStoreGet || hook.meaning == Meaning::kStoreWait) {
+    } else if (is_store_call(hook.meaning)) {
       store_entered(hook, call.arguments);
     }
   }

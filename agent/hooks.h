@@ -9,17 +9,23 @@
 
 namespace ddpdoctor::agent {
 
+struct TorchLayout;
+
 /// What a hooked function means to the probes.
 enum class Meaning : std::uint8_t {
   kCall,
   kGetBackend,
   kStoreGet,
   kStoreWait,
+  kStoreGetOldString,
+  kStoreWaitOldString,
   kEnqueue,
   kFinish,
   kFinishError,
   kGlooConstructor,
   kReducerConstructor,
+  kReducerWithLimits,  // an argument more: limits per bucket
+  kReducerOldStrings,  // the same, names in libstdc++'s old strings
   kPrepareBackward,
   kPrepareForward,
   kAutogradHook,
@@ -43,7 +49,7 @@ struct Hook {
   std::int8_t async_offset;
 };
 
-inline constexpr int kHooks = 68;
+inline constexpr int kHooks = 87;
 extern const Hook hooks[kHooks];
 
 /// Registers at the call: rdi, rsi, rdx, rcx, r8, r9, and the first stack argument.
@@ -76,7 +82,8 @@ struct TorchFunctions {
   std::int32_t (*sizes)(void*, std::int64_t**) = nullptr;
   std::uint64_t (*sequence)(void*) = nullptr;
   const void* (*group_name)(const void*) = nullptr;
-  bool known_layout = false;  // offsets in options structs hold for this torch
+  const void* (*group_name_old)(const void*) = nullptr;  // libstdc++'s old string
+  const TorchLayout* layout = nullptr;
   char version[32] = {};
 };
 const TorchFunctions& torch_functions();

@@ -9,6 +9,8 @@
 #include "agent/hooks.h"
 #include "agent/python_site.h"
 #include "agent/recorder.h"
+#include "agent/tensor_facts.h"
+#include "agent/torch_layout.h"
 #include "agent/torch_objects.h"
 
 namespace ddpdoctor::agent {
@@ -63,11 +65,10 @@ std::uint32_t splits_text(wire::Ring& ring, const Arguments& arguments) {
 }
 
 void read_tensor(wire::Ring& ring, const Hook& hook, const Arguments& arguments, Event& event) {
-  const TorchFunctions& torch = torch_functions();
   if (hook.tensor_argument < 0) {
     return;
   }
-  if (torch.count == nullptr || torch.dtype == nullptr) {
+  if (!tensors_tell()) {
     ring.header.disabled |= wire::kNoTensorFacts;
     return;
   }
@@ -81,30 +82,22 @@ void read_tensor(wire::Ring& ring, const Hook& hook, const Arguments& arguments,
   if (tensors == 0 || first == 0 || as<std::uint64_t>(first) == 0) {
     return;
   }
-  std::int64_t total = 0;
-  for (std::uint64_t i = 0; i < tensors && i < 64; ++i) {
-    std::int64_t count = 0;
-    if (torch.count(reinterpret_cast<void*>(first + 8 * i), &count) != 0) {
-      return;
-    }
-    total += count;
+  const TensorFacts facts = tensor_facts(first);
+  std::int64_t total = facts.count;
+  for (std::uint64_t i = 1; i < tensors && i < 64 && total >= 0; ++i) {
+    const std::int64_t count = tensor_facts(first + 8 * i).count;
+    total = count < 0 ? -1 : total + count;
+  }
+  if (total < 0) {
+    return;
   }
   event.count = total;
   event.detail |= tensors > 1 ? wire::kTensorsMany : 0;
-  std::int32_t dtype = 255;
-  if (torch.dtype(reinterpret_cast<void*>(first), &dtype) == 0 && dtype >= 0 && dtype < 255) {
-    event.dtype = static_cast<std::uint8_t>(dtype);
-  }
+  event.dtype = facts.dtype;
   if (hook.operation == wire::Operation::kAllToAllSingle) {
     event.text = splits_text(ring, arguments);
-    return;
-  }
-  std::int64_t dimensions = 0;
-  std::int64_t* sizes = nullptr;
-  if (torch.dimensions != nullptr && torch.sizes != nullptr &&
-      torch.dimensions(reinterpret_cast<void*>(first), &dimensions) == 0 &&
-      torch.sizes(reinterpret_cast<void*>(first), &sizes) == 0 && sizes != nullptr) {
-    event.text = shape_text(ring, sizes, dimensions);
+  } else if (facts.sizes != nullptr) {
+    event.text = shape_text(ring, facts.sizes, facts.dimensions);
   }
 }
 
@@ -115,18 +108,20 @@ void read_options(const Hook& hook, const Arguments& arguments, Event& event) {
                      : static_cast<std::int32_t>(arguments.value[3]);
     return;
   }
-  if (hook.options_argument < 0 || !torch_functions().known_layout) {
+  const TorchLayout* const layout = torch_functions().layout;
+  if (hook.options_argument < 0 || layout == nullptr) {
     return;
   }
   const std::uint64_t options = arguments.value[hook.options_argument];
   if (hook.root_offset >= 0) {
-    event.peer = static_cast<std::int32_t>(
-        as<std::int64_t>(options + static_cast<std::uint64_t>(hook.root_offset)));
+    const int offset = hook.operation == wire::Operation::kReduce ? layout->reduce_root : 0;
+    event.peer =
+        static_cast<std::int32_t>(as<std::int64_t>(options + static_cast<std::uint64_t>(offset)));
   }
   if (hook.reduce_offset >= 0) {
-    event.reduce_op = as<std::uint8_t>(options + static_cast<std::uint64_t>(hook.reduce_offset));
+    event.reduce_op = as<std::uint8_t>(options + static_cast<std::uint64_t>(layout->reduce_op));
   }
-  if (hook.async_offset >= 0 &&
+  if (hook.async_offset >= 0 && layout->async &&
       as<std::uint8_t>(options + static_cast<std::uint64_t>(hook.async_offset)) != 0) {
     event.detail |= wire::kAsync;
   }

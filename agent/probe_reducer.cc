@@ -6,16 +6,15 @@
 #include "agent/hooks.h"
 #include "agent/python_site.h"
 #include "agent/recorder.h"
+#include "agent/torch_objects.h"
 
 namespace ddpdoctor::agent {
 namespace {
 
-struct NameNode {  // node of unordered_map<size_t, std::string> (libstdc++, C++11 ABI; integer keys
-                   // keep no hash)
+struct NameNode {  // node of unordered_map<size_t, std::string> (libstdc++; integer keys keep no
+                   // hash), the string of either ABI behind it
   const NameNode* next;
   std::uint64_t key;
-  const char* text;
-  std::uint64_t length;
 };
 
 struct NameMap {
@@ -34,7 +33,28 @@ wire::Reducer* reducer_of(wire::Ring& ring, std::uint64_t object) {
   return nullptr;
 }
 
-void constructed(wire::Ring& ring, const Arguments& arguments) {
+String name_behind(const NameNode* node, bool old_strings) {
+  const auto at = reinterpret_cast<std::uint64_t>(node + 1);
+  return old_strings ? as<OldString>(at).plain() : as<String>(at);
+}
+
+/// Where the mangled name says find_unused_parameters and the names are on the stack.
+void read_names(wire::Ring& ring, Meaning meaning, const std::uint64_t* stack,
+                wire::Reducer& reducer) {
+  const int first = meaning == Meaning::kReducerConstructor ? 1 : 2;
+  reducer.find_unused = static_cast<std::uint8_t>(stack[first]);
+  const auto* const names = reinterpret_cast<const NameMap*>(stack[first + 2]);
+  std::uint64_t left = names->size;
+  for (const NameNode* node = names->first; node != nullptr && left > 0; node = node->next) {
+    const String name = name_behind(node, meaning == Meaning::kReducerOldStrings);
+    if (node->key < wire::kParameters && name.length < 512) {
+      reducer.parameter[node->key].name = intern(ring, name.text, name.length);
+    }
+    --left;
+  }
+}
+
+void constructed(wire::Ring& ring, Meaning meaning, const Arguments& arguments) {
   if (reducer_of(ring, arguments.value[0]) != nullptr) {
     return;  // C1 calls C2
   }
@@ -45,17 +65,7 @@ void constructed(wire::Ring& ring, const Arguments& arguments) {
   reducer.parameters = static_cast<std::uint32_t>((parameters[1] - parameters[0]) / 8);
   reducer.site = call_site(ring);
   reducer.last_time = now();
-  if (torch_functions().known_layout) {
-    reducer.find_unused = static_cast<std::uint8_t>(arguments.stack[1]);
-    const auto* const names = reinterpret_cast<const NameMap*>(arguments.stack[3]);
-    std::uint64_t left = names->size;
-    for (const NameNode* node = names->first; node != nullptr && left > 0;
-         node = node->next, --left) {
-      if (node->key < wire::kParameters && node->length < 512) {
-        reducer.parameter[node->key].name = intern(ring, node->text, node->length);
-      }
-    }
-  }
+  read_names(ring, meaning, arguments.stack, reducer);
   reducer.object = arguments.value[0];
   record(ring, {.kind = wire::EventKind::kReducerCreated,
                 .site = reducer.site,
@@ -70,8 +80,9 @@ void reducer_event(Meaning meaning, const Arguments& arguments) {
   if (ring_now == nullptr) {
     return;
   }
-  if (meaning == Meaning::kReducerConstructor) {
-    constructed(*ring_now, arguments);
+  if (meaning == Meaning::kReducerConstructor || meaning == Meaning::kReducerWithLimits ||
+      meaning == Meaning::kReducerOldStrings) {
+    constructed(*ring_now, meaning, arguments);
     return;
   }
   wire::Reducer* const reducer = reducer_of(*ring_now, arguments.value[0]);

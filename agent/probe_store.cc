@@ -9,16 +9,21 @@ namespace ddpdoctor::agent {
 namespace {
 /// The (first) key: get takes a string, wait a vector of strings.
 std::uint32_t key_of(wire::Ring& ring, const Hook& hook, const Arguments& arguments) {
+  const bool old =
+      hook.meaning == Meaning::kStoreGetOldString || hook.meaning == Meaning::kStoreWaitOldString;
+  const bool get =
+      hook.meaning == Meaning::kStoreGet || hook.meaning == Meaning::kStoreGetOldString;
   // get returns a vector: rdi is the result, rsi the store, rdx the key; wait returns nothing: rdi
   // the store, rsi the keys
-  const std::uint64_t address = hook.meaning == Meaning::kStoreGet
-                                    ? arguments.value[2]
-                                    : as<Vector>(arguments.value[1]).begin;
-  if (hook.meaning == Meaning::kStoreWait &&
-      as<Vector>(arguments.value[1]).begin == as<Vector>(arguments.value[1]).end) {
-    return 0;
+  std::uint64_t address = arguments.value[2];
+  if (!get) {
+    const Vector& keys = as<Vector>(arguments.value[1]);
+    if (keys.begin == keys.end) {
+      return 0;
+    }
+    address = keys.begin;
   }
-  const String& key = as<String>(address);
+  const String key = old ? as<OldString>(address).plain() : as<String>(address);
   return key.length < 512 ? intern(ring, key.text, key.length) : 0;
 }
 }  // namespace

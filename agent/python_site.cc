@@ -87,7 +87,7 @@ bool ready(wire::Ring& ring) {
   if (version != nullptr) {
     strncpy(ring.header.python_version, version(), sizeof ring.header.python_version - 1);
   }
-  if (!usable) {
+  if (!usable && version != nullptr) {  // what runs no Python has none
     ring.header.disabled |= wire::kNoCallSites;
   }
   wipe_by_hand = usable && !forget_in_children(&known, sizeof known);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few C++ objects that torch passes by address, as they lie in memory (libstdc++, C++11 ABI).
+// The few C++ objects that torch passes by address, as they lie in memory (libstdc++).
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,15 @@ struct Vector {
 struct String {  // std::string of the C++11 ABI
   const char* text;
   std::uint64_t length;
+};
+
+/// std::string of the old ABI is one pointer to its characters; their number lies before them.
+struct OldString {
+  const char* text;
+  [[nodiscard]] String plain() const {
+    constexpr std::uint64_t kBefore = 24;
+    return {text, *reinterpret_cast<const std::uint64_t*>(text - kBefore)};
+  }
 };
 
 template <typename T>

@@ -23,6 +23,8 @@ class Event(NamedTuple):
     file: str
     operation: int
     sequence: int  # in its group
+    dtype: int
+    reduce_op: int
 
 
 class Ring:
@@ -39,14 +41,14 @@ class Ring:
 
     def _events(self):
         for index in range(max(0, self.head - SLOTS), self.head):
-            (sequence, _, _, kind, phase, operation, site, _, _, _, _, count, step, peer, text, detail) = struct.unpack_from(
+            (sequence, _, _, kind, phase, operation, site, _, dtype, reduce_op, _, count, step, peer, text, detail) = struct.unpack_from(
                 "<QQIHBBIHBBQqIiII", self.data, 4096 + index % SLOTS * SLOT)
             if sequence != index + 1:
                 self.torn += 1
                 continue
             _, file, _, line = struct.unpack_from("<IIII", self.data, SITE_AT + 16 * site)
             yield Event(KINDS.get(kind, str(kind)), phase, count, peer, self._text(text), detail, line if site else 0, self._text(file) if site else "",
-                        operation, step)
+                        operation, step, dtype, reduce_op)
 
     def of(self, kind):
         return [event for event in self.events if event.kind == kind]
