@@ -5,7 +5,7 @@
 namespace ddpdoctor::agent {
 
 /// Records a failed libc call when errno says that descriptors (EMFILE, ENFILE) or room (ENOSPC)
-/// ran out, in a process that has a ring; errno stays. `descriptor` is what was written to, or -1.
+/// ran out; errno stays. `descriptor` is what was written to, or -1.
 void call_failed(const char* call, int descriptor = -1);
 
 }  // namespace ddpdoctor::agent

@@ -15,6 +15,7 @@
 
 #include "agent/failures.h"
 #include "agent/inside.h"
+#include "agent/process_state.h"
 #include "agent/python_site.h"
 #include "agent/real.h"
 #include "agent/recorder.h"
@@ -81,7 +82,12 @@ __attribute__((cold, noinline)) void call_failed(const char* call, int descripto
     return;
   }
   const Inside inside;
-  wire::Ring* const ring_now = ring();
+  // a ring needs a descriptor, too: without one it is told when there is a ring
+  const bool can_make = error == ENOSPC && inside;
+  wire::Ring* const ring_now = can_make ? ring_or_make() : ring();
+  if (inside && ring_now == nullptr && error != ENOSPC) {
+    process_state().no_descriptor_for = call;
+  }
   if (!inside || ring_now == nullptr ||
       ring_now->header.pid != static_cast<std::uint32_t>(getpid()) ||
       told.fetch_add(1, std::memory_order_relaxed) >= kToldAtMost) {

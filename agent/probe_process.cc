@@ -23,6 +23,7 @@ namespace {
 constinit Real<pid_t (*)()> real_fork{"fork"};
 constinit Real<pid_t (*)(pid_t, int*, int)> real_waitpid{"waitpid"};
 constinit Real<pid_t (*)(pid_t, int*, int, rusage*)> real_wait4{"wait4"};
+constinit Real<pid_t (*)(int*, int, rusage*)> real_wait3{"wait3"};
 constinit Real<pid_t (*)(int*)> real_wait{"wait"};
 constinit Real<int (*)(idtype_t, id_t, siginfo_t*, int)> real_waitid{"waitid"};
 constinit Real<void (*)(int)> real_immediate_exit{"_exit"};
@@ -121,6 +122,14 @@ EXPORT pid_t waitpid(pid_t pid, int* status, int options) {
 EXPORT pid_t wait4(pid_t pid, int* status, int options, struct rusage* usage) {
   int own = 0;
   const pid_t child = real_wait4.get()(pid, status != nullptr ? status : &own, options, usage);
+  child_ended(child, status != nullptr && child > 0 ? *status : own);
+  return child;
+}
+
+// dash waits so
+EXPORT pid_t wait3(int* status, int options, struct rusage* usage) noexcept {
+  int own = 0;
+  const pid_t child = real_wait3.get()(status != nullptr ? status : &own, options, usage);
   child_ended(child, status != nullptr && child > 0 ? *status : own);
   return child;
 }

@@ -55,7 +55,7 @@ void created(const char* name, int descriptor) {
   wire::Segment& segment = ring_now->segment[index];
   strncpy(segment.name, name, sizeof segment.name - 1);
   segment.bytes = 0;
-  segment.created = 1;
+  segment.created = wire::kSegmentCreated;
   segment.unlinked = 0;
   segment.time = now();
   if (descriptor < kDescriptors) {
@@ -109,7 +109,8 @@ EXPORT int shm_unlink(const char* name) {
   ddpdoctor::wire::Ring* const ring_now = ring();
   if (inside && ring_now != nullptr && name != nullptr) {
     for (ddpdoctor::wire::Segment& segment : ring_now->segment) {
-      if (segment.created == 1 && strncmp(segment.name, name, sizeof segment.name - 1) == 0) {
+      if ((segment.created & ddpdoctor::wire::kSegmentCreated) != 0 &&
+          strncmp(segment.name, name, sizeof segment.name - 1) == 0) {
         segment.unlinked = 1;
       }
     }

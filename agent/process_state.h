@@ -15,6 +15,7 @@ struct ProcessState {
   std::uint32_t cuda_before_fork = 0;  // pid of the ancestor that used CUDA before it forked us
   bool cuda_started = false;
   bool cuda_fork_told = false;
+  const char* no_descriptor_for = nullptr;  // a call that failed when there was no ring yet
 };
 
 ProcessState& process_state();

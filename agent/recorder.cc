@@ -122,6 +122,19 @@ void choose_spool(const char* folder) {
   }
 }
 
+namespace {
+/// A call that found no descriptor when there was no ring.
+void tell_earlier_failure(wire::Ring& ring) {
+  const char* const call = process_state().no_descriptor_for;
+  if (call != nullptr) {
+    process_state().no_descriptor_for = nullptr;
+    record(ring, {.kind = wire::EventKind::kDescriptorsFull,
+                  .peer = EMFILE,
+                  .text = intern(ring, call, strlen(call))});
+  }
+}
+}  // namespace
+
 wire::Ring* ring() {
   return own.current.load(std::memory_order_acquire);
 }
@@ -151,6 +164,7 @@ wire::Ring* ring_or_make() {
                               std::memory_order_relaxed);
   own.current.store(made, std::memory_order_release);
   own.state.store(kReady, std::memory_order_release);
+  tell_earlier_failure(*made);
   return made;
 }
 

@@ -21,6 +21,8 @@ void exit_observed(int status, void*);
 void find_functions_of_handlers();
 void find_functions_of_descriptors();
 void find_functions_of_spawn();
+void find_functions_of_maps();
+void find_functions_of_waits();
 
 ProcessState& process_state() {
   static constinit ProcessState state{};
@@ -52,6 +54,7 @@ namespace {
 
 __attribute__((constructor)) void start() {
   const Inside inside;
+  find_functions_of_maps();
   const char* const spool = getenv(wire::kSpoolVariable);
   if (spool == nullptr) {
     return;
@@ -61,6 +64,7 @@ __attribute__((constructor)) void start() {
   find_functions_of_handlers();
   find_functions_of_descriptors();
   find_functions_of_spawn();
+  find_functions_of_waits();
   choose_spool(spool);
   process_state().pid = static_cast<std::uint32_t>(getpid());
   pthread_atfork(nullptr, nullptr, become_a_child);

@@ -29,7 +29,7 @@ enum class EventKind : std::uint16_t {
   kCudaAfterFork = 18,    // count = device, peer = pid that had started CUDA, text = function
   kDescriptorsFull = 19,  // EMFILE, ENFILE; text = the call that failed, peer = errno
   kWaitBegin = 20,
-  kWaitEnd = 21,
+  kWaitEnd = 21,  // of 10 ms or more in libc; count = nanoseconds, object = what for, text = call
   kBarrierMonitored = 22,
   kNoSpace = 23  // ENOSPC outside shared memory's own calls; text = call or path, peer = errno
 };

@@ -132,14 +132,31 @@ struct Work {
   std::uint32_t reserved;
 };
 
-/// A shared-memory segment this process created.
+/// Bits of Segment::created.
+inline constexpr std::uint32_t kSegmentCreated = 1;  // by this process
+inline constexpr std::uint32_t kSegmentMapped = 2;   // by this process, whoever created it
+
+/// A shared-memory segment this process created or mapped.
 struct Segment {
   char name[96];
   std::uint64_t bytes;
-  std::uint32_t created;   // 1: by us
+  std::uint32_t created;   // kSegment bits
   std::uint32_t unlinked;  // 1: by us
   std::uint64_t time;
 };
+
+/// What a thread waits in.
+enum class WaitKind : std::uint32_t { kBarrier = 1, kSemaphore = 2 };
+
+/// A wait of a thread in libc, while it lasts. The entry of a thread that was cancelled stays.
+struct Wait {
+  std::atomic<std::uint32_t> tid;  // 0 = free, all bits = being filled
+  std::uint32_t kind;              // WaitKind
+  std::uint64_t object;            // address of the barrier or semaphore
+  std::uint64_t since;             // CLOCK_MONOTONIC, nanoseconds
+};
+static_assert(sizeof(Wait) == 24);
+inline constexpr std::uint32_t kWaits = 64;
 
 struct Header {
   std::uint64_t magic;
@@ -180,6 +197,7 @@ struct Header {
   char python_version[16];
   char command[256];
   std::uint64_t watcher_time;  // when the agent's thread last asked the GPU's events, 0 = none runs
+  Wait wait[kWaits];
 };
 static_assert(sizeof(Header) <= 4096);
 

@@ -56,6 +56,36 @@ bool is_full(const model::Fact& usage) {
   return total > 0 && used_bytes(usage) >= kFullShare * total;
 }
 
+/// Who died of a bus error had segments mapped: a page of one could not be had, or its file was
+/// cut. That no room was left is then not known.
+Findings died_in_a_mapping(const graph::Examination& examination) {
+  Findings findings;
+  for (const model::Process* process : killed_by_bus_error(examination.job)) {
+    for (const model::Fact* mapped : model::facts(examination.job, "shm-mapped")) {
+      if (mapped->pid != process->pid) {
+        continue;
+      }
+      Finding finding;
+      finding.kind = kKind;
+      finding.confidence = Confidence::kLikely;
+      const auto rank = served_rank(examination.job, *process);
+      if (rank) {
+        finding.culprits.insert(*rank);
+      }
+      const std::string path = mapped->text("path").value_or("/dev/shm");
+      finding.summary = fmt::format(
+          "process {} was killed by SIGBUS; it had {} of shared memory mapped, most of it {}",
+          process->pid, base::bytes(mapped->number("bytes").value_or(0)), path);
+      finding.fix = kFix;
+      finding.details["path"] = path;
+      add_waiting(examination, finding);
+      findings.push_back(std::move(finding));
+      break;
+    }
+  }
+  return findings;
+}
+
 /// Shared memory that could not be had, as the agent saw it.
 Findings refused_segments(const graph::Examination& examination) {
   std::vector<Suspect> suspects;
@@ -108,15 +138,18 @@ Findings detect(const graph::Examination& examination) {
     finding.confidence = dead.empty() && !says_bus_error(examination.job) ? Confidence::kPossible
                                                                           : Confidence::kCertain;
     const std::string path = usage->text("path").value_or("/dev/shm");
-    finding.summary =
-        fmt::format("{} is full: {} of {} used", path, base::bytes(used_bytes(*usage)),
-                    base::bytes(usage->number("bytes_total").value_or(0)));
+    finding.summary = fmt::format(
+        "{} {} full: {} of {} used", path, usage->flag("peak").value_or(false) ? "was" : "is",
+        base::bytes(used_bytes(*usage)), base::bytes(usage->number("bytes_total").value_or(0)));
     finding.fix = kFix;
     finding.details["path"] = path;
     add_waiting(examination, finding);
     findings.push_back(std::move(finding));
   }
-  return findings.empty() ? refused_segments(examination) : findings;
+  if (findings.empty()) {
+    findings = refused_segments(examination);
+  }
+  return findings.empty() ? died_in_a_mapping(examination) : findings;
 }
 
 }  // namespace

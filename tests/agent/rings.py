@@ -7,9 +7,12 @@ from typing import NamedTuple
 SLOTS, SLOT, SITES = 16384, 64, 8192
 SITE_AT = 4096 + SLOTS * SLOT
 GROUP_AT = SITE_AT + SITES * 16
-TEXT_AT = GROUP_AT + 64 * 256 + 4 * 65600 + 1024 * 24 + 256 * 120
+SEGMENT_AT = GROUP_AT + 64 * 256 + 4 * 65600 + 1024 * 24
+TEXT_AT = SEGMENT_AT + 256 * 120
+WAIT_AT = 480
 KINDS = {1: "collective", 2: "point-to-point", 3: "store", 8: "fork", 10: "exit", 11: "child-exit", 12: "team", 14: "shm-open", 15: "shm-unlink",
-         16: "shm-size", 17: "cuda", 18: "cuda-after-fork", 19: "descriptors-full", 23: "no-space"}
+         16: "shm-size", 17: "cuda", 18: "cuda-after-fork", 19: "descriptors-full", 21: "wait-end", 23: "no-space"}
+MADE, MAPPED = 1, 2  # bits of a segment
 
 
 class Event(NamedTuple):
@@ -49,6 +52,16 @@ class Ring:
             _, file, _, line = struct.unpack_from("<IIII", self.data, SITE_AT + 16 * site)
             yield Event(KINDS.get(kind, str(kind)), phase, count, peer, self._text(text), detail, line if site else 0, self._text(file) if site else "",
                         operation, step, dtype, reduce_op)
+
+    def segments(self):
+        """Bits of each segment by its name."""
+        rows = (struct.unpack_from("<96sQI", self.data, SEGMENT_AT + 120 * i) for i in range(256))
+        return {name.split(b"\0")[0].decode(): bits for name, _, bits in rows if bits}
+
+    def waits(self):
+        """(thread, kind) of those who wait now."""
+        rows = (struct.unpack_from("<II", self.data, WAIT_AT + 24 * i) for i in range(64))
+        return [row for row in rows if row[0]]
 
     def of(self, kind):
         return [event for event in self.events if event.kind == kind]

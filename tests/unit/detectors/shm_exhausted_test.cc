@@ -32,6 +32,25 @@ TEST(ShmExhausted, IsSilentWhileThereIsRoom) {
   EXPECT_TRUE(asked(kKind, story(1 << 20).killed(1, 7).build()).empty());
 }
 
+TEST(ShmExhausted, SuspectsABusErrorOfWhoHadSegmentsMapped) {
+  const auto told = [](int signal, model::Rank mapper) {
+    return asked(kKind, story(1 << 20)
+                            .killed(1, signal)
+                            .fact("shm-mapped",
+                                  {{"path", std::string("/dev/shm/torch_7")},
+                                   {"count", std::int64_t{3}},
+                                   {"bytes", std::int64_t{1 << 30}}},
+                                  mapper, pid_of(mapper))
+                            .build());
+  };
+  const auto findings = told(7, 1);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+  EXPECT_TRUE(told(11, 1).empty());
+  EXPECT_TRUE(told(7, 0).empty());
+}
+
 TEST(ShmExhausted, ReadsTheMessage) {
   EXPECT_EQ(asked(kKind, job()
                              .ranks(2)
