@@ -10,6 +10,7 @@
 
 #include "cli/exit_codes.h"
 #include "cli/file_writer.h"
+#include "cli/folder_writer.h"
 #include "cli/terminal.h"
 #include "cli/usage.h"
 #include "viewer/render.h"
@@ -25,12 +26,24 @@ viewer::TextOptions text_options(const OutputOptions& options) {
           .width = text_width()};
 }
 
+base::Result<void> write_folder(const std::string& path, const Rendering& rendering,
+                                const diagnosis::Diagnosis& diagnosis) {
+  const Folder folder = TRY(rendering.render_folder(diagnosis));
+  if (auto written = write_whole_folder(path, folder); !written) {
+    return tl::make_unexpected(written.error());
+  }
+  for (const std::string& note : folder.notes) {
+    print_error({.what = fmt::format("-o {}: {}", path, note), .hint = {}});
+  }
+  return {};
+}
+
 }  // namespace
 
 void declare_output(CLI::App& app, OutputOptions& options) {
   app.add_option("-o,--output", options.files,
                  "also write FILE; its ending chooses the format: .json .html .ddpd .md .sarif "
-                 ".xml .dot .perfetto.json")
+                 ".xml .dot .perfetto.json .fr")
       ->allow_extra_args(false)
       ->type_name("FILE");
   app.add_option("--format", options.format, "what stdout gets: text, json, markdown, github")
@@ -47,7 +60,10 @@ base::Result<Output> Output::create(const OutputOptions& options) {
     output.targets_.push_back({.path = path, .rendering = TRY(rendering_of_file(path))});
   }
   for (const Target& target : output.targets_) {
-    if (const auto writable = check_writable(target.path); !writable) {
+    const bool folder = target.rendering->render_folder != nullptr;
+    if (const auto writable =
+            folder ? check_writable_folder(target.path) : check_writable(target.path);
+        !writable) {
       return tl::make_unexpected(writable.error());
     }
   }
@@ -64,13 +80,19 @@ int Output::present(const diagnosis::Diagnosis& diagnosis) const {
     status = kNotObserved;
   }
   for (const Target& target : targets_) {
-    if (const auto written = write_whole(target.path, target.rendering->render(diagnosis, folder));
-        !written) {
+    if (const auto written = write(target, diagnosis, folder); !written) {
       print_error(written.error());
       status = kNotObserved;
     }
   }
   return status;
+}
+
+base::Result<void> Output::write(const Target& target, const diagnosis::Diagnosis& diagnosis,
+                                 std::string_view current_folder) {
+  return target.rendering->render_folder != nullptr
+             ? write_folder(target.path, *target.rendering, diagnosis)
+             : write_whole(target.path, target.rendering->render(diagnosis, current_folder));
 }
 
 bool print(std::string_view text) {

@@ -41,6 +41,9 @@ class Output {
     const Rendering* rendering = nullptr;
   };
 
+  static base::Result<void> write(const Target& target, const diagnosis::Diagnosis& diagnosis,
+                                  std::string_view current_folder);
+
   OutputOptions options_;
   const Rendering* on_stdout_ = nullptr;  // null = text
   std::vector<Target> targets_;

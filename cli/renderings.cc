@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "collector/imports/flight_recorder_write.h"
 #include "collector/recording/recording.h"
 #include "viewer/render.h"
 
@@ -15,8 +16,16 @@ namespace {
 
 using diagnosis::Diagnosis;
 
-// What is known but not in this version has no function and is refused by name.
-constexpr std::array<Rendering, 9> kRenderings{{
+base::Result<Folder> flight_recorder_folder(const Diagnosis& found) {
+  imports::WrittenDumps dumps = TRY(imports::write_flight_recorder(found.job));
+  Folder out{.files = {}, .time = dumps.seen, .notes = std::move(dumps.left_out)};
+  for (imports::DumpFile& file : dumps.files) {
+    out.files.emplace_back(std::move(file.name), std::move(file.bytes));
+  }
+  return out;
+}
+
+constexpr std::array<Rendering, 10> kRenderings{{
     {.ending = ".json",
      .format = "json",
      .render = [](const Diagnosis& found, std::string_view) { return viewer::json(found); }},
@@ -46,12 +55,13 @@ constexpr std::array<Rendering, 9> kRenderings{{
     {.ending = ".dot",
      .format = {},
      .render = [](const Diagnosis& found, std::string_view) { return viewer::dot(found); }},
+    {.ending = ".fr", .format = {}, .render_folder = flight_recorder_folder},
 }};
 
 std::string endings_that_work() {
   std::string out;
   for (const Rendering& rendering : kRenderings) {
-    if (!rendering.ending.empty() && rendering.render != nullptr) {
+    if (!rendering.ending.empty()) {
       out += out.empty() ? "" : " ";
       out += rendering.ending;
     }
@@ -63,18 +73,15 @@ std::string endings_that_work() {
 
 base::Result<const Rendering*> rendering_of_file(std::string_view path) {
   const Rendering* best = nullptr;
+  const std::string_view name = path.substr(0, path.find_last_not_of('/') + 1);  // "dumps.fr/"
   for (const Rendering& rendering : kRenderings) {
-    if (!rendering.ending.empty() && path.ends_with(rendering.ending) &&
+    if (!rendering.ending.empty() && name.ends_with(rendering.ending) &&
         (best == nullptr || rendering.ending.size() > best->ending.size())) {
       best = &rendering;
     }
   }
   if (best == nullptr) {
     return base::failure(fmt::format("-o {}: its ending says no format", path),
-                         fmt::format("endings: {}", endings_that_work()));
-  }
-  if (best->render == nullptr) {
-    return base::failure(fmt::format("-o {}: this version cannot write {} yet", path, best->ending),
                          fmt::format("endings: {}", endings_that_work()));
   }
   return best;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cli/folder_writer.h"
 #include "collector/diagnosis/diagnosis.h"
 
 namespace ddpdoctor::cli {
@@ -15,8 +16,10 @@ namespace ddpdoctor::cli {
 struct Rendering {
   std::string_view ending;  // ".json"; empty = only as --format
   std::string_view format;  // "json"; empty = only as a file
-  /// Null: known, but not in this version.
-  std::string (*render)(const diagnosis::Diagnosis& diagnosis, std::string_view current_folder);
+  /// Exactly one of the two is set: one file, or a folder of them.
+  std::string (*render)(const diagnosis::Diagnosis& diagnosis,
+                        std::string_view current_folder) = nullptr;
+  base::Result<Folder> (*render_folder)(const diagnosis::Diagnosis& diagnosis) = nullptr;
 };
 
 /// By the longest ending that fits; an error names the file and the endings that work.

@@ -178,6 +178,7 @@ ordered_json write_coverage(const model::Coverage& coverage) {
 std::string write_capture(const model::JobModel& job) {
   ordered_json out = {{"schema", kCaptureSchema}};
   out["job"] = write_job(job);
+  out["coverage"] = write_coverage(job.coverage);  // early: a recording may be cut
   out["groups"] = write_groups(job);
   out["observations"] = write_observations(job);
   out["collectives"] = ordered_json::array();
@@ -190,7 +191,6 @@ std::string write_capture(const model::JobModel& job) {
   }
   out["sources"] = write_sources(job);
   out["logs"] = write_logs(job);
-  out["coverage"] = write_coverage(job.coverage);
   // Names of files and functions may hold any bytes: what is no UTF-8 is replaced.
   return out.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }

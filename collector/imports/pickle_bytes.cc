@@ -59,26 +59,9 @@ std::optional<std::int64_t> PickleBytes::whole(std::size_t width) {
   return static_cast<std::int64_t>(*value << unused) >> unused;
 }
 
-std::optional<std::int64_t> PickleBytes::unsigned_whole(std::size_t width) {
-  const auto value = little(width);
-  return value ? std::optional(static_cast<std::int64_t>(*value)) : std::nullopt;
-}
-
 std::optional<double> PickleBytes::big_double() {
   const auto value = little(sizeof(double));
   return value ? std::optional(std::bit_cast<double>(__builtin_bswap64(*value))) : std::nullopt;
-}
-
-std::optional<std::string_view> PickleBytes::sized(std::size_t width) {
-  const std::size_t start = at_;
-  const auto length = little(width);
-  if (!length || *length > bytes_.size() - at_) {
-    at_ = start;
-    return std::nullopt;
-  }
-  const std::string_view text = bytes_.substr(at_, *length);
-  at_ += *length;
-  return text;
 }
 
 std::optional<std::string_view> PickleBytes::line() {

@@ -46,10 +46,23 @@ class PickleBytes {
   }
   /// Two's complement; numbers beyond 64 bits become the largest.
   std::optional<std::int64_t> whole(std::size_t width);
-  std::optional<std::int64_t> unsigned_whole(std::size_t width);
+  std::optional<std::int64_t> unsigned_whole(std::size_t width) {
+    const auto value = little(width);
+    return value ? std::optional(static_cast<std::int64_t>(*value)) : std::nullopt;
+  }
   std::optional<double> big_double();
   /// A text after its length.
-  std::optional<std::string_view> sized(std::size_t width);
+  std::optional<std::string_view> sized(std::size_t width) {
+    const std::size_t start = at_;
+    const auto length = little(width);
+    if (!length || *length > bytes_.size() - at_) {
+      at_ = start;
+      return std::nullopt;
+    }
+    const std::string_view text = bytes_.substr(at_, *length);
+    at_ += *length;
+    return text;
+  }
   /// A text up to a line feed.
   std::optional<std::string_view> line();
   /// 0, 1, 2: numbers that MEMOIZE gives.

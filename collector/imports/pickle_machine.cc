@@ -65,7 +65,7 @@ void PickleMachine::close() {
   document_.root = stack_.empty() ? PlainValue{} : stack_.front();
 }
 
-/// The instructions of which dumps consist; nine of ten are these.
+/// The instructions of which dumps consist; the others are looked up one step at a time.
 Step PickleMachine::step(unsigned char op) {
   switch (op) {
     case 'h':
@@ -84,6 +84,26 @@ Step PickleMachine::step(unsigned char op) {
       return recall(in_.little(4));
     case 'r':
       return remember(in_.little(4));
+    case 'N':
+      return push(PlainValue{});
+    case 0x88:
+    case 0x89:
+      return push(PlainValue::of_flag(op == 0x88));
+    case '(':
+      marks_.push_back(stack_.size());
+      return Step::kGoOn;
+    case '}':
+      return push(document_.make(Kind::kDict));
+    case ']':
+      return push(document_.make(Kind::kList));
+    case 0x8a: {  // LONG1
+      const auto size = in_.little(1);
+      return size ? push(in_.whole(*size)) : Step::kCut;
+    }
+    case 'u':
+    case 'e':
+    case 'a':
+      return filled(op);
     default:
       return other(op);
   }
@@ -97,9 +117,6 @@ Step PickleMachine::other(unsigned char op) {
       return in_.little(8) ? Step::kGoOn : Step::kCut;
     case '.':
       return Step::kStop;
-    case '(':
-      marks_.push_back(stack_.size());
-      return Step::kGoOn;
     case '0':  // POP
       if (!marks_.empty() && marks_.back() == stack_.size()) {
         marks_.pop_back();
@@ -121,11 +138,6 @@ Step PickleMachine::other(unsigned char op) {
     }
     case '2':  // DUP
       return stack_.empty() ? refuse("it doubles what is not there") : push(stack_.back());
-    case 'N':
-      return push(PlainValue{});
-    case 0x88:
-    case 0x89:
-      return push(PlainValue::of_flag(op == 0x88));
     default:
       return number(op);
   }
@@ -143,10 +155,6 @@ Step PickleMachine::number(unsigned char op) {
     case 'L': {
       const auto line = in_.line();
       return line ? push(whole_of(line->substr(0, line->find('L')))) : Step::kCut;
-    }
-    case 0x8a: {  // LONG1
-      const auto size = in_.little(1);
-      return size ? push(in_.whole(*size)) : Step::kCut;
     }
     case 0x8b: {  // LONG4
       const auto size = in_.little(4);
@@ -220,12 +228,9 @@ Step PickleMachine::fill(Kind kind, std::size_t from, std::size_t marks) {
 
 Step PickleMachine::container(unsigned char op) {
   switch (op) {
-    case ']':
     case ')':
     case 0x8f:  // EMPTY_SET
       return push(document_.make(Kind::kList));
-    case '}':
-      return push(document_.make(Kind::kDict));
     case 0x85:  // TUPLE1
     case 0x86:
     case 0x87: {

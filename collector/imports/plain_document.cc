@@ -6,32 +6,10 @@
 
 namespace ddpdoctor::imports {
 
-PlainValue PlainValue::of_flag(bool flag) {
-  PlainValue out;
-  out.kind = Kind::kFlag;
-  out.whole = flag ? 1 : 0;
-  return out;
-}
-
-PlainValue PlainValue::of_whole(std::int64_t whole) {
-  PlainValue out;
-  out.kind = Kind::kWhole;
-  out.whole = whole;
-  return out;
-}
-
 PlainValue PlainValue::of_number(double number) {
   PlainValue out;
   out.kind = Kind::kNumber;
   out.number = number;
-  return out;
-}
-
-PlainValue PlainValue::of_text(std::string_view text) {
-  PlainValue out;
-  out.kind = Kind::kText;
-  out.length = static_cast<std::uint32_t>(std::min<std::size_t>(text.size(), UINT32_MAX));
-  out.text = text.data();
   return out;
 }
 

@@ -4,6 +4,7 @@
 // arrays, is destroyed without recursion and may hold itself without harm.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -52,11 +53,27 @@ struct PlainValue {
     return (kind == Kind::kFlag || kind == Kind::kWhole) && whole != 0;
   }
 
-  static PlainValue of_flag(bool flag);
-  static PlainValue of_whole(std::int64_t whole);
+  static PlainValue of_flag(bool flag) {
+    PlainValue out;
+    out.kind = Kind::kFlag;
+    out.whole = flag ? 1 : 0;
+    return out;
+  }
+  static PlainValue of_whole(std::int64_t whole) {
+    PlainValue out;
+    out.kind = Kind::kWhole;
+    out.whole = whole;
+    return out;
+  }
   static PlainValue of_number(double number);
   /// The bytes must outlive the value.
-  static PlainValue of_text(std::string_view text);
+  static PlainValue of_text(std::string_view text) {
+    PlainValue out;
+    out.kind = Kind::kText;
+    out.length = static_cast<std::uint32_t>(std::min<std::size_t>(text.size(), UINT32_MAX));
+    out.text = text.data();
+    return out;
+  }
 };
 
 /// The values of one file. Clearing keeps the memory for the next file.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contents are cut into frames of a few MiB, so that neither side ever trusts a size it has not
-// bounded, and damage is known by the frame it lies in.
+// Contents are cut into small frames, so that neither side ever trusts a size it has not bounded,
+// and that of a file which is cut or damaged the frames before the fault are used.
 #include "collector/recording/recording.h"
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "collector/imports/capture.h"
+#include "collector/imports/capture_rescue.h"
 
 namespace ddpdoctor::recording {
 namespace {
@@ -21,7 +22,10 @@ namespace {
 constexpr std::string_view kMagic =
     "\x89"
     "DDPD\r\n\x1a";
-constexpr std::size_t kFrameContents = std::size_t{4} << 20U;
+constexpr std::size_t kLargestFrame = std::size_t{4} << 20U;
+// Where a file is cut, what is lost begins with a frame: small frames lose little, and cost 6 % of
+// a recording of 90 KB.
+constexpr std::size_t kFrameContents = std::size_t{64} << 10U;
 constexpr std::size_t kWord = 4;
 // A capture is words that recur: beyond this level time grows faster than the file shrinks.
 constexpr int kLevel = 6;
@@ -62,53 +66,66 @@ void append_frame(ZSTD_CCtx* context, std::string_view contents, std::string& ou
   out.append(packed, 0, size);
 }
 
-auto cut_short(const std::string& name, std::size_t whole) {
-  return base::failure(fmt::format("{} is cut short: it ends after {} whole frame{}", name, whole,
-                                   whole == 1 ? "" : "s"),
-                       "was it copied to the end? what is left of a recording cannot be diagnosed");
+std::string cut_short(const std::string& name, std::size_t whole) {
+  return fmt::format("{} is cut short: it ends after {} whole frame{}", name, whole,
+                     whole == 1 ? "" : "s");
 }
 
-/// One frame's contents appended to `out`.
-base::Result<void> unpack(std::string_view packed, std::size_t size, std::size_t index,
-                          const std::string& name, std::string& out) {
-  const auto damaged = [&](std::string_view why) {
-    return base::failure(fmt::format("{} is damaged: frame {} {}", name, index + 1, why));
-  };
-  if (size == 0 || size > kFrameContents) {
-    return damaged("says an impossible size");
+/// What the frames before the first fault hold.
+struct Contents {
+  std::string text;
+  std::size_t frames = 0;
+  std::string fault;  // empty = the file is whole
+};
+
+/// One frame's contents appended to `out`; why not, when it is damaged.
+std::string unpack(std::string_view packed, std::size_t size, std::string& out) {
+  if (size == 0 || size > kLargestFrame) {
+    return "says an impossible size";
   }
   const std::size_t start = out.size();
   out.resize(start + size);
   const std::size_t got = ZSTD_decompress(out.data() + start, size, packed.data(), packed.size());
-  if (ZSTD_isError(got) != 0) {
-    return damaged(fmt::format("cannot be unpacked ({})", ZSTD_getErrorName(got)));
+  if (ZSTD_isError(got) == 0 && got == size) {
+    return {};
   }
-  return got == size ? base::Result<void>() : damaged("holds less than it says");
+  out.resize(start);
+  return ZSTD_isError(got) != 0 ? fmt::format("cannot be unpacked ({})", ZSTD_getErrorName(got))
+                                : "holds less than it says";
 }
 
-base::Result<std::string> contents_of(std::string_view bytes, const std::string& name) {
-  std::string out;
-  for (std::size_t index = 0;; ++index) {
+base::Result<Contents> contents_of(std::string_view bytes, const std::string& name) {
+  Contents out;
+  while (out.fault.empty()) {
     const auto packed = take_word(bytes);
-    if (!packed) {
-      return cut_short(name, index);
-    }
-    if (*packed == 0) {
-      return out;
+    if (packed && *packed == 0) {
+      if (!bytes.empty()) {  // zeros stand for the rest where a disk was full or a machine died
+        out.fault =
+            fmt::format("{} is damaged: what follows frame {} is no frame", name, out.frames);
+      }
+      break;
     }
     const auto size = take_word(bytes);
-    if (!size || bytes.size() < *packed) {
-      return cut_short(name, index);
-    }
-    if (*size > kLargestContents - out.size()) {
+    if (!packed || !size || bytes.size() < *packed) {
+      out.fault = cut_short(name, out.frames);
+    } else if (*size > kLargestContents - out.text.size()) {
       return base::failure(fmt::format("{} holds more than {}", name,
                                        base::bytes(static_cast<double>(kLargestContents))));
+    } else if (const std::string why = unpack(bytes.substr(0, *packed), *size, out.text);
+               !why.empty()) {
+      out.fault = fmt::format("{} is damaged: frame {} {}", name, out.frames + 1, why);
+    } else {
+      bytes.remove_prefix(*packed);
+      ++out.frames;
     }
-    if (auto done = unpack(bytes.substr(0, *packed), *size, index, name, out); !done) {
-      return tl::make_unexpected(done.error());
-    }
-    bytes.remove_prefix(*packed);
   }
+  return out;
+}
+
+/// The last thing a document has.
+bool is_closed(std::string_view document) {
+  const std::string_view text = base::trim(document);
+  return !text.empty() && text.back() == '}';
 }
 
 }  // namespace
@@ -145,15 +162,20 @@ base::Result<model::JobModel> load(std::string_view bytes, const std::string& na
   const auto version = take_word(bytes);
   const auto reserved = take_word(bytes);
   if (!version || !reserved) {
-    return cut_short(name, 0);
+    return base::failure(cut_short(name, 0), "was it copied to the end?");
   }
   if (*version != kVersion) {
     return base::failure(fmt::format("{} is a recording of version {}; this ddpdoctor reads {}",
                                      name, *version, kVersion),
                          "read it with the ddpdoctor that wrote it, or a newer one");
   }
-  const std::string contents = TRY(contents_of(bytes, name));
-  return imports::read_capture(contents, name);
+  const Contents contents = TRY(contents_of(bytes, name));
+  if (contents.fault.empty() && is_closed(contents.text)) {
+    return imports::read_capture(contents.text, name);
+  }
+  return imports::rescue_capture(
+      contents.text, name,
+      contents.fault.empty() ? cut_short(name, contents.frames) : contents.fault);
 }
 
 }  // namespace ddpdoctor::recording

@@ -31,8 +31,9 @@ bool is_recording(std::string_view bytes);
 /// The same job gives the same bytes. Secrets are left out, as in a capture.
 std::string save(const model::JobModel& job);
 
-/// `name` is the file for messages. Refuses what is cut, damaged, too large or of a version that
-/// this program does not read.
+/// `name` is the file for messages. Of what is cut or damaged the frames before the fault are used,
+/// and the coverage says what is missing; refuses it when too little is left, what is too large,
+/// and versions that this program does not read.
 base::Result<model::JobModel> load(std::string_view bytes, const std::string& name);
 
 }  // namespace ddpdoctor::recording
