@@ -76,6 +76,7 @@ class Attach : public Action {
       print_error(job.error());
       return kNotObserved;
     }
+    monitor::note_what_it_is_not(*job);
     add_ras(*job, monitor::two_ras_answers(*job));
     return output.present(diagnosis::diagnose(*job));
   }

@@ -7,10 +7,13 @@
 #include <algorithm>
 #include <array>
 
+#include <fmt/format.h>
+
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/handlers.h"
 #include "collector/detectors/processes.h"
 #include "collector/detectors/side_questions.h"
+#include "collector/detectors/swallowed.h"
 #include "collector/detectors/tracebacks.h"
 #include "collector/model/questions.h"
 
@@ -261,7 +264,13 @@ void read_source(const Examination& examination, Explanation& explanation) {
     explanation.cause =
         read_flag(examination, explanation) ? Cause::kDivergent : Cause::kMismatchedOp;
   } else if (about == Disagreement::kShape) {
-    explanation.cause = Cause::kNone;
+    // Calls of one function are one call with another size; those of two are two ways of the
+    // program.
+    const model::CallSite& odd = explanation.parting.odd.site();
+    const model::CallSite& rest = explanation.parting.rest.site();
+    const bool two_ways =
+        odd.known() && rest.known() && (odd.file != rest.file || odd.function != rest.function);
+    explanation.cause = two_ways ? Cause::kDivergent : Cause::kNone;
   }
 }
 
@@ -307,7 +316,8 @@ Explanation explain(const Examination& examination, const Parting& parting) {
   if (is_blocked_elsewhere(parting.odd)) {
     return explanation;
   }
-  if (!parting.shifted && handles_exception(examination, parting)) {
+  if ((!parting.shifted && handles_exception(examination, parting)) ||
+      swallowed_exception(examination, parting)) {
     explanation.cause = Cause::kNone;  // rank-raised tells it
     return explanation;
   }
@@ -329,11 +339,25 @@ bool is_mutual(const Parting& a, const std::vector<Parting>& all) {
   });
 }
 
+// The waiting goes round over more groups than two: meshes, where rows wait for columns.
+bool is_in_circle(const Examination& examination, const Parting& parting) {
+  const auto has = [](const std::vector<std::string>& cycle, const model::RankSet& ranks) {
+    return std::any_of(ranks.begin(), ranks.end(), [&cycle](model::Rank rank) {
+      return std::find(cycle.begin(), cycle.end(), fmt::format("rank:{}", rank)) != cycle.end();
+    });
+  };
+  const auto cycles = examination.waits.cycles();
+  return std::any_of(cycles.begin(), cycles.end(), [&](const std::vector<std::string>& cycle) {
+    return cycle.size() > 2 && has(cycle, parting.odd.ranks) && has(cycle, parting.rest.ranks);
+  });
+}
+
 // An order of groups, unless one side's call stands alone under a test of the rank.
 bool is_order(const Examination& examination, const Explanation& explanation,
               const std::vector<Parting>& all, const Parting& parting) {
   const bool plain = explanation.cause == Cause::kMissing || explanation.cause == Cause::kExtra;
-  return is_mutual(parting, all) && parting.odd.activity() == Activity::kCollective &&
+  return (is_mutual(parting, all) || is_in_circle(examination, parting)) &&
+         parting.odd.activity() == Activity::kCollective &&
          parting.rest.activity() == Activity::kCollective &&
          (plain || are_arms(examination, explanation));
 }

@@ -10,6 +10,7 @@
 #include "collector/detectors/signs.h"
 #include "collector/detectors/suspects.h"
 #include "collector/detectors/wording.h"
+#include "collector/graph/working.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -32,6 +33,9 @@ bool long_without_progress(const model::JobModel& job) {
 }
 
 std::string what_it_does(const model::JobModel& job, const model::Thread& thread) {
+  if (graph::sleep_left(thread)) {
+    return "sleeps";
+  }
   if (thread.waits_on && !thread.waits_on->kind.empty() && thread.waits_on->kind != "other") {
     const auto path = target_path(*thread.waits_on);
     return fmt::format("waits on a {}{}{}", thread.waits_on->kind, path ? " " : "",
@@ -52,7 +56,9 @@ Confidence how_sure(const model::JobModel& job, const model::Thread& thread, Con
   if (long_without_progress(job)) {
     return still;
   }
-  const bool may_end = !asleep(thread) || (sleeps_by_choice(thread) && !polls(job, thread));
+  const bool for_long = graph::sleep_left(thread).value_or(0) >= kLongBatchSeconds;
+  const bool may_end =
+      !asleep(thread) || (sleeps_by_choice(thread) && !polls(job, thread) && !for_long);
   return may_end ? Confidence::kPossible : still;
 }
 

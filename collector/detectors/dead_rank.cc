@@ -2,6 +2,8 @@
 // dead-rank: a rank was killed (out of memory, a crash in native code, kill -9) and nobody told the
 // others: they wait for it in a collective or in the store.
 #include <algorithm>
+#include <csignal>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -10,6 +12,7 @@
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/processes.h"
+#include "collector/detectors/signs.h"
 #include "collector/detectors/suspects.h"
 #include "collector/detectors/wording.h"
 #include "collector/model/questions.h"
@@ -97,6 +100,25 @@ bool fell_after(const graph::Examination& examination, model::Rank rank) {
   });
 }
 
+/// gloo ends a process whose call meets one of another size: it aborted in the call in which the
+/// ranks disagree.
+bool fell_by_disagreement(const graph::Examination& examination, const Death& death) {
+  if (!death.exit || death.exit->signal != SIGABRT) {
+    return false;
+  }
+  return std::any_of(
+      examination.groups.begin(), examination.groups.end(), [&](const graph::GroupView& view) {
+        const model::CollectiveCall* last = examination.history.last(view.group.id, death.rank);
+        return last != nullptr &&
+               std::any_of(view.disagreements.begin(), view.disagreements.end(),
+                           [last](const graph::Divergence& divergence) {
+                             return divergence.about != graph::Disagreement::kMissing &&
+                                    divergence.about != graph::Disagreement::kCallSite &&
+                                    divergence.sequence == last->sequence;
+                           });
+      });
+}
+
 std::vector<Death> deaths(const graph::Examination& examination) {
   std::vector<Death> out = absent_and_dead(examination);
   std::erase_if(out, [](const Death& death) { return death.exit && death.exit->status == 0; });
@@ -116,10 +138,15 @@ std::vector<Death> deaths(const graph::Examination& examination) {
       out.push_back(death);
     }
   }
-  std::erase_if(out, [&](const Death& death) { return fell_after(examination, death.rank); });
+  const bool by_disagreement = std::any_of(out.begin(), out.end(), [&](const Death& death) {
+    return fell_by_disagreement(examination, death);
+  });
+  std::erase_if(out, [&](const Death& death) {
+    return fell_after(examination, death.rank) || fell_by_disagreement(examination, death);
+  });
   // The first to fall was not asked to go.
   const bool by_itself =
-      a_rank_failed(examination.job) || !forsaken_calls(examination).empty() ||
+      by_disagreement || a_rank_failed(examination.job) || !forsaken_calls(examination).empty() ||
       std::any_of(out.begin(), out.end(), [](const Death& death) {
         return death.exit && death.exit->signal && *death.exit->signal != kTerminated;
       });
@@ -140,9 +167,26 @@ std::vector<Death> deaths(const graph::Examination& examination) {
   return out;
 }
 
+/// It polls in a loop of its own: for a key of the store, a file, a flag of another rank.
+bool polls_for_something(const model::JobModel& job, const graph::Standing& standing) {
+  return standing.activity == kSleeping && !standing.on_cpu && standing.thread != nullptr &&
+         polls(job, *standing.thread);
+}
+
+/// Groups of torch exist in memory or records, and everybody who is left waits or polls.
+bool all_wait_past_the_start(const graph::Examination& examination) {
+  return !examination.job.groups.empty() &&
+         std::all_of(examination.standings.begin(), examination.standings.end(),
+                     [&examination](const graph::Standing& standing) {
+                       return standing.activity == kAbsent || standing.activity == kStore ||
+                              polls_for_something(examination.job, standing);
+                     });
+}
+
 /// Ranks without a process although others are past the rendezvous, which needed them.
 model::RankSet vanished(const graph::Examination& examination) {
-  const bool joined = std::any_of(examination.standings.begin(), examination.standings.end(),
+  const bool joined = all_wait_past_the_start(examination) ||
+                      std::any_of(examination.standings.begin(), examination.standings.end(),
                                   [](const graph::Standing& standing) {
                                     return standing.activity == kCollective ||
                                            standing.activity == kDdpBackward ||
@@ -163,6 +207,17 @@ bool looked_at_all(const model::JobModel& job) {
          std::any_of(seen.begin(), seen.end(), [](const model::Process* process) {
            return process->role == model::Role::kLauncher;
          });
+}
+
+std::map<model::CallSite, model::RankSet> places_of(const graph::Examination& examination,
+                                                    const model::RankSet& without) {
+  std::map<model::CallSite, model::RankSet> out;
+  for (const graph::Standing& standing : examination.standings) {
+    if (standing.user.known() && !without.contains(standing.rank)) {
+      out[standing.user].insert(standing.rank);
+    }
+  }
+  return out;
 }
 
 void add_kernel_lines(const model::JobModel& job, Finding& finding) {
@@ -197,6 +252,20 @@ void add_last_calls(const model::JobModel& job, Finding& finding) {
       finding.locations.push_back(
           location(last->call_site, model::RankSet{rank},
                    fmt::format("the last call of rank {}: {}", rank, last->operation)));
+    }
+  }
+}
+
+/// Where the others are when nothing is known of the dead: the code that runs without it.
+void add_places_of_others(const graph::Examination& examination, Finding& finding) {
+  constexpr std::size_t kEnough = 3;
+  if (!finding.locations.empty()) {
+    return;
+  }
+  for (const auto& [site, ranks] : places_of(examination, finding.culprits)) {
+    if (finding.locations.size() < kEnough) {
+      finding.locations.push_back(
+          location(site, ranks, fmt::format("{} {} here", said(ranks), is_or_are(ranks))));
     }
   }
 }
@@ -238,6 +307,7 @@ Finding killed(const graph::Examination& examination, const std::vector<Death>& 
   }
   add_last_calls(examination.job, finding);
   add_waiting(examination, finding);
+  add_places_of_others(examination, finding);
   const bool known = std::any_of(dead.begin(), dead.end(), [](const Death& death) {
     return death.exit && death.exit->signal;
   });
@@ -278,6 +348,7 @@ Findings detect(const graph::Examination& examination) {
   finding.culprits = gone;
   finding.confidence = looked_at_all(examination.job) ? Confidence::kLikely : Confidence::kPossible;
   add_waiting(examination, finding);
+  add_places_of_others(examination, finding);
   finding.summary = fmt::format("{} {} no process any more{}", said(gone), has_or_have(gone),
                                 and_who_waits(finding));
   finding.fix = fix_for(std::nullopt);

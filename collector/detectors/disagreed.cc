@@ -78,6 +78,29 @@ Finding finding_of(const graph::Examination& examination, const graph::Divergenc
   return finding;
 }
 
+bool is_out_of_step(const graph::Examination& examination, const graph::Divergence& divergence) {
+  const Disagreed sides = disagreed_at(examination, divergence);
+  const model::CallSite& odd = sides.odd_call->call_site;
+  const model::CallSite& rest = sides.rest_call->call_site;
+  if (!odd.known() || !rest.known() || odd == rest) {
+    return false;
+  }
+  const graph::Shift shift =
+      graph::shift_between(examination.history, divergence.group, divergence.sequence,
+                           sides.odd.front(), sides.rest.front());
+  if (shift == graph::Shift::kExtra || shift == graph::Shift::kSkipped) {
+    return true;
+  }
+  // Records that end here show no shift; two branches of one decision stand in one function.
+  const bool one_function = odd.file == rest.file && odd.function == rest.function;
+  const std::vector<Explanation> all = explanations(examination);
+  return shift == graph::Shift::kUnknown && !one_function &&
+         std::any_of(all.begin(), all.end(), [&](const Explanation& one) {
+           return one.parting.group == divergence.group && one.cause != Cause::kNone &&
+                  one.cause != Cause::kSlow && one.cause != Cause::kMissing;
+         });
+}
+
 bool has_equal_sizes(std::string_view operation) {
   return operation == "all_reduce" || operation == "broadcast" || operation == "reduce" ||
          operation == "all_gather" || operation == "all_gather_into_tensor" ||

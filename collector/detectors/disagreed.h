@@ -29,6 +29,10 @@ Finding finding_of(const graph::Examination& examination, const graph::Divergenc
 /// Operations that need one size on all ranks.
 bool has_equal_sizes(std::string_view operation);
 
+/// The ranks are in two different calls of the program, one of them out of step: what they pass
+/// there differs because the calls do, and says nothing of its own.
+bool is_out_of_step(const graph::Examination& examination, const graph::Divergence& divergence);
+
 /// No cause was found why ranks of this group are in different calls.
 bool is_unexplained(const graph::Examination& examination, const std::string& group);
 

@@ -10,7 +10,23 @@
 namespace ddpdoctor::detectors {
 namespace {
 
+// The two calls are known, the condition that led there is not.
+void tell_calls(const graph::Examination& examination, const Explanation& explanation,
+                Finding& finding) {
+  const Parting& parting = explanation.parting;
+  finding.summary = fmt::format(
+      "{} came to {} where {} came to {}: they went different ways before", said(parting.odd.ranks),
+      odd_place(examination, explanation), said(parting.rest.ranks), place(parting.rest.site()));
+  finding.fix =
+      "Find the condition before these two lines that came out differently (training mode, a loss, "
+      "a flag), and let the ranks decide together: all_reduce or broadcast what it tests.";
+}
+
 void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
+  if (!explanation.branch) {
+    tell_calls(examination, explanation, finding);
+    return;
+  }
   const Branch& branch = *explanation.branch;
   const Parting& parting = explanation.parting;
   const std::string what =

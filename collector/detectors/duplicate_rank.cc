@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // duplicate-rank: two processes were told the same RANK; another rank is therefore missing, and the
 // rendezvous or the first collective never completes.
+#include <algorithm>
 #include <map>
 
 #include <fmt/format.h>
@@ -10,6 +11,7 @@
 #include "collector/detectors/processes.h"
 #include "collector/detectors/suspects.h"
 #include "collector/detectors/wording.h"
+#include "collector/graph/working.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -53,6 +55,26 @@ std::vector<const model::Process*> claimants(const model::JobModel& job, model::
   return out;
 }
 
+/// One of them is still at work, on its imports for instance.
+bool starts_up(const model::JobModel& job, const std::vector<const model::Process*>& claimants) {
+  return job.progress == model::Progress::kMoving ||
+         std::any_of(claimants.begin(), claimants.end(), [&job](const model::Process* process) {
+           const model::Thread* main = model::main_thread(*process);
+           return main != nullptr &&
+                  (main->state == 'R' || graph::ran_between_looks(job, *process, *main));
+         });
+}
+
+/// That another rank is missing is the second fact.
+Confidence confidence(const model::JobModel& job,
+                      const std::vector<const model::Process*>& claimants,
+                      const model::RankSet& missing) {
+  if (starts_up(job, claimants)) {
+    return Confidence::kPossible;
+  }
+  return missing.empty() ? Confidence::kLikely : Confidence::kCertain;
+}
+
 Findings detect(const graph::Examination& examination) {
   const model::RankSet missing = ranks_where(examination, [](const graph::Standing& standing) {
     return standing.activity == graph::Activity::kAbsent;
@@ -66,8 +88,7 @@ Findings detect(const graph::Examination& examination) {
     std::vector<Suspect> suspects;
     for (const model::Process* process : processes_of_rank) {
       Suspect suspect = suspect_in(examination, *process, model::main_thread(*process));
-      // That another rank is missing is the second fact.
-      suspect.confidence = missing.empty() ? Confidence::kLikely : Confidence::kCertain;
+      suspect.confidence = confidence(examination.job, processes_of_rank, missing);
       suspect.evidence = fmt::format("process {} was started with RANK={}", process->pid, rank);
       suspects.push_back(std::move(suspect));
     }

@@ -12,6 +12,7 @@
 #include "collector/detectors/signs.h"
 #include "collector/detectors/suspects.h"
 #include "collector/detectors/wording.h"
+#include "collector/graph/working.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -59,7 +60,8 @@ std::optional<Suspect> half_imported(const graph::Examination& examination,
       std::find_if(process.threads.begin(), process.threads.end(), waits_for_import);
   const auto holder = std::find_if(process.threads.begin(), process.threads.end(), imports);
   const auto still = stuck(examination);
-  if (!alive(process) || waiter == process.threads.end() || !still) {
+  if (!alive(process) || waiter == process.threads.end() || !still ||
+      graph::ran_between_looks(examination.job, process, *waiter)) {
     return std::nullopt;
   }
   const model::Thread* other = waits_in_turn(process, *waiter);

@@ -13,6 +13,7 @@
 #include "collector/detectors/signs.h"
 #include "collector/detectors/suspects.h"
 #include "collector/detectors/wording.h"
+#include "collector/graph/working.h"
 #include "collector/model/progress.h"
 #include "collector/model/questions.h"
 
@@ -105,24 +106,6 @@ std::string object_of(const model::WaitsOn& waits, const std::optional<std::stri
   return fmt::format("a {}{}{}", waits.kind, other_end.empty() ? "" : " to ", other_end);
 }
 
-/// On a CPU between the looks: a thread that works through many files is seen in one of them each
-/// time.
-bool ran_between_looks(const model::JobModel& job, const model::Process& rank,
-                       const model::Thread& thread) {
-  const model::Observation* before = model::previous(job);
-  if (before == nullptr) {
-    return false;
-  }
-  for (const model::Process& process : before->processes) {
-    for (const model::Thread& then : process.threads) {
-      if (process.pid == rank.pid && then.tid == thread.tid) {
-        return then.run_count && thread.run_count && *then.run_count != *thread.run_count;
-      }
-    }
-  }
-  return false;
-}
-
 std::optional<Stall> channel_stall(const model::JobModel& job, const model::Process& rank,
                                    const model::Thread& thread) {
   if (!thread.waits_on ||
@@ -130,7 +113,7 @@ std::optional<Stall> channel_stall(const model::JobModel& job, const model::Proc
       is_within_job(job, rank, *thread.waits_on)) {
     return std::nullopt;
   }
-  if (thread.waits_on->kind == "file" && ran_between_looks(job, rank, thread)) {
+  if (graph::ran_between_looks(job, rank, thread)) {  // something came, if slowly
     return std::nullopt;
   }
   const auto path = target_path(*thread.waits_on);
@@ -142,7 +125,7 @@ std::optional<Stall> channel_stall(const model::JobModel& job, const model::Proc
 std::optional<Stall> device_stall(const model::JobModel& job, const model::Process& rank,
                                   const model::Thread& thread) {
   const model::Observation* before = model::previous(job);
-  if (thread.state != 'D' || before == nullptr || ran_between_looks(job, rank, thread)) {
+  if (thread.state != 'D' || before == nullptr || graph::ran_between_looks(job, rank, thread)) {
     return std::nullopt;
   }
   for (const model::Process& process : before->processes) {

@@ -14,7 +14,7 @@ Findings detect(const graph::Examination& examination) {
   Findings findings;
   for (const graph::GroupView& view : examination.groups) {
     const graph::Divergence* divergence = view.disagreement(graph::Disagreement::kDtype);
-    if (divergence == nullptr) {
+    if (divergence == nullptr || is_out_of_step(examination, *divergence)) {
       continue;
     }
     const Disagreed disagreed = disagreed_at(examination, *divergence);

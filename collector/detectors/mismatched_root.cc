@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // broadcast, reduce, gather or scatter with different roots: some ranks pass, the others wait for
 // data that nobody sends.
+#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -34,9 +35,20 @@ Findings from_records(const graph::Examination& examination) {
   return findings;
 }
 
-// Arguments of the blocked calls; ranks that the mismatch let through are not seen this way.
+// Two ranks name different roots of the very same call.
+bool contradict(const std::vector<const graph::Standing*>& standings) {
+  return std::any_of(standings.begin(), standings.end(), [&](const graph::Standing* one) {
+    return std::any_of(standings.begin(), standings.end(), [one](const graph::Standing* other) {
+      return one->call->sequence == other->call->sequence && one->call->root != other->call->root;
+    });
+  });
+}
+
+// Arguments of the blocked calls. A rank that the mismatch let through may stand one call further
+// on the same line: it has a vote, but proves nothing.
 std::optional<Finding> from_stacks(const graph::Examination& examination) {
   std::map<model::Rank, std::string> roots;
+  std::vector<const graph::Standing*> there;
   const graph::Standing* one = nullptr;
   for (const graph::Standing& standing : examination.standings) {
     if (standing.activity != graph::Activity::kCollective || !standing.call ||
@@ -45,14 +57,16 @@ std::optional<Finding> from_stacks(const graph::Examination& examination) {
     }
     if (one != nullptr && (one->call->operation != standing.call->operation ||
                            one->call->group != standing.call->group ||
-                           one->call->sequence != standing.call->sequence)) {
+                           (one->call->sequence != standing.call->sequence &&
+                            (!standing.user.known() || one->user != standing.user)))) {
       return std::nullopt;
     }
     one = &standing;
+    there.push_back(&standing);
     roots[standing.rank] = fmt::format("rank {}", *standing.call->root);
   }
   const std::vector<Camp> all = camps(roots);
-  if (all.size() < 2 || !may_hang(examination)) {
+  if (all.size() < 2 || !contradict(there) || !may_hang(examination)) {
     return std::nullopt;
   }
   Finding finding;

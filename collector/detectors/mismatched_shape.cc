@@ -159,7 +159,8 @@ Findings detect(const graph::Examination& examination) {
     const graph::Divergence* splits = view.disagreement(Disagreement::kSplits);
     // Another call of another size is no wrong size: its lines differ.
     const bool other_call = divergence != nullptr && view.end_of_agreement() == divergence;
-    if (divergence != nullptr && (!other_call || is_unexplained(examination, view.group.id))) {
+    if (divergence != nullptr && !is_out_of_step(examination, *divergence) &&
+        (!other_call || is_unexplained(examination, view.group.id))) {
       findings.push_back(from_records(examination, *divergence));
     } else if (splits != nullptr) {
       findings.push_back(from_records(examination, *splits));

@@ -385,7 +385,8 @@ std::vector<Parting> partings(const Examination& examination) {
       result.push_back(std::move(*cause));
     }
   }
-  return result;
+  // Each group is held up by another one: the waiting goes round, and all of them are the cause.
+  return result.empty() && !examination.waits.cycles(1).empty() ? all : result;
 }
 
 }  // namespace ddpdoctor::detectors

@@ -28,9 +28,10 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
   const Branch& branch = *explanation.branch;
   const Parting& parting = explanation.parting;
   if (branch.leads_to_ours) {
-    finding.summary = fmt::format(
-        "{} called {}, which only a test of the rank leads to: {} never come there",
-        said(parting.odd.ranks), odd_place(examination, explanation), said(parting.rest.ranks));
+    finding.summary =
+        fmt::format("{} called {}, which only a test of the rank leads to: {} never {} there",
+                    said(parting.odd.ranks), odd_place(examination, explanation),
+                    said(parting.rest.ranks), parting.rest.ranks.size() == 1 ? "comes" : "come");
     finding.fix = fmt::format(
         "Call {} on every rank, or leave it out of {} ({}); guard only the printing and saving.",
         parting.odd.operation.empty() ? "it" : parting.odd.operation, condition_quote(branch),

@@ -15,6 +15,7 @@
 #include "collector/detectors/processes.h"
 #include "collector/detectors/signs.h"
 #include "collector/detectors/suspects.h"
+#include "collector/detectors/swallowed.h"
 #include "collector/detectors/tracebacks.h"
 #include "collector/detectors/wording.h"
 #include "collector/model/questions.h"
@@ -36,6 +37,15 @@ bool lived_on(const model::JobModel& job, model::Rank rank) {
   return exit ? exit->status == 0 : alive(*process) && !job.ended;
 }
 
+/// It was swallowed, and with it the call in which the others wait.
+bool left_calls_out(const graph::Examination& examination, const Traceback& traceback) {
+  const std::vector<Parting> parted = partings(examination);
+  return std::any_of(parted.begin(), parted.end(), [&](const Parting& parting) {
+    const auto swallowed = swallowed_exception(examination, parting);
+    return swallowed && swallowed->log == traceback.log && swallowed->number == traceback.number;
+  });
+}
+
 Confidence sureness(const graph::Examination& examination, const Traceback& traceback, bool last) {
   const model::JobModel& job = examination.job;
   const bool moving = job.progress == model::Progress::kMoving;
@@ -53,7 +63,11 @@ Confidence sureness(const graph::Examination& examination, const Traceback& trac
       cleans_up_after_exception(job, *traceback.rank, standing->callers)) {
     return Confidence::kCertain;
   }
-  return lived_on(job, *traceback.rank) ? Confidence::kPossible : Confidence::kCertain;
+  if (!lived_on(job, *traceback.rank)) {
+    return Confidence::kCertain;
+  }
+  return examination.still() && left_calls_out(examination, traceback) ? Confidence::kCertain
+                                                                       : Confidence::kPossible;
 }
 
 /// Another rank is known to have raised earlier, elsewhere: this may follow from that.

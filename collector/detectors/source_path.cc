@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "collector/detectors/agreement.h"
+#include "collector/detectors/source_blocks.h"
 #include "collector/graph/history.h"
 
 namespace ddpdoctor::detectors {
@@ -16,19 +17,9 @@ using python_source::BlockKind;
 using python_source::Dependence;
 using python_source::Lines;
 
-bool is_loop(const Block& block) {
-  return block.kind == BlockKind::kFor || block.kind == BlockKind::kWhile;
-}
-
 bool is_arm(const Block& block) {
   return block.kind == BlockKind::kIf || block.kind == BlockKind::kElif ||
          block.kind == BlockKind::kElse;
-}
-
-bool encloses(const Lines& lines, const Block& block, int line) {
-  const std::vector<Block> around = python_source::enclosing(lines, line);
-  return std::any_of(around.begin(), around.end(),
-                     [&block](const Block& one) { return one.line == block.line; });
 }
 
 // An early exit ("if rank != 0: return") leads to what comes after it; anything else to what it
@@ -40,22 +31,6 @@ bool leads_to_first(const Lines& lines, const Block& block, int first, int secon
     return holds_first;
   }
   return first > second;
-}
-
-bool names_a_rank(std::string_view condition) {
-  constexpr std::array<std::string_view, 8> kWords = {
-      "rank", "main", "master", "zero", "leader", "primary", "is_first", "coordinator"};
-  return std::any_of(kWords.begin(), kWords.end(), [condition](std::string_view word) {
-    return condition.find(word) != std::string_view::npos;
-  });
-}
-
-// A loss that was computed from something of the rank is still each rank's own data.
-Dependence dependence_of(const Lines& lines, const Block& block) {
-  const Dependence on = python_source::dependence(block.condition, lines, block.line);
-  const bool only_derived =
-      on == Dependence::kRank && !names_a_rank(block.condition) && reads_data(block.condition);
-  return only_derived ? Dependence::kData : on;
 }
 
 // Tests such as "rank != -1" are true everywhere and separate nobody.
@@ -78,15 +53,6 @@ bool can_separate(const Block& block, const model::RankSet& ours, const model::R
     }
   }
   return false;
-}
-
-Branch branch_of(const Block& block, const model::CallSite& guarded, Dependence on,
-                 bool leads_to_ours) {
-  return {.where = {.file = guarded.file, .line = block.line, .function = guarded.function},
-          .condition = block.condition.empty() ? block.text : block.condition,
-          .on = on,
-          .leads_to_ours = leads_to_ours,
-          .guarded = guarded};
 }
 
 // Conditions around the frames below the fork, innermost first.
@@ -193,98 +159,6 @@ bool same_chain(const Lines& lines, const Block& first, const Block& second) {
   return true;
 }
 
-constexpr std::array<std::string_view, 14> kKeyWords = {
-    ".items(", ".keys(",  ".values(",    "keys",    "names", "metrics",      "losses",
-    "dict",    "tensors", "parameters(", "buckets", "stats", "_parameters(", "fields"};
-constexpr std::array<std::string_view, 12> kBatchWords = {
-    "loader", "dataset", "batch", "range(",   "epoch", "step",
-    "shard",  "sampler", "tqdm",  "iterator", "data",  "prefetch"};
-
-template <typename Words>
-bool mentions(std::string_view text, const Words& words) {
-  return std::any_of(words.begin(), words.end(), [text](std::string_view word) {
-    return text.find(word) != std::string_view::npos;
-  });
-}
-
-bool goes_over_keys(const Block& loop) {
-  return loop.kind == BlockKind::kFor && mentions(loop.text, kKeyWords) &&
-         !mentions(loop.text, kBatchWords);
-}
-
-// "if not isfinite(loss): continue" before the call: a rank that skipped it once ends the loop one
-// call short.
-std::optional<Branch> skip_of(const Lines& lines, const Block& loop, const model::CallSite& in) {
-  for (const Block& block : python_source::deciding_branches(lines, in.line)) {
-    if (is_loop(block) || !encloses(lines, loop, block.line) || block.line == loop.line ||
-        is_uniform(block.condition)) {
-      continue;
-    }
-    const Dependence on = dependence_of(lines, block);
-    const bool rank_alone = on == Dependence::kRank && names_a_rank(block.condition);
-    if (rank_alone || (on != Dependence::kNone && reads_data(block.condition))) {
-      return branch_of(block, in, rank_alone ? on : Dependence::kData, true);
-    }
-  }
-  return std::nullopt;
-}
-
-// A condition that leaves the loop on some ranks only; a while's own condition is one.
-std::optional<Branch> way_out_of(const Lines& lines, const Block& loop, const model::CallSite& in) {
-  if (loop.kind == BlockKind::kWhile) {
-    const Dependence on = dependence_of(lines, loop);
-    if (on == Dependence::kData && !is_uniform(loop.condition)) {
-      return branch_of(loop, in, on, false);
-    }
-  }
-  for (const Block& exit : python_source::loop_exits(lines, in.line)) {
-    if (!encloses(lines, loop, exit.line)) {
-      continue;
-    }
-    const Dependence on = dependence_of(lines, exit);
-    if (on == Dependence::kRank || (on == Dependence::kData && !is_uniform(exit.condition))) {
-      return branch_of(exit, in, on, true);
-    }
-  }
-  return skip_of(lines, loop, in);
-}
-
-LeftLoop loop_of(const Lines& lines, const Block& loop, const model::CallSite& in, bool ours_left) {
-  return {.where = {.file = in.file, .line = loop.line, .function = in.function},
-          .header = loop.text,
-          .ours_left = ours_left,
-          .over_keys = goes_over_keys(loop),
-          .way_out = way_out_of(lines, loop, in)};
-}
-
-// A loop around `in` that `out` is not in: `out` lies behind it, or both lie in a further loop.
-std::optional<Block> loop_without(const Lines& lines, int in, int out) {
-  std::optional<Block> found;
-  bool shared_outer = false;
-  for (const Block& block : python_source::enclosing(lines, in)) {
-    if (!is_loop(block)) {
-      continue;
-    }
-    if (encloses(lines, block, out) && out != block.line) {
-      shared_outer = true;
-      break;
-    }
-    found = found ? found : std::optional<Block>(block);
-  }
-  const bool behind = found && (out > in || shared_outer);
-  return behind ? found : std::nullopt;
-}
-
-std::optional<LeftLoop> loop_below(const model::JobModel& job, const Path& below, bool ours_left) {
-  for (const model::CallSite& site : below) {
-    const Lines& lines = lines_of(job, site.file);
-    if (const auto loop = python_source::loop_around(lines, site.line)) {
-      return loop_of(lines, *loop, site, ours_left);
-    }
-  }
-  return std::nullopt;
-}
-
 bool same_function(const model::CallSite& a, const model::CallSite& b) {
   return a.file == b.file && a.function == b.function;
 }
@@ -371,26 +245,6 @@ bool are_siblings(const model::JobModel& job, const Fork& fork) {
     }
   }
   return false;
-}
-
-std::optional<LeftLoop> left_loop(const model::JobModel& job, const Fork& fork) {
-  if (graph::same_line(fork.ours, fork.theirs)) {
-    return std::nullopt;
-  }
-  const Lines& lines = lines_of(job, fork.ours.file);
-  if (const auto loop = loop_without(lines, fork.theirs.line, fork.ours.line)) {
-    return loop_of(lines, *loop, fork.theirs, true);
-  }
-  if (const auto loop = loop_without(lines, fork.ours.line, fork.theirs.line)) {
-    return loop_of(lines, *loop, fork.ours, false);
-  }
-  // Both may be in loops of their own functions: who stands further down has left the other's.
-  const auto around_theirs = loop_below(job, fork.below_theirs, true);
-  const auto around_ours = loop_below(job, fork.below_ours, false);
-  if (around_theirs && around_ours) {
-    return fork.ours.line > fork.theirs.line ? around_theirs : around_ours;
-  }
-  return around_theirs ? around_theirs : around_ours;
 }
 
 }  // namespace ddpdoctor::detectors

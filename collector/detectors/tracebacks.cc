@@ -155,6 +155,21 @@ model::CallSite user_place_below(const LogStream& stream, std::size_t index) {
   return innermost;
 }
 
+/// The user's lines of the traceback that ends above `index`, innermost first.
+std::vector<model::CallSite> user_frames_above(const LogStream& stream, std::size_t index) {
+  std::vector<model::CallSite> frames;
+  for (std::size_t back = 1; back < kLongestTraceback && back <= index; ++back) {
+    const std::string_view line = stream[index - back].text;
+    if (begins_traceback(line)) {
+      break;
+    }
+    if (auto site = traceback_place(line); site && model::is_user_file(site->file)) {
+      frames.push_back(std::move(*site));
+    }
+  }
+  return frames;
+}
+
 std::vector<Traceback> tracebacks(const model::JobModel& job) {
   std::vector<Traceback> out;
   for (const LogStream& stream : log_streams(job)) {
@@ -179,6 +194,7 @@ std::vector<Traceback> tracebacks(const model::JobModel& job) {
                        .log = stream[i].log,
                        .number = stream[i].number,
                        .place = user_place_above(stream, i),
+                       .frames = user_frames_above(stream, i),
                        .exception = std::string(base::trim(line)),
                        .of_thread = heading.starts_with("Exception in thread"),
                        .of_batch = of_batch,

@@ -42,11 +42,12 @@ struct Traceback {
   std::optional<double> time;  // as LogLine
   std::size_t log = 0;
   std::size_t number = 0;
-  model::CallSite place;   // the user's innermost line; unknown when there is none
-  std::string exception;   // "ValueError: no such shard"
-  bool of_thread = false;  // ended a thread, not the program
-  bool of_batch = false;   // raised while the rank fetched a batch from a DataLoader worker
-  bool ignored = false;    // raised in __del__ or atexit: Python went on
+  model::CallSite place;                  // the user's innermost line; unknown when there is none
+  std::vector<model::CallSite> frames{};  // the user's, innermost first
+  std::string exception;                  // "ValueError: no such shard"
+  bool of_thread = false;                 // ended a thread, not the program
+  bool of_batch = false;  // raised while the rank fetched a batch from a DataLoader worker
+  bool ignored = false;   // raised in __del__ or atexit: Python went on
 };
 
 std::vector<Traceback> tracebacks(const model::JobModel& job);

@@ -5,8 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/parting_finding.h"
+#include "collector/detectors/swallowed.h"
 #include "collector/detectors/wording.h"
 
 namespace ddpdoctor::detectors {
@@ -58,6 +60,11 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
       "Give every rank the same number of steps: DistributedSampler with drop_last=True, equal "
       "shards, or wrap the loop in "
       "torch.distributed.algorithms.join.Join.";
+  if (may_be_swallowed(examination.job, parting.rest.path)) {
+    finding.confidence = at_most(finding.confidence, Confidence::kLikely);
+    finding.fix +=
+        " The call stands in a try: an exception that one rank swallowed leaves its call out, too.";
+  }
   put_leaving_line_first(explanation, finding);
   finding.locations.push_back(location(explanation.loop->where, {}, "the loop that ended earlier"));
   add_counts(examination, parting, finding);

@@ -48,9 +48,10 @@ std::optional<model::CallSite> branch_in_forward(const model::JobModel& job) {
 void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
   const Parting& parting = explanation.parting;
   finding.summary = fmt::format(
-      "{} finished backward without a gradient bucket that {} wait for ({}): parameters went "
+      "{} finished backward without a gradient bucket that {} wait{} for ({}): parameters went "
       "unused there",
-      said(parting.odd.ranks), said(parting.rest.ranks), waiting_call(examination, explanation));
+      said(parting.odd.ranks), said(parting.rest.ranks), parting.rest.ranks.size() == 1 ? "s" : "",
+      waiting_call(examination, explanation));
   finding.fix =
       "Wrap the model with find_unused_parameters=True, or let the loss depend on every parameter "
       "(add 0 * unused.sum()).";

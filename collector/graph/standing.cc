@@ -192,6 +192,10 @@ Standing stand(const Context& context, const model::Process& process, const mode
     result.on_cpu = false;  // CUDA waits by polling
     head = unfinished_on_gpu(context.history, result.rank);
   }
+  if (!result.waits_for_ranks()) {
+    result.on_cpu = result.on_cpu || sleeps_for_a_moment(context.job, thread) ||
+                    is_served_from_outside(context.job, process, thread);
+  }
   const bool waits_for_child =
       result.activity == Activity::kJoin || result.activity == Activity::kDataLoader ||
       result.activity == Activity::kQueue || result.activity == Activity::kIo;

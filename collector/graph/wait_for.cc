@@ -236,7 +236,7 @@ void add_thread_edges(WaitForGraph& graph, const model::JobModel& job) {
   const Nodes nodes(*now);
   for (const model::Process& process : now->processes) {
     for (const model::Thread& thread : process.threads) {
-      if (!thread.waits_on) {
+      if (!thread.waits_on || thread.waits_on->kind == "timer") {  // a timer is nobody
         continue;
       }
       const std::string to = target_node(nodes, *thread.waits_on);

@@ -2,13 +2,25 @@
 #include "collector/graph/working.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <string>
+#include <string_view>
 
 #include "collector/model/questions.h"
+#include "collector/python_source/blocks.h"
 
 namespace ddpdoctor::graph {
 namespace {
 
 constexpr double kBusyShare = 0.2;  // of one core; a sleep loop uses a hundredth of that
+
+bool ran_since(const model::Process& before, const model::Thread& thread) {
+  const auto earlier = std::find_if(before.threads.begin(), before.threads.end(),
+                                    [&](const model::Thread& t) { return t.tid == thread.tid; });
+  return earlier != before.threads.end() && earlier->run_count && thread.run_count &&
+         *earlier->run_count != *thread.run_count;
+}
 
 // Bytes that went through files and pipes between the looks: saving to slow storage uses no CPU.
 bool moved_bytes(const model::Process& before, const model::Process& now) {
@@ -16,7 +28,77 @@ bool moved_bytes(const model::Process& before, const model::Process& now) {
   return before.io_bytes && now.io_bytes && *now.io_bytes - *before.io_bytes >= kWorthIt;
 }
 
+constexpr double kMoment = 60;  // seconds; who means to stop a job sleeps longer
+
+/// `range(N)` with a number that nobody waits out: a loop for ever in other words.
+bool is_endless_range(std::string_view iterated) {
+  constexpr std::string_view kRange = "range(";
+  constexpr long kManyRounds = 600;
+  const std::size_t at = iterated.find(kRange);
+  long rounds = 0;
+  if (at == std::string_view::npos) {
+    return false;
+  }
+  const std::string_view rest = iterated.substr(at + kRange.size());
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), rounds);
+  const bool power = std::string_view(end, rest.data() + rest.size()).starts_with("**");
+  return error == std::errc::result_out_of_range ||
+         (error == std::errc() && (power || rounds > kManyRounds));
+}
+
+/// The innermost loop around a line is one that waits: `while`, unless a test of the rank stands
+/// between, which makes the sleep a step of that rank in a loop of all.
+bool in_waiting_loop(const python_source::Lines& lines, int line) {
+  for (const python_source::Block& block : python_source::enclosing(lines, line)) {
+    switch (block.kind) {
+      case python_source::BlockKind::kWhile:
+        return true;
+      case python_source::BlockKind::kFor:
+        return is_endless_range(block.condition);
+      case python_source::BlockKind::kIf:
+      case python_source::BlockKind::kElif:
+        if (python_source::dependence(block.condition, lines, block.line) ==
+            python_source::Dependence::kRank) {
+          return false;
+        }
+        break;
+      case python_source::BlockKind::kFunction:
+        return false;
+      default:
+        break;
+    }
+  }
+  return false;
+}
+
 }  // namespace
+
+std::optional<double> sleep_left(const model::Thread& thread) {
+  constexpr std::string_view kSeconds = "seconds:";
+  if (!thread.waits_on || thread.waits_on->kind != "timer" ||
+      !thread.waits_on->target.starts_with(kSeconds)) {
+    return std::nullopt;
+  }
+  const std::string_view digits = std::string_view(thread.waits_on->target).substr(kSeconds.size());
+  double seconds = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), seconds);
+  return error == std::errc() ? std::optional(seconds) : std::nullopt;
+}
+
+bool sleeps_for_a_moment(const model::JobModel& job, const model::Thread& thread) {
+  const auto left = sleep_left(thread);
+  if (!left || *left >= kMoment) {
+    return false;
+  }
+  const auto python = std::find_if(thread.frames.begin(), thread.frames.end(), [](const auto& one) {
+    return one.language == model::Language::kPython;
+  });
+  const model::Frame* user = model::user_frame(thread);
+  const auto lines = user == nullptr ? job.sources.end() : job.sources.find(user->file);
+  return user != nullptr && python != thread.frames.end() && &*python == user &&
+         lines != job.sources.end() && lines->second.contains(user->line) &&
+         !in_waiting_loop(lines->second, user->line);
+}
 
 const model::Process* same_process(const model::Observation& there, const model::Process& process) {
   const auto found = std::find_if(there.processes.begin(), there.processes.end(),
@@ -53,6 +135,30 @@ bool a_child_works(const model::JobModel& job, const model::Process& process, in
   });
 }
 
+bool ran_between_looks(const model::JobModel& job, const model::Process& process,
+                       const model::Thread& thread) {
+  const model::Observation* then = model::previous(job);
+  const model::Process* before = then == nullptr ? nullptr : same_process(*then, process);
+  return before != nullptr && ran_since(*before, thread);
+}
+
+bool is_served_from_outside(const model::JobModel& job, const model::Process& process,
+                            const model::Thread& thread) {
+  constexpr std::array<std::string_view, 4> kChannels = {"socket", "pipe", "fifo", "file"};
+  if (!thread.waits_on ||
+      std::find(kChannels.begin(), kChannels.end(), thread.waits_on->kind) == kChannels.end()) {
+    return false;
+  }
+  const model::Observation* now = model::latest(job);
+  const bool inside =
+      now != nullptr &&
+      std::any_of(now->processes.begin(), now->processes.end(), [&](const model::Process& other) {
+        return other.pid != process.pid &&
+               thread.waits_on->target == "pid:" + std::to_string(other.pid);
+      });
+  return !inside && ran_between_looks(job, process, thread);
+}
+
 bool worked_since(const model::JobModel& job, const model::Process* before,
                   const model::Process& process, const model::Thread& thread) {
   const model::Observation* then = model::previous(job);
@@ -61,12 +167,9 @@ bool worked_since(const model::JobModel& job, const model::Process* before,
       !before->cpu_seconds || !process.cpu_seconds) {
     return false;
   }
-  const auto earlier = std::find_if(before->threads.begin(), before->threads.end(),
-                                    [&](const model::Thread& t) { return t.tid == thread.tid; });
-  const bool ran = earlier != before->threads.end() && earlier->run_count && thread.run_count &&
-                   *earlier->run_count != *thread.run_count;
-  return ran && (moved_bytes(*before, process) || *process.cpu_seconds - *before->cpu_seconds >=
-                                                      kBusyShare * (now->time - then->time));
+  return ran_since(*before, thread) &&
+         (moved_bytes(*before, process) ||
+          *process.cpu_seconds - *before->cpu_seconds >= kBusyShare * (now->time - then->time));
 }
 
 }  // namespace ddpdoctor::graph

@@ -2,12 +2,24 @@
 // Whether somebody worked between two looks: slow is not hung.
 #pragma once
 
+#include <optional>
+
 #include "collector/model/job_model.h"
 
 namespace ddpdoctor::graph {
 
 /// The same process in another observation; nullptr when it was not there.
 const model::Process* same_process(const model::Observation& there, const model::Process& process);
+
+/// On a CPU between the looks: a thread that works through many files, or that bytes come to, is
+/// seen in the same call each time.
+bool ran_between_looks(const model::JobModel& job, const model::Process& process,
+                       const model::Thread& thread);
+
+/// Bytes come or go, if slowly: it ran between the looks, and stands in both in a channel that
+/// leads out of the job.
+bool is_served_from_outside(const model::JobModel& job, const model::Process& process,
+                            const model::Thread& thread);
 
 /// The thread ran between the looks and its process used a CPU or moved bytes: a rank that saves or
 /// tokenises on one line of its own is slow, one that wakes up to sleep again is not.
@@ -17,5 +29,12 @@ bool worked_since(const model::JobModel& job, const model::Process* before,
 /// Something that the process started works: a compiler, a download, a worker. Other ranks do not
 /// count.
 bool a_child_works(const model::JobModel& job, const model::Process& process, int depth = 0);
+
+/// Seconds until the thread wakes by itself, at most; nothing when it is in no sleep of that kind.
+std::optional<double> sleep_left(const model::Thread& thread);
+
+/// Asleep on a line of the user's that will be over in a moment: a short sleep by itself or in a
+/// `for` loop of few rounds. What sleeps in a `while` loop waits for something.
+bool sleeps_for_a_moment(const model::JobModel& job, const model::Thread& thread);
 
 }  // namespace ddpdoctor::graph

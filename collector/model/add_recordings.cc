@@ -2,6 +2,7 @@
 #include "collector/model/add_recordings.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include <fmt/format.h>
@@ -245,7 +246,7 @@ void add_processes(JobModel& job, const std::vector<Recording>& recordings) {
     Process& process = there != processes.end() ? *there : added;
     process.pid = recording.pid;
     process.ppid = process.ppid == 0 ? recording.ppid : process.ppid;
-    if (!process.rank) {
+    if (!process.rank && !recording.superseded) {
       process.rank = recording.rank;
     }
     // Lightning starts the other ranks from rank 0: who called collectives is no mere launcher.
@@ -267,9 +268,9 @@ void add_processes(JobModel& job, const std::vector<Recording>& recordings) {
           recording.python_version.substr(0, recording.python_version.find(' '));
     }
     if (there == processes.end()) {
-      process.role = recording.forked ? Role::kOther
-                     : recording.rank ? Role::kRank
-                                      : Role::kLauncher;
+      process.role = recording.forked || recording.superseded ? Role::kOther
+                     : recording.rank                         ? Role::kRank
+                                                              : Role::kLauncher;
       if (process.command.empty() && !recording.command.empty()) {
         process.command = {recording.command};
       }
@@ -307,16 +308,29 @@ void add_ends_of_strangers(JobModel& job, const std::vector<Recording>& recordin
   }
 }
 
+/// What a job that was started again did before is no part of its present life.
+std::vector<Recording> without_superseded(const std::vector<Recording>& recordings) {
+  std::vector<Recording> out;
+  std::copy_if(recordings.begin(), recordings.end(), std::back_inserter(out),
+               [](const Recording& recording) { return !recording.superseded; });
+  return out;
+}
+
 }  // namespace
 
 void add_recordings(JobModel& job, const std::vector<Recording>& recordings) {
-  const std::map<std::string, Membership> groups = memberships(recordings);
+  const bool restarted = std::any_of(recordings.begin(), recordings.end(),
+                                     [](const Recording& one) { return one.superseded; });
+  const std::vector<Recording> newest =
+      restarted ? without_superseded(recordings) : std::vector<Recording>{};
+  const std::vector<Recording>& current = restarted ? newest : recordings;
+  const std::map<std::string, Membership> groups = memberships(current);
   add_groups(job, groups);
-  add_calls(job, recordings, groups);
+  add_calls(job, current, groups);
   add_processes(job, recordings);
   add_ends_of_strangers(job, recordings);
   bool complete = !recordings.empty();
-  for (const Recording& recording : recordings) {
+  for (const Recording& recording : current) {
     add_recorded_facts(job, recording);
     job.coverage.events_lost += recording.lost;
     complete = complete && !recording.wrapped && recording.lost == 0;

@@ -23,8 +23,8 @@ using stacks::Frame;
 using stacks::Language;
 
 /// What a sleeping thread waits for: kind is mutex, gil, process, socket, fifo, pipe, file-lock,
-/// store-key, import-lock, semaphore, stream; target is "thread:123", "pid:77", "rank:2",
-/// "file:/path", a key, or empty = unknown.
+/// store-key, import-lock, semaphore, stream, timer; target is "thread:123", "pid:77", "rank:2",
+/// "file:/path", "seconds:3.5" (a timer: what is left at most), a key, or empty = unknown.
 struct WaitsOn {
   std::string kind;
   std::string target;

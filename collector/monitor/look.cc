@@ -2,10 +2,13 @@
 #include "collector/monitor/look.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <map>
 #include <set>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "collector/stacks/capture.h"
@@ -221,6 +224,25 @@ std::vector<pid_t> outside_torch(const model::Look& look) {
     }
   }
   return {out.begin(), out.end()};
+}
+
+bool waits_for_outsider(const model::Look& look) {
+  constexpr std::array<std::string_view, 3> kChannels = {"socket", "pipe", "fifo"};
+  return std::any_of(look.waits.begin(), look.waits.end(), [&](const auto& wait) {
+    const auto& [thread, target] = wait;
+    const sources::JobProcess* process = look.tree.find(thread.first);
+    if (process == nullptr || process->role != sources::JobRole::kRank ||
+        thread.first != thread.second ||
+        std::find(kChannels.begin(), kChannels.end(), target.kind) == kChannels.end()) {
+      return false;
+    }
+    const bool inside =
+        std::any_of(look.tree.processes.begin(), look.tree.processes.end(), [&](const auto& other) {
+          return other.row.pid != thread.first &&
+                 target.target == "pid:" + std::to_string(other.row.pid);
+        });
+    return !inside;
+  });
 }
 
 bool has_stirred(const model::Look& look, const std::vector<pid_t>& pids) {

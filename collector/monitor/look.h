@@ -35,6 +35,10 @@ std::vector<pid_t> outside_torch(const model::Look& look);
 /// shows.
 bool has_stirred(const model::Look& look, const std::vector<pid_t>& pids);
 
+/// A rank waits for bytes from outside the job: a slow server sends some every second or so, and a
+/// shorter look at it tells nothing.
+bool waits_for_outsider(const model::Look& look);
+
 /// Whether `now` shows a process whose stacks are exactly those of `before`.
 bool has_not_run(const stacks::ProcessStacks& before,
                  const std::vector<std::pair<pid_t, std::uint64_t>>& now);

@@ -31,6 +31,9 @@ constexpr double kMpiInterval = 0.37;  // of the usual one
 constexpr double kQuietSeconds = 2;
 constexpr double kQuietIntervals = 4;
 
+// Bytes of a slow server come at least this often.
+constexpr double kSlowServer = 2;
+
 // Who works shows it in this time: the system counts processor time in steps of 10 ms.
 constexpr std::chrono::milliseconds kLongEnoughToStir{80};
 
@@ -101,24 +104,6 @@ std::vector<model::Look> look_on(pid_t pid, model::Look first, const ObserveOpti
   return looks;
 }
 
-/// What makes this no job we know; said, because every other sentence would be misread without it.
-void note_what_it_is_not(model::JobModel& job) {
-  bool python = false;
-  bool rank = false;
-  for (const model::Process& process : job.observations.back().processes) {
-    python = python || !process.python_version.empty();
-    rank = rank || process.rank.has_value();
-  }
-  if (!python) {
-    job.coverage.warnings.emplace_back(
-        "no Python was found in what was looked at: native stacks only");
-  } else if (!rank) {
-    job.coverage.warnings.emplace_back(
-        "nothing that was looked at is a rank of a distributed job: no RANK in an environment, no "
-        "process group in memory");
-  }
-}
-
 }  // namespace
 
 base::Result<model::JobModel> observe(pid_t pid, const ObserveOptions& options) {
@@ -135,9 +120,13 @@ base::Result<model::JobModel> observe(pid_t pid, const ObserveOptions& options) 
       silence.reset();
     }
   }
+  ObserveOptions more = options;
+  if (options.samples == kUsualSamples && waits_for_outsider(first)) {
+    silence.reset();
+    more.interval = std::max(options.interval, kSlowServer);
+  }
   std::vector<model::Look> looks;
   std::string ended;
-  ObserveOptions more = options;
   if (silence) {
     looks.push_back(std::move(first));
   } else {
@@ -156,11 +145,27 @@ base::Result<model::JobModel> observe(pid_t pid, const ObserveOptions& options) 
     job.coverage.observed.push_back(
         fmt::format("{} looks, {} apart", looks.size(), base::duration(more.interval)));
   }
-  note_what_it_is_not(job);
   if (!ended.empty()) {
     job.coverage.warnings.push_back(std::move(ended));
   }
   return job;
+}
+
+void note_what_it_is_not(model::JobModel& job) {
+  bool python = false;
+  bool rank = false;
+  for (const model::Process& process : job.observations.back().processes) {
+    python = python || !process.python_version.empty();
+    rank = rank || process.rank.has_value();
+  }
+  if (!python) {
+    job.coverage.warnings.emplace_back(
+        "no Python was found in what was looked at: native stacks only");
+  } else if (!rank) {
+    job.coverage.warnings.emplace_back(
+        "nothing that was looked at is a rank of a distributed job: no RANK in an environment, no "
+        "process group in memory");
+  }
 }
 
 }  // namespace ddpdoctor::monitor

@@ -21,4 +21,8 @@ struct ObserveOptions {
 /// the remedy.
 base::Result<model::JobModel> observe(pid_t pid, const ObserveOptions& options);
 
+/// Warns when no Python, or no rank, is in what is known: every other sentence would be misread
+/// without it. To be asked when all evidence is in.
+void note_what_it_is_not(model::JobModel& job);
+
 }  // namespace ddpdoctor::monitor

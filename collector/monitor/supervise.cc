@@ -177,6 +177,9 @@ class Watch {
     if (recordings) {
       model::add_recordings(job, *recordings);
     }
+    if (occasion != Occasion::kEnded && !job.observations.empty()) {
+      note_what_it_is_not(job);
+    }
     job.coverage.warnings.insert(job.coverage.warnings.end(), problems.begin(), problems.end());
     model::load_sources(job);
     return listener_(std::move(job), occasion);

@@ -124,8 +124,9 @@ struct Recording {
   std::optional<RecordedExit> exit{};
   std::string standard_error{};  // the tail
   std::uint64_t lost = 0;
-  std::uint64_t torn = 0;  // slots whose writer did not finish
-  bool wrapped = false;    // older slots were overwritten
+  std::uint64_t torn = 0;   // slots whose writer did not finish
+  bool wrapped = false;     // older slots were overwritten
+  bool superseded = false;  // a later process has been this rank: generations.h
   std::vector<std::string> notes{};
 };
 

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "base/unique_fd.h"
+#include "collector/sources/generations.h"
 #include "collector/sources/ring_reader.h"
 #include "wire/layout.h"
 #include "wire/names.h"
@@ -73,6 +74,7 @@ base::Result<std::vector<Recording>> read_spool(const std::string& folder,
       problems.push_back(recording.error().what);
     }
   }
+  mark_superseded(recordings);
   return recordings;
 }
 

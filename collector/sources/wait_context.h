@@ -67,6 +67,8 @@ class WaitContext {
 std::optional<WaitTarget> python_wait(WaitContext& context, const WaitingThread& waiting);
 /// The GIL, mutexes, joins of threads, semaphores.
 std::optional<WaitTarget> lock_wait(WaitContext& context, const WaitingThread& waiting);
+/// A sleep that the thread ends by itself.
+std::optional<WaitTarget> timer_wait(WaitContext& context, const WaitingThread& waiting);
 /// By its system call: children, descriptors, file locks.
 std::optional<WaitTarget> call_wait(WaitContext& context, const WaitingThread& waiting);
 /// What waiting for one descriptor means; nothing for descriptors nobody else stands behind

@@ -22,6 +22,9 @@ std::optional<WaitTarget> target_of(WaitContext& context, const WaitingThread& w
   if (auto found = lock_wait(context, waiting)) {
     return found;
   }
+  if (auto found = timer_wait(context, waiting)) {
+    return found;
+  }
   return call_wait(context, waiting);
 }
 

@@ -35,6 +35,13 @@ def stat(pid):
     return text[text.rindex(")") + 2:].split()
 
 
+def alive(pid):
+    try:
+        return stat(pid)[0] not in "ZX"
+    except OSError:
+        return False
+
+
 def tree(root):
     children = {}
     for name in os.listdir("/proc"):
@@ -48,6 +55,18 @@ def tree(root):
         pid = todo.pop()
         found.append(pid)
         todo += children.get(pid, [])
+    return found
+
+
+def session(leader):
+    """Every process of the session that `leader` began; also those whose parents are gone."""
+    found = []
+    for name in os.listdir("/proc"):
+        try:
+            if name.isdigit() and int(stat(name)[3]) == leader:
+                found.append(int(name))
+        except (OSError, ValueError):
+            pass
     return found
 
 
@@ -137,7 +156,7 @@ class Job:
 
     def end(self):
         for _ in range(20):
-            pids = [p for p in tree(self.process.pid) if p != self.process.pid]
+            pids = [p for p in dict.fromkeys([*tree(self.process.pid), *session(self.process.pid)]) if p != self.process.pid and alive(p)]
             for pid in [*reversed(pids), self.process.pid]:
                 try:
                     os.kill(pid, signal.SIGKILL)

@@ -25,6 +25,26 @@ TEST(CollectiveOrder, NamesEveryMemberOfTheCircle) {
             std::string::npos);
 }
 
+TEST(CollectiveOrder, GoesRoundOverTheGroupsOfAMesh) {
+  JobBuilder builder = job();
+  builder.ranks(4)
+      .group("1", {0, 1}, "row 0")
+      .group("2", {2, 3}, "row 1")
+      .group("3", {0, 2}, "column 0")
+      .group("4", {1, 3}, "column 1");
+  const auto waits = [&builder](model::Rank rank, const std::string& group) {
+    builder.stack(rank, in("all_reduce", "py:sweep@/srv/train.py:3 | py:main@/srv/train.py:20",
+                           "group=<ProcessGroup " + group + ">"));
+  };
+  waits(0, "1");
+  waits(1, "4");
+  waits(3, "2");
+  waits(2, "3");
+  const Findings findings = asked("collective-order", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0, 1, 2, 3}));
+}
+
 TEST(CollectiveOrder, HoldsForTwoArmsOfOneIf) {
   JobBuilder builder = told();
   builder.source(kTrain,

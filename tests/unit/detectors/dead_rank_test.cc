@@ -37,6 +37,48 @@ TEST(DeadRank, DoesNotBlameThoseWhoseEndNobodySaw) {
   EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
 }
 
+TEST(DeadRank, LeavesAnAbortInACallOfTwoSizesToThatDisagreement) {
+  const auto told = [](std::int64_t other) {
+    return job()
+        .ranks(2)
+        .all_reduce(0, 5, 32)
+        .all_reduce(1, 5, other)
+        .killed(0, 6)
+        .killed(1, 15)
+        .ended()
+        .build();
+  };
+  EXPECT_TRUE(asked(kKind, told(1827)).empty());
+  EXPECT_EQ(asked(kKind, told(32)).size(), 1u);
+}
+
+TEST(DeadRank, SaysWhereTheOthersAreWhenNobodyWaitsInACall) {
+  const auto findings =
+      asked(kKind, job().ranks(3).stack(kAll, "py:main@/srv/worker.py:20").killed(2, 9).build());
+  ASSERT_EQ(findings.size(), 1u);
+  ASSERT_FALSE(findings[0].locations.empty());
+  EXPECT_EQ(findings[0].locations[0].line, 20);
+}
+
+TEST(DeadRank, KnowsARankThatVanishedWhileTheOthersPoll) {
+  constexpr std::string_view kPolls = R"(
+def main():
+    while store.add(key, 0) < world:
+        time.sleep(0.01)
+)";
+  const auto told = [&](std::string_view source) {
+    return job()
+        .ranks(3)
+        .group("0", {0, 1, 2}, "default_pg")
+        .source("/srv/worker.py", source)
+        .stack(kAll, "native:time_sleep | py:main@/srv/worker.py:3")
+        .absent(2)
+        .build();
+  };
+  ASSERT_EQ(asked(kKind, told(kPolls)).size(), 1u);
+  EXPECT_TRUE(asked(kKind, told("def main():\n    work()\n    time.sleep(1)\n")).empty());
+}
+
 TEST(DeadRank, KnowsARankThatVanishedAfterTheRendezvous) {
   const auto findings = asked(kKind, job().ranks(3).stack(kAll, kInBarrier).absent(2).build());
   ASSERT_EQ(findings.size(), 1u);

@@ -23,6 +23,18 @@ TEST(DuplicateRank, NamesBothProcessesAndTheMissingRank) {
   EXPECT_NE(findings[0].summary.find("rank 1"), std::string::npos);
 }
 
+TEST(DuplicateRank, OnlySuspectsAJobThatStillStartsUp) {
+  EXPECT_TRUE(nothing_likely(
+      asked("duplicate-rank",
+            job()
+                .ranks(2)
+                .stack(0, "py:<module>@/srv/train.py:8")
+                .absent(1)
+                .process({.role = model::Role::kRank, .rank = 0, .pid = 777, .ppid = kLauncherPid})
+                .progress(model::Progress::kMoving)
+                .build())));
+}
+
 TEST(DuplicateRank, IsSilentOnAChildOfTheRank) {
   EXPECT_TRUE(
       asked("duplicate-rank",

@@ -49,6 +49,55 @@ JobBuilder story(std::string_view source) {
       .thread(0, {.stack = kLock + "py:export_weights@/srv/train.py:4"});
 }
 
+/// Each class has a `self.lock`.
+constexpr std::string_view kTwoClasses = R"(
+class Buffer:
+    def size(self):
+        with self.lock:
+            return 1
+
+    def add(self, stats):
+        with self.lock:
+            stats.on_add()
+
+class Stats:
+    def on_add(self):
+        with self.lock:
+            pass
+
+    def snapshot(self):
+        with self.lock:
+            return self.buffer.size()
+)";
+
+TEST(LockDeadlock, LocksOfOneSpellingInTwoClassesAreTwoLocks) {
+  const auto findings =
+      asked(kKind, job()
+                       .ranks(2)
+                       .source("/srv/train.py", kTwoClasses)
+                       .stack(kAll, kInBarrier)
+                       .stack(0, kLock + "py:Buffer.size@/srv/train.py:3 | "
+                                         "py:Stats.snapshot@/srv/train.py:17")
+                       .thread(0, {.stack = kLock + "py:Stats.on_add@/srv/train.py:12 | "
+                                                    "py:Buffer.add@/srv/train.py:8"})
+                       .build());
+  ASSERT_EQ(findings.size(), 1u);
+  ASSERT_EQ(findings[0].locations.size(), 3u);  // both threads, and the rank that waits
+  EXPECT_EQ(findings[0].locations[1].line, 12);
+  EXPECT_EQ(findings[0].fix.find("RLock"), std::string::npos) << findings[0].fix;
+}
+
+TEST(LockDeadlock, TheLockOfAnotherClassIsNoneThatTheThreadHolds) {
+  EXPECT_TRUE(asked(kKind, job()
+                               .ranks(2)
+                               .source("/srv/train.py", kTwoClasses)
+                               .stack(kAll, kInBarrier)
+                               .stack(0, kLock + "py:Buffer.size@/srv/train.py:3 | "
+                                                 "py:Stats.snapshot@/srv/train.py:17")
+                               .build())
+                  .empty());
+}
+
 TEST(LockDeadlock, FindsTwoPythonLocksTakenInOppositeOrder) {
   const auto findings = asked(kKind, story(kTwoOrders).build());
   ASSERT_EQ(findings.size(), 1u);

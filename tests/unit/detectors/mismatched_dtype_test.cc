@@ -29,5 +29,23 @@ TEST(MismatchedDtype, DoesNotDependOnTheOrderOfRanks) {
   kStory.expect_the_order_of_ranks_not_to_matter();
 }
 
+TEST(MismatchedDtype, IsSilentWhereOneRankIsACallAhead) {
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .call({0, 1}, {.operation = "all_reduce",
+                     .sequence = 3,
+                     .site = "step@/srv/train.py:30",
+                     .dtype = "float32"})
+      .call({0, 1}, {.operation = "all_reduce",
+                     .sequence = 4,
+                     .site = "synced@/srv/meter.py:8",
+                     .dtype = "float64"})
+      .call(2, {.operation = "all_reduce",
+                .sequence = 3,
+                .site = "synced@/srv/meter.py:8",
+                .dtype = "float64"});
+  EXPECT_TRUE(asked("mismatched-dtype", builder.build()).empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

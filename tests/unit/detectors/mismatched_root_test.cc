@@ -32,6 +32,32 @@ TEST(MismatchedRoot, ReadsTheArgumentsOfTheBlockedCalls) {
   EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
 }
 
+constexpr std::string_view kShare = "py:share@/srv/train.py:5";
+
+/// Rank 1 was let through the first call and stands in the next one, on the same line.
+JobBuilder let_through(const std::string& second_root) {
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .stack({0}, in("broadcast", std::string(kShare), "src=0"))
+      .stack({1}, in("broadcast", std::string(kShare), "src=2"))
+      .stack({2}, in("broadcast", std::string(kShare), "src=" + second_root));
+  for (const model::Rank rank : {0, 1, 2}) {
+    builder.call(rank, {.operation = "broadcast", .sequence = 9, .site = "share@/srv/train.py:5"});
+  }
+  builder.call(1, {.operation = "broadcast", .sequence = 10, .site = "share@/srv/train.py:5"});
+  return builder;
+}
+
+TEST(MismatchedRoot, CountsTheVoteOfARankThatWasLetThrough) {
+  const Findings findings = asked("mismatched-root", let_through("2").build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0}));
+}
+
+TEST(MismatchedRoot, RootsOfTwoCallsOfALoopProveNothing) {
+  EXPECT_TRUE(asked("mismatched-root", let_through("0").build()).empty());
+}
+
 TEST(MismatchedRoot, IsSilentOnTheHealthyTwin) {
   EXPECT_TRUE(asked("mismatched-root", job().ranks(3).broadcast(kAll, 1, 0).build()).empty());
 }

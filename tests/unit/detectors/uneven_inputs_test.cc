@@ -31,6 +31,29 @@ JobBuilder told() {
   return builder;
 }
 
+TEST(UnevenInputs, SeesTheLoopOfACallThatAnotherOneIsChainedTo) {
+  constexpr std::string_view kChained = R"(
+def fit():
+    for batch in loader:
+        loss(batch).backward()
+
+def save():
+    dist.barrier()
+
+def main():
+    trainer.fit().save()
+)";
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .source(kTrain, kChained)
+      .stack(kAll, in_backward(at("fit", "backward") + " | " + at("main", "trainer.fit()")))
+      .stack(2, in("barrier", at("save", "barrier") + " | " + at("main", "trainer.fit()")));
+  const Findings findings = asked("uneven-inputs", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{2}));
+  EXPECT_TRUE(asked("unused-parameters", builder.build()).empty());
+}
+
 TEST(UnevenInputs, NamesTheShortRankWhereItLeftTheLoop) {
   const Findings findings = asked("uneven-inputs", told().build());
   ASSERT_EQ(findings.size(), 1U);

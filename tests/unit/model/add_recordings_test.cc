@@ -47,6 +47,20 @@ TEST(AddRecordings, TurnsGroupRanksIntoRanks) {
   EXPECT_EQ(job.collectives[0].root, 3);
 }
 
+TEST(AddRecordings, LeavesOutWhatAFormerLifeOfTheJobCalled) {
+  std::vector<sources::Recording> recordings = {recording_of(100, 0), recording_of(200, 0)};
+  recordings[0].calls = {call_in(0, 1, "broadcast")};
+  recordings[0].superseded = true;
+  recordings[0].standard_error = "RuntimeError: the node was taken away";
+  recordings[1].calls = {call_in(0, 1)};
+  JobModel job;
+  add_recordings(job, recordings);
+  ASSERT_EQ(job.collectives.size(), 1U);
+  EXPECT_EQ(job.collectives[0].operation, "all_reduce");
+  EXPECT_TRUE(job.logs.empty());
+  EXPECT_EQ(rank_process(job, 0)->pid, 200);
+}
+
 TEST(AddRecordings, DoesNotTakeANamelessGroupForANamedOne) {
   sources::Recording recording = recording_of(100, 0);
   recording.groups.push_back({.name = {}, .backend = "gloo", .enqueued = 1});

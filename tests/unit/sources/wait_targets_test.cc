@@ -238,5 +238,43 @@ TEST(WaitTargets, ReadingAFifoNamesItsWriterOrItsPath) {
   expect(wait_of({own_writer.pid()}), "fifo", "file:" + path + "2");
 }
 
+double seconds_told(const std::optional<WaitTarget>& found) {
+  constexpr std::string_view kSeconds = "seconds:";
+  return found && found->kind == "timer" && found->target.starts_with(kSeconds)
+             ? std::stod(found->target.substr(kSeconds.size()))
+             : -1;
+}
+
+TEST(WaitTargets, ASleepUntilATimeSaysWhatIsLeft) {
+  Child sleeper([] {
+    timespec until{};
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += 1000;
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
+  });
+  ASSERT_TRUE(eventually([&] { return sleeps_in(sleeper.pid(), SYS_clock_nanosleep); }));
+  const double left = seconds_told(wait_of({sleeper.pid()}));
+  EXPECT_GT(left, 500);
+  EXPECT_LE(left, 1000);
+}
+
+TEST(WaitTargets, ASleepOfALengthSaysTheLength) {
+  Child sleeper([] {
+    timespec length{.tv_sec = 300, .tv_nsec = 0};
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &length, nullptr);
+  });
+  ASSERT_TRUE(eventually([&] { return sleeps_in(sleeper.pid(), SYS_clock_nanosleep); }));
+  EXPECT_EQ(seconds_told(wait_of({sleeper.pid()})), 300);
+}
+
+TEST(WaitTargets, ASelectWithoutDescriptorsIsASleep) {
+  Child sleeper([] {
+    timespec length{.tv_sec = 200, .tv_nsec = 0};
+    ::pselect(0, nullptr, nullptr, nullptr, &length, nullptr);
+  });
+  ASSERT_TRUE(eventually([&] { return sleeps_in(sleeper.pid(), SYS_pselect6); }));
+  EXPECT_EQ(seconds_told(wait_of({sleeper.pid()})), 200);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::sources

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loop that some ranks have left while the others are still in it, and what led out of it.
+#include <algorithm>
+#include <array>
+
+#include "collector/detectors/agreement.h"
+#include "collector/detectors/source_blocks.h"
+#include "collector/detectors/source_path.h"
+#include "collector/graph/history.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using python_source::Block;
+using python_source::BlockKind;
+using python_source::Dependence;
+using python_source::Lines;
+
+constexpr std::array<std::string_view, 14> kKeyWords = {
+    ".items(", ".keys(",  ".values(",    "keys",    "names", "metrics",      "losses",
+    "dict",    "tensors", "parameters(", "buckets", "stats", "_parameters(", "fields"};
+constexpr std::array<std::string_view, 12> kBatchWords = {
+    "loader", "dataset", "batch", "range(",   "epoch", "step",
+    "shard",  "sampler", "tqdm",  "iterator", "data",  "prefetch"};
+
+template <typename Words>
+bool mentions(std::string_view text, const Words& words) {
+  return std::any_of(words.begin(), words.end(), [text](std::string_view word) {
+    return text.find(word) != std::string_view::npos;
+  });
+}
+
+bool goes_over_keys(const Block& loop) {
+  return loop.kind == BlockKind::kFor && mentions(loop.text, kKeyWords) &&
+         !mentions(loop.text, kBatchWords);
+}
+
+// "if not isfinite(loss): continue" before the call: a rank that skipped it once ends the loop one
+// call short.
+std::optional<Branch> skip_of(const Lines& lines, const Block& loop, const model::CallSite& in) {
+  for (const Block& block : python_source::deciding_branches(lines, in.line)) {
+    if (is_loop(block) || !encloses(lines, loop, block.line) || block.line == loop.line ||
+        is_uniform(block.condition)) {
+      continue;
+    }
+    const Dependence on = dependence_of(lines, block);
+    const bool rank_alone = on == Dependence::kRank && names_a_rank(block.condition);
+    if (rank_alone || (on != Dependence::kNone && reads_data(block.condition))) {
+      return branch_of(block, in, rank_alone ? on : Dependence::kData, true);
+    }
+  }
+  return std::nullopt;
+}
+
+// A condition that leaves the loop on some ranks only; a while's own condition is one.
+std::optional<Branch> way_out_of(const Lines& lines, const Block& loop, const model::CallSite& in) {
+  if (loop.kind == BlockKind::kWhile) {
+    const Dependence on = dependence_of(lines, loop);
+    if (on == Dependence::kData && !is_uniform(loop.condition)) {
+      return branch_of(loop, in, on, false);
+    }
+  }
+  for (const Block& exit : python_source::loop_exits(lines, in.line)) {
+    if (!encloses(lines, loop, exit.line)) {
+      continue;
+    }
+    const Dependence on = dependence_of(lines, exit);
+    if (on == Dependence::kRank || (on == Dependence::kData && !is_uniform(exit.condition))) {
+      return branch_of(exit, in, on, true);
+    }
+  }
+  return skip_of(lines, loop, in);
+}
+
+LeftLoop loop_of(const Lines& lines, const Block& loop, const model::CallSite& in, bool ours_left) {
+  return {.where = {.file = in.file, .line = loop.line, .function = in.function},
+          .header = loop.text,
+          .ours_left = ours_left,
+          .over_keys = goes_over_keys(loop),
+          .way_out = way_out_of(lines, loop, in)};
+}
+
+// A loop around `in` that `out` is not in: `out` lies behind it, or both lie in a further loop.
+std::optional<Block> loop_without(const Lines& lines, int in, int out) {
+  std::optional<Block> found;
+  bool shared_outer = false;
+  for (const Block& block : python_source::enclosing(lines, in)) {
+    if (!is_loop(block)) {
+      continue;
+    }
+    if (encloses(lines, block, out) && out != block.line) {
+      shared_outer = true;
+      break;
+    }
+    found = found ? found : std::optional<Block>(block);
+  }
+  const bool behind = found && (out > in || shared_outer);
+  return behind ? found : std::nullopt;
+}
+
+// All loops on the way were left: the innermost, or the one around it that a condition of the data
+// leads out of.
+std::optional<LeftLoop> loop_below(const model::JobModel& job, const Path& below, bool ours_left) {
+  std::optional<LeftLoop> found;
+  for (const model::CallSite& site : below) {
+    const Lines& lines = lines_of(job, site.file);
+    if (const auto block = python_source::loop_around(lines, site.line)) {
+      LeftLoop loop = loop_of(lines, *block, site, ours_left);
+      if (!found || (!found->way_out && loop.way_out)) {
+        found = std::move(loop);
+      }
+    }
+  }
+  return found;
+}
+
+// "trainer.fit().save()": one line calls both, the second after the first has returned.
+bool are_chained(const model::JobModel& job, const Fork& fork) {
+  const auto text = model::source_line(job, fork.ours.file, fork.ours.line);
+  const auto calls = [&text](const Path& below) {
+    if (!text || below.empty()) {
+      return false;
+    }
+    const std::string& function = below.back().function;
+    const std::size_t dot = function.rfind('.');
+    return text->find((dot == std::string::npos ? function : function.substr(dot + 1)) + "(") !=
+           std::string_view::npos;
+  };
+  return calls(fork.below_ours) && calls(fork.below_theirs);
+}
+
+}  // namespace
+
+std::optional<LeftLoop> left_loop(const model::JobModel& job, const Fork& fork) {
+  if (graph::same_line(fork.ours, fork.theirs)) {
+    const bool chained = are_chained(job, fork);
+    const auto theirs = chained ? loop_below(job, fork.below_theirs, true) : std::nullopt;
+    const auto ours = chained ? loop_below(job, fork.below_ours, false) : std::nullopt;
+    return theirs && ours ? std::nullopt : (theirs ? theirs : ours);
+  }
+  const Lines& lines = lines_of(job, fork.ours.file);
+  if (const auto loop = loop_without(lines, fork.theirs.line, fork.ours.line)) {
+    return loop_of(lines, *loop, fork.theirs, true);
+  }
+  if (const auto loop = loop_without(lines, fork.ours.line, fork.theirs.line)) {
+    return loop_of(lines, *loop, fork.ours, false);
+  }
+  // Both may be in loops of their own functions: who stands further down has left the other's.
+  const auto around_theirs = loop_below(job, fork.below_theirs, true);
+  const auto around_ours = loop_below(job, fork.below_ours, false);
+  if (around_theirs && around_ours) {
+    return fork.ours.line > fork.theirs.line ? around_theirs : around_ours;
+  }
+  return around_theirs ? around_theirs : around_ours;
+}
+
+}  // namespace ddpdoctor::detectors

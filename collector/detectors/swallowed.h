@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// An exception that a rank printed and went on after: what stood behind the raising line in the
+// same try was left out, on this rank alone.
+#pragma once
+
+#include <optional>
+
+#include "collector/detectors/parting.h"
+#include "collector/detectors/tracebacks.h"
+
+namespace ddpdoctor::detectors {
+
+/// The newest exception of the odd rank (of either side in a tie) that passed the very try in which
+/// the others now wait, and that those did not print too; nothing when there is none.
+std::optional<Traceback> swallowed_exception(const graph::Examination& examination,
+                                             const Parting& parting);
+
+/// The call of the others stands in a try with an except: an exception there leaves the call out.
+bool may_be_swallowed(const model::JobModel& job, const Path& path);
+
+}  // namespace ddpdoctor::detectors

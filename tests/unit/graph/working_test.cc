@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/graph/working.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "collector/graph/standing.h"
+#include "collector/model/questions.h"
+#include "tests/support/job_builder.h"
+
+namespace ddpdoctor::graph {
+namespace {
+
+using tests::job;
+using tests::kAll;
+
+constexpr std::string_view kFile = "/srv/train.py";
+
+/// Rank 0 sleeps on this line of the file, and wakes in so many seconds.
+model::JobModel sleeper(std::string_view text, int line, std::string_view seconds) {
+  return job()
+      .ranks(2)
+      .stack(0, "native:clock_nanosleep | native:time_sleep | py:upload@/srv/train.py:" +
+                    std::to_string(line))
+      .stack(1,
+             "native:c10d::Work::wait | py:barrier@/v/site-packages/torch/distributed/"
+             "distributed_c10d.py:4830 | py:main@/srv/train.py:40")
+      .waits(0, {.kind = "timer", .target = "seconds:" + std::string(seconds), .detail = {}})
+      .source(std::string(kFile), text)
+      .build();
+}
+
+bool works(const model::JobModel& told) {
+  return standings(told).at(0).on_cpu;
+}
+
+constexpr std::string_view kBounded = R"(def upload():
+    for chunk in range(10):
+        time.sleep(1)
+)";
+
+TEST(Working, AShortSleepInABoundedLoopIsWork) {
+  EXPECT_TRUE(works(sleeper(kBounded, 3, "0.7")));
+}
+
+TEST(Working, ASleepLongerThanAnybodyWaitsIsNone) {
+  EXPECT_FALSE(works(sleeper(kBounded, 3, "3599.2")));
+}
+
+TEST(Working, ASleepByItselfIsWorkWhileItIsShort) {
+  constexpr std::string_view kAlone = "def upload():\n    time.sleep(10)\n";
+  EXPECT_TRUE(works(sleeper(kAlone, 2, "4.0")));
+  EXPECT_FALSE(works(sleeper(kAlone, 2, "86000.0")));
+}
+
+TEST(Working, ASleepInAWhileLoopWaitsForSomething) {
+  EXPECT_FALSE(
+      works(sleeper("def upload():\n    while not done():\n        time.sleep(1)\n", 3, "0.7")));
+}
+
+TEST(Working, ALoopOverARangeWithoutEndWaitsToo) {
+  for (const std::string rounds : {"100000", "10**9", "99999999999999999999999"}) {
+    EXPECT_FALSE(works(sleeper(
+        "def upload():\n    for _ in range(" + rounds + "):\n        time.sleep(1)\n", 3, "0.7")))
+        << rounds;
+  }
+}
+
+TEST(Working, ASleepOfOneRankIsAStepOfTheLoopOfAll) {
+  EXPECT_TRUE(
+      works(sleeper("def upload(rank):\n    while step < 100:\n        if rank == 0:\n"
+                    "            time.sleep(8)\n        step += 1\n",
+                    4, "7.0")));
+}
+
+TEST(Working, WithoutTheSourceTheLoopIsUnknownAndTheSleepNoWork) {
+  EXPECT_FALSE(works(sleeper("", 3, "0.7")));
+}
+
+TEST(Working, WildTimersAreNone) {
+  model::Thread thread;
+  for (const std::string target : {"seconds:", "seconds:x", "3", ""}) {
+    thread.waits_on = model::WaitsOn{.kind = "timer", .target = target, .detail = {}};
+    EXPECT_EQ(sleep_left(thread), std::nullopt) << target;
+  }
+}
+
+/// Rank 0 reads from a socket in both looks, and ran between them or not.
+model::JobModel reader(const std::string& peer, bool ran) {
+  model::JobModel told = job()
+                             .ranks(2)
+                             .stack(kAll, "native:recv | py:fetch@/srv/train.py:3")
+                             .waits(0, {.kind = "socket", .target = peer, .detail = {}})
+                             .build();
+  std::uint64_t count = 7;
+  for (model::Observation& observation : told.observations) {
+    for (model::Process& process : observation.processes) {
+      for (model::Thread& thread : process.threads) {
+        thread.run_count = count;
+      }
+    }
+    count += ran ? 1 : 0;
+  }
+  return told;
+}
+
+TEST(Working, WhoGetsBytesFromOutsideIsServed) {
+  EXPECT_TRUE(works(reader("address:192.0.2.1:80", true)));
+  EXPECT_FALSE(works(reader("address:192.0.2.1:80", false)));
+}
+
+TEST(Working, BytesOfAnotherProcessOfTheJobAreNoServer) {
+  EXPECT_FALSE(works(reader("pid:" + std::to_string(tests::pid_of(1)), true)));
+}
+
+}  // namespace
+}  // namespace ddpdoctor::graph
