@@ -65,7 +65,9 @@ std::string finding_section(const diagnosis::Diagnosis& diagnosis,
   if (!finding.locations.empty()) {
     out += "| where | source | |\n|---|---|---|\n";
     for (const detectors::Location& location : finding.locations) {
-      out += fmt::format("| {} | {} | {} |\n", code(names.place(location.file, location.line)),
+      const std::string where = location.file.empty() ? base::printable(location.function)
+                                                      : names.place(location.file, location.line);
+      out += fmt::format("| {} | {} | {} |\n", code(where),
                          code(source_text(diagnosis.job, location.file, location.line)),
                          escaped(location.note));
     }

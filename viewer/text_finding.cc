@@ -47,7 +47,15 @@ std::vector<Place> places_of(const diagnosis::Diagnosis& diagnosis,
                              std::size_t most) {
   std::vector<Place> places;
   for (const detectors::Location& location : finding.locations) {
-    if (location.file.empty() || places.size() == most) {
+    const bool native = location.file.empty() && !location.function.empty();
+    if ((location.file.empty() && !native) || places.size() == most) {
+      continue;
+    }
+    if (native) {  // a function of compiled code is all that is known
+      constexpr std::size_t kLongestName = 60;
+      places.push_back({.where = base::elide(base::printable(location.function), kLongestName),
+                        .code = {},
+                        .note = one_line(location.note)});
       continue;
     }
     std::string code = source_text(diagnosis.job, location.file, location.line);

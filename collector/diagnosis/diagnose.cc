@@ -6,6 +6,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/diagnosis/diagnosis.h"
 #include "collector/diagnosis/explain_away.h"
+#include "collector/diagnosis/native_place.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::diagnosis {
@@ -175,6 +176,7 @@ Diagnosis diagnose(const model::JobModel& job) {
   doubt_one_moment(all, job);
   all = without_explained(std::move(all), diagnosis.examination);
   put_in_order(all, diagnosis.examination);
+  tell_native_places(all, diagnosis.examination);
   diagnosis.verdict = verdict_of(diagnosis.examination, all);
   for (Judged& judged : all) {
     diagnosis.findings.push_back(std::move(judged.finding));

@@ -2,7 +2,6 @@
 #include "collector/imports/dump_processes.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <set>
 #include <utility>
@@ -239,34 +238,7 @@ void give_parents(model::Observation& now) {
   }
 }
 
-/// The innermost Python frame is the user's, so what its line calls is not Python.
-bool asks_a_person(const model::JobModel& job, const model::Thread& thread) {
-  const auto frame = std::find_if(
-      thread.frames.begin(), thread.frames.end(),
-      [](const model::Frame& one) { return one.language == model::Language::kPython; });
-  if (thread.state == 'R' || frame == thread.frames.end() || !model::is_user_file(frame->file)) {
-    return false;
-  }
-  const std::string_view line = model::source_line(job, frame->file, frame->line).value_or("");
-  const std::size_t at = line.find("input(");
-  return at != std::string_view::npos &&
-         (at == 0 || (std::isalnum(static_cast<unsigned char>(line[at - 1])) == 0 &&
-                      line[at - 1] != '_' && line[at - 1] != '.'));
-}
-
 }  // namespace
-
-void infer_waits(model::JobModel& job) {
-  for (model::Observation& observation : job.observations) {
-    for (model::Process& process : observation.processes) {
-      for (model::Thread& thread : process.threads) {
-        if (model::was_dumped(process) && !thread.waits_on && asks_a_person(job, thread)) {
-          thread.waits_on = model::WaitsOn{.kind = "input", .target = {}, .detail = {}};
-        }
-      }
-    }
-  }
-}
 
 model::Role role_in_dump(const model::Process& process) {
   if (process.threads.empty()) {

@@ -37,7 +37,8 @@ model::JobModel job_of_dumps(std::vector<StackDump> dumps, std::string_view path
 /// unobserved. False, and nothing is done, when the job has no dumps.
 bool settle_dumps(model::JobModel& job);
 
-/// What the user's own line says of a wait that the tool did not show: input() asks a person.
+/// What the user's own line says of a wait that the tool did not show: input() asks a person, `with
+/// lock:` wants that lock, store.get() a key, open() and recv() a file or socket.
 void infer_waits(model::JobModel& job);
 
 }  // namespace ddpdoctor::imports

@@ -27,6 +27,7 @@ def test_the_dump_is_understood(folder, tmp_path):
     wanted = json.loads((folder / "expected.json").read_text())
     finding = first_finding(folder, tmp_path / "report.json")
     place = (finding.get("locations") or [{}])[0]
-    told = {"kind": finding["kind"], "culprits": finding["culprits"], "file": Path(place.get("file") or "").name, "line": place.get("line")}
+    told = {"kind": finding["kind"], "culprits": finding["culprits"], "file": Path(place.get("file") or "").name, "line": place.get("line"),
+            "function": place.get("function")}
     assert finding["confidence"] == wanted.pop("confidence", "possible")
     assert {key: told[key] for key in wanted} == wanted

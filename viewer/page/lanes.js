@@ -54,10 +54,11 @@ function drawLanes(group) {
 
 function drawTimeline() {
   if (!report.lanes.length) return [el("p", {class: "faint"}, "No collectives were recorded.")];
-  return report.lanes.map((group) => {
+  const legend = "A bar is a call, from its start to its end; a dashed one has not ended and is drawn short. Point at it for its line.";
+  return [el("p", {class: "faint small"}, legend), ...report.lanes.map((group) => {
     const name = (report.groups.find((one) => one.id === group.group) || {}).name || group.group;
     const about = group.diverges !== undefined ? `the ranks part at #${group.diverges}, outlined` : "the ranks agree";
     return el("div", {class: "card"}, el("h3", {}, name, " ", el("span", {class: "faint small"}, about)), drawLanes(group),
       group.left_out ? el("div", {class: "faint small"}, `${group.left_out} more ranks are left out`) : null);
-  });
+  })];
 }

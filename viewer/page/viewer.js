@@ -165,14 +165,17 @@ function drawGraph(boxes) {
   }
   const all = svg("svg", {viewBox: `0 0 ${20 + (last + 1) * width + last * gapX + 30} ${20 + Math.max(...rows) * (height + gapY)}`, role: "img",
     width: 20 + (last + 1) * width + last * gapX + 30, "aria-label": "who waits for whom"},
-    svg("defs", {}, svg("marker", {id: "tip", viewBox: "0 0 8 8", refX: 8, refY: 4, markerWidth: 8, markerHeight: 8, orient: "auto"}, svg("path", {d: "M0 0 8 4 0 8z"}))));
+    svg("defs", {}, ...["tip", "tip-of-cycle"].map((id) =>
+      svg("marker", {id, viewBox: "0 0 8 8", refX: 8, refY: 4, markerWidth: 8, markerHeight: 8, markerUnits: "userSpaceOnUse", orient: "auto"},
+        svg("path", {d: "M0 0 8 4 0 8z"})))));
   for (const box of boxes) {
     for (const to of box.targets) {
       const x = box.x + width, y = box.y + height / 2, v = to.y + height / 2;
       const under = box.y + height, below = to.y + height, bow = Math.max(under, below) + 28;
       const path = to.x > box.x ? `M${x} ${y} C${x + gapX / 2} ${y} ${to.x - gapX / 2} ${v} ${to.x} ${v}`
         : `M${box.x + width / 2} ${under} C${box.x + width / 2} ${bow} ${to.x + width / 2} ${bow} ${to.x + width / 2} ${below}`;
-      all.append(svg("path", {class: box.cycle && to.cycle ? "edge cycle" : "edge", "marker-end": "url(#tip)", d: path}));
+      const cycle = box.cycle && to.cycle;
+      all.append(svg("path", {class: cycle ? "edge cycle" : "edge", "marker-end": cycle ? "url(#tip-of-cycle)" : "url(#tip)", d: path}));
     }
   }
   for (const box of boxes) {

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/diagnosis/native_place.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::diagnosis {
+namespace {
+
+/// How code waits, whatever it waits for; the caller says more.
+constexpr std::array<std::string_view, 14> kWaits = {
+    "futex",     "pthread_cond", "condition_variable", "lll_lock_wait",
+    "syscall",   "clone",        "pthread_clockjoin",  "start_thread",
+    "nanosleep", "epoll_wait",   "__libc_start_c",     "__pselect",
+    "__GI___",   "_start"};
+
+/// The interpreter: below it lies Python that the dump does not show.
+constexpr std::array<std::string_view, 4> kInterpreter = {"_PyEval_", "PyEval_", "PyObject_",
+                                                          "_PyObject_"};
+
+bool contains_any(const std::string& function, std::span<const std::string_view> parts) {
+  return std::any_of(parts.begin(), parts.end(), [&function](std::string_view part) {
+    return function.find(part) != std::string::npos;
+  });
+}
+
+bool is_native(const model::Thread& thread) {
+  return !thread.frames.empty() &&
+         std::all_of(thread.frames.begin(), thread.frames.end(), [](const model::Frame& frame) {
+           return frame.language == model::Language::kNative;
+         });
+}
+
+/// The innermost function that says what is waited for; the innermost of all when none does.
+const model::Frame* telling_frame(const model::Thread& thread) {
+  const model::Frame* first = nullptr;
+  for (const model::Frame& frame : thread.frames) {
+    if (frame.function.empty()) {
+      continue;
+    }
+    if (contains_any(frame.function, kInterpreter)) {
+      break;
+    }
+    first = first == nullptr ? &frame : first;
+    if (!contains_any(frame.function, kWaits)) {
+      return &frame;
+    }
+  }
+  return first;
+}
+
+const model::Frame* place_of(const graph::Examination& examination, model::Rank rank) {
+  const graph::Standing* standing = examination.standing(rank);
+  const bool native = standing != nullptr && standing->thread != nullptr &&
+                      !standing->user.known() && is_native(*standing->thread);
+  return native ? telling_frame(*standing->thread) : nullptr;
+}
+
+}  // namespace
+
+void tell_native_places(std::vector<Judged>& findings, const graph::Examination& examination) {
+  for (Judged& judged : findings) {
+    detectors::Finding& finding = judged.finding;
+    if (!finding.locations.empty() || finding.culprits.empty()) {
+      continue;
+    }
+    const model::Rank rank = finding.culprits.front();
+    const model::Frame* frame = place_of(examination, rank);
+    if (frame == nullptr) {
+      continue;
+    }
+    finding.locations.push_back({.rank = rank,
+                                 .ranks = {},
+                                 .file = frame->file,
+                                 .line = frame->line,
+                                 .function = frame->function,
+                                 .note = fmt::format("rank {} is here, in compiled code", rank)});
+    finding.fix += fmt::format(
+        " These stacks have no Python frames: for the line of rank {} capture py-spy dump "
+        "--native, "
+        "or pystack remote --native, of the same process.",
+        rank);
+  }
+}
+
+}  // namespace ddpdoctor::diagnosis

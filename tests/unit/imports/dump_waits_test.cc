@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a line of the user's says of a wait that the dump does not show.
+#include <gtest/gtest.h>
+
+#include "collector/imports/dump_processes.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+/// A process that another tool dumped; its innermost frame is on this line.
+std::string wait_on(const std::string& line, char state = 'S', const std::string& function = "f",
+                    const std::string& file = "/srv/train.py") {
+  model::Thread thread;
+  thread.tid = 100;
+  thread.state = state;
+  thread.capture = std::string(model::kDumpedFrom) + "py-spy";
+  model::Frame frame;
+  frame.language = model::Language::kPython;
+  frame.function = function;
+  frame.file = file;
+  frame.line = 7;
+  thread.frames = {frame};
+  model::Process process;
+  process.pid = 100;
+  process.threads = {thread};
+  model::JobModel job;
+  job.observations = {{.time = 0, .processes = {process}}};
+  job.sources[file][7] = line;
+  infer_waits(job);
+  const auto& waits = job.observations[0].processes[0].threads[0].waits_on;
+  return waits ? waits->kind + (waits->detail.empty() ? "" : " " + waits->detail) : "";
+}
+
+TEST(DumpWaits, OfALockNameIt) {
+  EXPECT_EQ(wait_on("    with queue_lock:  # both"), "mutex `queue_lock`");
+  EXPECT_EQ(wait_on("with self.state.lock:"), "mutex `self.state.lock`");
+  EXPECT_EQ(wait_on("if not write_lock.acquire():"), "mutex `write_lock`");
+  EXPECT_EQ(wait_on("with torch.no_grad():"), "");
+  EXPECT_EQ(wait_on("with unlocked(path) as f:"), "");
+  EXPECT_EQ(wait_on("gate.acquire()"), "");
+}
+
+TEST(DumpWaits, OfAStoreAndOfInput) {
+  EXPECT_EQ(wait_on("    return store.get(\"plan/epoch-0\")"), "store-key");
+  EXPECT_EQ(wait_on("self._store.wait([key], timeout)"), "store-key");
+  EXPECT_EQ(wait_on("value = settings.get(\"lr\")"), "");
+  EXPECT_EQ(wait_on("answer = input()"), "input");
+  EXPECT_EQ(wait_on("answer = self.input(x)"), "");
+}
+
+TEST(DumpWaits, OfFilesAndSocketsSayTheExpression) {
+  EXPECT_EQ(wait_on("with open(path, 'rb') as f:"), "file `path`");
+  EXPECT_EQ(wait_on("data = f.read()"), "file `f`");
+  EXPECT_EQ(wait_on("return connection.recv(100)"), "socket `connection`");
+  EXPECT_EQ(wait_on("reopen(path)"), "");
+  EXPECT_EQ(wait_on("stream.write(x)", 'S', "StreamHandler.emit",
+                    "/usr/lib/python3.11/logging/__init__.py"),
+            "file `the stream of a log handler`");
+}
+
+TEST(DumpWaits, AreNoneWhereTheThreadRunsOrTheLineIsALibrarys) {
+  EXPECT_EQ(wait_on("with queue_lock:", 'R'), "");
+  EXPECT_EQ(wait_on("with self.lock:", 'S', "get", "/usr/lib/python3.11/queue.py"), "");
+  EXPECT_EQ(wait_on(""), "");
+  EXPECT_EQ(wait_on("("), "");
+  EXPECT_EQ(wait_on("open("), "file");
+}
+
+}  // namespace
+}  // namespace ddpdoctor::imports
