@@ -44,7 +44,7 @@ std::optional<model::Exit> exit_fact(const model::JobModel& job, model::Rank ran
 }
 
 /// Ended processes that were started beside the ranks and whose rank is not known: a zombie has no
-/// environment to read it from.
+/// environment to read it from, but it has a pid. One without was told by halves.
 std::vector<const model::Process*> nameless_dead(const model::JobModel& job) {
   std::vector<const model::Process*> out = processes(job);
   std::set<pid_t> launchers;
@@ -54,7 +54,8 @@ std::vector<const model::Process*> nameless_dead(const model::JobModel& job) {
     }
   }
   std::erase_if(out, [&launchers](const model::Process* process) {
-    return alive(*process) || process->rank || !launchers.contains(process->ppid) ||
+    return alive(*process) || process->rank || process->pid == 0 ||
+           !launchers.contains(process->ppid) ||
            (process->role != model::Role::kRank && process->role != model::Role::kOther);
   });
   return out;

@@ -2,6 +2,7 @@
 #include "collector/detectors/disagreed.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -45,6 +46,39 @@ bool stands_there(const graph::Examination& examination, const graph::Divergence
                      });
 }
 
+bool same_size(const model::CollectiveCall& a, const model::CollectiveCall& b) {
+  return a.count == b.count && a.shape == b.shape;
+}
+
+/// The line of `call` passes the other's size everywhere else, and its own only here.
+bool breaks_its_habit(const graph::Examination& examination, const model::CollectiveCall& call,
+                      const model::CollectiveCall& other) {
+  constexpr std::size_t kHabit = 2;
+  std::size_t others = 0;
+  for (const model::CollectiveCall& one : examination.job.collectives) {
+    const bool here = one.group == call.group && one.sequence == call.sequence;
+    if (here || one.call_site != call.call_site || one.operation != call.operation) {
+      continue;
+    }
+    if (same_size(one, call)) {
+      return false;
+    }
+    others += same_size(one, other) ? 1 : 0;
+  }
+  return call.call_site.known() && others >= kHabit;
+}
+
+/// Of two sides of one size the one whose line never did this before is the odd one.
+void break_tie(const graph::Examination& examination, Disagreed& disagreed) {
+  const bool rest = breaks_its_habit(examination, *disagreed.rest_call, *disagreed.odd_call);
+  const bool odd = breaks_its_habit(examination, *disagreed.odd_call, *disagreed.rest_call);
+  if (rest && !odd) {
+    std::swap(disagreed.rest, disagreed.odd);
+    std::swap(disagreed.rest_call, disagreed.odd_call);
+  }
+  disagreed.tie = rest == odd;
+}
+
 }  // namespace
 
 Disagreed disagreed_at(const graph::Examination& examination, const graph::Divergence& divergence) {
@@ -60,6 +94,10 @@ Disagreed disagreed_at(const graph::Examination& examination, const graph::Diver
       examination.history.at(divergence.group, rest.ranks.front(), divergence.sequence);
   result.odd_call =
       examination.history.at(divergence.group, odd.ranks.front(), divergence.sequence);
+  if (result.tie && divergence.calls.size() == 2 && result.rest_call != nullptr &&
+      result.odd_call != nullptr && divergence.about == graph::Disagreement::kShape) {
+    break_tie(examination, result);
+  }
   return result;
 }
 

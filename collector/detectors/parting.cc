@@ -276,14 +276,20 @@ std::optional<Parting> parting_from_stacks(const Examination& examination, const
   return parting;
 }
 
-// Kernels are launched ahead: a rank that is known by records may have calls in many groups and
-// waits in the oldest of them only.
+/// The call is another than that of the parting: in another group, or before it in this one.
+bool is_another(const graph::BlockedCall& call, const Parting& parting) {
+  return call.group != parting.group ||
+         (parting.sequence && call.sequence && *call.sequence < *parting.sequence);
+}
+
+// Kernels are launched ahead: a rank that is known by records may have many open calls and waits in
+// the oldest of them only.
 model::RankSet who_wait_here(const Examination& examination, const Parting& parting) {
   std::vector<model::Rank> ranks;
   for (const model::Rank rank : parting.rest.ranks) {
     const Standing* standing = examination.standing(rank);
     const bool elsewhere = standing != nullptr && standing->process == nullptr && standing->call &&
-                           standing->call->group != parting.group;
+                           is_another(*standing->call, parting);
     if (!elsewhere) {
       ranks.push_back(rank);
     }

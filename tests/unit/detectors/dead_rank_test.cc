@@ -137,6 +137,24 @@ TEST(DeadRank, TakesAnEndedSiblingForTheAbsentRank) {
   EXPECT_EQ(std::get<std::int64_t>(findings[0].details.at("pid")), 777);
 }
 
+TEST(DeadRank, DoesNotTakeAProcessWithoutPidForTheAbsentRank) {
+  auto told =
+      job()
+          .ranks(3)
+          .stack(kAll, kInBarrier)
+          .absent(1)
+          .process(
+              {.pid = 777, .ppid = kLauncherPid, .exit = model::Exit{.status = 1, .signal = {}}})
+          .build();
+  EXPECT_TRUE(asked(kKind, told).at(0).details.contains("pid"));
+  for (model::Observation& observation : told.observations) {
+    for (model::Process& process : observation.processes) {
+      process.pid = process.pid == 777 ? 0 : process.pid;
+    }
+  }
+  EXPECT_FALSE(asked(kKind, told).at(0).details.contains("pid"));  // only absent
+}
+
 TEST(DeadRank, IsSilentOnAnEndedChildThatIsNoRank) {
   EXPECT_TRUE(asked(kKind, job()
                                .ranks(3)

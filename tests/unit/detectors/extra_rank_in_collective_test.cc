@@ -37,6 +37,29 @@ TEST(ExtraRankInCollective, IsOnlyPossibleWhenARankIsUnobserved) {
   EXPECT_TRUE(nothing_likely(asked("extra-rank-in-collective", builder.build())));
 }
 
+// Rank 3 waits for rank 4, which is lost; so #6 of its other group does not end, in which all are.
+// Rank 2 has launched #7 there, too.
+TEST(ExtraRankInCollective, IsSilentWhereTheCallIsOnlyLaunchedBehindAnOpenOne) {
+  const auto open = [](std::string group, std::int64_t sequence, double time) {
+    return tests::CallStory{.operation = "all_reduce",
+                            .sequence = sequence,
+                            .group = std::move(group),
+                            .site = "step@/srv/train.py:8",
+                            .state = model::CallState::kStarted,
+                            .time = time};
+  };
+  JobBuilder builder = job();
+  builder.ranks(5).backend("nccl").group("1", {0, 1, 2, 3}, "dp").group("2", {3, 4}, "tp");
+  builder.history(kAll, 1, 5).call(3, open("2", 1, 9));
+  builder.call({0, 1, 2, 3}, open("1", 1, 10)).call(2, open("1", 2, 11));
+  model::JobModel recorded = builder.build();
+  recorded.observations.clear();  // a dump has no stacks
+  EXPECT_TRUE(asked("extra-rank-in-collective", recorded).empty());
+  const Findings findings = asked("missing-rank", recorded);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet{4});
+}
+
 TEST(ExtraRankInCollective, DoesNotDependOnTheOrderOfRanks) {
   EXPECT_EQ(essence(asked("extra-rank-in-collective", told().build())),
             essence(asked("extra-rank-in-collective", reversed(told().build()))));

@@ -43,6 +43,23 @@ TEST(MismatchedShape, NamesNobodyInATie) {
   EXPECT_TRUE(findings[0].culprits.empty());
 }
 
+TEST(MismatchedShape, OfTwoNamesTheOneWhoseLineNeverPassedThisSizeBefore) {
+  const std::string site = "step@/srv/train.py:8";
+  for (const model::Rank guilty : {0, 1}) {
+    JobBuilder builder = job();
+    builder.ranks(2);
+    for (std::int64_t sequence = 1; sequence <= 3; ++sequence) {
+      builder.all_reduce(kAll, sequence, 64, site);
+    }
+    builder.all_reduce(1 - guilty, 4, 64, site).all_reduce(guilty, 4, 72, site);
+    const Findings findings = asked("mismatched-shape", builder.build());
+    ASSERT_EQ(findings.size(), 1U);
+    EXPECT_EQ(findings[0].culprits, model::RankSet{guilty});
+    builder.all_reduce(kAll, 5, 72, site);  // the line passes it elsewhere
+    EXPECT_TRUE(asked("mismatched-shape", builder.build()).at(0).culprits.empty());
+  }
+}
+
 TEST(MismatchedShape, IsSilentOnEqualSizesAndOnUnequalParts) {
   EXPECT_TRUE(
       asked("mismatched-shape", job().ranks(4).history(kAll, 1, 5).all_reduce(kAll, 6, 64).build())

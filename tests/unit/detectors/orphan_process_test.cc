@@ -20,6 +20,21 @@ TEST(OrphanProcess, FindsAWorkerWhoseRankIsGone) {
   EXPECT_EQ(std::get<std::int64_t>(findings[0].details.at("pid")), 777);
 }
 
+TEST(OrphanProcess, IsSilentWhereAProcessWithoutPidMayBeTheFirst) {
+  model::JobModel told = job()
+                             .ranks(1)
+                             .process({.role = model::Role::kDataLoaderWorker,
+                                       .pid = 777,
+                                       .ppid = 1,
+                                       .threads = {{.stack = "py:f@/srv/data.py:3"}}})
+                             .build();
+  EXPECT_EQ(asked("orphan-process", told).size(), 1u);
+  for (model::Observation& observation : told.observations) {
+    observation.processes.front().pid = 0;
+  }
+  EXPECT_TRUE(asked("orphan-process", told).empty());
+}
+
 TEST(OrphanProcess, IsSilentOnRanksThatAShellStarted) {
   EXPECT_TRUE(asked("orphan-process",
                     job()
