@@ -93,6 +93,21 @@ def test_plain_python_reads_it(dumps):
     assert dump["entries"][-1]["profiling_name"] == "gloo:broadcast" and dump["entries"][-1]["input_sizes"] == [[12]]
 
 
+def test_a_recording_cut_anywhere_is_refused_or_says_what_is_missing(dumps):
+    report("job.ddpd", "-o", "whole.ddpd", folder=dumps)
+    whole = (dumps / "whole.ddpd").read_bytes()
+    used = 0
+    for size in sorted({*range(1, 40), *range(40, len(whole), len(whole) // 40), *range(len(whole) - 20, len(whole))}):
+        (dumps / "cut.ddpd").write_bytes(whole[:size])
+        done = subprocess.run([TOOL, "report", "cut.ddpd"], cwd=dumps, capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL)
+        assert done.returncode in (0, 1, 3), f"{size}: {done.returncode} {done.stderr}"
+        said = done.stderr if done.returncode == 3 else done.stdout
+        if size > 8:  # shorter ones are nothing that is known
+            assert "is cut short" in " ".join(said.split()), f"{size}: {said}"
+        used += done.returncode != 3
+    assert used > 0
+
+
 def test_without_calls_it_is_refused_and_nothing_is_written(tmp_path):
     (tmp_path / "x.json").write_text(json.dumps({"schema": "ddpdoctor.capture/1", "job": {"world_size": 1}}))
     done = subprocess.run([TOOL, "report", "x.json", "-o", "x.fr"], cwd=tmp_path, capture_output=True, text=True, timeout=20, stdin=subprocess.DEVNULL)

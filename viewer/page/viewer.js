@@ -210,9 +210,12 @@ function drawStacks(nodes, depth) {
     let end = node;
     while (end.children.length === 1 && end.children[0].ranks === node.ranks) shared.push(end = end.children[0]);
     const telling = [...shared].reverse().find((one) => one.user) || shared[shared.length - 1];
+    const below = telling.user ? shared[shared.indexOf(telling) + 1] : undefined;
     const summary = el("summary", {class: isCulprits(node.ranks) ? "culprit" : ""}, el("span", {class: "ranks"}, said(node.ranks)),
-      el("span", {class: "mono"}, `${telling.function || "?"} ${place(telling)}`));
-    return el("details", {open: depth < 12}, summary, ...shared.map(drawFrame), ...drawStacks(end.children, depth + 1));
+      el("span", {class: "mono"}, `${telling.function || "?"} ${place(telling)}${below && below.function ? ` · ${below.function} …` : ""}`));
+    const block = shared.map(drawFrame);
+    if (shared.filter((one) => one.user).length === 1) block[shared.indexOf(telling)].classList.add("told");  // the line above says it
+    return el("details", {open: depth < 12}, summary, ...block, ...drawStacks(end.children, depth + 1));
   });
 }
 
@@ -263,7 +266,8 @@ function drawGroup(group) {
     return el("div", {class: "lane small"}, el("span", {class: isCulprits(set) ? "culprit" : ""}, said(set)), el("span", {class: "track"}, enqueued, completed),
       el("span", {class: "faint"}, `${lane.completed} of ${lane.enqueued} done`));
   });
-  return el("div", {class: "card"}, el("h3", {}, group.name || group.id, " ", el("span", {class: "faint small"}, `${group.backend} · ${said(ranges(group.ranks))}`)),
+  return el("div", {class: "card"}, el("h3", {}, group.name || group.id, " ", el("span", {class: "faint small"},
+      [group.backend, group.ranks.length ? said(ranges(group.ranks)) : ""].filter(Boolean).join(" · "))),
     drawDivergence(group.first_divergence), ...lanes);
 }
 
