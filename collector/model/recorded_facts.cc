@@ -120,6 +120,27 @@ void add_event(JobModel& job, const Recording& recording, const RecordedEvent& e
   }
 }
 
+/// All that the process mapped of /dev/shm in one fact, with the largest by name.
+void add_mapped_segments(JobModel& job, const Recording& recording) {
+  std::int64_t count = 0;
+  std::int64_t bytes = 0;
+  const sources::RecordedSegment* largest = nullptr;
+  for (const sources::RecordedSegment& segment : recording.segments) {
+    if (segment.mapped) {
+      ++count;
+      bytes += segment.bytes;
+      largest = largest == nullptr || segment.bytes > largest->bytes ? &segment : largest;
+    }
+  }
+  if (largest != nullptr) {
+    job.facts.push_back(
+        {.rank = recording.rank,
+         .pid = recording.pid,
+         .kind = "shm-mapped",
+         .fields = {{"count", count}, {"bytes", bytes}, {"path", segment_path(largest->name)}}});
+  }
+}
+
 }  // namespace
 
 std::vector<CallSite> user_sites(const std::vector<sources::RecordedFrame>& stack) {
@@ -145,8 +166,17 @@ void add_recorded_facts(JobModel& job, const Recording& recording) {
   for (const RecordedEvent& event : recording.events) {
     add_event(job, recording, event);
   }
+  add_mapped_segments(job, recording);
+  for (const sources::RecordedWait& wait : recording.waits) {
+    job.facts.push_back({.rank = recording.rank,
+                         .pid = recording.pid,
+                         .kind = "thread-wait",
+                         .fields = {{"tid", static_cast<std::int64_t>(wait.tid)},
+                                    {"what", wait.what},
+                                    {"since", wait.since}}});
+  }
   for (const sources::RecordedSegment& segment : recording.segments) {
-    if (!segment.unlinked) {
+    if (segment.created && !segment.unlinked) {
       job.facts.push_back({.rank = recording.rank,
                            .pid = recording.pid,
                            .kind = "shm-segment",

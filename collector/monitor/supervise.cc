@@ -12,6 +12,7 @@
 
 #include "collector/model/add_recordings.h"
 #include "collector/model/build_model.h"
+#include "collector/monitor/fullest_shm.h"
 #include "collector/monitor/process_tree.h"
 #include "collector/monitor/spool.h"
 #include "collector/sources/ring_reader.h"
@@ -133,6 +134,7 @@ class Watch {
   }
 
   void look() {
+    shm_.look();
     const Pulse pulse = rings_.read();
     if (pulse.collectives != beats_ || pulse.processes != processes_) {
       beats_ = pulse.collectives;
@@ -180,6 +182,7 @@ class Watch {
     if (occasion != Occasion::kEnded && !job.observations.empty()) {
       note_what_it_is_not(job);
     }
+    add_fullest_shm(shm_, job);
     job.coverage.warnings.insert(job.coverage.warnings.end(), problems.begin(), problems.end());
     model::load_sources(job);
     return listener_(std::move(job), occasion);
@@ -228,6 +231,7 @@ class Watch {
   const SuperviseOptions& options_;
   const Listener& listener_;
   PulseWatch rings_;
+  FullestShm shm_;
   Outcome outcome_;
   bool ended_ = false;
   bool interrupted_ = false;

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "collector/sources/ring_bytes.h"
 #include "collector/sources/ring_slots.h"
+#include "collector/sources/ring_tables.h"
 #include "wire/events.h"
 #include "wire/layout.h"
 
@@ -132,6 +133,9 @@ class Reader {
         break;
       case wire::EventKind::kNoSpace:
         add_event("no-space", slot);
+        break;
+      case wire::EventKind::kWaitEnd:
+        add_event("wait-end", slot);
         break;
       default:
         break;
@@ -291,31 +295,6 @@ void read_reducers(const RingBytes& ring, const Reader& reader, Recording& recor
   }
 }
 
-void read_segments(const RingBytes& ring, Recording& recording) {
-  const auto count = std::min(ring.load<std::uint32_t>(HEADER(segments)), wire::kSegments);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const std::size_t at = offsetof(wire::Ring, segment) + i * sizeof(wire::Segment);
-    recording.segments.push_back(
-        {.name = ring.fixed(at, sizeof(wire::Segment::name)),
-         .bytes = static_cast<std::int64_t>(
-             ring.load<std::uint64_t>(at + offsetof(wire::Segment, bytes)) >> 1U << 1U),
-         .unlinked = ring.load<std::uint32_t>(at + offsetof(wire::Segment, unlinked)) != 0});
-  }
-}
-
-std::string read_stderr(const RingBytes& ring) {
-  const auto written = ring.load<std::uint32_t>(HEADER(stderr_head));
-  const auto* const begin =
-      reinterpret_cast<const char*>(ring.all().data()) + offsetof(wire::Ring, standard_error);
-  if (written <= wire::kStderrBytes) {
-    return {begin, written};
-  }
-  const std::uint32_t at = written % wire::kStderrBytes;
-  std::string text(begin + at, wire::kStderrBytes - at);
-  text.append(begin, at);
-  return text;
-}
-
 void read_exit(const RingBytes& ring, const Reader& reader, Recording& recording) {
   constexpr std::array<std::string_view, 6> kKinds{"", "exit", "_exit", "signal", "abort", "exec"};
   const auto kind = ring.load<std::uint32_t>(HEADER(exit_kind));
@@ -386,7 +365,8 @@ base::Result<Recording> read_ring(std::span<const std::byte> bytes, const std::s
   reader.read_slots();
   reader.read_newest_of_groups();
   read_reducers(ring, reader, recording);
-  read_segments(ring, recording);
+  recording.segments = read_segments(ring);
+  recording.waits = read_waits(ring);
   read_exit(ring, reader, recording);
   recording.standard_error = read_stderr(ring);
   return recording;

@@ -80,7 +80,7 @@ struct RecordedReducer {
 struct RecordedEvent {
   std::string kind{};  // "store", "fork", "child-exit", "team", "shm-open", "shm-unlink",
                        // "shm-size", "exit", "cuda-after-fork", "descriptors-full",
-                       // "no-space"; what their numbers mean: wire/events.h
+                       // "no-space", "wait-end"; what their numbers mean: wire/events.h
   RecordedState state = RecordedState::kEnqueued;
   double time = 0;
   std::int64_t count = -1;
@@ -93,7 +93,17 @@ struct RecordedEvent {
 struct RecordedSegment {
   std::string name{};
   std::int64_t bytes = 0;
+  bool created = true;  // by this process
+  bool mapped = false;  // by this process, as long as it had a name
   bool unlinked = false;
+};
+
+/// A thread that waited in libc when the ring was read. One that was cancelled there stays listed.
+struct RecordedWait {
+  pid_t tid = 0;
+  std::string what{};  // "pthread barrier", "semaphore"
+  std::uint64_t object = 0;
+  double since = 0;  // seconds since the epoch
 };
 
 /// How the process said that it ends.
@@ -121,6 +131,7 @@ struct Recording {
   std::vector<RecordedReducer> reducers{};
   std::vector<RecordedEvent> events{};
   std::vector<RecordedSegment> segments{};
+  std::vector<RecordedWait> waits{};
   std::optional<RecordedExit> exit{};
   std::string standard_error{};  // the tail
   std::uint64_t lost = 0;

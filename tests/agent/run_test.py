@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`ddpdoctor run` beside jobs that are no training at all: statuses, signals, terminals, output, and jobs that will not end."""
+import json
 import os
 import pty
 import signal
@@ -119,3 +120,24 @@ def test_ends_a_hung_job_that_ignores_sigterm_and_hid_a_child(tmp_path):
     done = run(tmp_path, "--hang-timeout", "3", "--on-hang", "kill", "--always", "--", "bash", "-c", script, limit=120, env=variables)
     assert done.returncode == 124, done.stderr[-2000:]
     assert until(lambda: not alive(int((tmp_path / "grandchild").read_text())))
+
+
+FILL = '''
+from multiprocessing.shared_memory import SharedMemory
+segment = SharedMemory(create=True, size=64 << 20)
+segment.unlink()
+for page in range(0, 64 << 20, 4096):
+    segment.buf[page] = 1
+'''
+
+
+def test_a_bus_error_in_a_segment_is_told_as_that(tmp_path):
+    small = "mount -t tmpfs -o size=4m tmpfs /dev/shm"
+    if subprocess.run(["unshare", "-m", "sh", "-c", small], capture_output=True, check=False).returncode != 0:
+        pytest.skip("may not mount a small /dev/shm")
+    (tmp_path / "fill.py").write_text(FILL)
+    script = f"{small} && exec {TOOL} run --report-dir report --always -- bash -c 'RANK=0 WORLD_SIZE=1 {sys.executable} fill.py; exit $?'"
+    done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, timeout=120, cwd=tmp_path, check=False)
+    assert done.returncode == 128 + signal.SIGBUS, done.stderr[-2000:]
+    [found] = json.loads((tmp_path / "report" / "report.json").read_text())["findings"][:1]
+    assert (found["kind"], found["culprits"]) == ("shm-exhausted", [0])
