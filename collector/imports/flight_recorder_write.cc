@@ -142,6 +142,8 @@ struct KnownGroup {
   std::string backend;
   std::vector<Rank> ranks;
   std::size_t index = 0;
+  std::string listed{};         // the ranks as a dump says them
+  std::vector<Rank> members{};  // the ranks in order
 };
 
 std::map<string_view, KnownGroup> groups_of(const JobModel& job, const Told& told) {
@@ -172,15 +174,16 @@ std::map<string_view, KnownGroup> groups_of(const JobModel& job, const Told& tol
       group.ranks.assign(ranks.begin(), ranks.end());
     }
   }
+  for (auto& [id, group] : out) {
+    group.listed = fmt::format("[{}]", fmt::join(group.ranks, ", "));
+    group.members = group.ranks;
+    std::sort(group.members.begin(), group.members.end());
+  }
   return out;
 }
 
 bool is_member(const KnownGroup& group, Rank rank) {
-  return std::find(group.ranks.begin(), group.ranks.end(), rank) != group.ranks.end();
-}
-
-std::string listed(const std::vector<Rank>& ranks) {
-  return fmt::format("[{}]", fmt::join(ranks, ", "));
+  return std::binary_search(group.members.begin(), group.members.end(), rank);
 }
 
 class DumpWriter {
@@ -231,7 +234,7 @@ class DumpWriter {
     out_.open_dict();
     say("name", id);
     say("desc", group.description);
-    say("ranks", listed(group.ranks));
+    say("ranks", group.listed);
     out_.close_dict();
   }
 

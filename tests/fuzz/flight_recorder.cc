@@ -8,6 +8,7 @@
 #include "collector/diagnosis/diagnosis.h"
 #include "collector/imports/flight_recorder_job.h"
 #include "collector/imports/flight_recorder_parts.h"
+#include "collector/imports/flight_recorder_write.h"
 #include "collector/imports/pickle.h"
 #include "collector/imports/plain_json.h"
 
@@ -35,6 +36,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!dumps[1].calls.empty()) {
     dumps[1].calls.pop_back();  // so that the two part
   }
-  static_cast<void>(diagnosis::diagnose(imports::job_of_dumps(dumps, vocabulary)));
+  const model::JobModel job = imports::job_of_dumps(dumps, vocabulary);
+  static_cast<void>(diagnosis::diagnose(job));
+  if (const auto written = imports::write_flight_recorder(job)) {  // what we write we can read
+    for (const imports::DumpFile& file : written->files) {
+      if (!imports::read_pickle(file.bytes, file.name, document)) {
+        __builtin_trap();
+      }
+    }
+  }
   return 0;
 }
