@@ -188,3 +188,31 @@ def test_no_room_is_worth_a_ring(tmp_path, spool):
     assert behaves_alike(["sh", "-c", "echo text > /dev/full"], spool)[0] != 0
     [full] = only(spool).of("no-space")
     assert (full.text, full.peer) == ("/dev/full", 28)
+
+
+ALLOCATING = """import multiprocessing as m, threading
+from multiprocessing.shared_memory import SharedMemory
+def work(x):
+    threads = [threading.Thread(target=bytearray, args=(1 << 22,)) for _ in range(4)]
+    [t.start() for t in threads]; [t.join() for t in threads]
+    return x
+if __name__ == '__main__':
+    s = SharedMemory(create=True, size=8192); s.buf[0] = 7
+    with m.get_context('fork').Pool(2) as pool: print(sum(pool.map(work, range(9))), s.buf[0])
+    s.close(); s.unlink()
+"""
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["before us", "behind us"])
+@pytest.mark.parametrize("name", ["libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2.0"])
+def test_allocators_that_map_for_themselves_start_and_work(name, first, tmp_path, spool):
+    library = next(Path("/usr/lib").glob("*/" + name), None)
+    if library is None:
+        pytest.skip(f"no {name} here")
+    (tmp_path / "work.py").write_text(ALLOCATING)
+    variables = under(spool, preload=[str(library)])
+    if not first:
+        variables["LD_PRELOAD"] = ":".join(reversed(variables["LD_PRELOAD"].split(":")))
+    done = subprocess.run([sys.executable, "work.py"], env=variables, cwd=tmp_path, capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, b"36 7\n"), done.stderr
+    assert any("/psm_" in name for ring in rings(spool).values() for name in ring.segments())
