@@ -7,6 +7,9 @@
 #include <ctime>
 #include <pthread.h>
 #include <semaphore.h>
+#include <unistd.h>
+
+#include <sys/syscall.h>
 
 #include "agent/inside.h"
 #include "agent/python_site.h"
@@ -25,18 +28,33 @@ constexpr std::uint64_t kLong = 10'000'000;  // nanoseconds from which a wait be
 constexpr std::uint32_t kTries = 8;
 constexpr std::uint32_t kBeingFilled = ~std::uint32_t{0};
 
+/// Takes a place from a thread that is no more: it was cancelled in its wait.
+__attribute__((noinline, cold)) wire::Wait* take_from_the_dead(wire::Ring& ring,
+                                                               std::uint32_t tid) {
+  const Inside inside;
+  for (std::uint32_t i = 0; i < kTries; ++i) {
+    wire::Wait& place = ring.header.wait[(tid + i) % wire::kWaits];
+    std::uint32_t seen = place.tid.load(std::memory_order_relaxed);
+    const bool dead = seen != 0 && seen != kBeingFilled &&
+                      syscall(SYS_tgkill, getpid(), static_cast<pid_t>(seen), 0) != 0;
+    if (dead && place.tid.compare_exchange_strong(seen, kBeingFilled, std::memory_order_acquire)) {
+      return &place;
+    }
+  }
+  return nullptr;
+}
+
 /// Takes a place in the table; null when all that were tried are taken.
 wire::Wait* take_place(wire::Ring& ring, std::uint32_t tid) {
   for (std::uint32_t i = 0; i < kTries; ++i) {
     wire::Wait& place = ring.header.wait[(tid + i) % wire::kWaits];
     std::uint32_t seen = 0;
-    // a thread that was cancelled in here left its place; it or another of its number finds it
     if (place.tid.compare_exchange_strong(seen, kBeingFilled, std::memory_order_acquire) ||
         seen == tid) {
       return &place;
     }
   }
-  return nullptr;
+  return take_from_the_dead(ring, tid);
 }
 
 void tell_long_wait(wire::Ring& ring, const void* object, const char* call, std::uint64_t lasted) {

@@ -85,6 +85,40 @@ def test_a_lock_of_multiprocessing_that_is_long_taken_is_an_event(tmp_path, spoo
     assert wait.text in ("sem_clockwait", "sem_timedwait") and 40_000_000 < wait.count and wait.line == 5
 
 
+CANCELLED = r'''
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+static sem_t never;
+static int cleaned;
+static void clean(void* unused) { ++cleaned; (void)unused; }
+static void* waits(void* unused) { pthread_cleanup_push(clean, 0); sem_wait(&never); pthread_cleanup_pop(0); return unused; }
+int main(void) {
+  close(shm_open("/ddpdoctor_waits", O_RDWR | O_CREAT, 0600)); shm_unlink("/ddpdoctor_waits");
+  sem_init(&never, 0, 0);
+  for (int i = 0; i < 100; ++i) {
+    pthread_t thread; void* end = 0;
+    pthread_create(&thread, 0, waits, 0); usleep(i % 3 * 200); pthread_cancel(thread); pthread_join(thread, &end);
+    if (end != PTHREAD_CANCELED) return 2;
+  }
+  struct timespec until; clock_gettime(CLOCK_REALTIME, &until); until.tv_nsec += 30000000;
+  if (until.tv_nsec > 999999999) { ++until.tv_sec; until.tv_nsec -= 1000000000; }
+  if (sem_timedwait(&never, &until) == 0) return 3;
+  printf("%d\n", cleaned > 50);
+  return 0;
+}
+'''
+
+
+def test_who_waits_for_a_semaphore_can_be_cancelled(tmp_path, spool):
+    assert behaves_alike([compiled(tmp_path, "cancelled", CANCELLED, "-pthread")], spool)[1] == b"1\n"
+    assert "sem_timedwait" in [event.text for event in only(spool).of("wait-end")]  # the places of the dead are free again
+
+
 MAPS = """import mmap, os, subprocess, sys, tempfile
 from multiprocessing.shared_memory import SharedMemory
 made = SharedMemory(create=True, size=8192)
