@@ -23,6 +23,12 @@ class PickleBytes {
   [[nodiscard]] std::size_t size() const {
     return bytes_.size();
   }
+  [[nodiscard]] std::string_view left() const {
+    return bytes_.substr(at_);
+  }
+  void skip(std::size_t count) {
+    at_ += count;
+  }
   std::optional<unsigned char> byte() {
     return at_ < bytes_.size() ? std::optional(static_cast<unsigned char>(bytes_[at_++]))
                                : std::nullopt;

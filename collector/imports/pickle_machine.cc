@@ -10,12 +10,11 @@ namespace {
 
 using Kind = PlainValue::Kind;
 
-constexpr std::size_t kMostValues = std::size_t{1} << 26U;
-
 }  // namespace
 
 Step PickleMachine::run() {
   while (true) {
+    hurry();
     const auto op = in_.byte();
     if (!op) {
       return Step::kCut;
@@ -31,8 +30,8 @@ Step PickleMachine::run() {
     if (next != Step::kGoOn) {
       return next;
     }
-    if (document_.values() + stack_.size() > kMostValues) {
-      return refuse(fmt::format("it holds more than {} values", kMostValues));
+    if (document_.values() + stack_.size() > kMostPickledValues) {
+      return refuse(fmt::format("it holds more than {} values", kMostPickledValues));
     }
   }
 }

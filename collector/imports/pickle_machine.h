@@ -13,8 +13,60 @@
 
 namespace ddpdoctor::imports {
 
+/// More is refused.
+inline constexpr std::size_t kMostPickledValues = std::size_t{1} << 26U;
+
 /// How an instruction ended.
 enum class Step { kGoOn, kStop, kCut, kRefused };
+
+/// A stack of values whose memory may be written directly.
+class ValueStack {
+ public:
+  [[nodiscard]] std::size_t size() const {
+    return count_;
+  }
+  [[nodiscard]] bool empty() const {
+    return count_ == 0;
+  }
+  PlainValue& operator[](std::size_t index) {
+    return values_[index];
+  }
+  [[nodiscard]] const PlainValue& operator[](std::size_t index) const {
+    return values_[index];
+  }
+  [[nodiscard]] const PlainValue& back() const {
+    return values_[count_ - 1];
+  }
+  [[nodiscard]] const PlainValue& front() const {
+    return values_.front();
+  }
+  void push_back(const PlainValue& value) {
+    make_room(1);
+    values_[count_++] = value;
+  }
+  void pop_back() {
+    --count_;
+  }
+  /// To fewer values, or to as many as were written into the room.
+  void resize(std::size_t count) {
+    count_ = count;
+  }
+  void make_room(std::size_t more) {
+    if (values_.size() - count_ < more) {
+      values_.resize(2 * (count_ + more));
+    }
+  }
+  PlainValue* data() {
+    return values_.data();
+  }
+  [[nodiscard]] std::span<const PlainValue> above(std::size_t from) const {
+    return std::span(values_).subspan(from, count_ - from);
+  }
+
+ private:
+  std::vector<PlainValue> values_;  // longer than what counts
+  std::size_t count_ = 0;
+};
 
 /// Runs one pickle into a document. What an instruction needs and does not find is refused; where
 /// the bytes end, the machine stops.
@@ -38,6 +90,8 @@ class PickleMachine {
   }
 
  private:
+  /// Runs the frequent instructions as long as nothing is amiss; what it leaves is for step().
+  void hurry();
   Step step(unsigned char op);
   Step other(unsigned char op);
   Step number(unsigned char op);
@@ -74,12 +128,12 @@ class PickleMachine {
   Step gather(PlainValue::Kind kind, std::size_t from, std::size_t marks);
   Step fill(PlainValue::Kind kind, std::size_t from, std::size_t marks);
   [[nodiscard]] std::span<const PlainValue> above(std::size_t from) const {
-    return std::span(stack_).subspan(from);
+    return stack_.above(from);
   }
 
   PickleBytes in_;
   PlainDocument& document_;
-  std::vector<PlainValue> stack_;
+  ValueStack stack_;
   std::vector<std::size_t> marks_;  // places of marks in the stack
   std::vector<PlainValue> memo_;
   std::string complaint_;

@@ -72,6 +72,46 @@ TEST(Pickle, EveryProtocolSaysTheSame) {
             expected);
 }
 
+/// pickle.dumps of CPython 3.11, protocol 2, of numbers of every width, a tuple, a dict in a list.
+const std::string kAllWidths(
+    "\x80\x02\x7d\x71\x00\x28\x58\x01\x00\x00\x00\x61\x71\x01\x5d\x71\x02\x28\x4b\x01\x4b"
+    "\xff\x4d\x00\x01\x4d\xff\xff\x4a\x00\x00\x01\x00\x4a\xff\xff\xff\xff\x4a\xff\xff\xff"
+    "\x7f\x4a\x00\x00\x00\x80\x8a\x05\x00\x00\x00\x80\x00\x8a\x06\x00\x00\x00\x00\x00\xff"
+    "\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f\x8a\x08\x00\x00\x00\x00\x00\x00\x00\x80\x65"
+    "\x58\x01\x00\x00\x00\x74\x71\x03\x4b\x01\x4b\x02\x86\x71\x04\x58\x01\x00\x00\x00\x66"
+    "\x71\x05\x47\x3f\xf8\x00\x00\x00\x00\x00\x00\x58\x01\x00\x00\x00\x6e\x71\x06\x4e\x58"
+    "\x01\x00\x00\x00\x79\x71\x07\x88\x58\x01\x00\x00\x00\x78\x71\x08\x89\x58\x01\x00\x00"
+    "\x00\x6c\x71\x09\x5d\x71\x0a\x28\x68\x01\x7d\x71\x0b\x68\x01\x68\x01\x73\x65\x75\x2e",
+    168);
+
+TEST(Pickle, NumbersOfEveryWidthAreWhatTheyWere) {
+  EXPECT_EQ(read(kAllWidths),
+            "{'a' [1 255 256 65535 65536 -1 2147483647 -2147483648 2147483648 -1099511627776 "
+            "9223372036854775807 -9223372036854775808] 't' [1 2] 'f' 1.500000 'n' None 'y' True "
+            "'x' False 'l' ['a' {'a' 'a'}]}");
+}
+
+// Far from the end instructions run on bare pointers, near it one by one: both must say the same.
+TEST(Pickle, WhatLiesBehindTheEndChangesNothing) {
+  const std::string with_more = kAllWidths + std::string(64, 'N');
+  EXPECT_EQ(read(with_more), read(kAllWidths));
+  for (std::size_t size = 2; size < kAllWidths.size(); ++size) {
+    const std::string cut = kAllWidths.substr(0, size);
+    PlainDocument document;
+    const auto result = read_pickle(cut, "rank_0", document);
+    EXPECT_TRUE(!result || document.cut) << size;
+  }
+}
+
+// A mark that is not there, a container that is none, a memo that was never kept.
+TEST(Pickle, WhatDoesNotFitIsRefusedInTheMiddleOfMuch) {
+  const std::string much(64, 'N');
+  for (const std::string_view wrong : {"u", "e", "(u", "K\1(NNu", "](N(u", "h\xf0", "}(Nu"}) {
+    EXPECT_NE(read("\x80\2" + std::string(wrong) + much + ".").find("rank_0"), std::string::npos)
+        << wrong;
+  }
+}
+
 TEST(Pickle, HarmlessCollectionsArePlain) {
   EXPECT_EQ(read("\x80\2"
                  "ccollections\nOrderedDict\n)RU\1aK\1s."),
