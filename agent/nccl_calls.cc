@@ -26,6 +26,7 @@ struct Held {
 struct Coming {
   const Communicator* made;
   std::uint64_t id;
+  std::uint64_t magic;
   int rank;
   int size;
   Span span;
@@ -102,12 +103,20 @@ void note(wire::Ring& ring, wire::Slot& slot, std::uint64_t index, std::uint32_t
   }
 }
 
+constinit std::atomic<std::uint32_t> captured_calls{0};
+
+void note_captured(wire::Ring& ring, wire::Slot& slot, std::uint64_t index) {
+  note(ring, slot, index, wire::kCaptured);
+  captured_calls.fetch_add(1, std::memory_order_relaxed);
+}
+
 /// The communicator is there: its group gets its handle.
 void arrived(wire::Ring& ring, const Coming& coming, bool in_background) {
   Known* const known =
       remember(ring, *coming.made, coming.id, coming.span.group, coming.rank, coming.size);
-  if (known != nullptr && in_background) {
-    known->init_sequence = coming.span.first;
+  if (known != nullptr) {
+    known->magic = coming.magic;
+    known->init_sequence = in_background ? coming.span.first : 0;
   }
 }
 
@@ -170,7 +179,7 @@ Result Around::with(Result result) {
     return result;
   }
   if (pair_.begun == Begun::kCaptured) {
-    note(*ring_, *slot_, index_, wire::kCaptured);
+    note_captured(*ring_, *slot_, index_);
   } else if (end_pair(pair_, stream_, span_, launched)) {
     note(*ring_, *slot_, index_, wire::kTracked);
   }
@@ -181,8 +190,9 @@ Result Around::with(Result result) {
   return result;
 }
 
-AroundHost::AroundHost(const Library& library, std::uint64_t id, int rank, int size)
-    : id_(id), rank_(rank), size_(size) {
+AroundHost::AroundHost(const Library& library, std::uint64_t id, int rank, int size,
+                       std::uint64_t magic)
+    : id_(id), magic_(magic), rank_(rank), size_(size) {
   if (depth++ > 0 || switched_off) {
     return;
   }
@@ -242,7 +252,8 @@ Result AroundHost::with(Result result, const Communicator* made) {
     return result;
   }
   const Inside inside;
-  const Coming coming{.made = made, .id = id_, .rank = rank_, .size = size_, .span = span_};
+  const Coming coming{
+      .made = made, .id = id_, .magic = magic_, .rank = rank_, .size = size_, .span = span_};
   const bool going_on = result == kInProgress || (result == kSuccess && open_group.depth > 0);
   if (open_group.depth > 0 && going_on) {
     if (open_group.coming_count < kComing) {
@@ -267,6 +278,10 @@ void record_told(wire::Ring& ring, std::uint16_t group, const Call& call, std::u
               .detail = wire::kOnStream | (captured ? wire::kCaptured : 0U)};
   called_from = nullptr;
   write_call(ring, event, is_message(call.operation));
+}
+
+std::uint32_t take_captured() {
+  return captured_calls.exchange(0, std::memory_order_relaxed);
 }
 
 void group_started() {
@@ -304,7 +319,7 @@ void end_stream(wire::Ring& ring, int number, bool launched) {
       continue;
     }
     if (pair.begun == Begun::kCaptured) {
-      note(ring, *held.slot, held.index, wire::kCaptured);
+      note_captured(ring, *held.slot, held.index);
     } else if (end_pair(pair, stream, held.span, launched)) {
       note(ring, *held.slot, held.index, wire::kTracked);
     }

@@ -45,8 +45,9 @@ class Around {
 /// Around a call in which the host itself waits for other ranks: init, split, destroy.
 class AroundHost {
  public:
-  /// An init: a new group of this name. `id` 0 = ranks cannot find each other.
-  AroundHost(const Library& library, std::uint64_t id, int rank, int size);
+  /// An init: a new group of this name. `id` 0 = ranks cannot find each other; `magic` is that of
+  /// Known.
+  AroundHost(const Library& library, std::uint64_t id, int rank, int size, std::uint64_t magic = 0);
   /// A call of a communicator that exists.
   AroundHost(const Library& library, wire::Operation operation, Communicator communicator);
   AroundHost(const AroundHost&) = delete;
@@ -64,6 +65,7 @@ class AroundHost {
   wire::Ring* ring_ = nullptr;
   Communicator communicator_ = nullptr;
   std::uint64_t id_ = 0;
+  std::uint64_t magic_ = 0;
   int rank_ = -1;
   int size_ = -1;
   Span span_{};
@@ -75,6 +77,9 @@ bool is_nested();
 /// A call that NCCL's profiler interface tells of: its end stays unknown.
 void record_told(wire::Ring& ring, std::uint16_t group, const Call& call, std::uint8_t dtype,
                  bool captured);
+
+/// Calls that were captured into a graph since somebody asked last.
+std::uint32_t take_captured();
 
 void group_started();
 /// Around the outermost ncclGroupEnd; in between the real one.

@@ -133,7 +133,7 @@ Known* remember(wire::Ring& ring, Communicator handle, std::uint64_t id, std::ui
   place->id = id;
   place->splits.store(0, std::memory_order_relaxed);
   place->shrinks.store(0, std::memory_order_relaxed);
-  place->grows.store(0, std::memory_order_relaxed);
+  place->magic = 0;
   place->group = group;
   place->init_sequence = 0;
   place->ending = false;

@@ -11,6 +11,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 
+#include "agent/cupti_window.h"
 #include "agent/inside.h"
 #include "agent/recorder.h"
 
@@ -183,11 +184,35 @@ void process_ends(int, void*) {
   }
 }
 
+/// When the call that is now the oldest unfinished one became the oldest.
+class Oldest {
+ public:
+  std::uint64_t since() {
+    std::uint64_t order = kNone;
+    for (const Tracked& one : tracked) {
+      if (one.stage.load(std::memory_order_acquire) == kPending && one.order < order) {
+        order = one.order;
+      }
+    }
+    if (order != order_) {
+      order_ = order;
+      since_ = order == kNone ? 0 : now();
+    }
+    return since_;
+  }
+
+ private:
+  static constexpr std::uint64_t kNone = ~std::uint64_t{0};
+  std::uint64_t order_ = kNone;
+  std::uint64_t since_ = 0;
+};
+
 void* watch(void*) {
   inside_depth = 1;
   int relaxed = 2;
   driver.exchange_mode(&relaxed);  // or our questions would end a capture of another thread
   Context current = nullptr;
+  Oldest oldest;
   while (readiness.load(std::memory_order_acquire) == kOn) {
     bool moved = false;
     asking.store(true, std::memory_order_seq_cst);
@@ -199,6 +224,7 @@ void* watch(void*) {
         }
       }
       std::atomic_ref(ring_now->header.watcher_time).store(now(), std::memory_order_relaxed);
+      cupti::consider_window(*ring_now, oldest.since());
     }
     asking.store(false, std::memory_order_seq_cst);
     constexpr std::uint32_t kMany = 64;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <dlfcn.h>
 
+#include "agent/cuda_function.h"
 #include "agent/inside.h"
 #include "agent/process_state.h"
 #include "agent/python_site.h"
@@ -15,7 +16,6 @@
 namespace ddpdoctor::agent {
 namespace {
 
-constexpr int kNoDevice = 100;  // CUDA_ERROR_NO_DEVICE: what a machine without CUDA answers
 constexpr int kMostDevices = 32;
 constinit thread_local int chosen_device = 0;
 
@@ -45,8 +45,9 @@ __attribute__((cold, noinline)) void* find(const char* name, const void* caller,
   return found != nullptr ? found : other_than_ours(dlsym(RTLD_NEXT, name), ours);
 }
 
-/// `ours` tells the functions of one place apart from each other's: a place calls one of them only.
-void* real_function(const char* name, const void* caller, const void* ours) {
+}  // namespace
+
+void* cuda_function(const char* name, const void* caller, const void* ours) {
   const std::uint32_t used = places_used.load(std::memory_order_acquire);
   for (std::uint32_t i = 0; i < used && i < kPlaces; ++i) {
     if (places[i].caller.load(std::memory_order_acquire) == caller) {
@@ -67,6 +68,8 @@ void* real_function(const char* name, const void* caller, const void* ours) {
   places[index].caller.store(caller, std::memory_order_release);
   return function;
 }
+
+namespace {
 
 /// Before CUDA is used: after a fork of a process that used it, this fails or hangs.
 void about_to_use(const char* function, int device) {
@@ -115,8 +118,8 @@ int pass(const char* name, int (*ours)(Parameters...), const void* caller, int d
          Parameters... arguments) {
   about_to_use(name, device);
   const auto real = reinterpret_cast<int (*)(Parameters...)>(
-      real_function(name, caller, reinterpret_cast<const void*>(ours)));
-  const int result = real != nullptr ? real(arguments...) : kNoDevice;
+      cuda_function(name, caller, reinterpret_cast<const void*>(ours)));
+  const int result = real != nullptr ? real(arguments...) : kNoCudaDevice;
   if (result == 0) {
     started(name, device);
   }

@@ -16,6 +16,36 @@ std::uint64_t id_of(const UniqueId& id) {
   return Hash().eat(id.bytes, sizeof id.bytes).digest();
 }
 
+std::uint64_t first_word(const UniqueId& id) {
+  std::uint64_t word = 0;
+  memcpy(&word, id.bytes, sizeof word);
+  return word;
+}
+
+std::uint64_t combined(std::uint64_t base, std::uint64_t value) {
+  return Hash().eat(&base, sizeof base).eat(&value, sizeof value).digest();
+}
+
+/// NCCL (2.29 on): members make the same word of their parent that new ranks get in the id.
+std::uint64_t magic_of_grown(Known* parent, const UniqueId* id) {
+  if (parent == nullptr) {
+    return id == nullptr ? 0 : first_word(*id);
+  }
+  const std::uint32_t child = parent->splits.fetch_add(1, std::memory_order_relaxed) + 1;
+  return parent->magic == 0 ? 0 : combined(parent->magic, child);
+}
+
+/// NCCL's own name of a shrunk communicator, which is also its magic.
+std::uint64_t magic_of_shrunk(const Known& parent) {
+  const std::int32_t none = 0;
+  return parent.id == 0 ? 0
+                        : Hash()
+                              .eat(&parent.id, sizeof parent.id)
+                              .eat(&none, sizeof none)
+                              .eat(&none, sizeof none)
+                              .digest();
+}
+
 /// NCCL: hash of parent, how many splits it had, color.
 std::uint64_t id_of_split(Known& parent, int color) {
   const auto child =
@@ -56,18 +86,19 @@ Result communicator_get_unique_id(L library, C communicator, UniqueId* id) {
 }
 
 Result init_rank(L library, C* made, int size, UniqueId id, int rank) {
-  AroundHost around(library, id_of(id), rank, size);
+  AroundHost around(library, id_of(id), rank, size, first_word(id));
   return around.with(real<kncclCommInitRank>(library, made, size, id, rank), made);
 }
 
 Result init_rank_config(L library, C* made, int size, UniqueId id, int rank, Out config) {
-  AroundHost around(library, id_of(id), rank, size);
+  AroundHost around(library, id_of(id), rank, size, first_word(id));
   return around.with(real<kncclCommInitRankConfig>(library, made, size, id, rank, config), made);
 }
 
 Result init_rank_scalable(L library, C* made, int size, int rank, int ids, const UniqueId* id,
                           Out config) {
-  AroundHost around(library, ids > 0 && id != nullptr ? id_of(*id) : 0, rank, size);
+  const bool known = ids > 0 && id != nullptr;
+  AroundHost around(library, known ? id_of(*id) : 0, rank, size, known ? first_word(*id) : 0);
   return around.with(real<kncclCommInitRankScalable>(library, made, size, rank, ids, id, config),
                      made);
 }
@@ -97,7 +128,11 @@ Result split(L library, C communicator, int color, int key, C* made, Out config)
       size = -1;
     }
     if (ring_now != nullptr) {
-      remember(*ring_now, *made, id, new_group(*ring_now, library, id, rank, size), rank, size);
+      Known* const child =
+          remember(*ring_now, *made, id, new_group(*ring_now, library, id, rank, size), rank, size);
+      if (child != nullptr) {
+        child->magic = id;
+      }
     }
   }
   return result;
@@ -111,16 +146,20 @@ Result shrink(L library, C communicator, const int* excluded, int count, C* made
   for (int i = 0; parent != nullptr && excluded != nullptr && i < count; ++i) {
     rank -= excluded[i] < parent->rank ? 1 : 0;
   }
-  AroundHost around(library, id, rank, parent == nullptr ? -1 : parent->size - count);
+  AroundHost around(library, id, rank, parent == nullptr ? -1 : parent->size - count,
+                    parent == nullptr ? 0 : magic_of_shrunk(*parent));
   return around.with(
       real<kncclCommShrink>(library, communicator, excluded, count, made, config, flags), made);
 }
 
-/// Ranks that were members pass the parent and keep their number; new ones pass an id. Their names
-/// meet in the size alone, so the group has none across ranks.
+/// Ranks that were members pass the parent and keep their number; new ones pass an id.
 Result grow(L library, C communicator, int size, const UniqueId* id, int rank, C* made,
             Out config) {
-  AroundHost around(library, 0, rank, size);
+  Known* const parent = parent_of(library, communicator);
+  const bool lost = communicator != nullptr && parent == nullptr;  // a parent that we do not know
+  const std::uint64_t magic = lost ? 0 : magic_of_grown(parent, id);
+  AroundHost around(library, magic == 0 ? 0 : combined(magic, static_cast<std::uint64_t>(size)),
+                    parent == nullptr ? rank : parent->rank, size, magic);
   return around.with(real<kncclCommGrow>(library, communicator, size, id, rank, made, config),
                      made);
 }

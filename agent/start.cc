@@ -23,6 +23,7 @@ void find_functions_of_descriptors();
 void find_functions_of_spawn();
 void find_functions_of_maps();
 void find_functions_of_waits();
+void forget_graphs();
 
 ProcessState& process_state() {
   static constinit ProcessState state{};
@@ -48,6 +49,7 @@ void become_a_child() {
   forget_native_sites();
   nccl::stop_watching();
   nccl::forget_all();
+  forget_graphs();
 }
 
 namespace {

@@ -31,7 +31,15 @@ enum class EventKind : std::uint16_t {
   kWaitBegin = 20,
   kWaitEnd = 21,  // of 10 ms or more in libc; count = nanoseconds, object = what for, text = call
   kBarrierMonitored = 22,
-  kNoSpace = 23  // ENOSPC outside shared memory's own calls; text = call or path, peer = errno
+  kNoSpace = 23,  // ENOSPC outside shared memory's own calls; text = call or path, peer = errno
+  // in a window of CUPTI (agent/cupti_plugin.h)
+  kGpuWindow = 24,  // phase started, completed, or failed; text = why
+  kGpuKernel = 25,  // object = stream, text = kernel, peer = 0 for the stream's newest, 1 for the
+                    // one before …; phase completed = it ended, as far as kEndsAreTold
+  kGpuWait = 26,  // kOfHost: thread `count` waits in function `text` for stream or event `object`;
+                  // else kernel `peer` of stream `object` waits for `text` of stream `count`
+  kGraphLaunch = 27  // object = executable graph, count = how often it was launched, peer = calls
+                     // of NCCL in it, -1 unknown
 };
 
 enum class Phase : std::uint8_t { kEnqueued = 0, kStarted = 1, kCompleted = 2, kFailed = 3 };
@@ -182,5 +190,9 @@ inline constexpr std::uint32_t kOnStream = 8;  // runs on a GPU; object is its s
                                                // is told only with kTracked
 inline constexpr std::uint32_t kTracked = 16;
 inline constexpr std::uint32_t kCaptured = 32;  // into a CUDA graph, which runs it 0 … n times
+
+/// Bits of Slot::detail for kGpuKernel and kGpuWait.
+inline constexpr std::uint32_t kOfHost = 1;
+inline constexpr std::uint32_t kEndsAreTold = 2;
 
 }  // namespace ddpdoctor::wire

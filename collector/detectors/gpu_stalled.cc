@@ -8,6 +8,7 @@
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/wording.h"
+#include "collector/model/gpu_queue.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -77,6 +78,9 @@ Findings detect(const graph::Examination& examination) {
     if (call->call_site.known()) {
       finding.locations.push_back(
           location(call->call_site, finding.waiting, "the collective that does not complete"));
+    }
+    for (model::GpuSentence& sentence : model::gpu_queue(examination.job)) {
+      finding.evidence.push_back({.rank = sentence.rank, .text = std::move(sentence.text)});
     }
     findings.push_back(std::move(finding));
   }

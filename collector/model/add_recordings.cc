@@ -10,6 +10,7 @@
 
 #include "collector/model/compiled_sites.h"
 #include "collector/model/gpu_calls.h"
+#include "collector/model/gpu_queue.h"
 #include "collector/model/questions.h"
 #include "collector/model/recorded_facts.h"
 
@@ -347,6 +348,9 @@ void add_recordings(JobModel& job, const std::vector<Recording>& recordings) {
                     "with its names hidden: set "
                     "NCCL_PROFILER_PLUGIN to libddpdoctor_agent.so",
                     unseen.said()));
+  }
+  if (std::string launches = graph_launches(job); !launches.empty()) {
+    job.coverage.observed.push_back(std::move(launches));
   }
   job.history_complete = complete;
   if (!recordings.empty()) {

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "collector/model/gpu_queue.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::model {
@@ -113,6 +114,13 @@ void add_event(JobModel& job, const Recording& recording, const RecordedEvent& e
     add_shared_memory_failure(job, recording, event);
   } else if (event.kind == "descriptors-full") {
     add_failure(job, recording, event, "fd-failure", event.text, event.peer);
+  } else if (event.kind == "graph-launch") {
+    Fact fact{.rank = recording.rank,
+              .pid = recording.pid,
+              .kind = event.kind,
+              .fields = {{"launches", event.count}, {"calls", event.peer}}};
+    put_place(fact, event);
+    job.facts.push_back(std::move(fact));
   } else if (event.kind == "no-space") {
     const bool shared = event.text.starts_with("/dev/shm/") || event.text.starts_with("/memfd:");
     add_failure(job, recording, event, shared ? "shm-failure" : "disk-failure", event.text,
@@ -175,6 +183,7 @@ void add_recorded_facts(JobModel& job, const Recording& recording) {
                                     {"what", wait.what},
                                     {"since", wait.since}}});
   }
+  add_gpu_facts(job, recording);
   for (const sources::RecordedSegment& segment : recording.segments) {
     if (segment.created && !segment.unlinked) {
       job.facts.push_back({.rank = recording.rank,

@@ -99,46 +99,16 @@ class Reader {
 
  private:
   void add(const PlainSlot& slot) {
-    switch (static_cast<wire::EventKind>(slot.kind)) {
-      case wire::EventKind::kCollective:
-      case wire::EventKind::kPointToPoint:
-        add_call(slot);
-        break;
-      case wire::EventKind::kStore:
-        add_event("store", slot);
-        break;
-      case wire::EventKind::kFork:
-        add_event("fork", slot);
-        break;
-      case wire::EventKind::kChildExit:
-        add_event("child-exit", slot);
-        break;
-      case wire::EventKind::kTeam:
-        add_event("team", slot);
-        break;
-      case wire::EventKind::kShmOpen:
-        add_event("shm-open", slot);
-        break;
-      case wire::EventKind::kShmUnlink:
-        add_event("shm-unlink", slot);
-        break;
-      case wire::EventKind::kShmSize:
-        add_event("shm-size", slot);
-        break;
-      case wire::EventKind::kCudaAfterFork:
-        add_event("cuda-after-fork", slot);
-        break;
-      case wire::EventKind::kDescriptorsFull:
-        add_event("descriptors-full", slot);
-        break;
-      case wire::EventKind::kNoSpace:
-        add_event("no-space", slot);
-        break;
-      case wire::EventKind::kWaitEnd:
-        add_event("wait-end", slot);
-        break;
-      default:
-        break;
+    const auto kind = static_cast<wire::EventKind>(slot.kind);
+    if (kind == wire::EventKind::kCollective || kind == wire::EventKind::kPointToPoint) {
+      add_call(slot);
+    } else if (kind == wire::EventKind::kGpuWait) {
+      add_event((slot.detail & wire::kOfHost) != 0 ? "gpu-wait" : "gpu-behind", slot);
+    } else if (const char* const name = kept_as(kind); name != nullptr) {
+      add_event(name, slot);
+      if (kind == wire::EventKind::kGpuKernel && (slot.detail & wire::kEndsAreTold) == 0) {
+        recording_.events.back().state = RecordedState::kUnknown;
+      }
     }
   }
 
@@ -223,7 +193,8 @@ class Reader {
                         .time = seconds(slot.time),
                         .count = slot.count,
                         .peer = slot.peer,
-                        .detail = slot.detail};
+                        .detail = slot.detail,
+                        .object = slot.object};
     const auto phase = static_cast<wire::Phase>(slot.phase);
     event.state = phase == wire::Phase::kCompleted ? RecordedState::kCompleted
                   : phase == wire::Phase::kFailed  ? RecordedState::kFailed

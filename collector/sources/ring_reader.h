@@ -80,12 +80,15 @@ struct RecordedReducer {
 struct RecordedEvent {
   std::string kind{};  // "store", "fork", "child-exit", "team", "shm-open", "shm-unlink",
                        // "shm-size", "exit", "cuda-after-fork", "descriptors-full",
-                       // "no-space", "wait-end"; what their numbers mean: wire/events.h
+                       // "no-space", "wait-end", "gpu-window", "gpu-kernel" (state unknown where
+                       // ends are not told), "gpu-wait" of a thread, "gpu-behind" of a stream; what
+                       // their numbers mean: wire/events.h
   RecordedState state = RecordedState::kEnqueued;
   double time = 0;
   std::int64_t count = -1;
   std::int64_t peer = -1;
   std::uint32_t detail = 0;
+  std::uint64_t object = 0;  // of the gpu's: a stream, an event
   std::string text{};
   std::vector<RecordedFrame> stack{};
 };

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "wire/events.h"
 #include "wire/layout.h"
 
 namespace ddpdoctor::sources {
@@ -61,5 +62,41 @@ inline constexpr std::array<std::string_view, 30> kDtypes{"uint8",           "in
                                                           "float8_e4m3fn",   "float8_e5m2fnuz",
                                                           "float8_e4m3fnuz", "uint16",
                                                           "uint32",          "uint64"};
+
+/// What an event is called in RecordedEvent; null for calls and for what is not kept.
+constexpr const char* kept_as(wire::EventKind kind) {
+  switch (kind) {
+    case wire::EventKind::kStore:
+      return "store";
+    case wire::EventKind::kFork:
+      return "fork";
+    case wire::EventKind::kChildExit:
+      return "child-exit";
+    case wire::EventKind::kTeam:
+      return "team";
+    case wire::EventKind::kShmOpen:
+      return "shm-open";
+    case wire::EventKind::kShmUnlink:
+      return "shm-unlink";
+    case wire::EventKind::kShmSize:
+      return "shm-size";
+    case wire::EventKind::kCudaAfterFork:
+      return "cuda-after-fork";
+    case wire::EventKind::kDescriptorsFull:
+      return "descriptors-full";
+    case wire::EventKind::kNoSpace:
+      return "no-space";
+    case wire::EventKind::kWaitEnd:
+      return "wait-end";
+    case wire::EventKind::kGpuWindow:
+      return "gpu-window";
+    case wire::EventKind::kGpuKernel:
+      return "gpu-kernel";
+    case wire::EventKind::kGraphLaunch:
+      return "graph-launch";
+    default:
+      return nullptr;
+  }
+}
 
 }  // namespace ddpdoctor::sources

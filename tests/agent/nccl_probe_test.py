@@ -111,6 +111,36 @@ def test_names_it_as_nccl_does(tmp_path):
         assert [(group.rank, group.size) for group in ring.groups()] == [(rank, 2), (0, 1), (rank, 2)]
 
 
+GROWN = """
+import os
+rank, byref = int(os.environ["RANK"]), n.ctypes.byref
+n.cuda.cudaSetDevice(0)
+world, grown, id = n.ctypes.c_void_p(), n.ctypes.c_void_p(), n.Id()
+path = n.pathlib.Path(os.environ["NCCL_IDS"]) / "joining"
+if rank < 2:
+    n.check(n.nccl.ncclCommInitRank(byref(world), 2, n.shared_id("world", rank), rank))
+    n.check(n.nccl.ncclCommSplit(world, 0, 0, byref(n.ctypes.c_void_p()), None))
+if rank == 0:
+    n.check(n.nccl.ncclCommGetUniqueId(world, byref(id)))
+    path.with_suffix(".part").write_bytes(bytes(id))
+    path.with_suffix(".part").rename(path)
+while rank == 2 and not path.exists():
+    n.time.sleep(0.01)
+if rank == 2:
+    id = n.Id.from_buffer_copy(path.read_bytes())
+n.check(n.nccl.ncclCommGrow(world if rank < 2 else None, 3, byref(id) if rank in (0, 2) else None, rank if rank == 2 else -1, byref(grown), None))
+"""
+
+
+def test_names_a_grown_communicator_alike_on_old_and_new_ranks(tmp_path):
+    run(tmp_path, GROWN, 3)
+    number = lambda value: value.to_bytes(8, "little")  # noqa: E731
+    magic = nccl_hash((tmp_path / "ids" / "world").read_bytes()[:8], number(2))  # the second child: a split came before
+    name = f"nccl:{nccl_hash(number(magic), number(3)):016x}"
+    found = rings_of.rings(tmp_path / "spool")
+    assert [(found[rank].groups()[-1].name, found[rank].groups()[-1].rank) for rank in range(3)] == [(name, 0), (name, 1), (name, 2)]
+
+
 def test_counts_a_function_that_nccl_calls_inside_once(tmp_path):
     run(tmp_path, "w, s = n.Communicator(), n.Stream()\nn.nccl.ncclBcast(n.buffer(4), n.SIZE(4), 7, 0, w.handle, s.handle)\ns.synchronize()")
     assert [call.operation for call in calls(tmp_path)] == [INIT, BROADCAST]
@@ -156,6 +186,16 @@ w.all_reduce(n.buffer(4), 4, "float32", "sum", s)
 n.cuda.cudaStreamEndCapture(s.handle, n.ctypes.byref(n.ctypes.c_void_p()))
 """)
     assert calls(tmp_path)[1].detail & rings_of.CAPTURED
+
+
+@pytest.mark.parametrize("calls_in_it", [2, 0])
+def test_counts_how_often_a_graph_with_calls_was_launched(tmp_path, calls_in_it):
+    subprocess.run([str(DOUBLES / "nccl_program_shared"), "graph", str(calls_in_it)], env=environment(tmp_path, RANK="0", WORLD_SIZE="1"),
+                   check=True, timeout=60)
+    ring = rings_of.rings(tmp_path / "spool")[0]
+    launches = [(slot.count, slot.peer) for slot in ring.slots() if slot.kind == 27]
+    assert launches == ([(5, 2)] if calls_in_it else [])
+    assert [call.detail & rings_of.CAPTURED > 0 for call in ring.calls()] == [False] + [True] * calls_in_it
 
 
 def test_a_failed_call_is_said_to_have_failed(tmp_path):

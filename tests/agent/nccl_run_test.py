@@ -137,6 +137,30 @@ def test_names_rank_and_field(tmp_path, mistake, version):
     assert hangs is None or (done.returncode == 124) == hangs, done.stdout
 
 
+def test_is_silent_about_processes_of_several_devices(tmp_path):
+    script = """
+import ctypes
+import thin_nccl as n
+made = (ctypes.c_void_p * 2)()
+n.cuda.cudaSetDevice(0)
+n.check(n.nccl.ncclCommInitAll(made, 2, None))
+devices = [n.Communicator(handle=ctypes.c_void_p(handle)) for handle in made]
+streams, data = [n.Stream(), n.Stream()], n.buffer(1024)
+for step in range(3):
+    n.group_start()
+    for device, stream in zip(devices, streams):
+        device.all_reduce(data, 64, "float32", "sum", stream)
+    n.group_end()
+    for stream in streams:
+        stream.synchronize()
+n.time.sleep(5)
+for device in devices:
+    device.destroy()
+"""
+    finding, _, done = diagnose(tmp_path, "", script=script)
+    assert finding is None and done.returncode == 0, finding or done.stderr
+
+
 @pytest.mark.parametrize("name", HEALTHY)
 def test_is_silent_about_a_healthy_job(tmp_path, name):
     finding, _, done = diagnose(tmp_path, HEALTHY[name])

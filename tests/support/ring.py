@@ -8,6 +8,7 @@ KINDS = {1: "collective", 2: "message"}
 PHASES = ("enqueued", "started", "completed", "failed")
 GROUPED, ON_STREAM, TRACKED, CAPTURED = 4, 8, 16, 32
 SLOTS, SITES, GROUPS = 16384, 8192, 64
+TEXT_BYTES, STDERR_BYTES = 512 * 1024, 16 * 1024
 SLOT, SITE = struct.Struct("<QQIHBBIHBBQqIiII"), struct.Struct("<IIII")
 GROUP = struct.Struct("<QQ48s16siiIIIIQQ64sII64s")
 GROUP_FIELDS = "backend process_group name backend_name rank size enqueued completed failed messages"
@@ -20,6 +21,11 @@ class Ring:
         self.rank, = struct.unpack_from("<i", self.bytes, 32)
         self.site_at = 4096 + SLOTS * SLOT.size
         self.group_at = self.site_at + SITES * SITE.size
+
+    def text(self, offset):
+        """A text of the pool; the pool stands before the standard error at the end of the file."""
+        at = len(self.bytes) - STDERR_BYTES - TEXT_BYTES + offset
+        return self.bytes[at:self.bytes.index(b"\0", at)].decode()
 
     def slots(self):
         names = "sequence time tid kind phase operation site group dtype reduce_op object count number peer text detail".split()

@@ -5,12 +5,14 @@
 #include "tests/doubles/nccl/cuda_double.h"
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 namespace ddpdoctor::doubles {
 namespace {
@@ -23,16 +25,19 @@ struct Stream {
   std::deque<std::function<void()>> queue;
   bool busy = false;
   bool capturing = false;
+  std::vector<std::function<void()>> captured;
 
   Stream() {
     std::thread([this] { run(); }).detach();
   }
   void put(std::function<void()> work) {
     const std::lock_guard lock(mutex);
-    if (!capturing) {
-      queue.push_back(std::move(work));
-      changed.notify_all();
+    if (capturing) {
+      captured.push_back(std::move(work));
+      return;
     }
+    queue.push_back(std::move(work));
+    changed.notify_all();
   }
   void wait() {
     std::unique_lock lock(mutex);
@@ -55,6 +60,74 @@ struct Stream {
     }
   }
 };
+
+struct Graph {
+  std::vector<std::function<void()>> work;
+};
+
+std::atomic<const Observer*> observer{nullptr};
+std::atomic<unsigned> correlations{0};
+
+/// The arguments of calls as CUPTI shows them: what our plugin reads stands where it does there.
+struct LaunchArguments {
+  const void* function;
+  unsigned sizes[7];
+  void* stream;
+  void** parameters;
+  void** extra;
+};
+struct TwoHandles {
+  void* first;
+  void* second;
+};
+enum Function : int {
+  kEventRecord = 119,
+  kStreamSynchronize = 126,
+  kStreamWaitEvent = 295,
+  kLaunchKernel = 307,
+  kGraphLaunch = 514
+};
+
+/// A call of the driver that somebody may look at.
+class Observed {
+ public:
+  Observed(Function function, const char* name, const void* arguments, const char* kernel = nullptr)
+      : who_(observer.load()),
+        function_(function),
+        name_(name),
+        arguments_(arguments),
+        kernel_(kernel),
+        correlation_(++correlations) {
+    tell(false);
+  }
+  Observed(const Observed&) = delete;
+  Observed& operator=(const Observed&) = delete;
+  ~Observed() {
+    tell(true);
+  }
+  [[nodiscard]] unsigned correlation() const {
+    return correlation_;
+  }
+
+ private:
+  void tell(bool leaves) const {
+    if (who_ != nullptr) {
+      who_->call(function_, leaves, name_, arguments_, kernel_, correlation_);
+    }
+  }
+  const Observer* who_;
+  Function function_;
+  const char* name_;
+  const void* arguments_;
+  const char* kernel_;
+  unsigned correlation_;
+};
+
+void ended(unsigned correlation) {
+  if (const Observer* const who = observer.load(); who != nullptr) {
+    who->kernel_ended(correlation);
+  }
+}
 
 struct Event {
   std::atomic<int> recorded{0};
@@ -80,11 +153,16 @@ bool is_idle() {
 
 }  // namespace
 
-void enqueue(void* stream, std::function<void()> work) {
+void enqueue(void* stream, std::function<void()> work, const char* kernel) {
   if (is_idle()) {
     return;
   }
-  of(stream).put(std::move(work));
+  const LaunchArguments arguments{nullptr, {}, stream, nullptr, nullptr};
+  const Observed call(kLaunchKernel, "cuLaunchKernel", &arguments, kernel);
+  of(stream).put([work = std::move(work), correlation = call.correlation()] {
+    work();
+    ended(correlation);
+  });
 }
 
 }  // namespace ddpdoctor::doubles
@@ -122,7 +200,11 @@ int cuStreamCreate(void** stream, unsigned) {
   *stream = new Stream;
   return 0;
 }
+void double_observe(const Observer* who) {
+  observer.store(who);
+}
 int cuStreamSynchronize(void* stream) {
+  const Observed call(kStreamSynchronize, "cuStreamSynchronize", &stream);
   of(stream).wait();
   return 0;
 }
@@ -139,7 +221,20 @@ int cuStreamBeginCapture_v2(void* stream, int) {
 int cuStreamEndCapture(void* stream, void** graph) {
   const std::lock_guard lock(of(stream).mutex);
   of(stream).capturing = false;
-  *graph = nullptr;
+  *graph = new Graph{std::move(of(stream).captured)};
+  of(stream).captured.clear();
+  return 0;
+}
+int cuGraphInstantiateWithFlags(void** executable, void* graph, unsigned long long) {
+  *executable = graph;
+  return 0;
+}
+int cuGraphLaunch(void* executable, void* stream) {
+  const TwoHandles arguments{executable, stream};
+  const Observed call(kGraphLaunch, "cuGraphLaunch", &arguments);
+  for (const auto& work : static_cast<Graph*>(executable)->work) {
+    of(stream).put(work);
+  }
   return 0;
 }
 int cuThreadExchangeStreamCaptureMode(int* mode) {
@@ -158,9 +253,29 @@ int cuEventRecord(void* event, void* stream) {
   if (is_idle()) {
     return 0;
   }
+  const TwoHandles arguments{event, stream};
+  const Observed call(kEventRecord, "cuEventRecord", &arguments);
   const int number = one->recorded.fetch_add(1) + 1;
-  enqueue(stream, [one, number] { one->done.store(number); });
+  of(stream).put([one, number] { one->done.store(number); });
   return 0;
+}
+int cuStreamWaitEvent(void* stream, void* event, unsigned) {
+  const TwoHandles arguments{stream, event};
+  const Observed call(kStreamWaitEvent, "cuStreamWaitEvent", &arguments);
+  const auto* const one = static_cast<Event*>(event);
+  of(stream).put([one, number = one->recorded.load()] {
+    while (one->done.load() < number) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  return 0;
+}
+/// Not of CUDA: a kernel that computes this long.
+void double_compute(void* stream, int milliseconds, const char* kernel) {
+  enqueue(
+      stream,
+      [milliseconds] { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); },
+      kernel);
 }
 int cuEventQuery(void* event) {
   const auto* const one = static_cast<Event*>(event);

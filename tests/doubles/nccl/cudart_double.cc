@@ -10,6 +10,11 @@ int cuStreamCreate(void** stream, unsigned flags);
 int cuStreamSynchronize(void* stream);
 int cuStreamBeginCapture_v2(void* stream, int mode);
 int cuStreamEndCapture(void* stream, void** graph);
+int cuGraphInstantiateWithFlags(void** executable, void* graph, unsigned long long flags);
+int cuGraphLaunch(void* executable, void* stream);
+int cuEventCreate(void** event, unsigned flags);
+int cuEventRecord(void* event, void* stream);
+int cuStreamWaitEvent(void* stream, void* event, unsigned flags);
 
 int cudaSetDevice(int) {
   double_use_device();
@@ -44,5 +49,21 @@ int cudaStreamBeginCapture(void* stream, int mode) {
 }
 int cudaStreamEndCapture(void* stream, void** graph) {
   return cuStreamEndCapture(stream, graph);
+}
+int cudaGraphInstantiate(void** executable, void* graph, unsigned long long flags) {
+  return cuGraphInstantiateWithFlags(executable, graph, flags);
+}
+int cudaGraphLaunch(void* executable, void* stream) {
+  return cuGraphLaunch(executable, stream);
+}
+int cudaEventCreate(void** event) {
+  double_use_device();
+  return cuEventCreate(event, 0);
+}
+int cudaEventRecord(void* event, void* stream) {
+  return cuEventRecord(event, stream);
+}
+int cudaStreamWaitEvent(void* stream, void* event, unsigned flags) {
+  return cuStreamWaitEvent(stream, event, flags);
 }
 }

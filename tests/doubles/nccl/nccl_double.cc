@@ -41,13 +41,15 @@ thread_local std::vector<Launch> held;
 
 void start(Launch launch) {
   if (launch.kernel) {
-    ddpdoctor::doubles::enqueue(launch.stream, std::move(launch.kernel));
+    ddpdoctor::doubles::enqueue(launch.stream, std::move(launch.kernel), "ncclDevKernel_Generic");
     return;
   }
-  ddpdoctor::doubles::enqueue(launch.stream,
-                              [comm = launch.comm, moves = std::move(launch.transfers)]() mutable {
-                                progress(*comm, moves);
-                              });
+  ddpdoctor::doubles::enqueue(
+      launch.stream,
+      [comm = launch.comm, moves = std::move(launch.transfers)]() mutable {
+        progress(*comm, moves);
+      },
+      "ncclDevKernel_SendRecv");
 }
 
 void faults(Communicator& comm) {

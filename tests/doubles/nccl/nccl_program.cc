@@ -3,6 +3,7 @@
 // calls.
 //   nccl_program               → "sum 3, code of a null communicator 4"
 //   nccl_program bench CALLS   → nanoseconds per ncclAllReduce, the best of twenty rounds
+//   nccl_program graph CALLS   launches a CUDA graph with so many calls five times
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -22,6 +23,10 @@ int ncclBcast(void* memory, std::size_t count, int type, int root, void* comm, v
 int ncclCommDestroy(void* comm);
 int cudaStreamCreate(void** stream);
 int cudaStreamSynchronize(void* stream);
+int cudaStreamBeginCapture(void* stream, int mode);
+int cudaStreamEndCapture(void* stream, void** graph);
+int cudaGraphInstantiate(void** executable, void* graph, unsigned long long flags);
+int cudaGraphLaunch(void* executable, void* stream);
 }
 
 namespace {
@@ -42,6 +47,22 @@ double nanoseconds_per_call(void* comm, void* stream, int calls) {
   return best;
 }
 
+int launch_graph(void* comm, void* stream, int calls) {
+  float data[4] = {1, 2, 3, 4};
+  void* graph = nullptr;
+  void* executable = nullptr;
+  cudaStreamBeginCapture(stream, 0);
+  for (int i = 0; i < calls; ++i) {
+    ncclAllReduce(data, data, 4, kFloat32, 0, comm, stream);
+  }
+  cudaStreamEndCapture(stream, &graph);
+  int failed = cudaGraphInstantiate(&executable, graph, 0);
+  for (int i = 0; i < 5; ++i) {
+    failed += cudaGraphLaunch(executable, stream);
+  }
+  return failed + cudaStreamSynchronize(stream);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -55,6 +76,9 @@ int main(int argc, char** argv) {
   if (argc > 2 && std::strcmp(argv[1], "bench") == 0) {
     std::printf("%.1f\n", nanoseconds_per_call(comm, stream, std::atoi(argv[2])));
     return 0;
+  }
+  if (argc > 2 && std::strcmp(argv[1], "graph") == 0) {
+    return launch_graph(comm, stream, std::atoi(argv[2]));
   }
   float value = 3;
   ncclAllReduce(&value, &value, 1, kFloat32, 0, comm, stream);

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/model/gpu_queue.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "collector/stacks/demangle.h"
+
+namespace ddpdoctor::model {
+namespace {
+
+using sources::RecordedEvent;
+
+/// Without parameters and template arguments.
+std::string plain_name(const std::string& mangled) {
+  return stacks::readable_function(mangled);
+}
+
+Fact fact_of(const sources::Recording& recording, const RecordedEvent& event) {
+  Fact fact{.rank = recording.rank, .pid = recording.pid, .kind = event.kind, .fields = {}};
+  const auto object = static_cast<std::int64_t>(event.object);
+  if (event.kind == "gpu-window") {
+    fact.fields["open"] = event.state == sources::RecordedState::kStarted;
+    fact.fields["why"] = event.text;
+  } else if (event.kind == "gpu-kernel") {
+    fact.fields["stream"] = object;
+    fact.fields["place"] = event.peer;
+    fact.fields["kernel"] = plain_name(event.text);
+    if (event.state != sources::RecordedState::kUnknown) {
+      fact.fields["finished"] = event.state == sources::RecordedState::kCompleted;
+    }
+  } else if (event.kind == "gpu-wait") {
+    fact.fields["thread"] = event.count;
+    fact.fields["function"] = event.text;
+    fact.fields["object"] = object;
+  } else {
+    fact.fields["stream"] = object;
+    fact.fields["place"] = event.peer;
+    fact.fields["behind_stream"] = event.count;
+    fact.fields["behind"] = plain_name(event.text);
+  }
+  return fact;
+}
+
+bool is_nccl(const std::string& kernel) {
+  return kernel.find("nccl") != std::string::npos;
+}
+
+/// Of one rank, by stream and place.
+struct Queues {
+  std::map<std::tuple<std::int64_t, std::int64_t>, const Fact*> kernels;
+  std::map<std::tuple<std::int64_t, std::int64_t>, const Fact*> waits;
+  std::vector<const Fact*> threads;
+};
+
+std::int64_t whole(const Fact& fact, const std::string& field) {
+  return static_cast<std::int64_t>(fact.number(field).value_or(0));
+}
+
+Queues queues_of(const JobModel& job, Rank rank) {
+  Queues queues;
+  for (const Fact& fact : job.facts) {
+    const std::tuple key{whole(fact, "stream"), whole(fact, "place")};
+    if (fact.rank != rank) {
+      continue;
+    }
+    if (fact.kind == "gpu-kernel") {
+      queues.kernels[key] = &fact;
+    } else if (fact.kind == "gpu-wait") {
+      queues.threads.push_back(&fact);
+    } else if (fact.kind == "gpu-behind") {
+      queues.waits[key] = &fact;
+    }
+  }
+  return queues;
+}
+
+/// Empty when nothing is known to stand before the kernel.
+std::string behind(const Queues& queues, const Fact& kernel) {
+  const std::int64_t stream = whole(kernel, "stream");
+  const std::int64_t place = whole(kernel, "place");
+  if (const auto wait = queues.waits.find({stream, place}); wait != queues.waits.end()) {
+    return fmt::format("{} of stream {:#x}", wait->second->text("behind").value_or(""),
+                       whole(*wait->second, "behind_stream"));
+  }
+  const auto before = queues.kernels.find({stream, place + 1});
+  if (before != queues.kernels.end() && before->second->flag("finished") == false) {
+    return fmt::format("{} of the same stream", before->second->text("kernel").value_or(""));
+  }
+  return {};
+}
+
+void tell(const Queues& queues, Rank rank, std::vector<GpuSentence>& sentences) {
+  std::vector<std::int64_t> streams;
+  for (const auto& [key, kernel] : queues.kernels) {
+    const std::string name = kernel->text("kernel").value_or("");
+    if (!is_nccl(name) || kernel->flag("finished").value_or(false)) {
+      continue;
+    }
+    streams.push_back(whole(*kernel, "stream"));
+    const std::string before = behind(queues, *kernel);
+    if (!before.empty()) {
+      sentences.push_back({rank, fmt::format("{} in stream {:#x} is queued behind {}", name,
+                                             streams.back(), before)});
+    }
+  }
+  for (const Fact* thread : queues.threads) {
+    const std::int64_t object = whole(*thread, "object");
+    const bool of_nccl = std::find(streams.begin(), streams.end(), object) != streams.end();
+    sentences.push_back(
+        {rank,
+         fmt::format("thread {} waits in {}{}", whole(*thread, "thread"),
+                     thread->text("function").value_or(""),
+                     object == 0 ? std::string(" for the whole device")
+                     : of_nccl   ? fmt::format(" for stream {:#x}, where NCCL's kernel is", object)
+                                 : fmt::format(" for {:#x}", object))});
+  }
+}
+
+}  // namespace
+
+void add_gpu_facts(JobModel& job, const sources::Recording& recording) {
+  // by stream and place, by thread
+  std::map<std::tuple<std::string, std::int64_t, std::int64_t>, const RecordedEvent*> newest;
+  for (const RecordedEvent& event : recording.events) {
+    if (event.kind == "gpu-wait") {
+      newest[{event.kind, event.count, 0}] = &event;
+    } else if (event.kind.starts_with("gpu-")) {
+      newest[{event.kind, static_cast<std::int64_t>(event.object), event.peer}] = &event;
+    }
+  }
+  for (const auto& [key, event] : newest) {
+    job.facts.push_back(fact_of(recording, *event));
+  }
+}
+
+std::vector<GpuSentence> gpu_queue(const JobModel& job) {
+  RankSet ranks;
+  for (const Fact& fact : job.facts) {
+    if (fact.rank && fact.kind.starts_with("gpu-")) {
+      ranks.insert(*fact.rank);
+    }
+  }
+  std::vector<GpuSentence> sentences;
+  for (const Rank rank : ranks) {
+    tell(queues_of(job, rank), rank, sentences);
+  }
+  return sentences;
+}
+
+std::string graph_launches(const JobModel& job) {
+  std::map<Rank, std::int64_t> launches;
+  for (const Fact& fact : job.facts) {
+    if (fact.rank && fact.kind == "graph-launch") {
+      launches[*fact.rank] += whole(fact, "launches");
+    }
+  }
+  std::map<std::int64_t, RankSet> by_count;
+  for (const auto& [rank, count] : launches) {
+    by_count[count].insert(rank);
+  }
+  std::string text;
+  for (const auto& [count, ranks] : by_count) {
+    text += fmt::format("{}{} times on {}", text.empty() ? "" : ", ", count, ranks.said());
+  }
+  return text.empty() ? text
+                      : "CUDA graphs with calls of NCCL were launched " + text +
+                            "; calls inside graphs are not compared";
+}
+
+}  // namespace ddpdoctor::model
