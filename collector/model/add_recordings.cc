@@ -199,15 +199,24 @@ void add_calls(JobModel& job, const std::vector<Recording>& recordings,
   }
 }
 
+/// MPICH's launcher kills the others with the same SIGKILL as soon as one was killed: only the
+/// first of its children fell by itself.
+bool ends_the_others(const Recording& recording) {
+  return recording.command.find("hydra_pmi_proxy") != std::string::npos;
+}
+
 /// Ends of children as their parents saw them: the only witness of a SIGKILL.
 std::map<pid_t, Exit> ends_of_children(const std::vector<Recording>& recordings) {
   std::map<pid_t, Exit> ends;
   for (const Recording& recording : recordings) {
+    bool cleaning_up = false;
     for (const sources::RecordedEvent& event : recording.events) {
-      if (event.kind != "child-exit" || event.count <= 0) {
+      const auto status = static_cast<int>(event.peer);
+      const bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+      if (event.kind != "child-exit" || event.count <= 0 || (cleaning_up && killed)) {
         continue;
       }
-      const auto status = static_cast<int>(event.peer);
+      cleaning_up = cleaning_up || (killed && ends_the_others(recording));
       Exit& end = ends[static_cast<pid_t>(event.count)];
       if (WIFSIGNALED(status)) {
         end.signal = WTERMSIG(status);

@@ -110,6 +110,16 @@ def test_a_mismatch_names_rank_and_line_of_a_c_program(family, tmp_path):
     assert first["locations"][0]["line"] in marked and first["locations"][0]["file"].endswith("mismatched_op.c")
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_rank_that_died_is_named_and_not_those_that_the_launcher_killed(family, tmp_path):
+    program = build(family, ZOO / "dead_rank.c", tmp_path)
+    done = subprocess.run([str(PROGRAM), "run", "--hang-timeout", "4", "--on-hang", "kill", "--always", "--report-dir", str(tmp_path / "r"), "--",
+                           *mpirun(family), "-n", "4", str(program)], env=environment(), capture_output=True, text=True, timeout=120,
+                          stdin=subprocess.DEVNULL, start_new_session=True)
+    first = json.loads((tmp_path / "r" / "report.json").read_text())["findings"][0]
+    assert (first["kind"], first["culprits"]) == ("dead-rank", [1]), done.stdout + done.stderr
+
+
 def test_a_program_that_finds_no_mpi_behind_us_is_told_so(tmp_path):
     """Nothing but the agent has the name: no crash, an error code."""
     code = "import ctypes, sys; f = ctypes.CDLL(None).MPI_Barrier; sys.exit(0 if f(0) != 0 else 1)"
