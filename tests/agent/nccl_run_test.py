@@ -5,6 +5,7 @@ ends with wrong numbers. The double compares nothing between ranks; neither does
 Every mistake is tried with the newest API and one older; NCCL_MATRIX=full tries all with all (about eight minutes)."""
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,8 @@ TOOL = Path(os.environ.get("DDPDOCTOR", ""))
 PROGRAM = TOOL / "ddpdoctor" if TOOL.is_dir() else TOOL
 DOUBLES = PROGRAM.parent / "doubles"
 REAL = os.environ.get("NCCL_LIBRARIES")  # tests/gpu/run_single_gpu.sh: the same jobs with NVIDIA's libraries
+HANG_TIMEOUT = "30" if REAL else "3"  # four ranks on one GPU take their time to find each other
+RECORDINGS = os.environ.get("RECORDINGS")  # a folder that gets every job's recording and report
 VERSIONS = [23203] if REAL else [21003, 21803, 22304, 22605, 22707, 22809, 23007, 23203]
 pytestmark = pytest.mark.skipif(not REAL and not (DOUBLES / "nccl-23203" / "libnccl.so.2").is_file() or not PROGRAM.is_file(),
                                 reason="no doubles of NCCL beside $DDPDOCTOR (target nccl_doubles)")
@@ -112,9 +115,12 @@ def diagnose(tmp_path, body, version=23203, script=None, **more):
     (tmp_path / "launch.py").write_text(LAUNCH)
     variables = dict(os.environ, NCCL_FOLDER=REAL or str(DOUBLES / f"nccl-{version}"), NCCL_IDS=str(tmp_path / "ids"),
                      PYTHONPATH=str(tmp_path / "site-packages"), PYTHONDONTWRITEBYTECODE="1", **more)
-    done = subprocess.run([str(PROGRAM), "run", "--hang-timeout", "3", "--on-hang", "kill", "--always", "--report-dir", str(tmp_path / "report"),
-                           "--", sys.executable, "launch.py", "train.py"], cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([str(PROGRAM), "run", "--hang-timeout", HANG_TIMEOUT, "--on-hang", "kill", "--always", "--report-dir", str(tmp_path / "report"),
+                           "--", sys.executable, "launch.py", "train.py"], cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=240)
     reports = sorted((tmp_path / "report").rglob("*.json"))
+    for name in ("job.ddpd", "report.json"):
+        if RECORDINGS and (tmp_path / "report" / name).is_file():
+            shutil.copy(tmp_path / "report" / name, Path(RECORDINGS) / f"{tmp_path.name}.{name}")
     assert reports, done.stderr
     report = json.loads(reports[-1].read_text())
     lines = [number for number, line in enumerate(text.splitlines(), 1) if "# CULPRIT" in line]
@@ -134,7 +140,7 @@ def test_names_rank_and_field(tmp_path, mistake, version):
     assert kinds is None or finding["kind"] in kinds, finding["summary"]
     assert finding["culprits"] == [2] or mistake == "swapped communicators" and 2 in finding["culprits"], finding["summary"]
     assert mistake in WITHOUT_LINE or line in lines_of(finding), finding["summary"]
-    assert hangs is None or (done.returncode == 124) == hangs, done.stdout
+    assert REAL or hangs is None or (done.returncode == 124) == hangs, done.stdout  # the real one may end with an error instead
 
 
 def test_is_silent_about_processes_of_several_devices(tmp_path):
