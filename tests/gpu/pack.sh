@@ -9,7 +9,8 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 export CCACHE_NOHASHDIR=1 CCACHE_BASEDIR=$PWD
 
-cmake --preset release -B build/gpu -DCMAKE_EXE_LINKER_FLAGS="-Wl,-rpath,'\$ORIGIN/lib'" >/dev/null
+# An RPATH, not a RUNPATH: libdw looks for its own needs there, too.
+cmake --preset release -B build/gpu -DCMAKE_EXE_LINKER_FLAGS="-Wl,--disable-new-dtags,-rpath,'\$ORIGIN/lib'" >/dev/null
 targets=(ddpdoctor ddpdoctor_agent)
 grep -q libddpdoctor_cupti.so build/gpu/build.ninja && targets+=(ddpdoctor_cupti)
 cmake --build build/gpu --target "${targets[@]}" -j2 >&2
