@@ -7,6 +7,8 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <set>
+#include <string>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -19,6 +21,7 @@
 #include "cli/renderings.h"
 #include "cli/usage.h"
 #include "collector/diagnosis/diagnosis.h"
+#include "collector/model/questions.h"
 #include "collector/monitor/launch.h"
 #include "collector/monitor/spool.h"
 #include "collector/monitor/supervise.h"
@@ -51,8 +54,12 @@ class Reporter {
     const monitor::Opinion opinion{
         .finding = is_sure(diagnosis),
         .hang = diagnosis.verdict == diagnosis::Verdict::kHang && !diagnosis.findings.empty()};
+    if (found_ && is_another_life(*kept)) {
+      found_ = false;  // the job was started again: what was said is over
+    }
     if (opinion.finding) {
       say(diagnosis);
+      accused_ = rank_pids(*kept);
     }
     // What was seen while the job stood still tells more than what is left of it afterwards.
     const bool better =
@@ -86,6 +93,24 @@ class Reporter {
     if (const auto done = run_hang_command(options_.on_hang_exec, options_.report_dir); !done) {
       print_error(done.error());
     }
+  }
+
+  static std::set<pid_t> rank_pids(const model::JobModel& job) {
+    std::set<pid_t> out;
+    const model::Observation* now = model::latest(job);
+    for (std::size_t i = 0; now != nullptr && i < now->processes.size(); ++i) {
+      if (now->processes[i].role == model::Role::kRank) {
+        out.insert(now->processes[i].pid);
+      }
+    }
+    return out;
+  }
+
+  /// Other processes are the ranks now than when something was last said.
+  [[nodiscard]] bool is_another_life(const model::JobModel& job) const {
+    const std::set<pid_t> now = rank_pids(job);
+    return !now.empty() && std::none_of(now.begin(), now.end(),
+                                        [this](pid_t pid) { return accused_.contains(pid); });
   }
 
   static bool is_sure(const diagnosis::Diagnosis& diagnosis) {
@@ -149,6 +174,7 @@ class Reporter {
 
   const RunOptions& options_;
   std::string said_;
+  std::set<pid_t> accused_;  // the ranks of the job when something was last said
   bool found_ = false;
   bool told_ = false;
   bool written_ = false;

@@ -67,7 +67,8 @@ bool read_rank_branch(const Examination& examination, Explanation& explanation) 
 
 bool read_data_branch(const Examination& examination, Explanation& explanation) {
   explanation.branch = data_branch(examination.job, *explanation.fork, explanation.parting.tie);
-  if (!explanation.branch || !explains(*explanation.branch, explanation.parting)) {
+  if (!explanation.branch || !explains(*explanation.branch, explanation.parting) ||
+      stands_in_left_loop(examination.job, *explanation.fork, *explanation.branch)) {
     explanation.branch.reset();
     return false;
   }
@@ -295,8 +296,11 @@ bool handles_exception(const Examination& examination, const Parting& parting) {
   const Side& odd = parting.odd;
   const bool in_one = in_handler(examination.job, odd.path, parting.rest.path) !=
                       in_handler(examination.job, parting.rest.path, odd.path);
-  return in_one || (!odd.ranks.empty() &&
-                    cleans_up_after_exception(examination.job, odd.ranks.front(), odd.path));
+  const bool in_with = odd.standing != nullptr && odd.standing->thread != nullptr &&
+                       throws_into_generator(examination.job, *odd.standing->thread);
+  return in_one || in_with ||
+         (!odd.ranks.empty() &&
+          cleans_up_after_exception(examination.job, odd.ranks.front(), odd.path));
 }
 
 Explanation explain(const Examination& examination, const Parting& parting) {
@@ -314,6 +318,9 @@ Explanation explain(const Examination& examination, const Parting& parting) {
     return explanation;
   }
   if (is_blocked_elsewhere(parting.odd)) {
+    if (!parting.odd.ranks.empty() && misses_its_thread(examination, parting.odd.ranks.front())) {
+      explanation.cause = Cause::kNone;  // rank-raised tells it
+    }
     return explanation;
   }
   if ((!parting.shifted && handles_exception(examination, parting)) ||

@@ -10,7 +10,6 @@
 #include "collector/detectors/signs.h"
 #include "collector/detectors/suspects.h"
 #include "collector/detectors/wording.h"
-#include "collector/graph/working.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -33,7 +32,7 @@ bool long_without_progress(const model::JobModel& job) {
 }
 
 std::string what_it_does(const model::JobModel& job, const model::Thread& thread) {
-  if (graph::sleep_left(thread)) {
+  if (waits_on(thread, "timer") != nullptr) {
     return "sleeps";
   }
   if (thread.waits_on && !thread.waits_on->kind.empty() && thread.waits_on->kind != "other") {
@@ -56,7 +55,8 @@ Confidence how_sure(const model::JobModel& job, const model::Thread& thread, Con
   if (long_without_progress(job)) {
     return still;
   }
-  const bool for_long = graph::sleep_left(thread).value_or(0) >= kLongBatchSeconds;
+  const model::WaitsOn* timer = waits_on(thread, "timer");
+  const bool for_long = timer != nullptr && timer->limit.value_or(0) >= kLongBatchSeconds;
   const bool may_end =
       !asleep(thread) || (sleeps_by_choice(thread) && !polls(job, thread) && !for_long);
   return may_end ? Confidence::kPossible : still;

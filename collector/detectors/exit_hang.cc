@@ -12,6 +12,7 @@
 #include "collector/detectors/signs.h"
 #include "collector/detectors/suspects.h"
 #include "collector/detectors/wording.h"
+#include "collector/graph/working.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -133,7 +134,9 @@ Findings detect(const graph::Examination& examination) {
   std::vector<Suspect> suspects;
   for (const graph::Standing& standing : examination.standings) {
     if (auto suspect = does_not_end(examination, standing)) {
-      suspect->confidence = *still;
+      const bool at_work = suspect->thread != nullptr &&
+                           graph::waits_for_a_moment(examination.job, *suspect->thread);
+      suspect->confidence = at_work ? Confidence::kPossible : *still;
       suspects.push_back(std::move(*suspect));
     }
   }

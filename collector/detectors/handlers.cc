@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "collector/detectors/agreement.h"
+#include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -68,6 +69,17 @@ bool in_handler(const model::JobModel& job, const Path& path, const Path& other)
     }
   }
   return false;
+}
+
+bool throws_into_generator(const model::JobModel& job, const model::Thread& thread) {
+  const bool native = model::has_native_frame(thread, "gen_throw");
+  return std::any_of(thread.frames.begin(), thread.frames.end(), [&](const model::Frame& frame) {
+    const bool leaves = frame.language == model::Language::kPython &&
+                        frame.file.ends_with("/contextlib.py") &&
+                        frame.function.ends_with("__exit__");
+    const auto text = leaves ? model::source_line(job, frame.file, frame.line) : std::nullopt;
+    return leaves && (native || (text && text->find(".throw(") != std::string_view::npos));
+  });
 }
 
 }  // namespace ddpdoctor::detectors

@@ -12,4 +12,8 @@ namespace ddpdoctor::detectors {
 /// the finally says nothing.
 bool in_handler(const model::JobModel& job, const Path& path, const Path& other);
 
+/// `with` of a generator (contextlib) throws an exception into it: the thread stands in what that
+/// generator does on the way out.
+bool throws_into_generator(const model::JobModel& job, const model::Thread& thread);
+
 }  // namespace ddpdoctor::detectors

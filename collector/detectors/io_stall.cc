@@ -29,7 +29,8 @@ constexpr std::array<std::string_view, 5> kChannels = {"fifo", "socket", "pipe",
 struct Stall {
   std::string object;  // "the named pipe /data/manifest"
   std::optional<std::string> path;
-  bool named = false;  // the kernel said which object
+  bool named = false;   // the kernel said which object
+  bool choked = false;  // it is a program that only the rank could free
 };
 
 /// It and everything it started slept from one look to the next.
@@ -106,6 +107,40 @@ std::string object_of(const model::WaitsOn& waits, const std::optional<std::stri
   return fmt::format("a {}{}{}", waits.kind, other_end.empty() ? "" : " to ", other_end);
 }
 
+/// The rank waits for the end of a program that cannot end: it writes to a full pipe which only the
+/// rank could empty.
+std::optional<Stall> choked_command(const model::JobModel& job, const model::Process& rank,
+                                    const model::Thread& thread) {
+  const auto peer = thread.waits_on && thread.waits_on->kind == "process"
+                        ? target_pid(*thread.waits_on)
+                        : std::nullopt;
+  const model::Process* child = peer ? model::process(job, *peer) : nullptr;
+  const model::Thread* main = child == nullptr ? nullptr : model::main_thread(*child);
+  const bool writes_to_us = main != nullptr && main->waits_on && main->waits_on->kind == "pipe" &&
+                            target_pid(*main->waits_on) == rank.pid &&
+                            main->waits_on->detail.starts_with("writes");
+  if (!writes_to_us || child->ppid != rank.pid) {
+    return std::nullopt;
+  }
+  return Stall{.object = fmt::format("the end of process {}, which writes to a full pipe that only "
+                                     "this rank could read",
+                                     child->pid),
+               .path = std::nullopt,
+               .named = true,
+               .choked = true};
+}
+
+/// The wait is an arrow of a circle over ranks: lock-deadlock tells it.
+bool is_in_circle(const graph::Examination& examination, model::Rank rank) {
+  const auto cycles = examination.waits.cycles();
+  const std::string node = fmt::format("rank:{}", rank);
+  return std::any_of(cycles.begin(), cycles.end(), [&node](const auto& cycle) {
+    return std::find(cycle.begin(), cycle.end(), node) != cycle.end() &&
+           std::all_of(cycle.begin(), cycle.end(),
+                       [](const std::string& one) { return one.starts_with("rank:"); });
+  });
+}
+
 std::optional<Stall> channel_stall(const model::JobModel& job, const model::Process& rank,
                                    const model::Thread& thread) {
   if (!thread.waits_on ||
@@ -157,18 +192,19 @@ bool waits_for_something_else(const model::JobModel& job, const graph::Standing&
 }
 
 std::optional<Suspect> stalled(const graph::Examination& examination,
-                               const graph::Standing& standing, Confidence still,
-                               std::optional<std::string>& path) {
+                               const graph::Standing& standing, Confidence still, Stall& found) {
   const bool lives = standing.process != nullptr && alive(*standing.process);
   const model::Thread* main = lives ? model::main_thread(*standing.process) : nullptr;
-  if (main == nullptr || waits_for_something_else(examination.job, standing, *main) ||
-      python_frame_in(*main, "torch/distributed/distributed_c10d.py") != nullptr) {
+  if (main == nullptr || standing.on_cpu || is_in_circle(examination, standing.rank)) {
     return std::nullopt;
   }
-  auto stall = channel_stall(examination.job, *standing.process, *main);
-  if (!stall) {
-    stall = device_stall(examination.job, *standing.process, *main);
+  auto stall = choked_command(examination.job, *standing.process, *main);
+  if (!stall && (waits_for_something_else(examination.job, standing, *main) ||
+                 python_frame_in(*main, "torch/distributed/distributed_c10d.py") != nullptr)) {
+    return std::nullopt;
   }
+  stall = stall ? stall : channel_stall(examination.job, *standing.process, *main);
+  stall = stall ? stall : device_stall(examination.job, *standing.process, *main);
   if (!stall) {
     return std::nullopt;
   }
@@ -179,20 +215,41 @@ std::optional<Suspect> stalled(const graph::Examination& examination,
   suspect.note = fmt::format("rank {} waits here for {}", standing.rank, stall->object);
   suspect.evidence = fmt::format("rank {} (process {}) is blocked on {}", standing.rank,
                                  standing.process->pid, stall->object);
-  path = stall->path;
+  found = *stall;
   return suspect;
+}
+
+std::string fix_for(const Stall& stall, const std::vector<Suspect>& there) {
+  if (stall.choked) {
+    return "Read what the program writes while it runs: run(capture_output=True), communicate(), "
+           "or "
+           "send it to a file; wait() with a pipe stops when the pipe is full.";
+  }
+  if (!stall.path) {
+    return "Find out why the other side does not answer, and bound this wait (a timeout, a "
+           "non-blocking open), so that it becomes an error.";
+  }
+  const bool in_kernel = std::any_of(there.begin(), there.end(), [](const Suspect& suspect) {
+    return suspect.thread != nullptr && suspect.thread->state == 'D';
+  });
+  return in_kernel ? fmt::format(
+                         "Look at the file system of {} (server, mount, network): it does not "
+                         "answer. ddpdoctor cannot end this wait, nor can kill.",
+                         *stall.path)
+                   : fmt::format(
+                         "Look at {}: nobody serves it. Bound this wait, so that it becomes an "
+                         "error.",
+                         *stall.path);
 }
 
 Findings detect(const graph::Examination& examination) {
   const auto still = stuck(examination);
   std::vector<Suspect> suspects;
-  std::map<std::string, std::string> paths;  // by place
+  std::map<std::string, Stall> stalls;  // by place
   for (const graph::Standing& standing : examination.standings) {
-    std::optional<std::string> path;
-    if (auto suspect = still ? stalled(examination, standing, *still, path) : std::nullopt) {
-      if (path) {
-        paths.emplace(place(suspect->place), *path);
-      }
+    Stall found;
+    if (auto suspect = still ? stalled(examination, standing, *still, found) : std::nullopt) {
+      stalls.emplace(place(suspect->place), std::move(found));
       suspects.push_back(std::move(*suspect));
     }
   }
@@ -202,24 +259,11 @@ Findings detect(const graph::Examination& examination) {
     const std::string where = place(there.front().place);
     finding.summary = fmt::format("{} {} blocked in input/output at {}{}", who(there),
                                   is_or_are(finding.culprits), where, and_who_waits(finding));
-    finding.fix =
-        "Find out why the other side does not answer, and bound this wait (a timeout, a "
-        "non-blocking open), so that it becomes an error.";
-    if (const auto path = paths.find(where); path != paths.end()) {
-      finding.details["path"] = path->second;
-      const bool in_kernel = std::any_of(there.begin(), there.end(), [](const Suspect& suspect) {
-        return suspect.thread != nullptr && suspect.thread->state == 'D';
-      });
-      finding.fix = in_kernel
-                        ? fmt::format(
-                              "Look at the file system of {} (server, mount, network): it "
-                              "does not answer. ddpdoctor cannot end this wait, nor can kill.",
-                              path->second)
-                        : fmt::format(
-                              "Look at {}: nobody serves it. Bound this wait, so that it "
-                              "becomes an error.",
-                              path->second);
+    const Stall& stall = stalls.at(where);
+    if (stall.path) {
+      finding.details["path"] = *stall.path;
     }
+    finding.fix = fix_for(stall, there);
     findings.push_back(std::move(finding));
   }
   return findings;

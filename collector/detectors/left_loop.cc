@@ -53,6 +53,29 @@ std::optional<Branch> skip_of(const Lines& lines, const Block& loop, const model
   return std::nullopt;
 }
 
+// "self.should_stop": a flag that something set, where the ranks left the loop at different times.
+bool is_stop_flag(std::string_view condition) {
+  constexpr std::array<std::string_view, 6> kFlags = {"stop",      "done",     "finished",
+                                                      "converged", "patience", "preempt"};
+  return condition.find_first_of("<>=(") == std::string_view::npos && mentions(condition, kFlags);
+}
+
+// "if not found_inf: for p in parameters: …": who did not enter the loop has not left it either.
+std::optional<Branch> guard_of(const Lines& lines, const Block& loop, const model::CallSite& in) {
+  for (const Block& block : python_source::enclosing(lines, loop.line)) {
+    const bool guards =
+        (block.kind == BlockKind::kIf || block.kind == BlockKind::kElif) && block.line != loop.line;
+    if (guards && !is_uniform(block.condition) &&
+        dependence_of(lines, block) != Dependence::kRank) {
+      return branch_of(block, in, Dependence::kData, false);
+    }
+    if (is_loop(block) && block.line != loop.line) {
+      break;
+    }
+  }
+  return std::nullopt;
+}
+
 // A condition that leaves the loop on some ranks only; a while's own condition is one.
 std::optional<Branch> way_out_of(const Lines& lines, const Block& loop, const model::CallSite& in) {
   if (loop.kind == BlockKind::kWhile) {
@@ -69,8 +92,14 @@ std::optional<Branch> way_out_of(const Lines& lines, const Block& loop, const mo
     if (on == Dependence::kRank || (on == Dependence::kData && !is_uniform(exit.condition))) {
       return branch_of(exit, in, on, true);
     }
+    if (is_stop_flag(exit.condition)) {
+      return branch_of(exit, in, Dependence::kData, true);
+    }
   }
-  return skip_of(lines, loop, in);
+  if (auto skip = skip_of(lines, loop, in)) {
+    return skip;
+  }
+  return guard_of(lines, loop, in);
 }
 
 LeftLoop loop_of(const Lines& lines, const Block& loop, const model::CallSite& in, bool ours_left) {
@@ -153,6 +182,18 @@ std::optional<LeftLoop> left_loop(const model::JobModel& job, const Fork& fork) 
     return fork.ours.line > fork.theirs.line ? around_theirs : around_ours;
   }
   return around_theirs ? around_theirs : around_ours;
+}
+
+bool stands_in_left_loop(const model::JobModel& job, const Fork& fork, const Branch& branch) {
+  const auto loop = left_loop(job, fork);
+  if (!loop || loop->way_out || loop->ours_left == branch.leads_to_ours ||
+      loop->where.file != branch.where.file || loop->where.line >= branch.where.line) {
+    return false;
+  }
+  const Lines& lines = lines_of(job, branch.where.file);
+  const std::vector<Block> around = python_source::enclosing(lines, branch.where.line);
+  return std::any_of(around.begin(), around.end(),
+                     [&loop](const Block& block) { return block.line == loop->where.line; });
 }
 
 }  // namespace ddpdoctor::detectors

@@ -172,6 +172,46 @@ std::vector<Suspect> circle_by_owner(const graph::Examination& examination,
   return out;
 }
 
+/// One rank waits for a lock that another one holds, and that one in a collective for the first:
+/// the waiting goes round over the processes.
+std::vector<Suspect> circle_over_ranks(const graph::Examination& examination,
+                                       const std::vector<std::string>& cycle) {
+  std::vector<Suspect> out;
+  bool by_lock = false;
+  for (std::size_t i = 0; i < cycle.size(); ++i) {
+    const std::string& next = cycle[(i + 1) % cycle.size()];
+    const auto edges = examination.waits.from(cycle[i]);
+    const auto edge = std::find_if(edges.begin(), edges.end(), [&next](const graph::Edge* one) {
+      return one->to == next &&
+             (one->kind == graph::EdgeKind::kFileLock || one->kind == graph::EdgeKind::kCollective);
+    });
+    const auto [process, thread] = thread_of(examination.job, cycle[i]);
+    if (edge == edges.end() || thread == nullptr || !process->rank) {
+      return {};
+    }
+    const bool lock = (*edge)->kind == graph::EdgeKind::kFileLock;
+    by_lock = by_lock || lock;
+    Suspect suspect = member(examination, *process, *thread,
+                             lock ? "waits for a file lock that the other rank holds"
+                                  : "holds it and waits for that rank in a collective",
+                             Confidence::kCertain);
+    out.insert(lock ? out.begin() : out.end(), std::move(suspect));
+  }
+  return by_lock ? out : std::vector<Suspect>{};
+}
+
+Finding locked_in_collective(const graph::Examination& examination,
+                             const std::vector<Suspect>& circle) {
+  Finding finding = accuse(examination, kKind, circle);
+  finding.summary = fmt::format(
+      "{} wait for each other: one for a file lock at {}, its holder in a collective at {}",
+      said(finding.culprits), place(circle.front().place), place(circle.back().place));
+  finding.fix =
+      "Release the lock before the collective: no rank may hold a lock in a call that needs the "
+      "others.";
+  return finding;
+}
+
 Finding deadlock(const graph::Examination& examination, const std::vector<Suspect>& circle) {
   Finding finding = accuse(examination, kKind, circle);
   const std::string second =
@@ -196,6 +236,11 @@ Findings detect(const graph::Examination& examination) {
     if (!circle.empty()) {
       findings.push_back(deadlock(examination, circle));
       told.insert(circle.front().process);
+    }
+    const auto ranks =
+        may_hang(examination) ? circle_over_ranks(examination, cycle) : std::vector<Suspect>{};
+    if (!ranks.empty()) {
+      findings.push_back(locked_in_collective(examination, ranks));
     }
   }
   for (const model::Process* process : processes(examination.job)) {

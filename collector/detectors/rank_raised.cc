@@ -56,7 +56,9 @@ Confidence sureness(const graph::Examination& examination, const Traceback& trac
     return model::ranks_seen(job).empty() ? Confidence::kLikely : Confidence::kPossible;
   }
   if (traceback.of_thread) {
-    return Confidence::kLikely;
+    return examination.still() && misses_its_thread(examination, *traceback.rank)
+               ? Confidence::kCertain
+               : Confidence::kLikely;
   }
   const graph::Standing* standing = examination.standing(*traceback.rank);
   if (standing != nullptr && examination.still() &&
@@ -119,10 +121,17 @@ bool alone_in_handler(const graph::Examination& examination, const graph::Standi
                      });
 }
 
+/// An exception is on its way through a `with` of a generator: contextlib throws it in there.
+bool passes_through_with(const model::JobModel& job, const graph::Standing& standing) {
+  return standing.thread != nullptr && throws_into_generator(job, *standing.thread);
+}
+
 std::optional<Suspect> handling(const graph::Examination& examination,
                                 const graph::Standing& standing) {
   if (standing.process == nullptr || standing.thread == nullptr || !alive(*standing.process) ||
-      own_user_frame(*standing.thread) == nullptr || !alone_in_handler(examination, standing)) {
+      own_user_frame(*standing.thread) == nullptr || standing.on_cpu || standing.moved ||
+      (!alone_in_handler(examination, standing) &&
+       !passes_through_with(examination.job, standing))) {
     return std::nullopt;
   }
   Suspect suspect = suspect_in(examination, *standing.process, standing.thread);

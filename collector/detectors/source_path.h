@@ -60,6 +60,10 @@ struct LeftLoop {
 
 std::optional<LeftLoop> left_loop(const model::JobModel& job, const Fork& fork);
 
+/// The condition stands in a loop that one side has left for good and leads the others, who are in
+/// it still, to their call: it says nothing of those who are out.
+bool stands_in_left_loop(const model::JobModel& job, const Fork& fork, const Branch& branch);
+
 /// Whether a test of the rank holds for it ("rank == 0"); nullopt when the expression is more than
 /// one comparison.
 std::optional<bool> holds_for(std::string_view condition, model::Rank rank);

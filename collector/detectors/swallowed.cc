@@ -58,6 +58,21 @@ std::optional<Traceback> swallowed_by(const model::JobModel& job, const Side& od
 
 }  // namespace
 
+bool misses_its_thread(const graph::Examination& examination, model::Rank rank) {
+  const graph::Standing* standing = examination.standing(rank);
+  const bool waits = standing != nullptr && !standing->on_cpu && !standing->moved &&
+                     (standing->activity == graph::Activity::kQueue ||
+                      standing->activity == graph::Activity::kLock ||
+                      standing->activity == graph::Activity::kJoin);
+  if (!waits || examination.job.logs.empty()) {
+    return false;
+  }
+  const std::vector<Traceback> all = tracebacks(examination.job);
+  return std::any_of(all.begin(), all.end(), [rank](const Traceback& one) {
+    return one.rank == rank && one.of_thread && one.place.known();
+  });
+}
+
 bool may_be_swallowed(const model::JobModel& job, const Path& path) {
   return std::any_of(path.begin(), path.end(),
                      [&job](const model::CallSite& site) { return is_in_try(job, site); });

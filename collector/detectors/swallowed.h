@@ -15,6 +15,10 @@ namespace ddpdoctor::detectors {
 std::optional<Traceback> swallowed_exception(const graph::Examination& examination,
                                              const Parting& parting);
 
+/// A thread of the rank ended by an exception, and its main thread waits for something in its own
+/// process: what that thread would have given it.
+bool misses_its_thread(const graph::Examination& examination, model::Rank rank);
+
 /// The call of the others stands in a try with an except: an exception there leaves the call out.
 bool may_be_swallowed(const model::JobModel& job, const Path& path);
 

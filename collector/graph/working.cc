@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -71,33 +72,53 @@ bool in_waiting_loop(const python_source::Lines& lines, int line) {
   return false;
 }
 
-}  // namespace
-
-std::optional<double> sleep_left(const model::Thread& thread) {
-  constexpr std::string_view kSeconds = "seconds:";
-  if (!thread.waits_on || thread.waits_on->kind != "timer" ||
-      !thread.waits_on->target.starts_with(kSeconds)) {
-    return std::nullopt;
-  }
-  const std::string_view digits = std::string_view(thread.waits_on->target).substr(kSeconds.size());
-  double seconds = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), seconds);
-  return error == std::errc() ? std::optional(seconds) : std::nullopt;
-}
-
-bool sleeps_for_a_moment(const model::JobModel& job, const model::Thread& thread) {
-  const auto left = sleep_left(thread);
-  if (!left || *left >= kMoment) {
-    return false;
-  }
-  const auto python = std::find_if(thread.frames.begin(), thread.frames.end(), [](const auto& one) {
+const model::Frame* innermost_python(const model::Thread& thread) {
+  const auto found = std::find_if(thread.frames.begin(), thread.frames.end(), [](const auto& one) {
     return one.language == model::Language::kPython;
   });
-  const model::Frame* user = model::user_frame(thread);
-  const auto lines = user == nullptr ? job.sources.end() : job.sources.find(user->file);
-  return user != nullptr && python != thread.frames.end() && &*python == user &&
-         lines != job.sources.end() && lines->second.contains(user->line) &&
-         !in_waiting_loop(lines->second, user->line);
+  return found == thread.frames.end() ? nullptr : &*found;
+}
+
+/// `frame` is the user's, and no loop around it waits. Code that was typed ("<string>") has no
+/// source and gets the benefit of the doubt.
+bool in_bounded_user_code(const model::JobModel& job, const model::Thread& thread,
+                          const model::Frame* frame) {
+  if (frame == nullptr || frame != model::user_frame(thread)) {
+    return false;
+  }
+  const auto lines = job.sources.find(frame->file);
+  const bool known = lines != job.sources.end() && lines->second.contains(frame->line);
+  return known ? !in_waiting_loop(lines->second, frame->line) : frame->file.starts_with('<');
+}
+
+}  // namespace
+
+bool waits_for_a_moment(const model::JobModel& job, const model::Thread& thread) {
+  const bool timed = thread.waits_on && thread.waits_on->limit &&
+                     *thread.waits_on->limit < kMoment && thread.state != 'R';
+  if (!timed) {
+    return false;
+  }
+  const model::Frame* python = innermost_python(thread);
+  if (thread.waits_on->kind == "timer") {
+    const bool event_loop = python != nullptr && python->file.ends_with("/selectors.py");
+    return python == nullptr ||
+           in_bounded_user_code(job, thread, event_loop ? model::user_frame(thread) : python);
+  }
+  // Queues and pools poll with a timeout and go on polling; a connection gives up.
+  return thread.waits_on->kind == "socket" && python != nullptr &&
+         python->file.find("/multiprocessing/") == std::string::npos &&
+         python->file.find("/torch/") == std::string::npos &&
+         in_bounded_user_code(job, thread, model::user_frame(thread));
+}
+
+bool an_awaited_thread_works(const model::JobModel& job, const model::Process& process,
+                             const model::Thread& thread) {
+  return thread.waits_on &&
+         std::any_of(process.threads.begin(), process.threads.end(), [&](const model::Thread& one) {
+           return thread.waits_on->target == "thread:" + std::to_string(one.tid) &&
+                  waits_for_a_moment(job, one);
+         });
 }
 
 const model::Process* same_process(const model::Observation& there, const model::Process& process) {
@@ -127,8 +148,10 @@ bool a_child_works(const model::JobModel& job, const model::Process& process, in
       return (main != nullptr && main->state == 'R') || a_child_works(job, one, depth + 1);
     }
     const model::Process* before = same_process(*then, one);
+    const model::Thread* main = model::main_thread(one);
     const bool busy =
-        before == nullptr || moved_bytes(*before, one) ||
+        before == nullptr || (main != nullptr && waits_for_a_moment(job, *main)) ||
+        moved_bytes(*before, one) ||
         (one.cpu_seconds && before->cpu_seconds &&
          *one.cpu_seconds - *before->cpu_seconds >= kBusyShare * (now->time - then->time));
     return busy || a_child_works(job, one, depth + 1);

@@ -30,11 +30,13 @@ bool worked_since(const model::JobModel& job, const model::Process* before,
 /// count.
 bool a_child_works(const model::JobModel& job, const model::Process& process, int depth = 0);
 
-/// Seconds until the thread wakes by itself, at most; nothing when it is in no sleep of that kind.
-std::optional<double> sleep_left(const model::Thread& thread);
+/// The thread joins another one of its process that is in a short pause of its work.
+bool an_awaited_thread_works(const model::JobModel& job, const model::Process& process,
+                             const model::Thread& thread);
 
-/// Asleep on a line of the user's that will be over in a moment: a short sleep by itself or in a
-/// `for` loop of few rounds. What sleeps in a `while` loop waits for something.
-bool sleeps_for_a_moment(const model::JobModel& job, const model::Thread& thread);
+/// In a wait of the user's program that will be over in a moment by itself: a short sleep, alone or
+/// in a `for` loop of few rounds, or a socket with a timeout. In a `while` loop it waits for
+/// something.
+bool waits_for_a_moment(const model::JobModel& job, const model::Thread& thread);
 
 }  // namespace ddpdoctor::graph

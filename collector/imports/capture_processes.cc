@@ -94,8 +94,12 @@ std::optional<model::WaitsOn> read_waits_on(const Cursor& in) {
   if (!in.present()) {
     return std::nullopt;
   }
-  return model::WaitsOn{
-      .kind = text(in, "kind"), .target = text(in, "target"), .detail = text(in, "detail")};
+  const Cursor limit = in["limit"];
+  const std::optional<double> seconds = limit.number();
+  return model::WaitsOn{.kind = text(in, "kind"),
+                        .target = text(in, "target"),
+                        .detail = text(in, "detail"),
+                        .limit = seconds && *seconds >= 0 ? seconds : std::nullopt};
 }
 
 Thread read_thread(const Cursor& in) {

@@ -67,6 +67,9 @@ ordered_json write_thread(const model::Thread& thread) {
     put_text(waits, "kind", thread.waits_on->kind);
     put_text(waits, "target", thread.waits_on->target);
     put_text(waits, "detail", thread.waits_on->detail);
+    if (thread.waits_on->limit) {
+      waits["limit"] = *thread.waits_on->limit;
+    }
     out["waits_on"] = std::move(waits);
   }
   if (thread.run_count && *thread.run_count <= static_cast<std::uint64_t>(kMaxNumber)) {

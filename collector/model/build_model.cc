@@ -107,8 +107,11 @@ pid_t outer_tid(const stacks::ProcessStacks& process, pid_t inner) {
 std::optional<WaitsOn> waits_of(const Look& look, const stacks::ProcessStacks& process,
                                 const stacks::ThreadStack& thread) {
   if (const auto known = look.waits.find({process.pid, thread.tid}); known != look.waits.end()) {
-    return WaitsOn{
-        .kind = known->second.kind, .target = known->second.target, .detail = known->second.detail};
+    const sources::WaitTarget& target = known->second;
+    return WaitsOn{.kind = target.kind,
+                   .target = target.target,
+                   .detail = target.detail,
+                   .limit = target.limit};
   }
   if (thread.mutex_owner) {
     return WaitsOn{.kind = "mutex",

@@ -24,11 +24,13 @@ using stacks::Language;
 
 /// What a sleeping thread waits for: kind is mutex, gil, process, socket, fifo, pipe, file-lock,
 /// store-key, import-lock, semaphore, stream, timer; target is "thread:123", "pid:77", "rank:2",
-/// "file:/path", "seconds:3.5" (a timer: what is left at most), a key, or empty = unknown.
+/// "file:/path", a key, or empty = unknown.
 struct WaitsOn {
   std::string kind;
   std::string target;
   std::string detail;  // for people: path, address, key
+  std::optional<double>
+      limit{};  // seconds after which it ends by itself, at most; none = waits for ever
 };
 
 struct Thread {

@@ -66,6 +66,13 @@ Files wanted_files(const JobModel& job) {
         for (const Frame* frame : user_frames(thread)) {
           want(files, frame->file, frame->line, &p);
         }
+        for (const Frame& frame :
+             thread.frames) {  // its line tells whether an exception is under way
+          if (frame.language == Language::kPython && frame.file.ends_with("/contextlib.py") &&
+              frame.function.ends_with("__exit__")) {
+            want(files, frame.file, frame.line, &p);
+          }
+        }
       }
     }
   }

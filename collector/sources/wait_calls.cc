@@ -174,6 +174,14 @@ std::optional<WaitTarget> select_wait(WaitContext& context, const WaitingThread&
 /// Both ends of a pipe in one process: how an event loop wakes itself.
 bool wakes_itself(WaitContext& context, pid_t pid, int fd) {
   const auto open = descriptor(pid, fd);
+  if (open && open->kind == DescriptorKind::kSocket) {  // asyncio's: both ends are its own
+    const auto& peers = context.unix_sockets();
+    const auto peer = peers.find(open->inode);
+    const auto& ends = context.descriptors().holders(
+        fmt::format("socket:[{}]", peer == peers.end() ? 0 : peer->second));
+    return !ends.empty() && std::all_of(ends.begin(), ends.end(),
+                                        [pid](const Holder& end) { return end.pid == pid; });
+  }
   if (!open || open->kind != DescriptorKind::kPipe) {
     return false;
   }

@@ -67,6 +67,9 @@ class WaitContext {
 std::optional<WaitTarget> python_wait(WaitContext& context, const WaitingThread& waiting);
 /// The GIL, mutexes, joins of threads, semaphores.
 std::optional<WaitTarget> lock_wait(WaitContext& context, const WaitingThread& waiting);
+/// Seconds until the system call of the thread returns by itself, at most; nothing when it may wait
+/// for ever.
+std::optional<double> time_limit(WaitContext& context, const WaitingThread& waiting);
 /// A sleep that the thread ends by itself.
 std::optional<WaitTarget> timer_wait(WaitContext& context, const WaitingThread& waiting);
 /// By its system call: children, descriptors, file locks.

@@ -25,7 +25,15 @@ std::optional<WaitTarget> target_of(WaitContext& context, const WaitingThread& w
   if (auto found = timer_wait(context, waiting)) {
     return found;
   }
-  return call_wait(context, waiting);
+  auto found = call_wait(context, waiting);
+  const auto limit = time_limit(context, waiting);
+  if (found) {
+    found->limit = limit;
+  } else if (limit &&
+             waiting.thread.tid == waiting.process.row.pid) {  // an event loop's next timer
+    found = WaitTarget{.kind = "timer", .target = {}, .detail = {}, .limit = limit};
+  }
+  return found;
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ struct WaitTarget {
   std::string kind;
   std::string target;
   std::string detail;
+  std::optional<double> limit{};  // seconds after which the thread wakes by itself, at most
 };
 
 /// For each (pid, tid) that waits for something nameable.

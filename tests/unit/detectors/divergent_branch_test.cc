@@ -34,6 +34,52 @@ TEST(DivergentBranch, NamesTheRankWhoseFileTestCameOutDifferently) {
   EXPECT_NE(findings[0].summary.find("os.path.exists"), std::string::npos);
 }
 
+TEST(DivergentBranch, SeesAConditionAroundALoopThatOneRankDidNotEnter) {
+  constexpr const char* kGuarded = R"(
+def step(params):
+    if not found_inf:
+        for p in params:
+            dist.all_reduce(p.grad)
+
+def main():
+    for batch in loader:
+        step(params)
+        dist.all_gather(names, mine)
+)";
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .source(kTrain, kGuarded)
+      .history(kAll, 1, 40, "all_reduce", site("step", "all_reduce"))
+      .stack(kAll,
+             in("all_reduce", at("step", "all_reduce") + " | " + at("main", "  step(params)")))
+      .stack(2, in("all_gather", at("main", "all_gather")));
+  const Findings findings = asked("divergent-branch", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{2}));
+  EXPECT_NE(findings[0].summary.find("not found_inf"), std::string::npos);
+}
+
+TEST(DivergentBranch, LeavesAConditionInsideOfALoopThatWasLeftAlone) {
+  constexpr const char* kLeft = R"(
+def save():
+    dist.barrier()
+
+def main():
+    for i, x in enumerate(loader):
+        sync = (i + 1) % accumulate == 0
+        if sync:
+            dist.all_reduce(grads)
+    save()
+)";
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .source(kTrain, kLeft)
+      .stack(kAll, in("all_reduce", at("main", "all_reduce")))
+      .stack(2, in("barrier", at("save", "barrier") + " | " + at("main", "    save()")));
+  EXPECT_TRUE(asked("divergent-branch", builder.build()).empty());
+  EXPECT_EQ(asked("uneven-inputs", builder.build()).size(), 1U);
+}
+
 TEST(DivergentBranch, SeesEarlyStoppingThatLeavesTheLoop) {
   constexpr const char* kStopping = R"(
 def main():

@@ -25,6 +25,24 @@ TEST(ExitHang, BlamesTheThreadThatKeepsTheProcess) {
   EXPECT_EQ(findings[0].locations.at(0).line, 12);
 }
 
+TEST(ExitHang, OnlySuspectsAThreadThatPausesInItsWork) {
+  const auto told = [](std::string_view loop) {
+    return job()
+        .ranks(2)
+        .source("/srv/train.py",
+                "def upload():\n    " + std::string(loop) + ":\n        time.sleep(1)\n")
+        .exited(0, 0)
+        .stack(1, kShutdown)
+        .thread(1, {.stack = "native:clock_nanosleep@libc.so.6 | py:upload@/srv/train.py:3 | "
+                             "py:Thread.run@/usr/lib/python3.11/threading.py:982",
+                    .waits_on =
+                        model::WaitsOn{.kind = "timer", .target = {}, .detail = {}, .limit = 0.7}})
+        .build();
+  };
+  EXPECT_TRUE(nothing_likely(asked(kKind, told("for piece in pieces"))));
+  EXPECT_FALSE(nothing_likely(asked(kKind, told("while not stopped"))));
+}
+
 TEST(ExitHang, BlamesAFunctionThatWasRegisteredWithAtexit) {
   const std::string flush =
       "native:sem_wait@libc.so.6 | py:Event.wait@/usr/lib/python3.11/threading.py:629 | "

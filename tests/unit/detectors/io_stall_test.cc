@@ -99,12 +99,49 @@ TEST(IoStall, NamesTheFileWhoseLockIsHeld) {
   const auto findings =
       asked(kKind, story()
                        .stack(0, "native:flock@libc.so.6 | py:main@/srv/train.py:20")
+                       .stack(1, "py:report@/srv/train.py:50")
                        .waits(0, {.kind = "file-lock",
                                   .target = "pid:" + std::to_string(pid_of(1)),
                                   .detail = "/data/shared.db, held by rank 1"})
                        .build());
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_NE(findings[0].evidence.at(0).text.find("/data/shared.db"), std::string::npos);
+}
+
+TEST(IoStall, KnowsACommandThatWritesToAPipeOnlyTheRankCouldRead) {
+  const auto told = [](const std::string& reader) {
+    return story()
+        .stack(0,
+               "native:wait4@libc.so.6 | py:Popen.wait@/usr/lib/python3.11/subprocess.py:1264 | "
+               "py:extract@/srv/data.py:23")
+        .waits(0, {.kind = "process", .target = "pid:7900", .detail = {}})
+        .process({.pid = 7900,
+                  .ppid = pid_of(0),
+                  .threads = {{.stack = "native:write@libc.so.6",
+                               .waits_on = model::WaitsOn{.kind = "pipe",
+                                                          .target = reader,
+                                                          .detail = "writes fd 2 (pipe:[5])"}}}})
+        .build();
+  };
+  const auto findings = asked(kKind, told("pid:" + std::to_string(pid_of(0))));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].locations.at(0).line, 23);
+  EXPECT_NE(findings[0].fix.find("communicate"), std::string::npos);
+  EXPECT_TRUE(asked(kKind, told("pid:4")).empty());
+}
+
+TEST(IoStall, LeavesACircleOfRanksToItsOwnKind) {
+  const auto told = story()
+                        .stack(0, "native:flock@libc.so.6 | py:main@/srv/train.py:20")
+                        .waits(0, {.kind = "file-lock",
+                                   .target = "pid:" + std::to_string(pid_of(1)),
+                                   .detail = "/data/shared.db, held by rank 1"})
+                        .build();
+  EXPECT_TRUE(asked(kKind, told).empty());
+  const auto findings = asked("lock-deadlock", told);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0, 1}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 20);
 }
 
 TEST(IoStall, IsSilentOnAPipeToAnotherProcessOfTheJob) {

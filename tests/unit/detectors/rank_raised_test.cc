@@ -88,6 +88,47 @@ TEST(RankRaised, FindsARankInItsHandler) {
   EXPECT_EQ(findings[0].waiting, model::RankSet({0}));
 }
 
+TEST(RankRaised, APauseBeforeTheNextTryIsNoFailure) {
+  const auto told = [](double limit) {
+    return job()
+        .ranks(2)
+        .source("/srv/train.py",
+                "def fetch():\n    for attempt in range(tries):\n        try:\n            get()\n"
+                "        except OSError:\n            time.sleep(2 ** attempt)\n")
+        .stack(kAll, kInBarrier)
+        .stack(1, "native:clock_nanosleep@libc.so.6 | py:fetch@/srv/train.py:6")
+        .waits(1, {.kind = "timer", .target = {}, .detail = {}, .limit = limit})
+        .build();
+  };
+  EXPECT_TRUE(asked(kKind, told(7.5)).empty());
+  EXPECT_EQ(asked(kKind, told(86400)).size(), 1u);
+}
+
+TEST(RankRaised, SeesAnExceptionOnItsWayThroughAWith) {
+  const auto told = [](const std::string& native) {
+    return job()
+        .ranks(3)
+        .source("/srv/ctx.py",
+                "def distributed():\n    try:\n        yield\n    finally:\n"
+                "        dist.barrier()\n")
+        .stack(kAll,
+               "native:c10d::Work::wait@libtorch_cpu.so | py:all_gather@/opt/site-packages/"
+               "torch/distributed/distributed_c10d.py:3000 | py:main@/srv/train.py:20")
+        .stack(0,
+               "native:c10d::Work::wait@libtorch_cpu.so | py:barrier@/opt/site-packages/torch/"
+               "distributed/distributed_c10d.py:4830 | py:distributed@/srv/ctx.py:5 | " +
+                   native +
+                   "py:_GeneratorContextManager.__exit__@/usr/lib/python3.11/contextlib.py:158 | "
+                   "py:main@/srv/train.py:18")
+        .build();
+  };
+  const auto findings = asked(kKind, told("native:_gen_throw@python3.11 | "));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 5);
+  EXPECT_TRUE(asked(kKind, told("")).empty());
+}
+
 TEST(RankRaised, IsSilentOnConsequencesOnly) {
   EXPECT_TRUE(asked(kKind, job()
                                .ranks(2)

@@ -18,7 +18,7 @@ using tests::kAll;
 constexpr std::string_view kFile = "/srv/train.py";
 
 /// Rank 0 sleeps on this line of the file, and wakes in so many seconds.
-model::JobModel sleeper(std::string_view text, int line, std::string_view seconds) {
+model::JobModel sleeper(std::string_view text, int line, double seconds) {
   return job()
       .ranks(2)
       .stack(0, "native:clock_nanosleep | native:time_sleep | py:upload@/srv/train.py:" +
@@ -26,7 +26,7 @@ model::JobModel sleeper(std::string_view text, int line, std::string_view second
       .stack(1,
              "native:c10d::Work::wait | py:barrier@/v/site-packages/torch/distributed/"
              "distributed_c10d.py:4830 | py:main@/srv/train.py:40")
-      .waits(0, {.kind = "timer", .target = "seconds:" + std::string(seconds), .detail = {}})
+      .waits(0, {.kind = "timer", .target = {}, .detail = {}, .limit = seconds})
       .source(std::string(kFile), text)
       .build();
 }
@@ -41,28 +41,28 @@ constexpr std::string_view kBounded = R"(def upload():
 )";
 
 TEST(Working, AShortSleepInABoundedLoopIsWork) {
-  EXPECT_TRUE(works(sleeper(kBounded, 3, "0.7")));
+  EXPECT_TRUE(works(sleeper(kBounded, 3, 0.7)));
 }
 
 TEST(Working, ASleepLongerThanAnybodyWaitsIsNone) {
-  EXPECT_FALSE(works(sleeper(kBounded, 3, "3599.2")));
+  EXPECT_FALSE(works(sleeper(kBounded, 3, 3599.2)));
 }
 
 TEST(Working, ASleepByItselfIsWorkWhileItIsShort) {
   constexpr std::string_view kAlone = "def upload():\n    time.sleep(10)\n";
-  EXPECT_TRUE(works(sleeper(kAlone, 2, "4.0")));
-  EXPECT_FALSE(works(sleeper(kAlone, 2, "86000.0")));
+  EXPECT_TRUE(works(sleeper(kAlone, 2, 4.0)));
+  EXPECT_FALSE(works(sleeper(kAlone, 2, 86000.0)));
 }
 
 TEST(Working, ASleepInAWhileLoopWaitsForSomething) {
   EXPECT_FALSE(
-      works(sleeper("def upload():\n    while not done():\n        time.sleep(1)\n", 3, "0.7")));
+      works(sleeper("def upload():\n    while not done():\n        time.sleep(1)\n", 3, 0.7)));
 }
 
 TEST(Working, ALoopOverARangeWithoutEndWaitsToo) {
   for (const std::string rounds : {"100000", "10**9", "99999999999999999999999"}) {
     EXPECT_FALSE(works(sleeper(
-        "def upload():\n    for _ in range(" + rounds + "):\n        time.sleep(1)\n", 3, "0.7")))
+        "def upload():\n    for _ in range(" + rounds + "):\n        time.sleep(1)\n", 3, 0.7)))
         << rounds;
   }
 }
@@ -71,19 +71,11 @@ TEST(Working, ASleepOfOneRankIsAStepOfTheLoopOfAll) {
   EXPECT_TRUE(
       works(sleeper("def upload(rank):\n    while step < 100:\n        if rank == 0:\n"
                     "            time.sleep(8)\n        step += 1\n",
-                    4, "7.0")));
+                    4, 7.0)));
 }
 
 TEST(Working, WithoutTheSourceTheLoopIsUnknownAndTheSleepNoWork) {
-  EXPECT_FALSE(works(sleeper("", 3, "0.7")));
-}
-
-TEST(Working, WildTimersAreNone) {
-  model::Thread thread;
-  for (const std::string target : {"seconds:", "seconds:x", "3", ""}) {
-    thread.waits_on = model::WaitsOn{.kind = "timer", .target = target, .detail = {}};
-    EXPECT_EQ(sleep_left(thread), std::nullopt) << target;
-  }
+  EXPECT_FALSE(works(sleeper("", 3, 0.7)));
 }
 
 /// Rank 0 reads from a socket in both looks, and ran between them or not.
@@ -108,6 +100,24 @@ model::JobModel reader(const std::string& peer, bool ran) {
 TEST(Working, WhoGetsBytesFromOutsideIsServed) {
   EXPECT_TRUE(works(reader("address:192.0.2.1:80", true)));
   EXPECT_FALSE(works(reader("address:192.0.2.1:80", false)));
+}
+
+/// Rank 0 waits for the answer of a server, for a minute at most or for ever.
+model::JobModel asks(std::optional<double> limit) {
+  return job()
+      .ranks(2)
+      .source(std::string(kFile), "def fetch():\n    return urlopen(url, timeout=30)\n")
+      .stack(kAll,
+             "native:poll | py:readinto@/usr/lib/python3.11/socket.py:718 | "
+             "py:fetch@/srv/train.py:2")
+      .waits(0, {.kind = "socket", .target = {}, .detail = {}, .limit = limit})
+      .build();
+}
+
+TEST(Working, AConnectionWithATimeoutGivesUpByItself) {
+  EXPECT_TRUE(works(asks(30.0)));
+  EXPECT_FALSE(works(asks(3600.0)));
+  EXPECT_FALSE(works(asks(std::nullopt)));
 }
 
 TEST(Working, BytesOfAnotherProcessOfTheJobAreNoServer) {

@@ -33,7 +33,7 @@ JobModel a_rich_job() {
       .source("/srv/train.py", "\nimport os\nif rank == 0:\n    dist.barrier()\n")
       .stack(kAll, "native:gloo::allreduce@libtorch_cpu.so | py:step{group=0; x=1}@/srv/train.py:2")
       .stack_before(1, "py:load@/srv/train.py:1")
-      .waits(0, {.kind = "socket", .target = "rank:1", .detail = "127.0.0.1:3"})
+      .waits(0, {.kind = "socket", .target = "rank:1", .detail = "127.0.0.1:3", .limit = 2.5})
       .holds_gil(2)
       .environment(0, "NCCL_DEBUG", "INFO")
       .killed(2, 9)
@@ -65,6 +65,7 @@ TEST(WriteCapture, IsReadBackAsItWas) {
   EXPECT_EQ(job.collectives[5].peer, 1);
   EXPECT_EQ(model::rank_process(job, 2)->exit->signal, 9);
   EXPECT_EQ(model::main_thread(*model::rank_process(job, 0))->waits_on->detail, "127.0.0.1:3");
+  EXPECT_EQ(model::main_thread(*model::rank_process(job, 0))->waits_on->limit, 2.5);
   EXPECT_EQ(model::main_thread(*model::rank_process(job, 0))->frames[1].locals.size(), 2U);
   EXPECT_EQ(job.facts[0].number("share"), 0.5);
   EXPECT_EQ(job.facts[0].list("names").size(), 2U);

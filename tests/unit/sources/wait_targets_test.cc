@@ -239,10 +239,7 @@ TEST(WaitTargets, ReadingAFifoNamesItsWriterOrItsPath) {
 }
 
 double seconds_told(const std::optional<WaitTarget>& found) {
-  constexpr std::string_view kSeconds = "seconds:";
-  return found && found->kind == "timer" && found->target.starts_with(kSeconds)
-             ? std::stod(found->target.substr(kSeconds.size()))
-             : -1;
+  return found && found->kind == "timer" ? found->limit.value_or(-1) : -1;
 }
 
 TEST(WaitTargets, ASleepUntilATimeSaysWhatIsLeft) {
@@ -265,6 +262,21 @@ TEST(WaitTargets, ASleepOfALengthSaysTheLength) {
   });
   ASSERT_TRUE(eventually([&] { return sleeps_in(sleeper.pid(), SYS_clock_nanosleep); }));
   EXPECT_EQ(seconds_told(wait_of({sleeper.pid()})), 300);
+}
+
+TEST(WaitTargets, APollWithATimeoutSaysHowLongItWaitsAtMost) {
+  for (const int timeout : {60000, -1}) {
+    const Pipe pipe;
+    Child reader([&] {
+      pollfd one{.fd = pipe.ends[0], .events = POLLIN, .revents = 0};
+      ::poll(&one, 1, timeout);
+    });
+    ASSERT_TRUE(eventually([&] { return sleeps_in(reader.pid(), SYS_poll); }));
+    const auto found = wait_of({reader.pid()});
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->kind, "pipe");
+    EXPECT_EQ(found->limit, timeout < 0 ? std::nullopt : std::optional(60.0));
+  }
 }
 
 TEST(WaitTargets, ASelectWithoutDescriptorsIsASleep) {
