@@ -106,6 +106,11 @@ bool read_loop(const Examination& examination, Explanation& explanation) {
   if (!explanation.loop->ours_left) {
     turn(explanation);
   }
+  if (in_backward(examination, parting.rest) && lacks_gradients(examination.job, parting)) {
+    explanation.loop.reset();
+    explanation.cause = Cause::kUnused;
+    return true;
+  }
   explanation.cause = Cause::kUneven;
   if (explanation.loop->way_out) {
     explanation.branch = explanation.loop->way_out;

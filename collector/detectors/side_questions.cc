@@ -112,4 +112,21 @@ bool in_ddp_forward(const Examination& examination, const Side& side, bool shift
          statement.find("DDP(") == std::string::npos;
 }
 
+bool lacks_gradients(const model::JobModel& job, const Parting& parting) {
+  double left = 0;
+  double waiting = 0;
+  bool open = false;
+  for (const model::Fact* fact : model::facts(job, "reducer")) {
+    const double backwards = fact->number("backward").value_or(0);
+    if (fact->rank == parting.odd.ranks.front()) {
+      left += backwards;
+      open = open || (fact->number("finalized").value_or(0) < backwards &&
+                      !fact->list("not_ready").empty());
+    } else if (fact->rank == parting.rest.ranks.front()) {
+      waiting += backwards;
+    }
+  }
+  return open && left >= waiting;
+}
+
 }  // namespace ddpdoctor::detectors

@@ -22,4 +22,8 @@ bool in_backward(const graph::Examination& examination, const Side& side);
 /// DDP broadcasts buffers without a call in the source. `shifted`: the side was put one call on.
 bool in_ddp_forward(const graph::Examination& examination, const Side& side, bool shifted);
 
+/// As the reducers say, the odd side began as many backwards as the others, and its newest lacks
+/// gradients: no step is missing there.
+bool lacks_gradients(const model::JobModel& job, const Parting& parting);
+
 }  // namespace ddpdoctor::detectors

@@ -31,6 +31,12 @@ pytestmark = [needs_agent, pytest.mark.skipif(not installed().startswith("1.13."
 
 HEAD = "import time, torch, torch.distributed as dist\nfrom torch.nn.parallel import DistributedDataParallel\n\n\ndef train():\n" \
        "    dist.init_process_group('gloo')\n    rank = dist.get_rank()\n"
+SHAPE = HEAD + """    for step in range(3):
+        dist.all_reduce(torch.ones(20 if rank == 1 and step == 2 else 30))  # HERE
+
+
+train()
+"""
 UNUSED = HEAD + """    net = DistributedDataParallel(Net())
     for step in range(3):
         net(torch.ones(4, 8), rank == 0 or step < 2).sum().backward()  # HERE
@@ -103,6 +109,20 @@ def here(script):
 
 def lines(finding):
     return [place.get("line") for place in finding["locations"]]
+
+
+def test_sizes_that_differ_are_named_with_both_of_them(tmp_path):
+    found = first(run(tmp_path, SHAPE)[1])
+    assert found["kind"] == "mismatched-shape" and lines(found)[0] == here(SHAPE)
+    assert "[20]" in found["summary"] and "[30]" in found["summary"] and "float32" in json.dumps(found["evidence"])
+
+
+@pytest.mark.parametrize("level,names", [("INFO", ["router.bias", "router.weight"]), ("OFF", ["parameter 2", "parameter 3"])])
+def test_parameters_without_a_gradient_are_named(level, names, tmp_path):
+    # without TORCH_DISTRIBUTED_DEBUG this torch tells its reducer no names
+    found = first(run(tmp_path, UNUSED, TORCH_DISTRIBUTED_DEBUG=level)[1])
+    assert (found["kind"], found["culprits"]) == ("unused-parameters", [1])
+    assert found["details"]["parameters"] == names
 
 
 def test_a_barrier_of_one_rank_is_found(tmp_path):

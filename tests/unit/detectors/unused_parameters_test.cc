@@ -54,6 +54,36 @@ TEST(UnusedParameters, NamesTheParametersThatOnlyTheCulpritMisses) {
             (std::vector<std::string>{"boxes.bias", "boxes.weight"}));
 }
 
+TEST(UnusedParameters, TellsTheLastStepFromALoopLeftEarly) {
+  const auto told = [](const char* kind, std::int64_t backwards, std::int64_t finalized) {
+    JobBuilder builder = job();
+    builder.ranks(2)
+        .source(kTrain, R"(
+def main():
+    for step in range(3):
+        model(image, has_boxes).sum().backward()
+    dist.barrier()
+)")
+        .stack(0, in_backward(at("main", "backward")))
+        .stack(1, in("barrier", at("main", "barrier")));
+    model::JobModel job = builder.build();
+    const auto reducer = [](model::Rank rank, std::int64_t begun, std::int64_t done,
+                            std::vector<std::string> names) {
+      return model::Fact{
+          .rank = rank,
+          .pid = std::nullopt,
+          .kind = "reducer",
+          .fields = {{"backward", begun}, {"finalized", done}, {"not_ready", std::move(names)}}};
+    };
+    job.facts = {reducer(0, 3, 2, {}), reducer(1, backwards, finalized, {"boxes.weight"})};
+    return asked(kind, job).size();
+  };
+  EXPECT_EQ(told("unused-parameters", 3, 2), 1U);
+  EXPECT_EQ(told("uneven-inputs", 3, 2), 0U);
+  EXPECT_EQ(told("uneven-inputs", 2, 2), 1U);
+  EXPECT_EQ(told("unused-parameters", 2, 2), 0U);
+}
+
 TEST(UnusedParameters, SeesTheNextForward) {
   JobBuilder builder = told();
   builder.stack(1, in_ddp_forward(at("main", "model(image")));
