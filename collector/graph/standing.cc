@@ -238,9 +238,17 @@ bool only_waits_for_threads(const Standing& standing) {
          standing.activity == Activity::kQueue || standing.activity == Activity::kUnknown;
 }
 
+/// A thread of which no more is told than that it sleeps, in a rank without records.
+bool says_nothing(const Context& context, const model::Process& process,
+                  const model::Thread& thread) {
+  return process.threads.size() == 1 && !process.exit && thread.frames.empty() &&
+         (thread.state == '?' || thread.state == 'S') && thread.wchan.empty() && !thread.waits_on &&
+         !(process.rank && context.history.was_read(*process.rank));
+}
+
 Standing stand(const Context& context, const model::Process& process) {
   const model::Thread* main = model::main_thread(process);
-  if (main == nullptr) {
+  if (main == nullptr || says_nothing(context, process, *main)) {
     Standing result;
     result.rank = process.rank.value_or(-1);
     result.process = &process;

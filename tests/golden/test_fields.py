@@ -19,9 +19,6 @@ ROUNDS = 2  # of each capture and test
 VALUES = [None, "x", "", -1, 0, 2**31, 2**63, 1e300, True, [], {}, [[]], [{}], {"x": {}}, "\u0000", "\u00e9\ud83d\ude00", "99999999999999999999"]
 UGLY = re.compile(r"terminate called|Sanitizer|runtime error|nlohmann|std::|json\.exception|core dumped")
 
-# Without these fields another rank is accused; each is a fault of the detectors still to be mended.
-KNOWN = {"generate_length": "a thread without frames and without a state counts as a place, not as unobserved"}
-
 pytestmark = pytest.mark.skipif("DDPDOCTOR" not in os.environ, reason="DDPDOCTOR names no ddpdoctor to ask")
 
 
@@ -58,9 +55,7 @@ CAPTURES = [capture for capture in golden.captures() if capture.is_file()]
 
 
 @pytest.mark.parametrize("capture", CAPTURES, ids=lambda capture: capture.stem)
-def test_a_removed_field_accuses_nobody_else(capture, tmp_path, request):
-    if capture.stem in KNOWN:
-        request.applymarker(pytest.mark.xfail(reason=KNOWN[capture.stem]))
+def test_a_removed_field_accuses_nobody_else(capture, tmp_path):
     whole = json.loads(capture.read_text())
     guilty = accused(said(whole, tmp_path)[2])
     chance = random.Random(capture.stem)

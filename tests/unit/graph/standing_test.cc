@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/graph/standing.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "tests/support/job_builder.h"
@@ -277,6 +279,18 @@ TEST(Standing, OfProcessesWithoutPidsIsComparedRankByRank) {
     }
   }
   EXPECT_FALSE(standings(told).at(1).moved);
+}
+
+TEST(Standing, OfAThreadOfWhichNothingIsToldIsUnobserved) {
+  model::JobModel told = job().ranks(1).python(0, "/srv/train.py", 5, "main").build();
+  model::Process& rank = *std::find_if(
+      told.observations.back().processes.begin(), told.observations.back().processes.end(),
+      [](const model::Process& process) { return process.role == model::Role::kRank; });
+  model::Thread& thread = rank.threads.front();
+  thread.frames.clear();
+  EXPECT_EQ(standings(told).at(0).activity, Activity::kUnobserved);
+  thread.wchan = "futex_wait_queue";
+  EXPECT_NE(standings(told).at(0).activity, Activity::kUnobserved);
 }
 
 TEST(Standing, IsToldByWhatTheThreadWaitsOn) {
