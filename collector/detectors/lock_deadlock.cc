@@ -6,10 +6,10 @@
 
 #include <fmt/format.h>
 
-#include "base/text.h"
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/processes.h"
+#include "collector/detectors/python_locks.h"
 #include "collector/detectors/signs.h"
 #include "collector/detectors/suspects.h"
 #include "collector/detectors/wording.h"
@@ -27,48 +27,12 @@ struct Blocked {
   std::set<std::string> held;
 };
 
-/// The name that tells locks of one spelling apart: `self.lock` in Buffer.add is "Buffer.lock", a
-/// module's own `lock` is "lock of buffer.py".
-std::string full_name(const model::JobModel& job, const model::Frame& frame,
-                      const std::string& lock) {
-  constexpr std::string_view kSelf = "self.";
-  if (lock.starts_with(kSelf)) {
-    const std::size_t dot = frame.function.rfind('.');
-    return dot == std::string::npos ? lock
-                                    : frame.function.substr(0, dot + 1) + lock.substr(kSelf.size());
-  }
-  const python_source::Lines& lines = lines_of(job, frame.file);
-  const bool own = std::any_of(lines.begin(), lines.end(), [&lock](const auto& line) {
-    return line.second.starts_with(lock + " =") || line.second.starts_with(lock + ":");
-  });
-  return own ? fmt::format("{} of {}", lock, base::file_name(frame.file)) : lock;
-}
-
-/// Locks entered on the way to each user line of the stack. The innermost line only wants its lock.
-std::set<std::string> held_locks(const model::JobModel& job, const model::Thread& thread,
-                                 const std::string& wanted) {
-  std::set<std::string> held;
-  const model::Frame* innermost = innermost_python(thread);
-  for (const model::Frame* frame : model::user_frames(thread)) {
-    for (const std::string& spelt :
-         python_source::locks_held(lines_of(job, frame->file), frame->line)) {
-      const std::string lock = full_name(job, *frame, spelt);
-      if (frame != innermost || lock != wanted) {
-        held.insert(lock);
-      }
-    }
-  }
-  return held;
-}
-
 std::vector<Blocked> blocked_threads(const model::JobModel& job, const model::Process& process) {
   std::vector<Blocked> out;
   for (const model::Thread& thread : process.threads) {
-    const auto spelt = wanted_lock(job, thread);
-    const model::Frame* at = innermost_python(thread);
-    if (spelt && at != nullptr && waits_for_private_lock(job, thread)) {
-      const std::string wanted = full_name(job, *at, *spelt);
-      out.push_back({.thread = &thread, .wanted = wanted, .held = held_locks(job, thread, wanted)});
+    const auto wanted = lock_wanted_by(job, thread);
+    if (wanted && waits_for_private_lock(job, thread)) {
+      out.push_back({.thread = &thread, .wanted = *wanted, .held = locks_held_by(job, thread)});
     }
   }
   return out;

@@ -8,12 +8,38 @@
 
 #include "collector/detectors/detector.h"
 #include "collector/detectors/parting_finding.h"
+#include "collector/detectors/python_locks.h"
+#include "collector/detectors/signs.h"
 #include "collector/detectors/wording.h"
+#include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
 constexpr std::size_t kMostGroupsTold = 5;
+
+// Who holds the lock that the rank waits for: that is where to look.
+void tell_holder(const graph::Examination& examination, const graph::Standing& standing,
+                 Finding& finding) {
+  if (standing.process == nullptr || standing.thread == nullptr ||
+      !waits_for_private_lock(examination.job, *standing.thread)) {
+    return;
+  }
+  const model::Thread* holder =
+      holder_of_wanted_lock(examination.job, *standing.process, *standing.thread);
+  const model::Frame* at = holder == nullptr ? nullptr : model::user_frame(*holder);
+  if (at == nullptr) {
+    return;
+  }
+  const model::CallSite site = model::call_site(*at);
+  finding.locations.push_back(
+      location(site, model::RankSet{standing.rank},
+               fmt::format("thread {} ({}) holds the lock here", holder->tid, holder->name)));
+  finding.fix = fmt::format(
+      "Find out why thread {} stays at {} with the lock, or take the lock for "
+      "less.",
+      holder->tid, place(site));
+}
 
 void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
   const Parting& parting = explanation.parting;
@@ -32,6 +58,7 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
   } else {
     finding.fix =
         fmt::format("Find out why rank {} stays at {}.", standing->rank, place(standing->user));
+    tell_holder(examination, *standing, finding);
   }
 }
 

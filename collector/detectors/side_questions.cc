@@ -5,7 +5,10 @@
 
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/processes.h"
+#include "collector/detectors/python_locks.h"
+#include "collector/detectors/signs.h"
 #include "collector/graph/mpi_calls.h"
+#include "collector/graph/working.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -33,6 +36,18 @@ bool is_served(const Examination& examination, const Standing& standing) {
   });
 }
 
+// It waits for a lock, and the thread of its own that holds it gets on.
+bool is_let_in_soon(const Examination& examination, const Standing& standing) {
+  if (standing.process == nullptr || standing.thread == nullptr ||
+      !waits_for_private_lock(examination.job, *standing.thread)) {
+    return false;
+  }
+  const model::Thread* holder =
+      holder_of_wanted_lock(examination.job, *standing.process, *standing.thread);
+  return holder != nullptr &&
+         (holder->state == 'R' || graph::waits_for_a_moment(examination.job, *holder));
+}
+
 bool is_of_mpi(const Examination& examination, const Side& side) {
   if (side.standing != nullptr && side.standing->thread != nullptr &&
       graph::mpi_function(side.standing->thread->frames) != nullptr) {
@@ -55,7 +70,8 @@ bool is_slow(const Examination& examination, const Parting& parting) {
   return std::any_of(parting.odd.ranks.begin(), parting.odd.ranks.end(), [&](model::Rank rank) {
     const Standing* standing = examination.standing(rank);
     return standing != nullptr && !standing->waits_for_ranks() &&
-           (works(*standing) || is_served(examination, *standing));
+           (works(*standing) || is_served(examination, *standing) ||
+            is_let_in_soon(examination, *standing));
   });
 }
 

@@ -29,7 +29,8 @@ bool moved_bytes(const model::Process& before, const model::Process& now) {
   return before.io_bytes && now.io_bytes && *now.io_bytes - *before.io_bytes >= kWorthIt;
 }
 
-constexpr double kMoment = 60;  // seconds; who means to stop a job sleeps longer
+constexpr double kMoment = 60;     // seconds; who means to stop a job sleeps longer
+constexpr double kPatience = 120;  // a connection that gives up then is waited for
 
 /// `range(N)` with a number that nobody waits out: a loop for ever in other words.
 bool is_endless_range(std::string_view iterated) {
@@ -47,13 +48,21 @@ bool is_endless_range(std::string_view iterated) {
          (error == std::errc() && (power || rounds > kManyRounds));
 }
 
+/// "while (item := queue.get()) is not None": it ends when the work does.
+bool takes_work(std::string_view condition) {
+  constexpr std::array<std::string_view, 4> kTakers = {".get(", ".pop(", ".popleft(", "next("};
+  return std::any_of(kTakers.begin(), kTakers.end(), [condition](std::string_view taker) {
+    return condition.find(taker) != std::string_view::npos;
+  });
+}
+
 /// The innermost loop around a line is one that waits: `while`, unless a test of the rank stands
 /// between, which makes the sleep a step of that rank in a loop of all.
 bool in_waiting_loop(const python_source::Lines& lines, int line) {
   for (const python_source::Block& block : python_source::enclosing(lines, line)) {
     switch (block.kind) {
       case python_source::BlockKind::kWhile:
-        return true;
+        return !takes_work(block.condition);
       case python_source::BlockKind::kFor:
         return is_endless_range(block.condition);
       case python_source::BlockKind::kIf:
@@ -94,13 +103,13 @@ bool in_bounded_user_code(const model::JobModel& job, const model::Thread& threa
 }  // namespace
 
 bool waits_for_a_moment(const model::JobModel& job, const model::Thread& thread) {
-  const bool timed = thread.waits_on && thread.waits_on->limit &&
-                     *thread.waits_on->limit < kMoment && thread.state != 'R';
-  if (!timed) {
+  const bool timed = thread.waits_on && thread.waits_on->limit && thread.state != 'R';
+  const bool sleeps = timed && thread.waits_on->kind == "timer";
+  if (!timed || *thread.waits_on->limit >= (sleeps ? kMoment : kPatience)) {
     return false;
   }
   const model::Frame* python = innermost_python(thread);
-  if (thread.waits_on->kind == "timer") {
+  if (sleeps) {
     const bool event_loop = python != nullptr && python->file.ends_with("/selectors.py");
     return python == nullptr ||
            in_bounded_user_code(job, thread, event_loop ? model::user_frame(thread) : python);

@@ -87,6 +87,42 @@ TEST(LockDeadlock, LocksOfOneSpellingInTwoClassesAreTwoLocks) {
   EXPECT_EQ(findings[0].fix.find("RLock"), std::string::npos) << findings[0].fix;
 }
 
+/// Rank 0 wants the lock that a thread of its own holds, at this line of the source.
+model::JobModel wants_a_held_lock(std::optional<double> limit) {
+  constexpr std::string_view kHeld = R"(
+class Index:
+    def compact(self):
+        with self.lock:
+            for part in parts:
+                time.sleep(1)
+
+    def find(self):
+        with self.lock:
+            return 1
+)";
+  return job()
+      .ranks(2)
+      .source("/srv/train.py", kHeld)
+      .stack(kAll, kInBarrier)
+      .stack(0, kLock + "py:Index.find@/srv/train.py:8 | py:main@/srv/main.py:30")
+      .thread(0, {.stack = "native:clock_nanosleep | py:Index.compact@/srv/train.py:5",
+                  .waits_on =
+                      model::WaitsOn{.kind = "timer", .target = {}, .detail = {}, .limit = limit}})
+      .build();
+}
+
+TEST(LockDeadlock, ALockWhoseHolderGetsOnIsNoRankMissing) {
+  const auto findings = asked("missing-rank", wants_a_held_lock(0.6));
+  EXPECT_TRUE(findings.empty()) << findings[0].summary;
+}
+
+TEST(LockDeadlock, TheHolderOfALockIsNamedWhereTheRankIsMissing) {
+  const auto findings = asked("missing-rank", wants_a_held_lock(86400));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].locations.back().line, 5);
+  EXPECT_NE(findings[0].locations.back().note.find("holds the lock"), std::string::npos);
+}
+
 TEST(LockDeadlock, TheLockOfAnotherClassIsNoneThatTheThreadHolds) {
   EXPECT_TRUE(asked(kKind, job()
                                .ranks(2)

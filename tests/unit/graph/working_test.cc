@@ -59,6 +59,13 @@ TEST(Working, ASleepInAWhileLoopWaitsForSomething) {
       works(sleeper("def upload():\n    while not done():\n        time.sleep(1)\n", 3, 0.7)));
 }
 
+TEST(Working, AWhileLoopThatTakesWorkEndsWithIt) {
+  EXPECT_TRUE(
+      works(sleeper("def run(self):\n    while (item := self.q.get()) is not None:\n"
+                    "        time.sleep(1.5)\n",
+                    3, 0.7)));
+}
+
 TEST(Working, ALoopOverARangeWithoutEndWaitsToo) {
   for (const std::string rounds : {"100000", "10**9", "99999999999999999999999"}) {
     EXPECT_FALSE(works(sleeper(
