@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <array>
 
-#include <fmt/format.h>
-
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/handlers.h"
 #include "collector/detectors/processes.h"
@@ -322,6 +320,10 @@ Explanation explain(const Examination& examination, const Parting& parting) {
     explanation.cause = Cause::kNone;
     return explanation;
   }
+  if (roots_contradict(examination, parting.group)) {
+    explanation.cause = Cause::kNone;  // mismatched-root tells it
+    return explanation;
+  }
   if (is_blocked_elsewhere(parting.odd)) {
     if (!parting.odd.ranks.empty() && misses_its_thread(examination, parting.odd.ranks.front())) {
       explanation.cause = Cause::kNone;  // rank-raised tells it
@@ -348,19 +350,6 @@ bool is_mutual(const Parting& a, const std::vector<Parting>& all) {
   return std::any_of(all.begin(), all.end(), [&a](const Parting& b) {
     return a.group != b.group && !a.odd.ranks.common(b.rest.ranks).empty() &&
            !a.rest.ranks.common(b.odd.ranks).empty();
-  });
-}
-
-// The waiting goes round over more groups than two: meshes, where rows wait for columns.
-bool is_in_circle(const Examination& examination, const Parting& parting) {
-  const auto has = [](const std::vector<std::string>& cycle, const model::RankSet& ranks) {
-    return std::any_of(ranks.begin(), ranks.end(), [&cycle](model::Rank rank) {
-      return std::find(cycle.begin(), cycle.end(), fmt::format("rank:{}", rank)) != cycle.end();
-    });
-  };
-  const auto cycles = examination.waits.cycles();
-  return std::any_of(cycles.begin(), cycles.end(), [&](const std::vector<std::string>& cycle) {
-    return cycle.size() > 2 && has(cycle, parting.odd.ranks) && has(cycle, parting.rest.ranks);
   });
 }
 

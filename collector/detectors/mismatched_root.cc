@@ -10,6 +10,7 @@
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/disagreed.h"
+#include "collector/detectors/side_questions.h"
 #include "collector/detectors/wording.h"
 
 namespace ddpdoctor::detectors {
@@ -35,20 +36,10 @@ Findings from_records(const graph::Examination& examination) {
   return findings;
 }
 
-// Two ranks name different roots of the very same call.
-bool contradict(const std::vector<const graph::Standing*>& standings) {
-  return std::any_of(standings.begin(), standings.end(), [&](const graph::Standing* one) {
-    return std::any_of(standings.begin(), standings.end(), [one](const graph::Standing* other) {
-      return one->call->sequence == other->call->sequence && one->call->root != other->call->root;
-    });
-  });
-}
-
 // Arguments of the blocked calls. A rank that the mismatch let through may stand one call further
 // on the same line: it has a vote, but proves nothing.
 std::optional<Finding> from_stacks(const graph::Examination& examination) {
   std::map<model::Rank, std::string> roots;
-  std::vector<const graph::Standing*> there;
   const graph::Standing* one = nullptr;
   for (const graph::Standing& standing : examination.standings) {
     if (standing.activity != graph::Activity::kCollective || !standing.call ||
@@ -62,16 +53,16 @@ std::optional<Finding> from_stacks(const graph::Examination& examination) {
       return std::nullopt;
     }
     one = &standing;
-    there.push_back(&standing);
     roots[standing.rank] = fmt::format("rank {}", *standing.call->root);
   }
   const std::vector<Camp> all = camps(roots);
-  if (all.size() < 2 || !contradict(there) || !may_hang(examination)) {
+  if (all.size() < 2 || !roots_contradict(examination, one->call->group) ||
+      !may_hang(examination)) {
     return std::nullopt;
   }
   Finding finding;
   finding.kind = "mismatched-root";
-  finding.confidence = Confidence::kLikely;
+  finding.confidence = confidence_of(one->call->sequence ? 2 : 1);  // arguments, and the same call
   finding.culprits = minority(all);
   finding.waiting = waiting_ranks(examination).minus(finding.culprits);
   finding.summary =

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/processes.h"
 #include "collector/detectors/python_locks.h"
@@ -143,6 +145,33 @@ bool lacks_gradients(const model::JobModel& job, const Parting& parting) {
     }
   }
   return open && left >= waiting;
+}
+
+bool roots_contradict(const Examination& examination, const std::string& group) {
+  const auto names_root = [&group](const Standing& one) {
+    return one.activity == Activity::kCollective && one.call && one.call->root &&
+           one.call->group == group;
+  };
+  const auto& all = examination.standings;
+  return std::any_of(all.begin(), all.end(), [&](const Standing& one) {
+    return names_root(one) && std::any_of(all.begin(), all.end(), [&](const Standing& other) {
+             return names_root(other) && other.call->operation == one.call->operation &&
+                    other.call->sequence == one.call->sequence &&
+                    other.call->root != one.call->root;
+           });
+  });
+}
+
+bool is_in_circle(const Examination& examination, const Parting& parting) {
+  const auto has = [](const std::vector<std::string>& cycle, const model::RankSet& ranks) {
+    return std::any_of(ranks.begin(), ranks.end(), [&cycle](model::Rank rank) {
+      return std::find(cycle.begin(), cycle.end(), fmt::format("rank:{}", rank)) != cycle.end();
+    });
+  };
+  const auto cycles = examination.waits.cycles();
+  return std::any_of(cycles.begin(), cycles.end(), [&](const std::vector<std::string>& cycle) {
+    return cycle.size() > 2 && has(cycle, parting.odd.ranks) && has(cycle, parting.rest.ranks);
+  });
 }
 
 }  // namespace ddpdoctor::detectors

@@ -26,4 +26,11 @@ bool in_ddp_forward(const graph::Examination& examination, const Side& side, boo
 /// gradients: no step is missing there.
 bool lacks_gradients(const model::JobModel& job, const Parting& parting);
 
+/// Two ranks stand in the very same call of this group and name different roots: whoever is further
+/// on was let through.
+bool roots_contradict(const graph::Examination& examination, const std::string& group);
+
+/// The waiting goes round over more groups than two: meshes, where rows wait for columns.
+bool is_in_circle(const graph::Examination& examination, const Parting& parting);
+
 }  // namespace ddpdoctor::detectors
