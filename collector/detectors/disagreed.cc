@@ -123,6 +123,15 @@ bool is_out_of_step(const graph::Examination& examination, const graph::Divergen
   if (!odd.known() || !rest.known() || odd == rest) {
     return false;
   }
+  const auto next = [&](const model::RankSet& ranks) {
+    return examination.history.at(divergence.group, ranks.front(), divergence.sequence + 1);
+  };
+  const model::CollectiveCall* after_odd = next(sides.odd);
+  const model::CollectiveCall* after_rest = next(sides.rest);
+  if (after_odd != nullptr && after_rest != nullptr &&
+      after_odd->call_site == after_rest->call_site) {
+    return false;  // they go on together: two branches with one call each
+  }
   const graph::Shift shift =
       graph::shift_between(examination.history, divergence.group, divergence.sequence,
                            sides.odd.front(), sides.rest.front());

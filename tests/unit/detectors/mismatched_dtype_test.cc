@@ -29,6 +29,26 @@ TEST(MismatchedDtype, DoesNotDependOnTheOrderOfRanks) {
   kStory.expect_the_order_of_ranks_not_to_matter();
 }
 
+TEST(MismatchedDtype, IsSaidOfABranchAfterWhichAllGoOnAlike) {
+  JobBuilder builder = job();
+  builder.ranks(2)
+      .call(0, {.operation = "all_reduce",
+                .sequence = 3,
+                .site = "step@/srv/train.py:30",
+                .dtype = "float32"})
+      .call(1, {.operation = "all_reduce",
+                .sequence = 3,
+                .site = "log@/srv/train.py:8",
+                .dtype = "int32"});
+  for (const std::int64_t sequence : {2, 4, 5, 6}) {
+    builder.call(kAll, {.operation = "all_reduce",
+                        .sequence = sequence,
+                        .site = "step@/srv/train.py:30",
+                        .dtype = "float32"});
+  }
+  EXPECT_EQ(asked("mismatched-dtype", moving(builder.build())).size(), 1U);
+}
+
 TEST(MismatchedDtype, IsSilentWhereOneRankIsACallAhead) {
   JobBuilder builder = job();
   builder.ranks(3)
