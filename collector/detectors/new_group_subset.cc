@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // new_group is called by its members only: every rank must call it, else groups get different names
 // on different ranks and one of the next waits.
+#include <charconv>
+#include <map>
 #include <optional>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -10,6 +13,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/source_path.h"
 #include "collector/detectors/wording.h"
+#include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -51,13 +55,45 @@ bool is_observed(const graph::Standing& standing) {
   return standing.thread != nullptr && !in_new_group(standing);
 }
 
+/// Torch numbers groups as a rank makes them; absent where the name is a hash or was not read.
+std::optional<int> number_of_group(const graph::Standing& standing) {
+  const model::Frame* helper =
+      standing.thread == nullptr
+          ? nullptr
+          : model::find_python_frame(*standing.thread, "_new_process_group_helper");
+  for (std::size_t i = 0; helper != nullptr && i < helper->locals.size(); ++i) {
+    const auto& [name, value] = helper->locals[i];
+    std::string_view digits = value;  // '2'
+    while (digits.starts_with('\'') || digits.starts_with('"')) {
+      digits = digits.substr(1);
+    }
+    while (digits.ends_with('\'') || digits.ends_with('"')) {
+      digits.remove_suffix(1);
+    }
+    int number = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (name == "group_name" && error == std::errc() && end == digits.data() + digits.size()) {
+      return number;
+    }
+  }
+  return std::nullopt;
+}
+
+// All are in new_group: who makes a group of a lower number has left one out.
+model::RankSet who_left_one_out(const graph::Examination& examination) {
+  std::map<int, model::RankSet> by_number;
+  for (const graph::Standing& standing : examination.standings) {
+    if (const auto number = in_new_group(standing) ? number_of_group(standing) : std::nullopt) {
+      by_number[*number].insert(standing.rank);
+    }
+  }
+  return by_number.size() > 1 ? by_number.begin()->second : model::RankSet{};
+}
+
 // Those who came to new_group and those who are elsewhere: the fewer are odd. In a tie those whom a
 // test of the rank led there, else those who did not come.
 model::RankSet odd_ranks(const model::RankSet& inside, const model::RankSet& outside,
                          bool guarded) {
-  if (outside.empty()) {
-    return {};
-  }
   const bool few_inside =
       inside.size() < outside.size() || (guarded && inside.size() == outside.size());
   return few_inside ? inside : outside;
@@ -80,7 +116,8 @@ Findings detect(const graph::Examination& examination) {
   if (!unobserved_ranks(examination).empty()) {
     finding.confidence = Confidence::kPossible;
   }
-  finding.culprits = odd_ranks(inside, outside, guarded.has_value());
+  finding.culprits = outside.empty() ? who_left_one_out(examination)
+                                     : odd_ranks(inside, outside, guarded.has_value());
   finding.waiting = waiting_ranks(examination).minus(finding.culprits);
   if (guarded) {
     finding.locations.push_back(

@@ -33,6 +33,20 @@ TEST(NewGroupSubset, NamesTheRankThatDidNotCome) {
   EXPECT_EQ(findings[0].locations.at(1).line, 2);
 }
 
+TEST(NewGroupSubset, TellsByTheNumbersOfTheGroupsWhoLeftOneOut) {
+  const auto makes = [](const std::string& number) {
+    return "native:poll | py:_new_process_group_helper{group_name='" + number +
+           "'}@/v/site-packages/torch/distributed/distributed_c10d.py:2100 | "
+           "py:new_group@/v/site-packages/torch/distributed/distributed_c10d.py:5863 | " +
+           at("main", "make_groups(rank)");
+  };
+  JobBuilder builder = job();
+  builder.ranks(3).source(kTrain, kSource).stack({0, 1}, makes("2")).stack(2, makes("1"));
+  const Findings findings = asked("new-group-subset", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{2}));
+}
+
 TEST(NewGroupSubset, FindsTheEarlierGuardedCallWhenAllStandInALaterOne) {
   constexpr const char* kTwo =
       "def main():\n    if rank == 0:\n        a = dist.new_group([0])\n    b = dist.new_group([0, "
