@@ -2,6 +2,7 @@
 #include "collector/model/gpu_queue.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <tuple>
 
@@ -56,8 +57,13 @@ struct Queues {
   std::vector<const Fact*> threads;
 };
 
+constexpr double kLargestWhole = 9007199254740992.0;  // 2^53; a torn record may say anything
+
 std::int64_t whole(const Fact& fact, const std::string& field) {
-  return static_cast<std::int64_t>(fact.number(field).value_or(0));
+  const double number = fact.number(field).value_or(0);
+  return std::isnan(number)
+             ? 0
+             : static_cast<std::int64_t>(std::clamp(number, -kLargestWhole, kLargestWhole));
 }
 
 Queues queues_of(const JobModel& job, Rank rank) {
@@ -155,7 +161,8 @@ std::string graph_launches(const JobModel& job) {
   std::map<Rank, std::int64_t> launches;
   for (const Fact& fact : job.facts) {
     if (fact.rank && fact.kind == "graph-launch") {
-      launches[*fact.rank] += whole(fact, "launches");
+      std::int64_t& sum = launches[*fact.rank];
+      sum = std::min(sum + whole(fact, "launches"), static_cast<std::int64_t>(kLargestWhole));
     }
   }
   std::map<std::int64_t, RankSet> by_count;

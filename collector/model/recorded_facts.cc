@@ -130,13 +130,14 @@ void add_event(JobModel& job, const Recording& recording, const RecordedEvent& e
 
 /// All that the process mapped of /dev/shm in one fact, with the largest by name.
 void add_mapped_segments(JobModel& job, const Recording& recording) {
+  constexpr std::int64_t kLargest = std::int64_t{1} << 48;  // no memory is larger: a torn record
   std::int64_t count = 0;
   std::int64_t bytes = 0;
   const sources::RecordedSegment* largest = nullptr;
   for (const sources::RecordedSegment& segment : recording.segments) {
     if (segment.mapped) {
       ++count;
-      bytes += segment.bytes;
+      bytes += std::clamp<std::int64_t>(segment.bytes, 0, kLargest);
       largest = largest == nullptr || segment.bytes > largest->bytes ? &segment : largest;
     }
   }
