@@ -10,8 +10,8 @@
 #include <link.h>
 #include <unistd.h>
 
+#include "agent/c10d/torch_layout.h"
 #include "agent/inside.h"
-#include "agent/torch_layout.h"
 
 namespace ddpdoctor::agent {
 namespace {

@@ -6,13 +6,13 @@
 #include <unistd.h>
 
 #include "agent/inside.h"
-#include "agent/native_site.h"
-#include "agent/nccl_communicators.h"
-#include "agent/nccl_completion.h"
+#include "agent/nccl/nccl_communicators.h"
+#include "agent/nccl/nccl_completion.h"
 #include "agent/process_state.h"
-#include "agent/python_site.h"
-#include "agent/recorder.h"
-#include "agent/ring_file.h"
+#include "agent/record/native_site.h"
+#include "agent/record/python_site.h"
+#include "agent/record/recorder.h"
+#include "agent/record/ring_file.h"
 #include "wire/names.h"
 
 namespace ddpdoctor::agent {

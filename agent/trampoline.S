@@ -147,6 +147,6 @@ around_common:
 #define CALL(id, symbol, ...) DOOR symbol, id, around_common
 #define AROUND(id, symbol, ...) DOOR symbol, id, around_common
 #define ENTRY(id, symbol, ...) DOOR symbol, id, entry_common
-#include "agent/c10d_hooks.inc"
+#include "agent/c10d/c10d_hooks.inc"
 
     .section .note.GNU-stack,"",@progbits

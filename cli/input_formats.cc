@@ -6,11 +6,11 @@
 
 #include "base/text.h"
 #include "cli/input_file.h"
-#include "collector/imports/capture.h"
-#include "collector/imports/flight_recorder.h"
+#include "collector/imports/capture/capture.h"
+#include "collector/imports/flight_recorder/flight_recorder.h"
+#include "collector/imports/logs/text_file.h"
+#include "collector/imports/logs/torchrun_text.h"
 #include "collector/imports/nccl_ras.h"
-#include "collector/imports/text_file.h"
-#include "collector/imports/torchrun_text.h"
 #include "collector/recording/recording.h"
 
 namespace ddpdoctor::cli {

@@ -12,10 +12,10 @@
 #include "base/text.h"
 #include "cli/input_file.h"
 #include "cli/input_formats.h"
-#include "collector/imports/dump_processes.h"
+#include "collector/imports/logs/text_file.h"
 #include "collector/imports/merge.h"
-#include "collector/imports/text_file.h"
-#include "collector/model/build_model.h"
+#include "collector/imports/stack_dumps/dump_processes.h"
+#include "collector/model/building/build_model.h"
 #include "collector/monitor/spool_job.h"
 
 namespace ddpdoctor::cli {

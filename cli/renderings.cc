@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "collector/imports/flight_recorder_write.h"
+#include "collector/imports/flight_recorder/write.h"
 #include "collector/recording/recording.h"
 #include "viewer/render.h"
 

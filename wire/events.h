@@ -32,7 +32,7 @@ enum class EventKind : std::uint16_t {
   kWaitEnd = 21,  // of 10 ms or more in libc; count = nanoseconds, object = what for, text = call
   kBarrierMonitored = 22,
   kNoSpace = 23,  // ENOSPC outside shared memory's own calls; text = call or path, peer = errno
-  // in a window of CUPTI (agent/cupti_plugin.h)
+  // in a window of CUPTI (agent/cuda/cupti_plugin.h)
   kGpuWindow = 24,  // phase started, completed, or failed; text = why
   kGpuKernel = 25,  // object = stream, text = kernel, peer = 0 for the stream's newest, 1 for the
                     // one before …; phase completed = it ended, as far as kEndsAreTold

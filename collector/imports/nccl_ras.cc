@@ -14,10 +14,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
-#include "collector/imports/capture_parts.h"
-#include "collector/imports/json_cursor.h"
-#include "collector/imports/json_text.h"
-#include "collector/imports/stack_text.h"
+#include "collector/imports/capture/parts.h"
+#include "collector/imports/documents/json_cursor.h"
+#include "collector/imports/documents/json_text.h"
+#include "collector/imports/stack_dumps/stack_text.h"
 #include "collector/model/operations.h"
 
 namespace ddpdoctor::imports {

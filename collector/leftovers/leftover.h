@@ -12,8 +12,8 @@
 #include <sys/types.h>
 
 #include "base/result.h"
-#include "collector/sources/candidates.h"
-#include "collector/sources/file_users.h"
+#include "collector/sources/files/file_users.h"
+#include "collector/sources/processes/candidates.h"
 
 namespace ddpdoctor::leftovers {
 

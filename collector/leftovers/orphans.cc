@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "collector/leftovers/leftover.h"
-#include "collector/sources/roles.h"
+#include "collector/sources/processes/roles.h"
 
 namespace ddpdoctor::leftovers {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "base/text.h"
 #include "collector/leftovers/leftover.h"
-#include "collector/sources/proc_file.h"
-#include "collector/sources/process_table.h"
+#include "collector/sources/processes/proc_file.h"
+#include "collector/sources/processes/process_table.h"
 
 namespace ddpdoctor::leftovers {
 namespace {

@@ -2,7 +2,7 @@
 // What of a job was seen, and what was not and why.
 #pragma once
 
-#include "collector/model/build_model.h"
+#include "collector/model/building/build_model.h"
 
 namespace ddpdoctor::model {
 

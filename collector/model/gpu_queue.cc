@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "collector/stacks/demangle.h"
+#include "collector/stacks/native/demangle.h"
 
 namespace ddpdoctor::model {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "collector/model/job_model.h"
-#include "collector/sources/ring_reader.h"
+#include "collector/sources/rings/reader.h"
 
 namespace ddpdoctor::model {
 

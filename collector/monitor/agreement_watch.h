@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "collector/sources/ring_tail.h"
+#include "collector/sources/rings/tail.h"
 
 namespace ddpdoctor::monitor {
 

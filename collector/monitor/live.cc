@@ -6,11 +6,11 @@
 
 #include <fmt/format.h>
 
-#include "collector/model/add_recordings.h"
+#include "collector/model/building/add_recordings.h"
 #include "collector/monitor/observe.h"
 #include "collector/monitor/spool_job.h"
-#include "collector/sources/candidates.h"
-#include "collector/sources/ring_reader.h"
+#include "collector/sources/processes/candidates.h"
+#include "collector/sources/rings/reader.h"
 #include "wire/names.h"
 
 namespace ddpdoctor::monitor {

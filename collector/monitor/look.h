@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 #include "base/result.h"
-#include "collector/model/build_model.h"
+#include "collector/model/building/build_model.h"
 #include "collector/monitor/observe.h"
 
 namespace ddpdoctor::monitor {

@@ -13,10 +13,10 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "collector/model/build_model.h"
+#include "collector/model/building/build_model.h"
 #include "collector/model/questions.h"
 #include "collector/monitor/look.h"
-#include "collector/sources/access.h"
+#include "collector/sources/processes/access.h"
 
 namespace ddpdoctor::monitor {
 

@@ -8,7 +8,7 @@
 
 #include <sys/wait.h>
 
-#include "collector/sources/process_table.h"
+#include "collector/sources/processes/process_table.h"
 
 namespace ddpdoctor::monitor {
 namespace {

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "collector/model/questions.h"
-#include "collector/sources/nccl_ras.h"
+#include "collector/sources/network/nccl_ras.h"
 
 namespace ddpdoctor::monitor {
 namespace {

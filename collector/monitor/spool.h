@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 #include "collector/monitor/agreement_watch.h"
-#include "collector/sources/ring_tail.h"
+#include "collector/sources/rings/tail.h"
 
 namespace ddpdoctor::monitor {
 

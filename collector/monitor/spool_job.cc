@@ -8,9 +8,9 @@
 
 #include <fmt/format.h>
 
-#include "collector/model/add_recordings.h"
-#include "collector/model/build_model.h"
-#include "collector/sources/ring_reader.h"
+#include "collector/model/building/add_recordings.h"
+#include "collector/model/building/build_model.h"
+#include "collector/sources/rings/reader.h"
 #include "wire/names.h"
 
 namespace ddpdoctor::monitor {

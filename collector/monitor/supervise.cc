@@ -10,12 +10,12 @@
 
 #include <sys/wait.h>
 
-#include "collector/model/add_recordings.h"
-#include "collector/model/build_model.h"
+#include "collector/model/building/add_recordings.h"
+#include "collector/model/building/build_model.h"
 #include "collector/monitor/fullest_shm.h"
 #include "collector/monitor/process_tree.h"
 #include "collector/monitor/spool.h"
-#include "collector/sources/ring_reader.h"
+#include "collector/sources/rings/reader.h"
 
 namespace ddpdoctor::monitor {
 namespace {

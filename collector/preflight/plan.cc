@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/text.h"
-#include "collector/sources/proc_file.h"
+#include "collector/sources/processes/proc_file.h"
 
 namespace ddpdoctor::preflight {
 namespace {

@@ -8,7 +8,7 @@
 #include <sys/statvfs.h>
 
 #include "base/text.h"
-#include "collector/sources/proc_file.h"
+#include "collector/sources/processes/proc_file.h"
 
 namespace ddpdoctor::preflight {
 

@@ -12,8 +12,8 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "collector/imports/capture.h"
-#include "collector/imports/capture_rescue.h"
+#include "collector/imports/capture/capture.h"
+#include "collector/imports/capture/rescue.h"
 
 namespace ddpdoctor::recording {
 namespace {

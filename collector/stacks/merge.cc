@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "collector/stacks/python_reader.h"
+#include "collector/stacks/python/reader.h"
 
 namespace ddpdoctor::stacks {
 

@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "collector/stacks/permission.h"
-#include "collector/stacks/proc_file.h"
-#include "collector/stacks/torch_state.h"
+#include "collector/stacks/target/permission.h"
+#include "collector/stacks/target/proc_file.h"
+#include "collector/stacks/torch/state.h"
 
 namespace ddpdoctor::stacks {
 

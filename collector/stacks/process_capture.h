@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "collector/stacks/source_lines.h"
-#include "collector/stacks/symbols.h"
+#include "collector/stacks/native/source_lines.h"
+#include "collector/stacks/native/symbols.h"
 #include "collector/stacks/thread_capture.h"
 
 namespace ddpdoctor::stacks {

@@ -10,8 +10,8 @@
 #include <sys/syscall.h>
 
 #include "base/text.h"
-#include "collector/stacks/proc_file.h"
-#include "collector/stacks/ptrace_stop.h"
+#include "collector/stacks/target/proc_file.h"
+#include "collector/stacks/target/ptrace_stop.h"
 
 namespace ddpdoctor::stacks {
 

@@ -9,11 +9,11 @@
 #include <sys/types.h>
 
 #include "collector/stacks/capture.h"
-#include "collector/stacks/live_target.h"
-#include "collector/stacks/native_unwind.h"
-#include "collector/stacks/proc_tasks.h"
-#include "collector/stacks/python_reader.h"
-#include "collector/stacks/stack_copy.h"
+#include "collector/stacks/native/native_unwind.h"
+#include "collector/stacks/python/reader.h"
+#include "collector/stacks/target/live_target.h"
+#include "collector/stacks/target/proc_tasks.h"
+#include "collector/stacks/target/stack_copy.h"
 
 namespace ddpdoctor::stacks {
 

@@ -26,13 +26,13 @@ def test_exports_only_what_it_intercepts():
     names = {line.split()[-1] for line in symbols.splitlines()}
     stray = {n for n in names if not any(re.fullmatch(p.replace("*", ".*"), n) for p in listed)}
     assert not stray
-    hooks = set(re.findall(r"\(\d+, (_ZN\w+)", (SOURCE / "agent" / "c10d_hooks.inc").read_text()))
+    hooks = set(re.findall(r"\(\d+, (_ZN\w+)", (SOURCE / "agent" / "c10d" / "c10d_hooks.inc").read_text()))
     assert hooks == {n for n in names if n.startswith("_ZN4c10d")}
     assert {p for p in listed if "*" not in p} <= names
 
 
 def test_numbers_its_hooks_in_order():
-    numbers = re.findall(r"^(?:CALL|AROUND|ENTRY)\((\d+),", (SOURCE / "agent" / "c10d_hooks.inc").read_text(), re.M)
+    numbers = re.findall(r"^(?:CALL|AROUND|ENTRY)\((\d+),", (SOURCE / "agent" / "c10d" / "c10d_hooks.inc").read_text(), re.M)
     assert [int(n) for n in numbers] == list(range(len(numbers)))
     assert f"kHooks = {len(numbers)};" in (SOURCE / "agent" / "hooks.h").read_text()
 

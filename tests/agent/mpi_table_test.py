@@ -17,13 +17,13 @@ HEADERS = [Path(p) for p in ("/usr/lib/x86_64-linux-gnu/openmpi/include/mpi.h", 
 
 
 def rows():
-    return ROW.findall((SOURCE / "agent" / "mpi_calls.inc").read_text())
+    return ROW.findall((SOURCE / "agent" / "mpi" / "mpi_calls.inc").read_text())
 
 
 def test_numbers_its_functions_in_order():
-    table = (SOURCE / "agent" / "mpi_calls.inc").read_text()
+    table = (SOURCE / "agent" / "mpi" / "mpi_calls.inc").read_text()
     assert [int(r[0]) for r in rows()] == list(range(table.count("\nMPI(")))
-    assert f"kMpiCalls = {len(rows())};" in (SOURCE / "agent" / "mpi_calls.h").read_text()
+    assert f"kMpiCalls = {len(rows())};" in (SOURCE / "agent" / "mpi" / "mpi_calls.h").read_text()
 
 
 def test_no_argument_lies_beyond_the_last():

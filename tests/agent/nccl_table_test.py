@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 SOURCE = Path(__file__).resolve().parent.parent.parent
-TABLE = SOURCE / "agent" / "nccl_functions.inc"
+TABLE = SOURCE / "agent" / "nccl" / "nccl_functions.inc"
 TOOL = Path(os.environ.get("DDPDOCTOR", ""))
 AGENT = (TOOL if TOOL.is_dir() else TOOL.parent) / "libddpdoctor_agent.so"
 

@@ -12,7 +12,7 @@ import pytest
 from guest import SOURCE
 
 LISTS = sorted((Path(__file__).parent / "symbols").glob("torch-*.txt"))
-HOOKS = set(re.findall(r"_ZN4c10d\w+", (SOURCE / "agent" / "c10d_hooks.inc").read_text()))
+HOOKS = set(re.findall(r"_ZN4c10d\w+", (SOURCE / "agent" / "c10d" / "c10d_hooks.inc").read_text()))
 OPERATION = re.compile(r"_ZN4c10d\d+(?:ProcessGroupGloo|ProcessGroupWrapper)\d+(broadcast|allreduce|reduce|allgather|gather|scatter|alltoall|barrier|monitoredBarrier"
                        r"|send|recv|_allgather|_reduce|all_gather|all_to_all)")
 # Helpers and entry points that only forward to an operation, or that compute no collective.

@@ -88,7 +88,7 @@ def test_names_of_parameters_and_keys_are_read(kind, abi, tmp_path):
         (tmp_path / name).write_text(text)
         subprocess.run(["g++", *flags, tmp_path / name, *more], check=True)
     exported = subprocess.run(["nm", "-D", "--defined-only", folder / "libtorch_cpu.so"], capture_output=True, text=True, check=True).stdout
-    hooked = (SOURCE / "agent" / "c10d_hooks.inc").read_text()
+    hooked = (SOURCE / "agent" / "c10d" / "c10d_hooks.inc").read_text()
     assert all(line.split()[-1] + "," in hooked for line in exported.splitlines() if "ReducerC" in line or "8TCPStore" in line)
     spool = tmp_path / "spool"
     spool.mkdir(mode=0o700)

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "collector/diagnosis/diagnosis.h"
-#include "collector/imports/capture.h"
+#include "collector/imports/capture/capture.h"
 
 // NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "collector/stacks/elf_parts.h"
-#include "collector/stacks/native_unwind.h"
-#include "collector/stacks/symbols.h"
+#include "collector/stacks/native/elf_parts.h"
+#include "collector/stacks/native/native_unwind.h"
+#include "collector/stacks/native/symbols.h"
 
 namespace ddpdoctor::stacks {
 namespace {

@@ -6,11 +6,11 @@
 #include <string_view>
 
 #include "collector/diagnosis/diagnosis.h"
-#include "collector/imports/flight_recorder_job.h"
-#include "collector/imports/flight_recorder_parts.h"
-#include "collector/imports/flight_recorder_write.h"
-#include "collector/imports/pickle.h"
-#include "collector/imports/plain_json.h"
+#include "collector/imports/documents/pickle.h"
+#include "collector/imports/documents/plain_json.h"
+#include "collector/imports/flight_recorder/job.h"
+#include "collector/imports/flight_recorder/parts.h"
+#include "collector/imports/flight_recorder/write.h"
 
 // NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

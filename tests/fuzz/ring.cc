@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "collector/model/add_recordings.h"
-#include "collector/sources/ring_reader.h"
+#include "collector/model/building/add_recordings.h"
+#include "collector/sources/rings/reader.h"
 #include "wire/layout.h"
 
 // NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name

@@ -6,10 +6,10 @@
 #include <string_view>
 
 #include "collector/diagnosis/diagnosis.h"
-#include "collector/imports/dump_processes.h"
+#include "collector/imports/logs/text_file.h"
+#include "collector/imports/logs/torchrun_text.h"
 #include "collector/imports/nccl_ras.h"
-#include "collector/imports/text_file.h"
-#include "collector/imports/torchrun_text.h"
+#include "collector/imports/stack_dumps/dump_processes.h"
 
 // NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

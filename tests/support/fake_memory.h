@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "collector/stacks/remote_memory.h"
+#include "collector/stacks/target/remote_memory.h"
 
 namespace ddpdoctor::test {
 

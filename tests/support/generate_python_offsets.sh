@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Writes collector/stacks/python_offsets.cc to stdout from the headers of the CPythons named, oldest first:
-#   generate_python_offsets.sh INCLUDE... > collector/stacks/python_offsets.cc
+# Writes collector/stacks/python/offsets.cc to stdout from the headers of the CPythons named, oldest first:
+#   generate_python_offsets.sh INCLUDE... > collector/stacks/python/offsets.cc
 # INCLUDE is a folder with Python.h (…/include/python3.11); "A:B" adds B, for Debian's split pyconfig.h.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -12,7 +12,7 @@ cat <<'HEAD'
 // SPDX-License-Identifier: Apache-2.0
 // Offsets of CPython's structures, data only. Written by tests/support/generate_python_offsets.sh:
 // do not edit.
-#include "collector/stacks/python_offsets.h"
+#include "collector/stacks/python/offsets.h"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes one row of collector/stacks/torch_layouts.cc from the headers of an installed or unpacked
+// Writes one row of collector/stacks/torch/layouts.cc from the headers of an installed or unpacked
 // torch. Not part of the build: run by hand for a new torch, then paste the row. The row is text in
 // a section of the object file, so nothing is linked or run and the headers of a wheel for another
 // machine do as well.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 400
-TABLE = re.compile(r"(_offsets|_table|_layouts)\.(cc|h)$")
+TABLE = re.compile(r"(?:^|[_/])(offsets|table|layouts)\.(cc|h)$")
 FOLDERS = ("base", "wire", "agent", "collector", "viewer", "cli")
 
 

@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "collector/stacks/python_frames.h"
-#include "collector/stacks/python_runtime.h"
+#include "collector/stacks/python/frames.h"
+#include "collector/stacks/python/runtime.h"
 
 namespace ddpdoctor::test {
 

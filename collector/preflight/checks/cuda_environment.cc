@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "collector/preflight/check.h"
-#include "collector/sources/proc_file.h"
+#include "collector/sources/processes/proc_file.h"
 
 namespace ddpdoctor::preflight {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "base/text.h"
 #include "collector/preflight/check.h"
-#include "collector/sources/file_locks.h"
-#include "collector/sources/file_users.h"
-#include "collector/sources/process_table.h"
+#include "collector/sources/files/file_locks.h"
+#include "collector/sources/files/file_users.h"
+#include "collector/sources/processes/process_table.h"
 
 namespace ddpdoctor::preflight {
 namespace {

@@ -11,9 +11,9 @@
 #include "base/text.h"
 #include "collector/preflight/addresses.h"
 #include "collector/preflight/check.h"
-#include "collector/sources/descriptors.h"
-#include "collector/sources/process_table.h"
-#include "collector/sources/sockets.h"
+#include "collector/sources/files/descriptors.h"
+#include "collector/sources/network/sockets.h"
+#include "collector/sources/processes/process_table.h"
 
 namespace ddpdoctor::preflight {
 namespace {

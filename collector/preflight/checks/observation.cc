@@ -7,8 +7,8 @@
 
 #include "base/text.h"
 #include "collector/preflight/check.h"
-#include "collector/sources/access.h"
-#include "collector/sources/proc_file.h"
+#include "collector/sources/processes/access.h"
+#include "collector/sources/processes/proc_file.h"
 
 namespace ddpdoctor::preflight {
 namespace {

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "collector/preflight/check.h"
-#include "collector/sources/proc_file.h"
+#include "collector/sources/processes/proc_file.h"
 
 namespace ddpdoctor::preflight {
 namespace {

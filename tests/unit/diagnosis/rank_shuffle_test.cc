@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "collector/diagnosis/diagnosis.h"
-#include "collector/imports/capture.h"
+#include "collector/imports/capture/capture.h"
 #include "tests/support/shuffle.h"
 
 namespace ddpdoctor::diagnosis {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/imports/capture_rescue.h"
-
 #include <gtest/gtest.h>
+
+#include "collector/imports/capture/rescue.h"
 
 namespace ddpdoctor::imports {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/imports/capture.h"
+#include "collector/imports/capture/capture.h"
 
 #include <gtest/gtest.h>
 

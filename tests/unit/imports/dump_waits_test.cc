@@ -2,7 +2,7 @@
 // What a line of the user's says of a wait that the dump does not show.
 #include <gtest/gtest.h>
 
-#include "collector/imports/dump_processes.h"
+#include "collector/imports/stack_dumps/dump_processes.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::imports {

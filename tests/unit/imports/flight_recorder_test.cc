@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dumps told as JSON, which says the same as torch's pickles.
-#include "collector/imports/flight_recorder.h"
+#include "collector/imports/flight_recorder/flight_recorder.h"
 
 #include <fstream>
 #include <iterator>
@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "collector/imports/flight_recorder_parts.h"
+#include "collector/imports/flight_recorder/parts.h"
 #include "tests/support/temp_dir.h"
 
 namespace ddpdoctor::imports {

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Written dumps are read back by the reader of torch's own.
-#include "collector/imports/flight_recorder_write.h"
-
 #include <fstream>
 #include <iterator>
 
 #include <gtest/gtest.h>
 
-#include "collector/imports/flight_recorder.h"
-#include "collector/imports/pickle.h"
-#include "collector/imports/pickle_write.h"
+#include "collector/imports/documents/pickle.h"
+#include "collector/imports/documents/pickle_write.h"
+#include "collector/imports/flight_recorder/flight_recorder.h"
+#include "collector/imports/flight_recorder/write.h"
 #include "tests/support/job_builder.h"
 #include "tests/support/temp_dir.h"
 

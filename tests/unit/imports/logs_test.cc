@@ -2,9 +2,9 @@
 // Messages of torch, torchrun and NCCL in the output of a job.
 #include <gtest/gtest.h>
 
+#include "collector/imports/logs/text_file.h"
+#include "collector/imports/logs/torchrun_text.h"
 #include "collector/imports/nccl_ras.h"
-#include "collector/imports/text_file.h"
-#include "collector/imports/torchrun_text.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::imports {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/imports/pickle.h"
+#include "collector/imports/documents/pickle.h"
 
 #include <gtest/gtest.h>
 
-#include "collector/imports/plain_json.h"
+#include "collector/imports/documents/plain_json.h"
 
 namespace ddpdoctor::imports {
 namespace {

@@ -3,9 +3,9 @@
 // with output, taken twice.
 #include <gtest/gtest.h>
 
-#include "collector/imports/dump_processes.h"
+#include "collector/imports/logs/text_file.h"
 #include "collector/imports/merge.h"
-#include "collector/imports/text_file.h"
+#include "collector/imports/stack_dumps/dump_processes.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::imports {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/model/add_recordings.h"
+#include "collector/model/building/add_recordings.h"
 
 #include <algorithm>
 

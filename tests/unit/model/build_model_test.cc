@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/model/build_model.h"
+#include "collector/model/building/build_model.h"
 
 #include <fstream>
 #include <unistd.h>

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "collector/model/add_recordings.h"
+#include "collector/model/building/add_recordings.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::model {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/sources/access.h"
+#include "collector/sources/processes/access.h"
 
 #include <gtest/gtest.h>
 #include <sys/ptrace.h>

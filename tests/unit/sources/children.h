@@ -19,8 +19,8 @@
 #include <sys/wait.h>
 
 #include "base/text.h"
-#include "collector/sources/proc_file.h"
-#include "collector/sources/process_table.h"
+#include "collector/sources/processes/proc_file.h"
+#include "collector/sources/processes/process_table.h"
 #include "collector/stacks/stack.h"
 
 namespace ddpdoctor::sources {

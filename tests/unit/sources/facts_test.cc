@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/sources/facts.h"
+#include "collector/sources/facts/facts.h"
 
 #include <algorithm>
 

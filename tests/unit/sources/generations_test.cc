@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/sources/generations.h"
+#include "collector/sources/rings/generations.h"
 
 #include <gtest/gtest.h>
 

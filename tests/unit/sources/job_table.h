@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "collector/sources/process_table.h"
+#include "collector/sources/processes/process_table.h"
 
 namespace ddpdoctor::sources {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A server on the loopback that answers as NCCL's RAS does, and some that do not.
-#include "collector/sources/nccl_ras.h"
+#include "collector/sources/network/nccl_ras.h"
 
 #include <map>
 #include <string>

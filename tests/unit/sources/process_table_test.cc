@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/sources/process_table.h"
+#include "collector/sources/processes/process_table.h"
 
 #include <chrono>
 

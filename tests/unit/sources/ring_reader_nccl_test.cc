@@ -2,7 +2,7 @@
 // Calls that run on a GPU: their end is known only when somebody asked the GPU.
 #include <gtest/gtest.h>
 
-#include "collector/sources/ring_reader.h"
+#include "collector/sources/rings/reader.h"
 #include "tests/unit/sources/ring_in_memory.h"
 
 namespace ddpdoctor::sources {

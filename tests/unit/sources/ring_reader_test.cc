@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rings of healthy agents, of agents that died while they wrote, and of liars.
-#include "collector/sources/ring_reader.h"
-
 #include <algorithm>
 #include <cstring>
 #include <random>
@@ -9,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "collector/sources/rings/reader.h"
 #include "tests/unit/sources/ring_in_memory.h"
 
 namespace ddpdoctor::sources {

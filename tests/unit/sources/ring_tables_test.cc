@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/sources/ring_tables.h"
-
 #include <cstring>
 
 #include <gtest/gtest.h>
 
+#include "collector/sources/rings/tables.h"
 #include "tests/unit/sources/ring_in_memory.h"
 
 namespace ddpdoctor::sources {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/sources/ring_tail.h"
-
 #include <cstdlib>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
 
+#include "collector/sources/rings/tail.h"
 #include "tests/unit/sources/ring_in_memory.h"
 
 namespace ddpdoctor::sources {

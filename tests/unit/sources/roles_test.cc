@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/sources/roles.h"
+#include "collector/sources/processes/roles.h"
 
 #include <gtest/gtest.h>
 

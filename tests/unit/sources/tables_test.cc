@@ -7,12 +7,12 @@
 #include <linux/netlink.h>
 #include <sys/socket.h>
 
-#include "collector/sources/descriptors.h"
-#include "collector/sources/fact_sources.h"
-#include "collector/sources/file_locks.h"
-#include "collector/sources/mounts.h"
-#include "collector/sources/sock_diag.h"
-#include "collector/sources/sockets.h"
+#include "collector/sources/facts/fact_sources.h"
+#include "collector/sources/files/descriptors.h"
+#include "collector/sources/files/file_locks.h"
+#include "collector/sources/files/mounts.h"
+#include "collector/sources/network/sock_diag.h"
+#include "collector/sources/network/sockets.h"
 
 namespace ddpdoctor::sources {
 namespace {

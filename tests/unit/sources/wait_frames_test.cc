@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <sys/syscall.h>
 
-#include "collector/sources/python_frames.h"
-#include "collector/sources/wait_targets.h"
+#include "collector/sources/processes/python_frames.h"
+#include "collector/sources/waits/targets.h"
 #include "tests/unit/sources/children.h"
 
 namespace ddpdoctor::sources {

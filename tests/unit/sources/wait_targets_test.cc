@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Real pairs of processes: one blocks, the other is what it waits for.
-#include "collector/sources/wait_targets.h"
-
 #include <mutex>
 #include <poll.h>
 
@@ -15,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "collector/sources/waits/targets.h"
 #include "tests/unit/sources/waiting.h"
 
 namespace ddpdoctor::sources {

@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "collector/sources/wait_targets.h"
+#include "collector/sources/waits/targets.h"
 #include "tests/unit/sources/children.h"
 
 namespace ddpdoctor::sources {

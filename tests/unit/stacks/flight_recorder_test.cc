@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The flight recorder's ring: every layout, every way a target may lie or move.
-#include "collector/stacks/flight_recorder.h"
+#include "collector/stacks/torch/flight_recorder.h"
 
 #include <algorithm>
 

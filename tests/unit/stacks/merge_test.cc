@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "collector/stacks/python_reader.h"
+#include "collector/stacks/python/reader.h"
 
 namespace ddpdoctor::stacks {
 namespace {

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 
 #include "collector/stacks/capture.h"
-#include "collector/stacks/proc_tasks.h"
+#include "collector/stacks/target/proc_tasks.h"
 #include "tests/support/child_process.h"
 
 namespace ddpdoctor::stacks {

@@ -12,10 +12,10 @@
 #endif
 
 #include "collector/stacks/capture.h"
-#include "collector/stacks/live_target.h"
-#include "collector/stacks/native_unwind.h"
-#include "collector/stacks/proc_tasks.h"
-#include "collector/stacks/ptrace_stop.h"
+#include "collector/stacks/native/native_unwind.h"
+#include "collector/stacks/target/live_target.h"
+#include "collector/stacks/target/proc_tasks.h"
+#include "collector/stacks/target/ptrace_stop.h"
 #include "tests/support/child_process.h"
 
 namespace ddpdoctor::stacks {

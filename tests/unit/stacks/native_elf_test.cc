@@ -9,11 +9,11 @@
 #include <gnu/libc-version.h>
 #include <gtest/gtest.h>
 
-#include "collector/stacks/cfi_expression.h"
-#include "collector/stacks/elf_parts.h"
-#include "collector/stacks/live_memory.h"
-#include "collector/stacks/maps.h"
-#include "collector/stacks/symbols.h"
+#include "collector/stacks/native/cfi_expression.h"
+#include "collector/stacks/native/elf_parts.h"
+#include "collector/stacks/native/symbols.h"
+#include "collector/stacks/target/live_memory.h"
+#include "collector/stacks/target/maps.h"
 
 namespace ddpdoctor::stacks {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "collector/stacks/maps.h"
+#include "collector/stacks/target/maps.h"
 
 namespace ddpdoctor::stacks {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include "collector/stacks/demangle.h"
-#include "collector/stacks/proc_file.h"
-#include "collector/stacks/proc_tasks.h"
+#include "collector/stacks/native/demangle.h"
+#include "collector/stacks/target/proc_file.h"
+#include "collector/stacks/target/proc_tasks.h"
 
 namespace ddpdoctor::stacks {
 namespace {

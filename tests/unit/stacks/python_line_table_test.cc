@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "collector/stacks/line_table.h"
+#include "collector/stacks/native/line_table.h"
 
 namespace ddpdoctor::stacks {
 

@@ -11,8 +11,8 @@
 
 #include "base/text.h"
 #include "collector/stacks/capture.h"
-#include "collector/stacks/live_target.h"
-#include "collector/stacks/python_reader.h"
+#include "collector/stacks/python/reader.h"
+#include "collector/stacks/target/live_target.h"
 #include "tests/support/child_process.h"
 
 namespace ddpdoctor::stacks {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/stacks/source_lines.h"
+#include "collector/stacks/native/source_lines.h"
 
 #include <dlfcn.h>
 #include <link.h>

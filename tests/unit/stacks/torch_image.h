@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "collector/stacks/flight_recorder.h"
-#include "collector/stacks/remote_memory.h"
+#include "collector/stacks/target/remote_memory.h"
+#include "collector/stacks/torch/flight_recorder.h"
 
 namespace ddpdoctor::stacks {
 

@@ -16,9 +16,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "collector/stacks/live_target.h"
-#include "collector/stacks/torch_layouts.h"
-#include "collector/stacks/torch_state.h"
+#include "collector/stacks/target/live_target.h"
+#include "collector/stacks/torch/layouts.h"
+#include "collector/stacks/torch/state.h"
 #include "tests/support/child_process.h"
 
 namespace ddpdoctor::stacks {

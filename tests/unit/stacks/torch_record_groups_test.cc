@@ -2,7 +2,7 @@
 // Recorded calls of groups that TORCH_DISTRIBUTED_DEBUG=DETAIL left without a name.
 #include <gtest/gtest.h>
 
-#include "collector/stacks/record_groups.h"
+#include "collector/stacks/torch/record_groups.h"
 #include "tests/unit/stacks/torch_image.h"
 
 namespace ddpdoctor::stacks {

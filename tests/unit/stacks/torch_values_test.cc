@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Spelling of torch's objects, and what becomes of them when their memory lies.
-#include "collector/stacks/torch_values.h"
-
 #include <gtest/gtest.h>
 
-#include "collector/stacks/torch_groups.h"
-#include "collector/stacks/torch_version.h"
+#include "collector/stacks/torch/groups.h"
+#include "collector/stacks/torch/values.h"
+#include "collector/stacks/torch/version.h"
 #include "tests/unit/stacks/torch_image.h"
 
 namespace ddpdoctor::stacks {

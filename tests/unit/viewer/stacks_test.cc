@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/viewer/story.h"
+#include "viewer/formats/text_parts.h"
 #include "viewer/render.h"
 #include "viewer/stack_folding.h"
-#include "viewer/text_parts.h"
 
 namespace ddpdoctor::viewer {
 namespace {

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/viewer/story.h"
+#include "viewer/formats/text_parts.h"
 #include "viewer/render.h"
-#include "viewer/text_parts.h"
 
 namespace ddpdoctor::viewer {
 namespace {

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/mpi/mpi_library.h"
+
+#include <atomic>
+#include <cstring>
+#include <dlfcn.h>
+#include <link.h>
+
+#include "agent/inside.h"
+
+namespace ddpdoctor::agent {
+
+#define MPI(id, arity, name, kind, operation, ...) \
+  {"PMPI_" #name, MpiKind::kind, wire::Operation::operation, __VA_ARGS__},
+
+const MpiCall mpi_calls[kMpiCalls] = {
+#include "agent/mpi/mpi_calls.inc"
+};
+
+#undef MPI
+
+namespace {
+
+constinit std::atomic<void*> real[kMpiCalls][3]{};
+constinit std::atomic<void*> opened{nullptr};
+
+enum State : int { kUnsearched, kSearching, kFound, kStrange };
+constinit std::atomic<int> state{kUnsearched};
+MpiLibrary found;
+
+struct Predefined {
+  Word handle;
+  std::uint8_t code;
+};
+constexpr std::uint32_t kPredefined = 256;
+Predefined dtypes[kPredefined];
+Predefined reduce_ops[kPredefined];
+
+std::uint32_t place_of(Word handle) {
+  return static_cast<std::uint32_t>((handle * 0x9E3779B97F4A7C15U) >> 56U);
+}
+
+void keep(Predefined* table, Word handle, std::uint8_t code) {
+  for (std::uint32_t i = 0; handle != 0 && i < kPredefined; ++i) {
+    Predefined& slot = table[(place_of(handle) + i) % kPredefined];
+    if (slot.handle == 0 || slot.handle == handle) {
+      slot = {handle, code};
+      return;
+    }
+  }
+}
+
+std::uint8_t code_of(const Predefined* table, Word handle) {
+  for (std::uint32_t i = 0; i < kPredefined; ++i) {
+    const Predefined& slot = table[(place_of(handle) + i) % kPredefined];
+    if (slot.handle == handle) {
+      return slot.code;
+    }
+    if (slot.handle == 0) {
+      break;
+    }
+  }
+  return 255;
+}
+
+constexpr int kMostLibraries = 8;
+struct Libraries {
+  int count = 0;
+  char path[kMostLibraries][512];
+};
+
+const char* name_in(const char* path) {
+  const char* const slash = strrchr(path, '/');
+  return slash == nullptr ? path : slash + 1;
+}
+
+bool may_be_mpi(const char* path) {
+  const char* const name = name_in(path);
+  return strncmp(name, "libmpi", 6) == 0 || strncmp(name, "libpmpi", 7) == 0;
+}
+
+/// Names only: opening a library in here can deadlock with an import in another thread.
+int collect(dl_phdr_info* info, std::size_t, void* data) {
+  auto& libraries = *static_cast<Libraries*>(data);
+  if (info->dlpi_name != nullptr && may_be_mpi(info->dlpi_name) &&
+      libraries.count < kMostLibraries && strlen(info->dlpi_name) < sizeof libraries.path[0]) {
+    strcpy(libraries.path[libraries.count++], info->dlpi_name);
+  }
+  return 0;
+}
+
+const void* base_of(const void* address) {
+  Dl_info where{};
+  return dladdr(address, &where) == 0 ? nullptr : where.dli_fbase;
+}
+
+bool is_ours(const void* function) {
+  return base_of(function) == base_of(reinterpret_cast<const void*>(&collect));
+}
+
+/// The library at this path, if it has MPI; it stays loaded as long as its users keep it.
+void* open_mpi(const char* path) {
+  void* const library = dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
+  if (library == nullptr) {
+    return nullptr;
+  }
+  void* const init = dlsym(library, "PMPI_Init");
+  if (init != nullptr && !is_ours(init)) {
+    return library;
+  }
+  dlclose(library);
+  return nullptr;
+}
+
+/// MPI is found among the global libraries, by its file name (Python loads it locally), or as what
+/// the caller itself depends on.
+void* search_library(const void* caller) {
+  Dl_info where{};
+  void* const next = dlsym(RTLD_NEXT, "PMPI_Init");
+  if (next != nullptr && dladdr(next, &where) != 0 && where.dli_fname != nullptr) {
+    if (void* const library = open_mpi(where.dli_fname); library != nullptr) {
+      return library;
+    }
+  }
+  Libraries libraries;
+  dl_iterate_phdr(collect, &libraries);
+  for (int i = 0; i < libraries.count; ++i) {
+    if (void* const library = open_mpi(libraries.path[i]); library != nullptr) {
+      return library;
+    }
+  }
+  if (dladdr(caller, &where) != 0 && where.dli_fname != nullptr) {
+    return open_mpi(where.dli_fname);
+  }
+  return nullptr;
+}
+
+void* library_for(const void* caller) {
+  void* library = opened.load(std::memory_order_acquire);
+  if (library == nullptr) {
+    library = search_library(caller);
+    opened.store(library, std::memory_order_release);
+  }
+  return library;
+}
+
+/// Address of an object of OpenMPI. A program may own a copy of it (COPY relocation), which is
+/// then the one that everybody uses.
+Word object(void* library, const char* name) {
+  void* address = dlsym(RTLD_DEFAULT, name);
+  address = address != nullptr ? address : dlsym(library, name);
+  return reinterpret_cast<Word>(address);
+}
+
+void read_openmpi(void* library) {
+  found.family = MpiFamily::kOpenMpi;
+  found.world = object(library, "ompi_mpi_comm_world");
+  found.self = object(library, "ompi_mpi_comm_self");
+  found.null_communicator = object(library, "ompi_mpi_comm_null");
+  found.in_place = 1;
+#define DTYPE(symbol, mpich, standard, code) \
+  keep(dtypes, object(library, "ompi_mpi_" #symbol), code);
+#define REDUCE(symbol, mpich, standard, code) \
+  keep(reduce_ops, object(library, "ompi_mpi_" #symbol), code);
+#include "agent/mpi/mpi_handles.inc"
+#undef DTYPE
+#undef REDUCE
+}
+
+void read_mpich() {
+  found.family = MpiFamily::kMpich;
+  found.world = 0x44000000;
+  found.self = 0x44000001;
+  found.null_communicator = 0x04000000;
+  found.in_place = ~Word{0};
+#define DTYPE(symbol, mpich, standard, code) keep(dtypes, mpich, code);
+#define REDUCE(symbol, mpich, standard, code) keep(reduce_ops, mpich, code);
+#include "agent/mpi/mpi_handles.inc"
+#undef DTYPE
+#undef REDUCE
+}
+
+void read_standard_abi() {
+  found.family = MpiFamily::kStandardAbi;
+  found.world = 0x101;
+  found.self = 0x102;
+  found.null_communicator = 0x100;
+  found.in_place = 1;
+#define DTYPE(symbol, mpich, standard, code) keep(dtypes, standard, code);
+#define REDUCE(symbol, mpich, standard, code) keep(reduce_ops, standard, code);
+#include "agent/mpi/mpi_handles.inc"
+#undef DTYPE
+#undef REDUCE
+}
+
+template <typename F>
+void find(void* library, F*& function, const char* name) {
+  function = reinterpret_cast<F*>(dlsym(library, name));
+}
+
+/// MPICH's name for a function that its mpi.h refers to, hence part of its binary interface.
+constexpr const char* kOnlyMpich = "MPIR_Dup_fn";
+
+void read_library(void* library) {
+  Dl_info where{};
+  const char* const path = dladdr(dlsym(library, "PMPI_Init"), &where) != 0 ? where.dli_fname : "";
+  if (dlsym(library, "ompi_mpi_comm_world") != nullptr) {
+    read_openmpi(library);
+  } else if (strncmp(name_in(path), "libmpi_abi.", 11) == 0) {
+    read_standard_abi();
+  } else if (dlsym(library, kOnlyMpich) != nullptr) {
+    read_mpich();
+  }
+  find(library, found.ask.rank, "PMPI_Comm_rank");
+  find(library, found.ask.size, "PMPI_Comm_size");
+  find(library, found.ask.group, "PMPI_Comm_group");
+  find(library, found.ask.translate, "PMPI_Group_translate_ranks");
+  find(library, found.ask.free_group, "PMPI_Group_free");
+  const bool known = found.family != MpiFamily::kUnknown && found.ask.rank != nullptr &&
+                     found.ask.size != nullptr && found.ask.group != nullptr &&
+                     found.ask.translate != nullptr && found.ask.free_group != nullptr;
+  state.store(known ? kFound : kStrange, std::memory_order_release);
+}
+
+/// Of the large twins MPI's own only: what a tool before it does is not known to us.
+void* search(int id, MpiName which, void* library) {
+  char name[64] = {};
+  strncpy(name, mpi_calls[id].name + (which == MpiName::kProfiling ? 0 : 1), sizeof name - 3);
+  if (which == MpiName::kLarge) {
+    strcat(name, "_c");
+    return library == nullptr ? nullptr : dlsym(library, name);
+  }
+  void* const next = which == MpiName::kPlain ? dlsym(RTLD_NEXT, name) : nullptr;
+  if (next != nullptr && !is_ours(next)) {
+    return next;
+  }
+  return library == nullptr ? nullptr : dlsym(library, name);
+}
+
+__attribute__((noinline, cold)) void* resolve(int id, MpiName which, const void* caller) {
+  const Inside inside;
+  void* const function = search(id, which, library_for(caller));
+  if (function == nullptr || is_ours(function)) {
+    return nullptr;
+  }
+  real[id][static_cast<int>(which)].store(function, std::memory_order_release);
+  return function;
+}
+
+}  // namespace
+
+const void* base_of_agent() {
+  return base_of(reinterpret_cast<const void*>(&collect));
+}
+
+void* real_mpi(int id, MpiName which, const void* caller) {
+  void* const function = real[id][static_cast<int>(which)].load(std::memory_order_acquire);
+  return function != nullptr ? function : resolve(id, which, caller);
+}
+
+const MpiLibrary* mpi_library() {
+  int now = state.load(std::memory_order_acquire);
+  if (now == kFound) {
+    return &found;
+  }
+  void* const library = opened.load(std::memory_order_acquire);
+  if (now == kUnsearched && library != nullptr &&
+      state.compare_exchange_strong(now, kSearching, std::memory_order_acq_rel)) {
+    read_library(library);
+  }
+  return state.load(std::memory_order_acquire) == kFound ? &found : nullptr;
+}
+
+Word mpi_handle(const MpiLibrary& library, Word argument) {
+  return library.family == MpiFamily::kMpich ? argument & 0xFFFFFFFFU : argument;
+}
+
+Word mpi_handle_at(const MpiLibrary& library, Word address, std::uint64_t index) {
+  return library.family == MpiFamily::kMpich
+             ? reinterpret_cast<const std::uint32_t*>(address)[index]
+             : reinterpret_cast<const std::uint64_t*>(address)[index];
+}
+
+std::uint8_t mpi_dtype(Word handle) {
+  return code_of(dtypes, handle);
+}
+
+std::uint8_t mpi_reduce_op(Word handle) {
+  return code_of(reduce_ops, handle);
+}
+
+}  // namespace ddpdoctor::agent

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Before and after a call of MPI.
+#pragma once
+
+#include <cstdint>
+
+#include "agent/mpi/mpi_calls.h"
+#include "agent/mpi/mpi_state.h"
+
+namespace ddpdoctor::agent {
+
+/// One call of MPI on its thread's stack. `requests` is filled for those that wait or test.
+struct MpiFrame {
+  static constexpr std::uint32_t kMost = 128;
+  bool outermost;
+  bool large;  // counts have 64 bits
+  MpiKey key;
+  std::uint32_t requests;
+  Word request[kMost];
+};
+
+/// Calls of MPI inside MPI are not the program's: only the outermost counts.
+void mpi_entered(int id, bool large, const Word* arguments, const void* caller, MpiFrame& frame);
+void mpi_left(int id, const Word* arguments, MpiFrame& frame, int result);
+
+}  // namespace ddpdoctor::agent

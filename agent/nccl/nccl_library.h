@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The copies of NCCL in this process. Several may be loaded (torch's, CuPy's, one inside a static
+// library): each call must reach the one that its caller is bound to.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace ddpdoctor::agent::nccl {
+
+// NCCL's ABI as far as we need it. Its headers are not used; enums are ints, handles are pointers.
+using Result = int;
+using Communicator = void*;
+using Stream = void*;
+struct UniqueId {
+  char bytes[128];
+};
+inline constexpr Result kSuccess = 0;
+inline constexpr Result kInternalError = 3;
+inline constexpr Result kInProgress = 7;
+
+/// Numbers of nccl_functions.inc.
+enum Function : int {
+#define NCCL(id, symbol, probe) k##symbol = id,
+#include "agent/nccl/nccl_functions.inc"
+#undef NCCL
+  kFunctions
+};
+
+/// A loaded NCCL: its functions by number, null where this version has none.
+struct Library {
+  std::atomic<const void*> base;  // of its file in memory; null = free
+  std::atomic<bool> ready;
+  bool rccl;
+  void* function[kFunctions];
+  Result (*count)(Communicator, int*);
+  Result (*rank)(Communicator, int*);
+};
+inline constexpr int kLibraries = 4;
+
+/// The library that a call from this return address is bound to; one without functions when none is
+/// found.
+const Library& library_of(const void* caller);
+const Library& library_at(int number);
+
+/// The probe's address for a function of a library, for those who ask dlsym.
+void* door(int library, int function);
+
+/// DDPDOCTOR_NCCL=0: calls pass, nothing is recorded, dlsym is left alone.
+extern constinit bool switched_off;
+
+/// Where the function of NCCL that this thread is in was called.
+extern constinit thread_local const void* called_from;
+
+/// Calls the real function with the very types that are passed.
+template <int kFunction, typename... A>
+Result real(const Library& library, A... arguments) {
+  auto* const function = reinterpret_cast<Result (*)(A...)>(library.function[kFunction]);
+  return function == nullptr ? kInternalError : function(arguments...);
+}
+
+}  // namespace ddpdoctor::agent::nccl

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// How communicators of NCCL begin and end. A name is found before the real call, so that a rank
+// that waits in it for another one can be told from that other one, which never came.
+#include <cstring>
+
+#include "agent/nccl/nccl_calls.h"
+#include "agent/nccl/nccl_probes.h"
+#include "agent/record/recorder.h"
+
+namespace ddpdoctor::agent::nccl {
+namespace {
+
+using enum wire::Operation;
+
+std::uint64_t id_of(const UniqueId& id) {
+  return Hash().eat(id.bytes, sizeof id.bytes).digest();
+}
+
+std::uint64_t first_word(const UniqueId& id) {
+  std::uint64_t word = 0;
+  memcpy(&word, id.bytes, sizeof word);
+  return word;
+}
+
+std::uint64_t combined(std::uint64_t base, std::uint64_t value) {
+  return Hash().eat(&base, sizeof base).eat(&value, sizeof value).digest();
+}
+
+/// NCCL (2.29 on): members make the same word of their parent that new ranks get in the id.
+std::uint64_t magic_of_grown(Known* parent, const UniqueId* id) {
+  if (parent == nullptr) {
+    return id == nullptr ? 0 : first_word(*id);
+  }
+  const std::uint32_t child = parent->splits.fetch_add(1, std::memory_order_relaxed) + 1;
+  return parent->magic == 0 ? 0 : combined(parent->magic, child);
+}
+
+/// NCCL's own name of a shrunk communicator, which is also its magic.
+std::uint64_t magic_of_shrunk(const Known& parent) {
+  const std::int32_t none = 0;
+  return parent.id == 0 ? 0
+                        : Hash()
+                              .eat(&parent.id, sizeof parent.id)
+                              .eat(&none, sizeof none)
+                              .eat(&none, sizeof none)
+                              .digest();
+}
+
+/// NCCL: hash of parent, how many splits it had, color.
+std::uint64_t id_of_split(Known& parent, int color) {
+  const auto child =
+      static_cast<std::int32_t>(parent.splits.fetch_add(1, std::memory_order_relaxed) + 1);
+  return parent.id == 0 ? 0
+                        : Hash()
+                              .eat(&parent.id, sizeof parent.id)
+                              .eat(&child, sizeof child)
+                              .eat(&color, sizeof color)
+                              .digest();
+}
+
+/// NCCL gives two shrinks of one parent the same hash; ours tells them apart.
+std::uint64_t id_of_shrink(Known& parent, const int* excluded, int count) {
+  const std::uint32_t number = parent.shrinks.fetch_add(1, std::memory_order_relaxed) + 1;
+  Hash hash;
+  hash.eat(&parent.id, sizeof parent.id).eat(&number, sizeof number);
+  for (int i = 0; excluded != nullptr && i < count && i < 1024; ++i) {
+    hash.eat(&excluded[i], sizeof excluded[i]);
+  }
+  return parent.id == 0 ? 0 : hash.digest();
+}
+
+/// A parent of this process; null when nothing is recorded.
+Known* parent_of(L library, C communicator) {
+  wire::Ring* const ring_now = is_nested() ? nullptr : ring_or_make();
+  return ring_now == nullptr ? nullptr : nccl::communicator(*ring_now, library, communicator);
+}
+
+}  // namespace
+
+Result get_unique_id(L library, UniqueId* id) {
+  return real<kncclGetUniqueId>(library, id);
+}
+
+Result communicator_get_unique_id(L library, C communicator, UniqueId* id) {
+  return real<kncclCommGetUniqueId>(library, communicator, id);
+}
+
+Result init_rank(L library, C* made, int size, UniqueId id, int rank) {
+  AroundHost around(library, id_of(id), rank, size, first_word(id));
+  return around.with(real<kncclCommInitRank>(library, made, size, id, rank), made);
+}
+
+Result init_rank_config(L library, C* made, int size, UniqueId id, int rank, Out config) {
+  AroundHost around(library, id_of(id), rank, size, first_word(id));
+  return around.with(real<kncclCommInitRankConfig>(library, made, size, id, rank, config), made);
+}
+
+Result init_rank_scalable(L library, C* made, int size, int rank, int ids, const UniqueId* id,
+                          Out config) {
+  const bool known = ids > 0 && id != nullptr;
+  AroundHost around(library, known ? id_of(*id) : 0, rank, size, known ? first_word(*id) : 0);
+  return around.with(real<kncclCommInitRankScalable>(library, made, size, rank, ids, id, config),
+                     made);
+}
+
+/// One process with several GPUs: its communicators meet nobody outside; each is asked at its first
+/// call.
+Result init_all(L library, C* made, int count, const int* devices) {
+  return real<kncclCommInitAll>(library, made, count, devices);
+}
+
+Result split(L library, C communicator, int color, int key, C* made, Out config) {
+  Known* const parent = parent_of(library, communicator);
+  const std::uint64_t id = parent == nullptr ? 0 : id_of_split(*parent, color);
+  AroundHost around(library, kCommunicatorSplit, communicator);
+  const Result result =
+      around.with(real<kncclCommSplit>(library, communicator, color, key, made, config));
+  const bool comes = result == kSuccess || result == kInProgress;
+  if (around.counts() && made != nullptr && *made != nullptr && id != 0 && comes && color >= 0) {
+    wire::Ring* const ring_now = ring();
+    int rank = -1;
+    int size = -1;
+    const bool ready = result == kSuccess && library.rank != nullptr && library.count != nullptr &&
+                       library.rank(*made, &rank) == kSuccess &&
+                       library.count(*made, &size) == kSuccess;
+    if (!ready) {  // it is still being made: not to be asked
+      rank = -1;
+      size = -1;
+    }
+    if (ring_now != nullptr) {
+      Known* const child =
+          remember(*ring_now, *made, id, new_group(*ring_now, library, id, rank, size), rank, size);
+      if (child != nullptr) {
+        child->magic = id;
+      }
+    }
+  }
+  return result;
+}
+
+Result shrink(L library, C communicator, const int* excluded, int count, C* made, Out config,
+              int flags) {
+  Known* const parent = parent_of(library, communicator);
+  const std::uint64_t id = parent == nullptr ? 0 : id_of_shrink(*parent, excluded, count);
+  int rank = parent == nullptr ? -1 : parent->rank;
+  for (int i = 0; parent != nullptr && excluded != nullptr && i < count; ++i) {
+    rank -= excluded[i] < parent->rank ? 1 : 0;
+  }
+  AroundHost around(library, id, rank, parent == nullptr ? -1 : parent->size - count,
+                    parent == nullptr ? 0 : magic_of_shrunk(*parent));
+  return around.with(
+      real<kncclCommShrink>(library, communicator, excluded, count, made, config, flags), made);
+}
+
+/// Ranks that were members pass the parent and keep their number; new ones pass an id.
+Result grow(L library, C communicator, int size, const UniqueId* id, int rank, C* made,
+            Out config) {
+  Known* const parent = parent_of(library, communicator);
+  const bool lost = communicator != nullptr && parent == nullptr;  // a parent that we do not know
+  const std::uint64_t magic = lost ? 0 : magic_of_grown(parent, id);
+  AroundHost around(library, magic == 0 ? 0 : combined(magic, static_cast<std::uint64_t>(size)),
+                    parent == nullptr ? rank : parent->rank, size, magic);
+  return around.with(real<kncclCommGrow>(library, communicator, size, id, rank, made, config),
+                     made);
+}
+
+Result suspend(L library, C communicator, int flags) {
+  return real<kncclCommSuspend>(library, communicator, flags);
+}
+
+Result resume(L library, C communicator) {
+  return real<kncclCommResume>(library, communicator);
+}
+
+Result revoke(L library, C communicator, int flags) {
+  return real<kncclCommRevoke>(library, communicator, flags);
+}
+
+/// Some ranks finalize and destroy, others only destroy: the end is recorded once, at the first of
+/// them.
+Result finalize(L library, C communicator) {
+  AroundHost around(library, kCommunicatorEnd, communicator);
+  if (Known* const known = known_communicator(communicator); known != nullptr) {
+    known->ending = true;
+  }
+  return around.with(real<kncclCommFinalize>(library, communicator));
+}
+
+Result destroy(L library, C communicator) {
+  const Known* const known = known_communicator(communicator);
+  if (is_nested() || known == nullptr || known->ending) {
+    const Result result = real<kncclCommDestroy>(library, communicator);
+    forget(ring(), communicator);
+    return result;
+  }
+  AroundHost around(library, kCommunicatorEnd, communicator);
+  const Result result = real<kncclCommDestroy>(library, communicator);
+  forget(ring(), communicator);
+  return around.with(result);
+}
+
+Result abort_communicator(L library, C communicator) {
+  forget(ring(), communicator);
+  return real<kncclCommAbort>(library, communicator);
+}
+
+Result get_async_error(L library, C communicator, Result* state) {
+  const Result result = real<kncclCommGetAsyncError>(library, communicator, state);
+  if (result == kSuccess && state != nullptr && !is_nested()) {
+    async_answer(communicator, *state);
+  }
+  return result;
+}
+
+Result create_reduce_op(L library, int* op, Out scalar, int type, int residence, C communicator) {
+  return real<kncclRedOpCreatePreMulSum>(library, op, scalar, type, residence, communicator);
+}
+
+Result destroy_reduce_op(L library, int op, C communicator) {
+  return real<kncclRedOpDestroy>(library, op, communicator);
+}
+
+Result window_register(L library, C communicator, Out buffer, Size size, Out* window, int flags) {
+  AroundHost around(library, kWindowRegister, communicator);
+  return around.with(
+      real<kncclCommWindowRegister>(library, communicator, buffer, size, window, flags));
+}
+
+Result window_deregister(L library, C communicator, Out window) {
+  return real<kncclCommWindowDeregister>(library, communicator, window);
+}
+
+/// From here on kernels may communicate on their own, which nobody sees.
+Result device_communicator_create(L library, C communicator, In requirements, Out made) {
+  AroundHost around(library, kDeviceCommunicator, communicator);
+  return around.with(real<kncclDevCommCreate>(library, communicator, requirements, made));
+}
+
+Result device_communicator_destroy(L library, C communicator, In made) {
+  return real<kncclDevCommDestroy>(library, communicator, made);
+}
+
+}  // namespace ddpdoctor::agent::nccl

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+// The other way in: NCCL asks a profiler plugin about every call
+// (NCCL_PROFILER_PLUGIN=…/libddpdoctor_agent.so), also where it is linked statically and its names
+// are hidden. Versions 3 to 7 of the interface (NCCL 2.26 to 2.32). A communicator that we stand in
+// front of anyway is declined, so nothing is recorded twice. It tells no reduce op and no end.
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "agent/inside.h"
+#include "agent/nccl/nccl_calls.h"
+#include "agent/record/group_table.h"
+#include "agent/record/recorder.h"
+
+namespace ddpdoctor::agent::nccl {
+namespace {
+
+enum Type : std::uint64_t {
+  kGroup = 1U << 0U,
+  kCollective = 1U << 1U,
+  kMessage = 1U << 2U,
+  kCollectiveApi = 1U << 9U
+};
+
+struct Message {
+  const char* function;
+  void* buffer;
+  const char* type;
+  std::size_t count;
+  int peer;
+};
+
+/// What NCCL says of an event; the first byte of `type` is all of it in versions 3 and 4. Version 3
+/// names the communicator in every event and not at its beginning.
+struct EventV3 {
+  std::uint8_t type;
+  void* parent;
+  int rank;
+  const char* communicator_name;
+  std::uint64_t communicator;
+  union {
+    struct {
+      std::uint64_t sequence;
+      const char* function;
+      const void* from;
+      void* to;
+      std::size_t count;
+      int root;
+      const char* type;
+    } collective;
+    Message message;
+  };
+};
+
+struct EventV4 {
+  std::uint8_t type;
+  void* parent;
+  int rank;
+  union {
+    struct {
+      std::uint64_t sequence;
+      const char* function;
+      const void* from;
+      void* to;
+      std::size_t count;
+      int root;
+      const char* type;
+    } collective;
+    Message message;
+  };
+};
+
+/// Versions 5 to 7: later fields stand behind these.
+struct EventV5 {
+  std::uint64_t type;
+  void* parent;
+  int rank;
+  union {
+    struct {
+      const char* function;
+      std::size_t count;
+      const char* type;
+      int root;
+      void* stream;
+      bool captured;
+    } collective;
+    Message message;
+  };
+};
+static_assert(offsetof(EventV3, communicator) == 32 && offsetof(EventV3, collective) == 40);
+static_assert(offsetof(EventV4, collective) == 24 && offsetof(EventV5, collective) == 24);
+
+struct Named {
+  const char* name;
+  std::uint8_t value;
+};
+
+constexpr Named kTypeNames[] = {
+    {"ncclInt8", 1},    {"ncclUint8", 0},     {"ncclInt32", 3},       {"ncclUint32", 28},
+    {"ncclInt64", 4},   {"ncclUint64", 29},   {"ncclFloat16", 5},     {"ncclFloat32", 6},
+    {"ncclFloat64", 7}, {"ncclBfloat16", 15}, {"ncclFloat8e4m3", 24}, {"ncclFloat8e5m2", 23}};
+
+using enum wire::Operation;
+constexpr Named kFunctionNames[] = {{"AllReduce", static_cast<std::uint8_t>(kAllReduce)},
+                                    {"Broadcast", static_cast<std::uint8_t>(kBroadcast)},
+                                    {"Reduce", static_cast<std::uint8_t>(kReduce)},
+                                    {"AllGather", static_cast<std::uint8_t>(kAllGather)},
+                                    {"ReduceScatter", static_cast<std::uint8_t>(kReduceScatter)},
+                                    {"AlltoAll", static_cast<std::uint8_t>(kAllToAll)},
+                                    {"Gather", static_cast<std::uint8_t>(kGather)},
+                                    {"Scatter", static_cast<std::uint8_t>(kScatter)},
+                                    {"Send", static_cast<std::uint8_t>(kSend)},
+                                    {"Recv", static_cast<std::uint8_t>(kRecv)}};
+
+template <std::size_t N>
+std::uint8_t value_of(const char* name, const Named (&table)[N], std::uint8_t otherwise) {
+  for (const Named& one : table) {
+    if (name != nullptr && strcmp(one.name, name) == 0) {
+      return one.value;
+    }
+  }
+  return otherwise;
+}
+
+/// The context that NCCL keeps for us is the group's number; null = declined.
+int begin(void** context, int* mask, std::uint64_t wanted, std::uint64_t id, int size, int rank) {
+  const Inside inside;
+  *context = nullptr;
+  *mask = 0;
+  wire::Ring* const ring_now = ring_or_make();
+  if (ring_now == nullptr || known_by_name(*ring_now, id)) {
+    return kSuccess;
+  }
+  const std::uint16_t group = new_group(*ring_now, Library{}, id, rank, size);
+  *context = reinterpret_cast<void*>(
+      static_cast<std::uintptr_t>(group));  // NOLINT(performance-no-int-to-ptr): never followed
+  *mask = group == 0 ? 0 : static_cast<int>(wanted);
+  return kSuccess;
+}
+
+void tell(void* context, const char* function, Call call, const char* type, bool captured) {
+  const Inside inside;
+  wire::Ring* const ring_now = ring();
+  const auto group = static_cast<std::uint16_t>(reinterpret_cast<std::uintptr_t>(context));
+  call.operation = static_cast<wire::Operation>(value_of(function, kFunctionNames, 0));
+  if (ring_now != nullptr && group != 0 && call.operation != kUnknown) {
+    record_told(*ring_now, group, call, value_of(type, kTypeNames, 255), captured);
+  }
+}
+
+/// Version 3: which communicator an event belongs to, by its hash. Group 0 = declined.
+struct Announced {
+  std::atomic<std::uint64_t> id;
+  std::atomic<std::uint32_t> group;  // + 1
+};
+constexpr int kAnnounced = 64;
+constinit Announced announced[kAnnounced]{};
+
+void* context_of(std::uint64_t id, int rank) {
+  const Inside inside;
+  wire::Ring* const ring_now = ring();
+  if (ring_now == nullptr || id == 0) {
+    return nullptr;
+  }
+  for (Announced& one : announced) {
+    std::uint64_t seen = one.id.load(std::memory_order_acquire);
+    if (seen == 0 && one.id.compare_exchange_strong(seen, id, std::memory_order_acq_rel)) {
+      const bool ours = known_by_name(*ring_now, id);
+      one.group.store(1U + (ours ? 0U : new_group(*ring_now, Library{}, id, rank, -1)),
+                      std::memory_order_release);
+      seen = id;
+    }
+    if (seen == id) {  // group 0 while another thread is announcing it: that one call is lost
+      const std::uint32_t group = one.group.load(std::memory_order_acquire);
+      return reinterpret_cast<void*>(  // NOLINT(performance-no-int-to-ptr): never followed
+          static_cast<std::uintptr_t>(group == 0 ? 0 : group - 1));
+    }
+  }
+  return nullptr;
+}
+
+/// NCCL 2.26 and 2.27 tell of collectives only where their group event got a handle.
+void* group_handle() {
+  return announced;
+}
+
+int init_v3(void** context, int* mask) {
+  const Inside inside;
+  *context = nullptr;
+  *mask = ring_or_make() == nullptr ? 0 : static_cast<int>(kCollective | kMessage);
+  return kSuccess;
+}
+
+int init_v4(void** context, int* mask, const char*, std::uint64_t id, int, int size, int rank,
+            void*) {
+  return begin(context, mask, kCollective | kMessage, id, size, rank);
+}
+
+int init_v5(void** context, std::uint64_t id, int* mask, const char*, int, int size, int rank,
+            void*) {
+  return begin(context, mask, kCollectiveApi | kMessage, id, size, rank);
+}
+
+int start_v3(void*, void** handle, EventV3* event) {
+  *handle = event->type == kGroup ? group_handle() : nullptr;
+  if (event->type != kCollective && event->type != kMessage) {
+    return kSuccess;
+  }
+  void* const context = context_of(event->communicator, event->rank);
+  if (event->type == kCollective) {
+    const auto& told = event->collective;
+    tell(context, told.function,
+         {.count = static_cast<std::int64_t>(told.count), .root = told.root}, told.type, false);
+  } else {
+    const Message& told = event->message;
+    tell(context, told.function,
+         {.count = static_cast<std::int64_t>(told.count), .root = told.peer}, told.type, false);
+  }
+  return kSuccess;
+}
+
+int start_v4(void* context, void** handle, EventV4* event) {
+  *handle = event->type == kGroup ? group_handle() : nullptr;
+  if (event->type == kCollective) {
+    const auto& told = event->collective;
+    tell(context, told.function,
+         {.count = static_cast<std::int64_t>(told.count), .root = told.root}, told.type, false);
+  } else if (event->type == kMessage) {
+    const Message& told = event->message;
+    tell(context, told.function,
+         {.count = static_cast<std::int64_t>(told.count), .root = told.peer}, told.type, false);
+  }
+  return kSuccess;
+}
+
+int start_v5(void* context, void** handle, EventV5* event) {
+  *handle = nullptr;
+  if (event->type == kCollectiveApi) {
+    const auto& told = event->collective;
+    tell(context, told.function,
+         {.stream = told.stream, .count = static_cast<std::int64_t>(told.count), .root = told.root},
+         told.type, told.captured);
+  } else if (event->type == kMessage) {
+    const Message& told = event->message;
+    tell(context, told.function,
+         {.count = static_cast<std::int64_t>(told.count), .root = told.peer}, told.type, false);
+  }
+  return kSuccess;
+}
+
+int stop(void*) {
+  return kSuccess;
+}
+int change(void*, int, void*) {
+  return kSuccess;
+}
+int finalize_plugin(void*) {
+  return kSuccess;
+}
+
+template <typename Init, typename Start>
+struct Plugin {
+  const char* name;
+  Init* init;
+  Start* start;
+  int (*stop)(void*);
+  int (*change)(void*, int, void*);
+  int (*finalize)(void*);
+  void* later[4];  // what a later interface may ask for is absent
+};
+
+template <auto* kInit, auto* kStart>
+constexpr Plugin<std::remove_pointer_t<decltype(kInit)>, std::remove_pointer_t<decltype(kStart)>>
+    kPlugin = {.name = "ddpdoctor",
+               .init = kInit,
+               .start = kStart,
+               .stop = stop,
+               .change = change,
+               .finalize = finalize_plugin,
+               .later = {}};
+
+}  // namespace
+
+#define PLUGIN(symbol, init, start)                                   \
+  EXPORT extern const Plugin<decltype(init), decltype(start)> symbol; \
+  const Plugin<decltype(init), decltype(start)> symbol = kPlugin<init, start>;
+
+extern "C" {
+PLUGIN(ncclProfiler_v3, init_v3, start_v3)
+PLUGIN(ncclProfiler_v4, init_v4, start_v4)
+PLUGIN(ncclProfiler_v5, init_v5, start_v5)
+PLUGIN(ncclProfiler_v6, init_v5, start_v5)
+PLUGIN(ncclProfiler_v7, init_v5, start_v5)
+}
+
+}  // namespace ddpdoctor::agent::nccl

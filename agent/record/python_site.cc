@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads only the calling thread's own frames, which stand still while it is here.
+// PyGILState_GetThisThreadState is thread-local and needs no GIL; after a binding released the GIL,
+// "the current thread state" would be another thread's.
+#include "agent/record/python_site.h"
+
+#include <atomic>
+#include <cstring>
+#include <dlfcn.h>
+
+#include "agent/record/python_layout_table.h"
+#include "agent/record/recorder.h"
+
+namespace ddpdoctor::agent {
+namespace {
+
+using ThreadStateFunction = void* (*)();
+using LineFunction = int (*)(void*, int);
+
+enum : int { kUntried, kTrying, kOn, kOff };
+constinit std::atomic<int> readiness{kUntried};
+const FrameLayout* layout = nullptr;
+ThreadStateFunction thread_state = nullptr;
+LineFunction line_of = nullptr;
+
+struct SiteSlot {
+  std::atomic<std::uint64_t> key;
+  std::atomic<std::uint32_t> site;
+};
+constexpr std::uint32_t kSiteSlots = 16384;
+struct alignas(kPage) KnownSites {
+  SiteSlot slot[kSiteSlots];
+};
+constinit KnownSites known{};
+bool wipe_by_hand = false;
+
+template <typename T>
+T at(const void* base, int offset) {
+  T value;
+  memcpy(&value, static_cast<const char*>(base) + offset, sizeof value);
+  return value;
+}
+
+const FrameLayout* layout_of(const char* version) {
+  // "3.11.7 (main, …)"; a free-threaded build says so in the same text and has other layouts
+  if (version[0] != '3' || version[1] != '.' || strstr(version, "free-threading") != nullptr) {
+    return nullptr;
+  }
+  int minor = 0;
+  for (const char* digit = version + 2; *digit >= '0' && *digit <= '9'; ++digit) {
+    minor = minor * 10 + (*digit - '0');
+  }
+  for (const FrameLayout& row : kFrameLayouts) {
+    if (row.minor == minor) {
+      return &row;
+    }
+  }
+  return nullptr;
+}
+
+using QuestionFunction = int (*)();
+constinit std::atomic<QuestionFunction> is_finalizing{nullptr};
+constinit std::atomic<QuestionFunction> is_initialized{nullptr};
+
+QuestionFunction find_question(const char* name) {
+  return reinterpret_cast<QuestionFunction>(dlsym(RTLD_DEFAULT, name));
+}
+
+bool ready(wire::Ring& ring) {
+  const int state = readiness.load(std::memory_order_acquire);
+  if (state != kUntried) {
+    return state == kOn;
+  }
+  int expected = kUntried;
+  if (!readiness.compare_exchange_strong(expected, kTrying, std::memory_order_acq_rel)) {
+    return false;
+  }
+  const auto version = reinterpret_cast<const char* (*)()>(dlsym(RTLD_DEFAULT, "Py_GetVersion"));
+  thread_state =
+      reinterpret_cast<ThreadStateFunction>(dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState"));
+  line_of = reinterpret_cast<LineFunction>(dlsym(RTLD_DEFAULT, "PyCode_Addr2Line"));
+  const QuestionFunction finalizing = find_question("Py_IsFinalizing");  // from 3.13 on
+  is_finalizing.store(finalizing != nullptr ? finalizing : find_question("_Py_IsFinalizing"));
+  is_initialized.store(find_question("Py_IsInitialized"));
+  layout = version == nullptr ? nullptr : layout_of(version());
+  const bool usable = layout != nullptr && thread_state != nullptr && line_of != nullptr;
+  if (version != nullptr) {
+    strncpy(ring.header.python_version, version(), sizeof ring.header.python_version - 1);
+  }
+  if (!usable && version != nullptr) {  // what runs no Python has none
+    ring.header.disabled |= wire::kNoCallSites;
+  }
+  wipe_by_hand = usable && !forget_in_children(&known, sizeof known);
+  readiness.store(usable ? kOn : kOff, std::memory_order_release);
+  return usable;
+}
+
+/// The text of a compact ASCII string; other strings are left out rather than decoded here.
+std::uint32_t text_of(wire::Ring& ring, const void* string) {
+  constexpr std::uint32_t kCompactAscii = 0x60;
+  if (string == nullptr || (at<std::uint32_t>(string, 32) & kCompactAscii) != kCompactAscii) {
+    return 0;
+  }
+  return intern(ring, static_cast<const char*>(string) + layout->string_ascii,
+                at<std::uint64_t>(string, 16));
+}
+
+struct RawFrame {
+  void* code;
+  std::uint64_t instruction;
+};
+
+int line_number(const RawFrame& frame) {
+  if (layout->minor >= 11) {
+    const auto first = reinterpret_cast<std::uint64_t>(frame.code) +
+                       static_cast<std::uint64_t>(layout->code_bytes);
+    // prev_instr stands before its first instruction when a frame has not begun
+    return line_of(frame.code,
+                   frame.instruction < first ? 0 : static_cast<int>(frame.instruction - first));
+  }
+  const auto last = static_cast<std::int32_t>(frame.instruction);
+  return line_of(frame.code, layout->minor == 10 ? last * 2 : last);
+}
+
+std::uint32_t site_of(wire::Ring& ring, std::uint32_t caller, const RawFrame& frame) {
+  std::uint64_t key = reinterpret_cast<std::uint64_t>(frame.code) * 0x9E3779B97F4A7C15U;
+  key ^= frame.instruction * 0xC2B2AE3D27D4EB4FU;
+  key = (key ^ (key >> 29U) ^ caller) * 0xBF58476D1CE4E5B9U;
+  key = key == 0 ? 1 : key;
+  for (std::uint32_t i = 0; i < 64; ++i) {
+    SiteSlot& slot = known.slot[((key >> 40U) + i) % kSiteSlots];
+    const std::uint64_t seen = slot.key.load(std::memory_order_acquire);
+    if (seen == key) {
+      return slot.site.load(std::memory_order_acquire);
+    }
+    if (seen != 0) {
+      continue;
+    }
+    const std::uint32_t index = ring.header.sites.fetch_add(1, std::memory_order_relaxed);
+    if (index >= wire::kSites) {
+      ring.header.sites.store(wire::kSites, std::memory_order_relaxed);
+      return 0;
+    }
+    wire::Site& site = ring.site[index];
+    site.caller = caller;
+    site.file = text_of(ring, at<void*>(frame.code, layout->code_filename));
+    site.function = text_of(ring, at<void*>(frame.code, layout->code_name));
+    site.line = static_cast<std::uint32_t>(line_number(frame));
+    std::uint64_t expected = 0;
+    if (slot.key.compare_exchange_strong(expected, key, std::memory_order_acq_rel)) {
+      slot.site.store(index, std::memory_order_release);
+    }
+    return index;
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::uint32_t call_site(wire::Ring& ring) {
+  if (!ready(ring)) {
+    return 0;
+  }
+  const void* const state = thread_state();
+  if (state == nullptr) {
+    return 0;
+  }
+  const void* frame = nullptr;
+  if (layout->thread_cframe >= 0) {
+    const void* const cframe = at<const void*>(state, layout->thread_cframe);
+    frame = cframe == nullptr ? nullptr : at<const void*>(cframe, layout->cframe_frame);
+  } else {
+    frame = at<const void*>(state, layout->thread_frame);
+  }
+  RawFrame frames[wire::kSiteDepth];
+  std::uint32_t depth = 0;
+  for (; frame != nullptr && depth < wire::kSiteDepth;
+       frame = at<const void*>(frame, layout->frame_previous)) {
+    if (layout->frame_owner >= 0 &&
+        at<std::uint8_t>(frame, layout->frame_owner) >= kOwnedByCStack) {
+      continue;
+    }
+    auto code = at<std::uint64_t>(frame, layout->frame_code);
+    code &= layout->minor >= 14 ? ~std::uint64_t{3}
+                                : ~std::uint64_t{0};  // 3.14 tags references in the low bits
+    if (code == 0) {
+      break;
+    }
+    frames[depth++] = {reinterpret_cast<void*>(code),
+                       layout->minor >= 11
+                           ? at<std::uint64_t>(frame, layout->frame_instruction)
+                           : static_cast<std::uint64_t>(static_cast<std::uint32_t>(
+                                 at<std::int32_t>(frame, layout->frame_instruction)))};
+  }
+  std::uint32_t site = 0;
+  while (depth > 0) {
+    site = site_of(ring, site, frames[--depth]);
+  }
+  return site;
+}
+
+bool interpreter_is_ending() {
+  const QuestionFunction finalizing = is_finalizing.load(std::memory_order_relaxed);
+  const QuestionFunction initialized = is_initialized.load(std::memory_order_relaxed);
+  return (finalizing != nullptr && finalizing() != 0) ||
+         (initialized != nullptr && initialized() == 0);
+}
+
+void forget_sites() {
+  if (wipe_by_hand) {
+    memset(static_cast<void*>(known.slot), 0, sizeof known.slot);
+  }
+}
+
+}  // namespace ddpdoctor::agent

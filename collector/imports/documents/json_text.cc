@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/imports/documents/json_text.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMaxBytes = std::size_t{512} << 20;
+/// Our own documents have ten levels. The parser keeps its own stack, but a value is destroyed
+/// level by level.
+constexpr int kMaxDepth = 64;
+
+/// Where brackets nest deeper than we follow, as a byte offset; npos when they never do.
+std::size_t first_too_deep(std::string_view text) {
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string) {
+      if (c == '\\') {
+        ++i;
+      } else if (c == '"') {
+        in_string = false;
+      }
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > kMaxDepth) {
+        return i;
+      }
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return std::string_view::npos;
+}
+
+/// Remembers where the parser gave up.
+class Fault : public nlohmann::json_sax<json> {
+ public:
+  bool null() override {
+    return true;
+  }
+  bool boolean(bool) override {
+    return true;
+  }
+  bool number_integer(number_integer_t) override {
+    return true;
+  }
+  bool number_unsigned(number_unsigned_t) override {
+    return true;
+  }
+  bool number_float(number_float_t, const string_t&) override {
+    return true;
+  }
+  bool string(string_t&) override {
+    return true;
+  }
+  bool binary(binary_t&) override {
+    return true;
+  }
+  bool start_object(std::size_t) override {
+    return true;
+  }
+  bool key(string_t&) override {
+    return true;
+  }
+  bool end_object() override {
+    return true;
+  }
+  bool start_array(std::size_t) override {
+    return true;
+  }
+  bool end_array() override {
+    return true;
+  }
+  bool parse_error(std::size_t position, const std::string& token,
+                   const json::exception& error) override {
+    position_ = position;
+    token_ = token;
+    too_large_ = error.id == 406;  // out_of_range: a number no double can hold
+    return false;
+  }
+
+  [[nodiscard]] std::string sentence(std::string_view text) const {
+    if (too_large_) {
+      return fmt::format("the number {} near byte {} is too large",
+                         base::elide(base::printable(token_), 40), position_);
+    }
+    if (position_ >= text.size()) {
+      return "it ends in the middle of the JSON document";
+    }
+    const auto line =
+        1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(position_), '\n');
+    return fmt::format("it is no valid JSON near byte {} (line {})", position_, line);
+  }
+
+ private:
+  std::size_t position_ = 0;
+  std::string token_;
+  bool too_large_ = false;
+};
+
+}  // namespace
+
+base::Result<nlohmann::json> parse_json(std::string_view text, const std::string& name) {
+  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) {
+    return base::failure(fmt::format("{} is empty", name));
+  }
+  if (text.size() > kMaxBytes) {
+    return base::failure(
+        fmt::format("{} is larger than {}", name, base::bytes(static_cast<double>(kMaxBytes))));
+  }
+  if (const std::size_t deep = first_too_deep(text); deep != std::string_view::npos) {
+    return base::failure(
+        fmt::format("{} nests deeper than {} levels at byte {}", name, kMaxDepth, deep));
+  }
+  json document = json::parse(text.begin(), text.end(), nullptr, false);
+  if (document.is_discarded()) {
+    Fault fault;
+    json::sax_parse(text.begin(), text.end(), &fault);
+    return base::failure(fmt::format("{} cannot be read: {}", name, fault.sentence(text)));
+  }
+  return document;
+}
+
+}  // namespace ddpdoctor::imports

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files are read by as many threads as there are cores; each keeps its own words and joins them at
+// the end, so that the order in which threads finish changes nothing.
+#include "collector/imports/flight_recorder/flight_recorder.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "collector/imports/documents/pickle.h"
+#include "collector/imports/documents/plain_json.h"
+#include "collector/imports/flight_recorder/job.h"
+#include "collector/imports/flight_recorder/parts.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+constexpr unsigned kMostThreads = 16;
+constexpr std::size_t kMostNamed = 3;  // files that one warning names
+
+/// What became of one file.
+struct Outcome {
+  std::optional<Dump> dump;
+  base::Error error;
+  bool wants_to_run = false;
+};
+
+struct Worker {
+  Vocabulary vocabulary;
+  PlainDocument document;
+  std::string bytes;
+};
+
+bool is_json(std::string_view bytes) {
+  return base::trim(bytes.substr(0, 256)).starts_with('{');
+}
+
+Outcome failed(std::string what, std::string hint = {}) {
+  return {.dump = {}, .error = {.what = std::move(what), .hint = std::move(hint)}};
+}
+
+Outcome read_one(const std::string& path, LoadFile load, Worker& worker, DumpReader& reader) {
+  const auto written = load(path, worker.bytes);
+  if (!written) {
+    return failed(written.error().what, written.error().hint);
+  }
+  if (worker.bytes.empty()) {
+    return failed(fmt::format("{} is empty", path), "was it written to the end?");
+  }
+  const auto rank = rank_in_name(path);
+  if (!rank) {
+    return failed(fmt::format("{} says no rank: its name has no number", path),
+                  "name it as torch does: …_rank_3");
+  }
+  if (is_json(worker.bytes)) {
+    if (const auto read = read_plain_json(worker.bytes, path, worker.document); !read) {
+      return failed(read.error().what, read.error().hint);
+    }
+  } else if (auto read = read_pickle(worker.bytes, path, worker.document); !read) {
+    return {.dump = {},
+            .error = std::move(read.error().error),
+            .wants_to_run = read.error().wants_to_run};
+  }
+  std::string problem;
+  Outcome out;
+  out.dump = reader.read(worker.document, problem);
+  if (!out.dump) {
+    return failed(fmt::format(
+        "{} is {}: {}", path,
+        worker.document.cut ? "cut before its first entry" : "no flight-recorder dump", problem));
+  }
+  out.dump->path = path;
+  out.dump->rank = *rank;
+  out.dump->written = *written;
+  return out;
+}
+
+std::vector<Outcome> read_each(const std::vector<std::string>& paths, LoadFile load,
+                               Vocabulary& vocabulary) {
+  std::vector<Outcome> outcomes(paths.size());
+  const unsigned cores = std::clamp(std::thread::hardware_concurrency(), 1U, kMostThreads);
+  std::vector<Worker> workers(std::min<std::size_t>(cores, paths.size()));
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&](Worker& worker) {
+    DumpReader reader(worker.vocabulary);
+    for (std::size_t i = next++; i < paths.size(); i = next++) {
+      outcomes[i] = read_one(paths[i], load, worker, reader);
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 1; i < workers.size(); ++i) {
+      threads.emplace_back(work, std::ref(workers[i]));
+    }
+    if (!workers.empty()) {
+      work(workers.front());
+    }
+  }
+  for (Worker& worker : workers) {
+    vocabulary.join(std::move(worker.vocabulary));
+  }
+  return outcomes;
+}
+
+/// Of two dumps of one rank the newer, then the fuller one, then pickles: JSON has no stacks.
+bool is_better(const Dump& a, const Dump& b) {
+  return std::tuple(!a.cut, a.newest_ns, a.calls.size(), !a.path.ends_with(".json")) >
+         std::tuple(!b.cut, b.newest_ns, b.calls.size(), !b.path.ends_with(".json"));
+}
+
+std::vector<Dump> one_for_each_rank(std::vector<Dump> dumps, std::vector<std::string>& warnings) {
+  std::stable_sort(dumps.begin(), dumps.end(),
+                   [](const Dump& a, const Dump& b) { return a.rank < b.rank; });
+  std::vector<Dump> out;
+  std::vector<std::string> dropped;
+  for (Dump& dump : dumps) {
+    if (out.empty() || out.back().rank != dump.rank) {
+      out.push_back(std::move(dump));
+    } else {
+      if (is_better(dump, out.back())) {
+        std::swap(dump, out.back());
+      }
+      dropped.push_back(dump.path);
+    }
+  }
+  if (!dropped.empty()) {
+    warnings.push_back(fmt::format("{} dumps tell of a rank that another tells of, {} for one",
+                                   dropped.size(), dropped.front()));
+  }
+  return out;
+}
+
+/// Many failures of one folder are told in a few lines.
+void tell(std::vector<base::Error> all, std::vector<base::Error>& failures) {
+  const std::size_t more = all.size() > kMostNamed ? all.size() - kMostNamed : 0;
+  all.resize(std::min(all.size(), kMostNamed));
+  if (more > 0) {
+    all.back().what += fmt::format(" (and {} more dumps that cannot be used)", more);
+  }
+  std::move(all.begin(), all.end(), std::back_inserter(failures));
+}
+
+}  // namespace
+
+bool is_flight_recorder_dump(std::string_view head, std::string_view path) {
+  constexpr std::array<std::string_view, 3> kWords = {"pg_config", "collective_seq_id",
+                                                      "profiling_name"};
+  const bool words = std::any_of(kWords.begin(), kWords.end(), [head](std::string_view word) {
+    return head.find(word) != std::string_view::npos;
+  });
+  const bool json = base::trim(head.substr(0, 256)).starts_with('{');
+  if (json) {
+    return words && head.find("ddpdoctor.") == std::string_view::npos;
+  }
+  const std::string_view name = base::file_name(path);
+  const bool named = (!name.empty() && name.back() >= '0' && name.back() <= '9') ||
+                     name.ends_with(".pickle") || name.ends_with(".pkl");
+  return begins_like_pickle(head) && (words || named);
+}
+
+base::Result<model::JobModel> read_flight_recorder(const std::vector<std::string>& paths,
+                                                   LoadFile load,
+                                                   std::vector<base::Error>& failures) {
+  Vocabulary vocabulary;
+  std::vector<Outcome> outcomes = read_each(paths, load, vocabulary);
+  std::vector<Dump> dumps;
+  std::vector<base::Error> unusable;
+  bool some_whole = false;
+  for (Outcome& outcome : outcomes) {
+    if (outcome.wants_to_run) {
+      return tl::make_unexpected(std::move(outcome.error));
+    }
+    if (outcome.dump) {
+      some_whole = some_whole || !outcome.dump->cut;
+      dumps.push_back(std::move(*outcome.dump));
+    } else {
+      unusable.push_back(std::move(outcome.error));
+    }
+  }
+  if (!some_whole) {
+    base::Error first =
+        dumps.empty() ? unusable.front()
+                      : base::Error{.what = fmt::format("{} is cut: its newest calls are missing",
+                                                        dumps.front().path),
+                                    .hint = "at least one whole dump is needed"};
+    if (paths.size() > 1) {
+      first.what += fmt::format(" (and of {} more dumps none is whole)", paths.size() - 1);
+    }
+    return tl::make_unexpected(std::move(first));
+  }
+  std::vector<std::string> warnings;
+  dumps = one_for_each_rank(std::move(dumps), warnings);
+  model::JobModel job = job_of_dumps(dumps, vocabulary);
+  job.coverage.warnings.insert(job.coverage.warnings.end(), warnings.begin(), warnings.end());
+  tell(std::move(unusable), failures);
+  return job;
+}
+
+}  // namespace ddpdoctor::imports

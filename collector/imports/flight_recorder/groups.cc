@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// The process groups of a dump: their names, and who is in them.
+#include <algorithm>
+#include <charconv>
+
+#include "collector/imports/flight_recorder/parts.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+constexpr std::size_t kMostGroups = 16'384;  // of one rank
+
+std::vector<model::Rank> ranks_in(std::string_view text) {
+  std::vector<model::Rank> out;
+  for (std::size_t at = text.find_first_of("0123456789"); at != std::string_view::npos;
+       at = text.find_first_of("0123456789", at)) {
+    model::Rank rank = 0;
+    const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), rank);
+    if (error != std::errc() || rank >= model::kMaxWorldSize ||
+        out.size() >= model::kMaxWorldSize) {
+      return {};
+    }
+    out.push_back(rank);
+    at = static_cast<std::size_t>(end - text.data());
+  }
+  return out;
+}
+
+bool is_described(std::string_view description) {
+  return !description.empty() && description != "undefined";
+}
+
+}  // namespace
+
+Fingerprint DumpReader::members_of(const PlainDocument& document, const PlainValue& ranks) {
+  Fingerprint print = fingerprint(ranks.as_text(), 7);
+  const auto items = document.items(ranks);  // some write a list
+  if (!budget_.spend(items.size() + ranks.as_text().size() / 8)) {
+    return 0;
+  }
+  for (const PlainValue& rank : items) {
+    print = fingerprint(static_cast<std::uint64_t>(rank.as_whole().value_or(-1)), print);
+  }
+  const auto [known, added] = vocabulary_.members.try_emplace(print);
+  if (added) {
+    std::vector<model::Rank> members = ranks_in(ranks.as_text());
+    for (const PlainValue& rank : items) {
+      const auto number = rank.as_whole();
+      if (number && *number >= 0 && *number < model::kMaxWorldSize) {
+        members.push_back(static_cast<model::Rank>(*number));
+      }
+    }
+    known->second = std::make_shared<const std::vector<model::Rank>>(std::move(members));
+  }
+  return known->second->empty() ? 0 : print;
+}
+
+void DumpReader::read_groups(const PlainDocument& document, Dump& out) {
+  const PlainValue* config = document.find(document.root, "pg_config");
+  if (config == nullptr) {
+    return;
+  }
+  const auto items = document.items(*config);
+  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+    const std::string_view name = items[i].as_text();
+    if (out.groups.size() == kMostGroups) {
+      break;
+    }
+    if (name.empty()) {
+      continue;  // gloo and DETAIL: one entry without name for all
+    }
+    const PlainValue* ranks = document.find(items[i + 1], "ranks");
+    const PlainValue* description = document.find(items[i + 1], "desc");
+    out.groups.push_back(
+        {.name = std::string(name),
+         .description = std::string(description == nullptr ? "" : description->as_text()),
+         .backend = {},
+         .members = ranks == nullptr ? 0 : members_of(document, *ranks)});
+  }
+}
+
+std::uint32_t DumpReader::group_of(const PlainDocument& document, const PlainValue& group,
+                                   const PlainValue& id, Dump& out) {
+  const auto parts = document.items(group);
+  std::string_view name = parts.empty() ? group.as_text() : parts[0].as_text();
+  const std::string_view description = parts.size() > 1 ? parts[1].as_text() : std::string_view();
+  if (name.empty() && id.as_whole()) {
+    // TORCH_DISTRIBUTED_DEBUG=DETAIL leaves names empty; the world is the first group made. Numbers
+    // of other groups are counted by each process for itself: they cannot be compared.
+    if (id.as_whole() != 0) {
+      return kNoGroup;
+    }
+    name = "0";
+  }
+  if (name.empty()) {
+    name = "0";
+  }
+  const auto found = std::find_if(out.groups.rbegin(), out.groups.rend(),
+                                  [name](const DumpedGroup& known) { return known.name == name; });
+  if (found != out.groups.rend()) {
+    if (found->description.empty() && is_described(description)) {
+      found->description = description;
+    }
+    return static_cast<std::uint32_t>(out.groups.rend() - found - 1);
+  }
+  out.groups.push_back({.name = std::string(name),
+                        .description = is_described(description) ? std::string(description) : "",
+                        .backend = {},
+                        .members = 0});
+  return static_cast<std::uint32_t>(out.groups.size() - 1);
+}
+
+}  // namespace ddpdoctor::imports

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages as torch 1.13 – 2.13 write them (ProcessGroupNCCL.cpp, ProcessGroupWrapper.cpp,
+// ProcessGroupGloo.cpp). The rank before the line is global; that in the message counts within its
+// group and is taken only where there is no other.
+#include "collector/imports/logs/c10d_text.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "collector/imports/capture/parts.h"
+#include "collector/imports/stack_dumps/stack_text.h"
+#include "collector/model/log_lines.h"
+#include "collector/model/operations.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+using model::CollectiveCall;
+using model::Rank;
+
+constexpr std::size_t kMostCalls = 200'000;  // of one log
+/// Numbers of one group lie near each other: a rank that far behind speaks of another group.
+constexpr std::int64_t kMostApart = 1000;
+
+/// A line of a rank, and the user's line in the traceback above it.
+struct Place {
+  Rank rank = 0;
+  model::CallSite site;
+};
+
+struct Reading {
+  std::vector<CollectiveCall> timeouts;
+  std::map<std::pair<Rank, std::int64_t>, std::string> groups;  // of watchdog lines: rank, work
+  std::map<std::string, std::string> names;                     // of groups
+  std::map<Rank, CollectiveCall> mismatched;
+  std::map<std::int64_t, int> mismatched_at;  // votes for the sequence number
+  std::set<Rank> own;                         // told of their own call
+  std::optional<Place> barrier;               // who watched a monitored_barrier
+  std::set<Rank> barrier_missing;
+  std::set<Rank> barrier_reached;
+};
+
+std::optional<std::int64_t> number_behind(std::string_view line, std::string_view word) {
+  const std::size_t at = line.find(word);
+  if (at == std::string_view::npos) {
+    return std::nullopt;
+  }
+  std::string_view rest = line.substr(at + word.size());
+  return take_number(rest, kMaxNumber);
+}
+
+/// "[PG ID 2 PG GUID 0(default_pg) Rank 3]", "[PG 1 Rank 0]", "[Rank 3]".
+std::optional<Rank> rank_in_message(std::string_view line) {
+  for (std::size_t at = line.find("Rank "); at != line.npos; at = line.find("Rank ", at + 5)) {
+    std::string_view rest = line.substr(at + 5);
+    const auto number = take_number(rest, kMaxRank);
+    if (number && rest.starts_with(']')) {
+      return static_cast<Rank>(*number);
+    }
+  }
+  return std::nullopt;
+}
+
+std::string group_in_message(std::string_view line, Reading& reading) {
+  for (const std::string_view word : {"PG GUID ", "[PG "}) {
+    const std::size_t at = line.find(word);
+    if (at == std::string_view::npos) {
+      continue;
+    }
+    std::string_view rest = line.substr(at + word.size());
+    const std::size_t end = rest.find_first_of("( ]");
+    const std::string id = base::elide(rest.substr(0, end), 64);
+    if (const auto name = between(rest, "(", ")"); name && end < rest.size() && rest[end] == '(') {
+      reading.names[id] = base::elide(*name, 64);
+    }
+    if (!id.empty() && id != "ID") {
+      return id;
+    }
+  }
+  return {};
+}
+
+/// "WorkNCCL(SeqNum=1580, OpType=ALLREDUCE, NumelIn=4, NumelOut=4, Timeout(ms)=600000)".
+void read_timeout(std::string_view line, Rank rank, Reading& reading) {
+  const auto sequence = number_behind(line, "SeqNum=");
+  if (!sequence || reading.timeouts.size() >= kMostCalls) {
+    return;
+  }
+  CollectiveCall call;
+  call.rank = rank;
+  call.group = group_in_message(line, reading);
+  call.sequence = *sequence;
+  const auto named = model::operation_of(between(line, "OpType=", ",").value_or(""));
+  call.operation = named.name;
+  call.point_to_point = named.point_to_point;
+  call.count = number_behind(line, "NumelIn=");
+  call.state = model::CallState::kStarted;
+  reading.timeouts.push_back(std::move(call));
+}
+
+/// "SequenceNumber=31, OpType=ALLREDUCE, TensorShape=[4, 2], TensorDtypes=Float, …".
+CollectiveCall fingerprint(std::string_view text, Rank rank) {
+  CollectiveCall call;
+  call.rank = rank;
+  call.sequence = number_behind(text, "SequenceNumber=").value_or(0);
+  if (const std::size_t at = text.find("OpType="); at != std::string_view::npos) {
+    const std::string_view rest = text.substr(at + 7);
+    call.operation = model::operation_of(rest.substr(0, rest.find_first_of(",). "))).name;
+  }
+  if (const auto shape = between(text, "TensorShape=[", "]")) {
+    std::vector<std::int64_t> sizes;
+    for (const std::string_view part : base::split(*shape, ',')) {
+      if (const auto size = number_of(base::trim(part), kMaxNumber); size && sizes.size() < 64) {
+        sizes.push_back(*size);
+      }
+    }
+    call.shape = std::move(sizes);
+  }
+  if (const std::size_t at = text.find("TensorDtypes="); at != std::string_view::npos) {
+    const std::string_view rest = text.substr(at + 13);
+    call.dtype = model::dtype_of(rest.substr(0, rest.find_first_of(",) ")));
+  }
+  call.state = model::CallState::kStarted;
+  return call;
+}
+
+/// "… Rank 1 is running collective: CollectiveFingerPrint(…), but Rank 0 is running collective: …".
+void read_mismatch(std::string_view line, const model::CallSite& site, Reading& reading) {
+  constexpr std::string_view kRunning = " is running ";
+  const std::size_t first = line.find("on ranks. Rank ");
+  const std::size_t second = line.find("but Rank ");
+  if (first == line.npos || second == line.npos || second < first) {
+    return;
+  }
+  const auto one = number_behind(line, "on ranks. Rank ");
+  const auto other = number_behind(line, "but Rank ");
+  if (!one || !other || *one > kMaxRank || *other > kMaxRank ||
+      line.find(kRunning) == std::string_view::npos) {
+    return;
+  }
+  CollectiveCall own = fingerprint(line.substr(first, second - first), static_cast<Rank>(*one));
+  own.call_site = site;
+  const CollectiveCall theirs = fingerprint(line.substr(second), static_cast<Rank>(*other));
+  ++reading.mismatched_at[own.sequence];
+  reading.own.insert(own.rank);
+  reading.mismatched[own.rank] = std::move(own);
+  if (!reading.own.contains(theirs.rank)) {
+    reading.mismatched[theirs.rank] = theirs;
+  }
+}
+
+/// "Rank 2 failed to pass monitoredBarrier", "Ranks 1, 2 failed to pass monitoredBarrier".
+void read_barrier(std::string_view line, const Place& place, Reading& reading) {
+  const std::size_t end = line.find(" failed to pass monitoredBarrier");
+  const std::size_t start = line.rfind("Rank", end);
+  if (end == std::string_view::npos || start == std::string_view::npos) {
+    return;
+  }
+  std::string_view ranks = line.substr(start + 4, end - start - 4);
+  take_prefix(ranks, "s");
+  for (const std::string_view part : base::split(ranks, ',')) {
+    if (const auto rank = number_of(base::trim(part), kMaxRank)) {
+      reading.barrier_missing.insert(static_cast<Rank>(*rank));
+    }
+  }
+  reading.barrier = place;
+}
+
+void read_line(std::string_view line, std::optional<Rank> rank, const model::CallSite& site,
+               Reading& reading) {
+  const auto whose = rank ? rank : rank_in_message(line);
+  if (line.find("collective operation timeout: Work") != std::string_view::npos && whose) {
+    read_timeout(line, *whose, reading);
+  } else if (line.find("last enqueued NCCL work") != std::string_view::npos && whose) {
+    const auto at = number_behind(line, "at work: ");
+    const auto work = at ? at : number_behind(line, "at NCCL work: ");
+    const std::string group = group_in_message(line, reading);
+    if (work && !group.empty()) {
+      reading.groups[{*whose, *work}] = group;
+    }
+  } else if (line.find("Detected mismatch between collectives on ranks") !=
+             std::string_view::npos) {
+    read_mismatch(line, site, reading);
+  } else if (line.find("failed to pass monitoredBarrier") != std::string_view::npos) {
+    read_barrier(line, {.rank = whose.value_or(0), .site = site}, reading);
+  } else if (line.find("successfully reached monitoredBarrier") != std::string_view::npos) {
+    const auto reached = number_behind(line, "Rank ");
+    if (reached && *reached <= kMaxRank) {
+      reading.barrier_reached.insert(static_cast<Rank>(*reached));
+    }
+  }
+}
+
+void add_timeouts(Reading& reading, model::JobModel& job) {
+  std::map<std::string, std::int64_t> newest;
+  for (CollectiveCall& call : reading.timeouts) {
+    if (call.group.empty()) {
+      const auto told = reading.groups.find({call.rank, call.sequence});
+      call.group = told == reading.groups.end() ? "0" : told->second;
+    }
+    newest[call.group] = std::max(newest[call.group], call.sequence);
+  }
+  for (CollectiveCall& call : reading.timeouts) {
+    if (newest[call.group] - call.sequence <= kMostApart) {
+      job.collectives.push_back(std::move(call));
+    }
+  }
+  for (const auto& [id, name] : reading.names) {
+    job.groups.push_back({.id = id, .name = name, .backend = "nccl", .ranks = {}});
+  }
+}
+
+void add_mismatch(Reading& reading, model::JobModel& job) {
+  if (reading.mismatched.empty()) {
+    return;
+  }
+  const auto agreed =
+      std::max_element(reading.mismatched_at.begin(), reading.mismatched_at.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  for (auto& [rank, call] : reading.mismatched) {
+    // These calls met each other: whatever number each rank counted, it is one place.
+    call.sequence = agreed->first;
+    call.group = "0";
+    job.collectives.push_back(std::move(call));
+  }
+}
+
+/// Nobody counts monitored barriers: 2 is this one, and who did not come is known to be before it.
+void add_barrier(const Reading& reading, model::JobModel& job) {
+  if (!reading.barrier || reading.barrier_missing.empty()) {
+    return;
+  }
+  CollectiveCall call;
+  call.rank = reading.barrier->rank;
+  call.group = "0";
+  call.sequence = 2;
+  call.operation = "monitored_barrier";
+  call.state = model::CallState::kStarted;
+  call.call_site = reading.barrier->site;
+  for (const Rank rank : reading.barrier_missing) {
+    CollectiveCall before;
+    before.rank = rank;
+    before.group = "0";
+    before.sequence = 1;
+    if (rank != call.rank) {
+      job.collectives.push_back(std::move(before));
+    }
+  }
+  for (const Rank rank : reading.barrier_reached) {
+    CollectiveCall reached = call;
+    reached.rank = rank;
+    reached.call_site = {};
+    if (rank != call.rank && !reading.barrier_missing.contains(rank)) {
+      job.collectives.push_back(std::move(reached));
+    }
+  }
+  job.collectives.push_back(std::move(call));
+}
+
+}  // namespace
+
+void read_c10d_text(std::string_view log, std::optional<Rank> rank, model::JobModel& job) {
+  Reading reading;
+  std::map<std::optional<Rank>, model::CallSite> places;  // of the traceback that each rank prints
+  for (const std::string_view raw : base::split(log, '\n')) {
+    const model::LogLine line = model::read_log_line(raw.substr(0, 65'536));
+    const auto whose = line.rank ? line.rank : rank;
+    if (line.text.find("Traceback (most recent call last)") != std::string_view::npos) {
+      places.erase(whose);
+    } else if (const auto frame = python_frame(line.text)) {
+      if (model::is_user_file(frame->file)) {
+        places[whose] = model::call_site(*frame);
+      }
+    } else if (!line.text.empty()) {
+      const auto place = places.find(whose);
+      read_line(line.text, whose, place == places.end() ? model::CallSite{} : place->second,
+                reading);
+    }
+  }
+  const std::size_t before = job.collectives.size();
+  add_timeouts(reading, job);
+  if (job.collectives.size() == before) {
+    add_mismatch(reading, job);
+  }
+  if (job.collectives.size() == before) {
+    add_barrier(reading, job);
+  }
+  // Such a message is the end of a rank: torch takes the process down.
+  job.ended = job.ended || (job.collectives.size() > before && job.observations.empty());
+}
+
+}  // namespace ddpdoctor::imports

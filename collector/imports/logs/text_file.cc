@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lines of each rank are read on their own, so that a dump is whole although others write
+// between its lines.
+#include "collector/imports/logs/text_file.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "collector/imports/logs/c10d_text.h"
+#include "collector/imports/logs/torchrun_text.h"
+#include "collector/imports/nccl_ras.h"
+#include "collector/imports/stack_dumps/dump_processes.h"
+#include "collector/imports/stack_dumps/stack_readers.h"
+#include "collector/model/log_lines.h"
+#include "collector/model/torch_evidence.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+constexpr std::size_t kMostBytes = std::size_t{256} << 20U;  // of a file; its end is read
+constexpr std::size_t kLongestLine = 65'536;
+constexpr std::size_t kNearHeading = 3;  // lines between a heading that names a rank and its dump
+
+struct Tool {
+  std::string_view name;
+  bool (*read)(Lines& lines, std::vector<StackDump>& out);
+};
+
+constexpr std::array<Tool, 5> kTools = {{{"py-spy", read_py_spy},
+                                         {"pystack", read_pystack},
+                                         {"gdb", read_gdb},
+                                         {"eu-stack", read_eu_stack},
+                                         {"faulthandler", read_faulthandler}}};
+
+/// The lines of one rank, or those that name none.
+struct Stream {
+  std::vector<std::string_view> lines;
+  std::vector<std::size_t> numbers;  // of each line in the file
+};
+
+/// What is found while the text is read.
+struct Finding {
+  std::vector<StackDump> dumps;
+  std::set<std::string_view> tools;
+  std::vector<bool> taken;  // by line of the file
+};
+
+/// "3: text" of srun --label and "[3] text" of MPICH: a mere number is a rank when nearly every
+/// line has one and there are several.
+bool numbered_lines(const std::vector<std::string_view>& lines, char open, char close) {
+  std::size_t fit = 0;
+  std::size_t all = 0;
+  std::set<std::int64_t> numbers;
+  for (std::string_view line : lines) {
+    all += base::trim(line).empty() ? 0 : 1;
+    line = line.substr(std::min(line.find_first_not_of(' '), line.size()));
+    if (open != 0 && !take_prefix(line, std::string_view(&open, 1))) {
+      continue;
+    }
+    const auto number = take_number(line, model::kMaxWorldSize - 1);
+    if (number && line.starts_with(close)) {
+      ++fit;
+      numbers.insert(*number);
+    }
+  }
+  return numbers.size() > 1 && fit * 10 >= all * 9;
+}
+
+/// The text with "[rank3]: " for such numbers; empty when there are none.
+std::string with_ranks_named(std::string_view text) {
+  const auto lines = base::split(text, '\n');
+  const bool labelled = numbered_lines(lines, 0, ':');
+  const bool bracketed = !labelled && numbered_lines(lines, '[', ']');
+  if (!labelled && !bracketed) {
+    return {};
+  }
+  std::string out;
+  out.reserve(text.size() + lines.size() * 8);
+  for (std::string_view line : lines) {
+    std::string_view rest = line.substr(std::min(line.find_first_not_of(' '), line.size()));
+    take_prefix(rest, bracketed ? "[" : "");
+    const auto number = take_number(rest, model::kMaxWorldSize - 1);
+    if (number && take_prefix(rest, bracketed ? "]" : ":")) {
+      take_prefix(rest, " ");
+      out += fmt::format("[rank{}]: {}\n", *number, rest);
+    } else {
+      out += line;
+      out += '\n';
+    }
+  }
+  return out;
+}
+
+std::map<std::optional<model::Rank>, Stream> streams_of(
+    const std::vector<std::string_view>& lines) {
+  std::map<std::optional<model::Rank>, Stream> out;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const model::LogLine line = model::read_log_line(lines[i].substr(0, kLongestLine));
+    Stream& stream = out[line.rank];
+    stream.lines.push_back(line.text);
+    stream.numbers.push_back(i);
+  }
+  return out;
+}
+
+/// A rank that a line shortly above names.
+std::optional<model::Rank> heading_above(const Stream& stream, std::size_t at,
+                                         const Finding& finding) {
+  for (std::size_t back = 1; back <= kNearHeading && back <= at; ++back) {
+    if (finding.taken[stream.numbers[at - back]]) {
+      break;
+    }
+    if (const auto rank = rank_in_line(stream.lines[at - back])) {
+      return rank;
+    }
+  }
+  return std::nullopt;
+}
+
+void read_dumps(const Stream& stream, std::optional<model::Rank> rank, Finding& finding) {
+  Lines lines(stream.lines);
+  while (!lines.done()) {
+    const std::size_t start = lines.at();
+    const std::size_t before = finding.dumps.size();
+    const auto* const tool = std::find_if(kTools.begin(), kTools.end(), [&](const Tool& one) {
+      return one.read(lines, finding.dumps);
+    });
+    if (tool == kTools.end()) {
+      lines.take();
+      continue;
+    }
+    finding.tools.insert(tool->name);
+    const auto named = rank ? rank : heading_above(stream, start, finding);
+    for (std::size_t i = start; i < lines.at(); ++i) {
+      finding.taken[stream.numbers[i]] = true;
+    }
+    for (std::size_t i = before; i < finding.dumps.size(); ++i) {
+      if (named) {
+        finding.dumps[i].process.rank = named;
+      }
+    }
+    if (lines.at() == start) {
+      lines.take();
+    }
+  }
+}
+
+/// Lines that nobody took; empty when they are mere rules and blanks.
+std::string rest_of(const std::vector<std::string_view>& lines, const Finding& finding) {
+  std::string out;
+  bool says = false;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (!finding.taken[i]) {
+      out += lines[i];
+      out += '\n';
+      says = says || lines[i].find_first_not_of("-=*# \t\r") != std::string_view::npos;
+    }
+  }
+  return says ? out : std::string();
+}
+
+/// What a cause may be read from; the rest of a very long log is loss curves.
+bool may_tell(std::string_view line) {
+  constexpr std::array<std::string_view, 10> kWords = {
+      "rror",     "Traceback", "  File \"", "xception", "signal",
+      "Watchdog", "arrier",    "Caught",    "exit",     "mismatch"};
+  return std::any_of(kWords.begin(), kWords.end(), [line](std::string_view word) {
+    return line.find(word) != std::string_view::npos;
+  });
+}
+
+/// Of a very long log the lines that may tell something, with those around them; the earliest and
+/// the last of these when they are still too many.
+std::string shortened(std::string text) {
+  constexpr std::size_t kLongest = std::size_t{4} << 20U;  // detectors read so much of a log
+  constexpr std::size_t kAround = 3;
+  if (text.size() <= kLongest) {
+    return text;
+  }
+  const auto lines = base::split(text, '\n');
+  std::string out;
+  std::size_t written = 0;  // lines before this one
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (!may_tell(lines[i])) {
+      continue;
+    }
+    const std::size_t last = std::min(i + kAround, lines.size() - 1);
+    for (std::size_t k = std::max(written, i - std::min(i, kAround)); k <= last; ++k) {
+      out += lines[k];
+      out += '\n';
+    }
+    written = std::max(written, last + 1);
+  }
+  if (out.size() <= kLongest) {
+    return out;
+  }
+  return out.substr(0, out.rfind('\n', kLongest / 2) + 1) +
+         out.substr(out.find('\n', out.size() - kLongest / 2) + 1);
+}
+
+std::string tool_names(const Finding& finding) {
+  std::string out;
+  for (const std::string_view tool : finding.tools) {
+    out += out.empty() ? "" : ", ";
+    out += tool;
+  }
+  return out;
+}
+
+}  // namespace
+
+base::Result<model::JobModel> read_text(std::string_view bytes, const std::string& path) {
+  const bool cut = bytes.size() > kMostBytes;
+  bytes = bytes.substr(cut ? bytes.size() - kMostBytes : 0);
+  const std::string renamed = with_ranks_named(bytes);
+  const std::string_view text = renamed.empty() ? bytes : std::string_view(renamed);
+  const auto lines = base::split(text, '\n');
+  Finding finding;
+  finding.taken.resize(lines.size());
+  for (const auto& [rank, stream] : streams_of(lines)) {
+    read_dumps(stream, rank, finding);
+  }
+  model::JobModel job;
+  if (!finding.dumps.empty()) {
+    job = job_of_dumps(std::move(finding.dumps), path, tool_names(finding));
+  }
+  std::string rest = rest_of(lines, finding);
+  if (!rest.empty()) {
+    const auto rank = rank_in_path(path, {});
+    read_c10d_text(rest, rank, job);
+    read_torchrun_text(rest, job);
+    read_ras_text(rest, job);
+    job.coverage.observed.push_back(fmt::format("the log {}", base::file_name(path)));
+    job.logs.push_back({.rank = rank, .text = shortened(std::move(rest))});
+  }
+  if (cut) {
+    job.coverage.warnings.push_back(fmt::format("of {} only the last {} were read", path,
+                                                base::bytes(static_cast<double>(kMostBytes))));
+  }
+  model::complete_groups(job);
+  return job;
+}
+
+base::Result<model::JobModel> read_py_spy_dump(std::string_view bytes, const std::string& path) {
+  return job_of_dumps(TRY(read_py_spy_json(bytes, path)), path, "py-spy");
+}
+
+}  // namespace ddpdoctor::imports

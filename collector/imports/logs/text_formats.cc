@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a text is, from its first lines.
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "collector/imports/logs/text_file.h"
+#include "collector/imports/stack_dumps/stack_readers.h"
+#include "collector/model/log_lines.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+bool printable(std::string_view head) {
+  const auto odd = std::count_if(head.begin(), head.end(), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte == 0x7f || (byte < 0x20 && c != '\n' && c != '\t' && c != '\r' && c != '\x1b');
+  });
+  return head.find('\0') == std::string_view::npos && odd * 100 <= static_cast<long>(head.size());
+}
+
+/// Some line, without what a launcher put before it, answers yes.
+bool any_line(std::string_view head, bool (*question)(std::string_view)) {
+  const auto lines = base::split(head, '\n');
+  return printable(head) &&
+         std::any_of(lines.begin(), lines.end(), [question](std::string_view line) {
+           return question(model::read_log_line(line).text);
+         });
+}
+
+bool contains_any(std::string_view line, std::span<const std::string_view> words) {
+  return std::any_of(words.begin(), words.end(), [line](std::string_view word) {
+    return line.find(word) != std::string_view::npos;
+  });
+}
+
+bool names_rank(std::string_view head) {
+  const auto lines = base::split(head, '\n');
+  return std::any_of(lines.begin(), lines.end(), [](std::string_view line) {
+    return model::read_log_line(line).rank.has_value();
+  });
+}
+
+/// Files that launchers and people keep output in.
+bool is_named_like_log(std::string_view path) {
+  constexpr std::array<std::string_view, 5> kEndings = {".log", ".err", ".out", "stderr", "stdout"};
+  const std::string_view name = base::file_name(path);
+  return std::any_of(kEndings.begin(), kEndings.end(),
+                     [name](std::string_view ending) { return name.ends_with(ending); });
+}
+
+}  // namespace
+
+bool is_py_spy(std::string_view head, std::string_view) {
+  return any_line(head, [](std::string_view line) {
+    if (!take_prefix(line, "Process ")) {
+      return false;
+    }
+    const std::size_t colon = line.find(": ");
+    return colon != std::string_view::npos && pid_of(line.substr(0, colon)).has_value();
+  });
+}
+
+bool is_py_spy_json(std::string_view head, std::string_view) {
+  return base::trim(head).starts_with('[') &&
+         (head.find("\"os_thread_id\"") != std::string_view::npos ||
+          head.find("\"owns_gil\"") != std::string_view::npos);
+}
+
+bool is_pystack(std::string_view head, std::string_view) {
+  return any_line(head, [](std::string_view line) {
+    return line.starts_with("Traceback for thread ") || line.starts_with("Core file information:");
+  });
+}
+
+bool is_gdb(std::string_view head, std::string_view) {
+  return any_line(head, [](std::string_view line) {
+    return line.starts_with("Thread ") && line.find("):") != std::string_view::npos &&
+           (line.find("(LWP ") != std::string_view::npos ||
+            line.find("(process ") != std::string_view::npos);
+  });
+}
+
+bool is_eu_stack(std::string_view head, std::string_view) {
+  return any_line(head, [](std::string_view line) {
+    return line.starts_with("PID ") && (line.find(" - process") != std::string_view::npos ||
+                                        line.find(" - core") != std::string_view::npos);
+  });
+}
+
+bool is_faulthandler(std::string_view head, std::string_view) {
+  return any_line(head, [](std::string_view line) {
+    return (line.starts_with("Thread 0x") || line.starts_with("Current thread 0x") ||
+            line.starts_with("Stack (")) &&
+           line.find("(most recent call first):") != std::string_view::npos;
+  });
+}
+
+bool is_log(std::string_view head, std::string_view path) {
+  if (!printable(head)) {
+    return false;
+  }
+  const bool telling = any_line(head, [](std::string_view line) {
+    constexpr std::array<std::string_view, 14> kWords = {"Traceback (most recent call",
+                                                         "ProcessGroupNCCL",
+                                                         "ProcessGroupGloo",
+                                                         "torch.distributed",
+                                                         "torch/distributed",
+                                                         "torchrun",
+                                                         "NCCL INFO",
+                                                         "NCCL WARN",
+                                                         "RuntimeError",
+                                                         "Error: ",
+                                                         "DataLoader worker",
+                                                         "Fatal Python error",
+                                                         "Bus error",
+                                                         "Segmentation fault"};
+    return contains_any(line, kWords);
+  });
+  return telling || names_rank(head) || is_named_like_log(path);
+}
+
+}  // namespace ddpdoctor::imports

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// torch.distributed.elastic: ChildFailedError's table, and what @record writes.
+#include "collector/imports/logs/torchrun_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "collector/imports/capture/parts.h"
+#include "collector/imports/documents/json_cursor.h"
+#include "collector/imports/documents/json_text.h"
+#include "collector/imports/stack_dumps/dump_processes.h"
+#include "collector/imports/stack_dumps/stack_text.h"
+#include "collector/model/log_lines.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+constexpr std::size_t kMostFailures = 70'000;
+constexpr int kTerminated = 15;  // how torchrun ends the others once one has failed
+
+/// "exitcode  : -9 (pid: 12345)" → "-9 (pid: 12345)" for "exitcode".
+std::optional<std::string_view> field(std::string_view line, std::string_view name) {
+  line = base::trim(line);
+  if (!take_prefix(line, name)) {
+    return std::nullopt;
+  }
+  line = base::trim(line);
+  return take_prefix(line, ":") ? std::optional(base::trim(line)) : std::nullopt;
+}
+
+model::Exit exit_of(std::string_view text) {
+  const bool signal = take_prefix(text, "-");
+  const auto number = static_cast<int>(take_number(text, 255).value_or(1));
+  return signal ? model::Exit{.status = {}, .signal = number}
+                : model::Exit{.status = number, .signal = {}};
+}
+
+void read_field(std::string_view line, model::Process& process) {
+  if (const auto host = field(line, "host")) {
+    process.host = base::elide(*host, 256);
+  } else if (const auto rank = field(line, "rank")) {
+    std::string_view text = *rank;
+    if (const auto number = take_number(text, kMaxRank)) {
+      process.rank = static_cast<model::Rank>(*number);
+    }
+  } else if (const auto code = field(line, "exitcode")) {
+    process.exit = exit_of(*code);
+    process.pid = pid_of(between(*code, "(pid: ", ")").value_or("")).value_or(0);
+  }
+}
+
+bool begins_failure(std::string_view line) {
+  line = base::trim(line);
+  return take_prefix(line, "[") && take_number(line, kMostFailures) && line == "]:";
+}
+
+model::Process failed_rank() {
+  model::Process process;
+  process.ppid = -1;
+  process.role = model::Role::kRank;
+  process.state = 'X';
+  return process;
+}
+
+std::vector<model::Process> failures_in(std::string_view log) {
+  std::vector<model::Process> out;
+  bool inside = false;
+  std::size_t first_root = 0;
+  for (const std::string_view raw : base::split(log, '\n')) {
+    const std::string_view line = model::read_log_line(raw).text;
+    if (base::trim(line).starts_with("Root Cause")) {
+      first_root = out.size();
+    } else if (begins_failure(line)) {
+      inside = out.size() < kMostFailures;
+      if (inside) {
+        out.push_back(failed_rank());
+      }
+    } else if (base::trim(line).starts_with("=====")) {
+      inside = false;
+    } else if (inside) {
+      read_field(line, out.back());
+    }
+  }
+  std::vector<model::Process> told;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const bool ended_by_launcher =
+        i < first_root && out[i].exit && out[i].exit->signal == kTerminated;
+    if (out[i].rank && out[i].exit && !ended_by_launcher) {
+      told.push_back(std::move(out[i]));
+    }
+  }
+  return told;
+}
+
+/// A log has only the time of its first line to say for a traceback that has none.
+std::string moment(double seconds) {
+  const auto whole = static_cast<std::time_t>(seconds);
+  std::tm parts{};
+  if (::gmtime_r(&whole, &parts) == nullptr) {
+    return {};
+  }
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02} ", parts.tm_year + 1900, parts.tm_mon + 1,
+                     parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
+}
+
+/// A number, or the digits of one in a text.
+double seconds_of(const Cursor& in) {
+  const std::string text = in.name().value_or("0");
+  const auto number = number_of(std::string_view(text).substr(0, text.find('.')), 4'000'000'000);
+  return static_cast<double>(number.value_or(0));
+}
+
+}  // namespace
+
+void read_torchrun_text(std::string_view log, model::JobModel& job) {
+  std::vector<model::Process> failed = failures_in(log);
+  if (failed.empty()) {
+    return;
+  }
+  if (job.observations.empty()) {
+    job.observations.emplace_back();
+    job.ended = true;
+  }
+  auto& processes = job.observations.back().processes;
+  for (model::Process& process : failed) {
+    const auto known =
+        std::find_if(processes.begin(), processes.end(), [&process](const model::Process& other) {
+          return other.role == model::Role::kRank && other.rank == process.rank;
+        });
+    if (known == processes.end()) {
+      processes.push_back(std::move(process));
+    } else if (!known->exit) {
+      known->exit = process.exit;
+    }
+  }
+}
+
+bool is_error_file(std::string_view head, std::string_view) {
+  return base::trim(head).starts_with('{') &&
+         (head.find("\"py_callstack\"") != std::string_view::npos ||
+          (head.find("\"message\"") != std::string_view::npos &&
+           head.find("\"extraInfo\"") != std::string_view::npos));
+}
+
+base::Result<model::JobModel> read_error_file(std::string_view bytes, const std::string& path) {
+  const nlohmann::json document = TRY(parse_json(bytes, path));
+  Complaint complaint{.file = path, .first = {}};
+  const Cursor root(document, complaint);
+  const Cursor outer = root["message"];
+  const bool nested = outer.present() && outer.value()->is_object();
+  const Cursor about = nested ? outer : root;
+  const Cursor message = about["message"];
+  const Cursor extra = about["extraInfo"];
+  const Cursor stack = extra["py_callstack"];
+  const Cursor time = extra["timestamp"];
+  std::string text = stack.text().value_or("");
+  const std::string said = message.text().value_or("");
+  if (text.empty()) {
+    text = "Traceback (most recent call last):\n" + said;
+  }
+  const double seconds = seconds_of(time);
+  if (complaint.first) {
+    return tl::make_unexpected(*complaint.first);
+  }
+  model::JobModel job;
+  job.logs.push_back(
+      {.rank = rank_in_path(path, {}), .text = (seconds > 0 ? moment(seconds) : "") + text});
+  job.coverage.observed.push_back(fmt::format("the error file {}", path));
+  job.ended = true;
+  return job;
+}
+
+}  // namespace ddpdoctor::imports

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/imports/stack_dumps/dump_locals.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/text.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+constexpr std::size_t kMostLocals = 32;     // of one frame
+constexpr std::size_t kLongestValue = 200;  // of a local
+
+/// "rank: 3" of the user's own frames; the first argument of what mp.spawn starts is its index.
+void claim_rank(const model::Frame& frame, std::string_view name, std::string_view value,
+                RankClaim& claim) {
+  constexpr std::array<std::pair<std::string_view, int>, 4> kNames = {
+      {{"global_rank", 4}, {"rank", 3}, {"local_rank", 2}, {"i", 1}}};
+  const auto* const known = std::find_if(kNames.begin(), kNames.end(),
+                                         [name](const auto& entry) { return entry.first == name; });
+  if (known == kNames.end() || known->second < claim.weight) {
+    return;
+  }
+  const bool spawned = frame.function == "_wrap" && model::is_torch_file(frame.file);
+  const bool own = model::is_user_file(frame.file) && name != "i";
+  const auto rank = number_of(value, model::kMaxWorldSize - 1);
+  if (rank && (spawned || own)) {
+    claim = {.rank = static_cast<model::Rank>(*rank), .weight = known->second};
+  }
+}
+
+}  // namespace
+
+void take_local(model::Frame& frame, std::string_view name, std::string_view value,
+                RankClaim& claim) {
+  claim_rank(frame, name, value, claim);
+  if (frame.file.find("torch/distributed/") != std::string::npos &&
+      frame.locals.size() < kMostLocals) {
+    frame.locals.emplace_back(base::elide(name, kLongestValue), base::elide(value, kLongestValue));
+  }
+}
+
+void take_local(model::Frame& frame, std::string_view line, RankClaim& claim) {
+  line = base::trim(line);
+  const std::size_t colon = line.find(": ");
+  if (colon != std::string_view::npos) {
+    take_local(frame, line.substr(0, colon), line.substr(colon + 2), claim);
+  }
+}
+
+}  // namespace ddpdoctor::imports

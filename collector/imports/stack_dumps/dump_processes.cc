@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/imports/stack_dumps/dump_processes.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "collector/model/progress.h"
+#include "collector/model/questions.h"
+#include "collector/model/torch_evidence.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+constexpr double kShortestInterval = 2;   // seconds; looks nearer to each other show no hang
+constexpr std::size_t kMostNumbered = 8;  // processes that a warning names
+
+bool has_file(const model::Thread& thread, std::string_view part, std::string_view function = {}) {
+  return std::any_of(thread.frames.begin(), thread.frames.end(), [&](const model::Frame& frame) {
+    return frame.language == model::Language::kPython &&
+           frame.file.find(part) != std::string::npos &&
+           (function.empty() || frame.function.ends_with(function));
+  });
+}
+
+bool has_native(const model::Process& process, std::string_view part) {
+  return std::any_of(
+      process.threads.begin(), process.threads.end(),
+      [part](const model::Thread& thread) { return model::has_native_frame(thread, part); });
+}
+
+bool has_python(const model::Process& process) {
+  return std::any_of(process.threads.begin(), process.threads.end(), [](const auto& thread) {
+    return std::any_of(thread.frames.begin(), thread.frames.end(), [](const model::Frame& frame) {
+      return frame.language == model::Language::kPython;
+    });
+  });
+}
+
+bool names(const model::Process& process, std::string_view word) {
+  return std::any_of(process.command.begin(), process.command.end(),
+                     [word](const auto& one) { return one.find(word) != std::string::npos; });
+}
+
+bool launches(const model::Process& process, const model::Thread& main) {
+  return has_file(main, "torch/distributed/launcher/") ||
+         has_file(main, "torch/distributed/elastic/agent/") ||
+         has_file(main, "torch/distributed/run.py") ||
+         has_file(main, "torch/multiprocessing/spawn.py", "join") ||
+         has_file(main, "torch/multiprocessing/spawn.py", "start_processes") ||
+         has_file(main, "accelerate/commands/launch.py") || has_file(main, "deepspeed/launcher/") ||
+         names(process, "torch.distributed.run") || names(process, "torch.distributed.launch") ||
+         names(process, "/torchrun");
+}
+
+/// A process that multiprocessing started for itself or for the user, and that is no rank.
+bool serves(const model::Thread& main) {
+  const bool started = has_file(main, "multiprocessing/process.py", "_bootstrap");
+  const bool as_rank = has_file(main, "torch/multiprocessing/spawn.py", "_wrap") ||
+                       has_file(main, "torch/distributed/");
+  return started && !as_rank;
+}
+
+model::Role role_of_native(const model::Process& process) {
+  const bool in_job = has_native(process, "c10d::ProcessGroup") || has_native(process, "gloo::") ||
+                      has_native(process, "ncclProxy") || has_native(process, "c10d::Work") ||
+                      has_native(process, "c10d::Reducer");
+  return in_job ? model::Role::kRank : model::Role::kOther;
+}
+
+using Identity = std::pair<std::string, std::int64_t>;
+
+/// What stays the same when a process is dumped again.
+Identity identity_of(const model::Process& process) {
+  if (process.pid != 0) {
+    return {process.host, process.pid};
+  }
+  const std::int64_t main = process.threads.empty() ? 0 : process.threads.front().tid;
+  return {process.host + "/" + (process.rank ? std::to_string(*process.rank) : "?"), main};
+}
+
+/// Each process at most once in every observation; the last look at each is in the last one.
+std::vector<model::Observation> separated(std::vector<model::Process> processes, double interval) {
+  std::map<Identity, std::size_t> looks;
+  for (const model::Process& process : processes) {
+    ++looks[identity_of(process)];
+  }
+  std::size_t most = 0;
+  for (const auto& [identity, count] : looks) {
+    most = std::max(most, count);
+  }
+  std::vector<model::Observation> out(most);
+  for (std::size_t i = 0; i < most; ++i) {
+    out[i].time = interval * static_cast<double>(i);
+  }
+  for (model::Process& process : processes) {
+    const std::size_t left = looks[identity_of(process)]--;
+    out[most - left].processes.push_back(std::move(process));
+  }
+  return out;
+}
+
+/// The one process of a file that may be a rank takes the rank that the file is named after.
+void give_rank(std::vector<StackDump>& dumps, model::Rank rank) {
+  std::set<Identity> candidates;
+  for (const StackDump& dump : dumps) {
+    if (dump.process.role == model::Role::kRank) {
+      candidates.insert(identity_of(dump.process));
+    }
+  }
+  for (StackDump& dump : dumps) {
+    if (candidates.size() == 1 && dump.process.role == model::Role::kRank) {
+      dump.process.rank = rank;
+    }
+  }
+}
+
+/// Processes without a rank, in the order in which a launcher starts its ranks.
+std::vector<model::Process*> nameless_ranks(model::Observation& now) {
+  std::vector<model::Process*> out;
+  for (model::Process& process : now.processes) {
+    if (process.role == model::Role::kRank && !process.rank && model::was_dumped(process)) {
+      out.push_back(&process);
+    }
+  }
+  const bool numbered =
+      std::all_of(out.begin(), out.end(), [](const auto* p) { return p->pid != 0; });
+  if (numbered) {
+    std::stable_sort(out.begin(), out.end(), [](const model::Process* a, const model::Process* b) {
+      return std::pair(a->host, a->pid) < std::pair(b->host, b->pid);
+    });
+  }
+  return out;
+}
+
+void number_ranks(model::JobModel& job) {
+  const auto nameless = nameless_ranks(job.observations.back());
+  if (nameless.empty() || !model::ranks_seen(job).empty()) {
+    return;
+  }
+  std::map<Identity, model::Rank> given;
+  std::string told;
+  for (std::size_t i = 0; i < nameless.size(); ++i) {
+    const auto rank = static_cast<model::Rank>(i);
+    given[identity_of(*nameless[i])] = rank;
+    if (i < kMostNumbered && nameless[i]->pid != 0) {
+      told +=
+          fmt::format("{}rank {} is pid {}", told.empty() ? ": " : ", ", rank, nameless[i]->pid);
+    }
+  }
+  for (model::Observation& observation : job.observations) {
+    for (model::Process& process : observation.processes) {
+      const auto rank = given.find(identity_of(process));
+      if (rank != given.end() && process.role == model::Role::kRank && !process.rank) {
+        process.rank = rank->second;
+      }
+    }
+  }
+  job.coverage.warnings.push_back(fmt::format(
+      "the dumps do not say which rank a process is; they are numbered in the order of {}{}",
+      told.empty() ? "the text" : "their pids", told));
+}
+
+/// Both newest looks show the same processes: only then does a difference mean movement.
+bool comparable(const model::JobModel& job) {
+  const model::Observation* before = model::previous(job);
+  if (before == nullptr) {
+    return false;
+  }
+  std::set<Identity> then;
+  std::set<Identity> now;
+  for (const model::Process& process : before->processes) {
+    then.insert(identity_of(process));
+  }
+  for (const model::Process& process : model::latest(job)->processes) {
+    now.insert(identity_of(process));
+  }
+  return then == now;
+}
+
+/// Who was not dumped was not looked at.
+void note_unobserved(model::JobModel& job) {
+  const model::RankSet seen = model::ranks_seen(job);
+  for (const model::Rank rank : model::all_ranks(job)) {
+    if (!seen.contains(rank)) {
+      job.coverage.unobserved_ranks.insert(rank);
+    }
+  }
+}
+
+/// A thread waits for its next batch, as DataLoader does it.
+bool waits_for_batch(const model::Process& process) {
+  return std::any_of(process.threads.begin(), process.threads.end(), [](const auto& thread) {
+    return has_file(thread, "torch/utils/data/dataloader.py", "_try_get_data") ||
+           has_file(thread, "torch/utils/data/dataloader.py", "_get_data");
+  });
+}
+
+/// The one process that may have started this DataLoader worker: the only rank, or the only one
+/// that waits for a batch.
+const model::Process* parent_of_worker(const model::Observation& now) {
+  std::vector<const model::Process*> ranks;
+  std::vector<const model::Process*> waiting;
+  for (const model::Process& process : now.processes) {
+    if (process.role == model::Role::kRank && process.pid != 0) {
+      ranks.push_back(&process);
+      if (waits_for_batch(process)) {
+        waiting.push_back(&process);
+      }
+    }
+  }
+  const auto& candidates = ranks.size() == 1 ? ranks : waiting;
+  return candidates.size() == 1 ? candidates.front() : nullptr;
+}
+
+/// Stands in the dataset: below the worker's loop is a file of the user's.
+bool works_on_batch(const model::Process& worker) {
+  const auto& frames = worker.threads.front().frames;
+  const auto loop = std::find_if(frames.begin(), frames.end(), [](const model::Frame& frame) {
+    return frame.function.ends_with("_worker_loop");
+  });
+  return std::any_of(frames.begin(), loop, [](const model::Frame& frame) {
+    return frame.language == model::Language::kPython && model::is_user_file(frame.file);
+  });
+}
+
+void give_parents(model::Observation& now) {
+  const model::Process* parent = parent_of_worker(now);
+  for (model::Process& process : now.processes) {
+    if (parent != nullptr && process.role == model::Role::kDataLoaderWorker && process.ppid < 0 &&
+        process.pid > parent->pid && works_on_batch(process)) {
+      process.ppid = parent->pid;
+    }
+  }
+}
+
+}  // namespace
+
+model::Role role_in_dump(const model::Process& process) {
+  if (process.threads.empty()) {
+    return model::Role::kOther;
+  }
+  const model::Thread& main = process.threads.front();
+  if (has_file(main, "torch/utils/data/_utils/worker.py", "_worker_loop") ||
+      main.name.starts_with("pt_data_worker")) {
+    return model::Role::kDataLoaderWorker;
+  }
+  if (has_file(main, "multiprocessing/resource_tracker.py") || names(process, "resource_tracker")) {
+    return model::Role::kResourceTracker;
+  }
+  if (names(process, "torch_shm_manager")) {
+    return model::Role::kShmManager;
+  }
+  if (launches(process, main)) {
+    return model::Role::kLauncher;
+  }
+  if (!has_python(process)) {
+    return role_of_native(process);
+  }
+  const bool forks = has_file(main, "multiprocessing/forkserver.py");
+  return serves(main) || forks ? model::Role::kOther : model::Role::kRank;
+}
+
+model::JobModel job_of_dumps(std::vector<StackDump> dumps, std::string_view path,
+                             std::string_view tool) {
+  model::JobModel job;
+  double interval = 0;
+  for (StackDump& dump : dumps) {
+    dump.process.role = role_in_dump(dump.process);
+    const auto in_command = rank_in_command(dump.process.command);
+    dump.process.rank = dump.process.role == model::Role::kRank
+                            ? (dump.process.rank ? dump.process.rank : in_command)
+                            : std::nullopt;
+    for (model::Thread& thread : dump.process.threads) {
+      thread.capture = fmt::format("{}{}", model::kDumpedFrom, tool);
+    }
+    interval = std::max(interval, dump.after.value_or(0));
+    for (auto& [file, lines] : dump.sources) {
+      job.sources[file].merge(lines);
+    }
+  }
+  if (const auto rank = rank_in_path(path, dumps)) {
+    give_rank(dumps, *rank);
+  }
+  std::vector<model::Process> processes;
+  processes.reserve(dumps.size());
+  for (StackDump& dump : dumps) {
+    processes.push_back(std::move(dump.process));
+  }
+  job.coverage.observed.push_back(fmt::format("{} stack dump{} ({}) in {}", processes.size(),
+                                              processes.size() == 1 ? "" : "s", tool,
+                                              base::file_name(path)));
+  job.observations = separated(std::move(processes), interval);
+  return job;
+}
+
+bool settle_dumps(model::JobModel& job) {
+  const auto any_dumped = [](const model::Observation& observation) {
+    return std::any_of(observation.processes.begin(), observation.processes.end(),
+                       model::was_dumped);
+  };
+  if (!std::any_of(job.observations.begin(), job.observations.end(), any_dumped)) {
+    return false;
+  }
+  if (job.observations.size() == 1) {
+    job.observations = separated(std::move(job.observations.front().processes), 0);
+  }
+  number_ranks(job);
+  for (model::Observation& observation : job.observations) {
+    give_parents(observation);
+  }
+  note_unobserved(job);
+  model::complete_groups(job);
+  if (!comparable(job)) {
+    return true;
+  }
+  const model::Movement seen = model::movement(job);
+  const bool apart = job.observations.back().time - model::previous(job)->time >= kShortestInterval;
+  if (seen.progress == model::Progress::kMoving || apart) {
+    job.progress = seen.progress;
+    job.seconds_without_progress = seen.seconds_without_progress;
+  }
+  return true;
+}
+
+}  // namespace ddpdoctor::imports

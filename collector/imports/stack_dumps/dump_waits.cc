@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// A dump without native frames ends at a line of the user's: what that line calls and what does not
+// return is no Python. The line's text says which call it can be.
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "collector/imports/stack_dumps/dump_processes.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+using std::string_view;
+
+bool is_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+
+bool contains_any(string_view text, std::initializer_list<string_view> parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [text](string_view part) { return text.find(part) != string_view::npos; });
+}
+
+/// The text without a comment behind it; a `#` in a string ends it, too: less is known then.
+string_view code_of(string_view line) {
+  return base::trim(line.substr(0, line.find('#')));
+}
+
+/// The first argument of a call of the function `call` (not of a method of that name): "path" of
+/// "open(path, 'r')". Nothing when it is not called.
+std::optional<string_view> argument_of(string_view code, string_view call) {
+  for (std::size_t at = code.find(call); at != string_view::npos; at = code.find(call, at + 1)) {
+    const bool starts = at == 0 || (!is_word(code[at - 1]) && code[at - 1] != '.');
+    const string_view rest = code.substr(at + call.size());
+    if (starts && rest.starts_with('(')) {
+      return base::trim(rest.substr(1, rest.find_first_of(",)(", 1) - 1));
+    }
+  }
+  return std::nullopt;
+}
+
+/// What stands before `.method(`: "self.store" of "plan = self.store.get(key)"; empty when the
+/// method is not called.
+string_view receiver_of(string_view code, string_view method) {
+  const std::size_t dot = code.find(method);
+  if (dot == string_view::npos) {
+    return {};
+  }
+  std::size_t start = dot;
+  while (start > 0 && (is_word(code[start - 1]) || code[start - 1] == '.')) {
+    --start;
+  }
+  return code.substr(start, dot - start);
+}
+
+string_view last_name(string_view expression) {
+  const std::size_t dot = expression.rfind('.');
+  return dot == string_view::npos ? expression : expression.substr(dot + 1);
+}
+
+bool is_lock(string_view expression) {
+  return contains_any(last_name(expression), {"lock", "Lock", "mutex"});
+}
+
+model::WaitsOn waits(string_view kind, string_view detail) {
+  return {.kind = std::string(kind),
+          .target = {},
+          .detail = detail.empty() ? std::string() : fmt::format("`{}`", detail)};
+}
+
+/// `with a_lock:`, and `a_lock.acquire()`.
+std::optional<model::WaitsOn> wait_for_lock(string_view code) {
+  constexpr string_view kWith = "with ";
+  if (code.starts_with(kWith) && code.ends_with(':')) {
+    const string_view entered =
+        base::trim(code.substr(kWith.size(), code.size() - kWith.size() - 1));
+    if (is_lock(entered) && entered.find_first_of("(, ") == string_view::npos) {
+      return waits("mutex", entered);
+    }
+  }
+  const string_view acquired = receiver_of(code, ".acquire(");
+  return is_lock(acquired) ? std::optional(waits("mutex", acquired)) : std::nullopt;
+}
+
+/// A key of a store; the detector reads the key itself from the line.
+std::optional<model::WaitsOn> wait_for_key(string_view code) {
+  for (const string_view method : {".get(", ".wait("}) {
+    const string_view store = receiver_of(code, method);
+    if (contains_any(last_name(store), {"store", "Store"})) {
+      return model::WaitsOn{.kind = "store-key", .target = {}, .detail = {}};
+    }
+  }
+  return std::nullopt;
+}
+
+/// The file or socket is known by the expression only.
+std::optional<model::WaitsOn> wait_for_io(string_view code) {
+  for (const string_view method : {".recv(", ".recv_into(", ".accept(", ".sendall("}) {
+    if (const string_view socket = receiver_of(code, method); !socket.empty()) {
+      return waits("socket", socket);
+    }
+  }
+  for (const string_view function : {"open", "os.open", "os.read", "os.write", "os.fsync"}) {
+    if (const auto file = argument_of(code, function)) {
+      return waits("file", *file);
+    }
+  }
+  for (const string_view method : {".read(", ".readline(", ".readlines(", ".readinto("}) {
+    if (const string_view file = receiver_of(code, method); !file.empty()) {
+      return waits("file", file);
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<model::WaitsOn> wait_of_line(string_view line) {
+  const string_view code = code_of(line);
+  if (argument_of(code, "input")) {
+    return waits("input", {});
+  }
+  if (auto lock = wait_for_lock(code)) {
+    return lock;
+  }
+  if (auto key = wait_for_key(code)) {
+    return key;
+  }
+  return wait_for_io(code);
+}
+
+/// The innermost frame is Python's and the user's, so what its line calls is not Python; and it
+/// does not run.
+std::optional<model::WaitsOn> wait_of(const model::JobModel& job, const model::Thread& thread) {
+  if (thread.state == 'R' || thread.frames.empty()) {
+    return std::nullopt;
+  }
+  const model::Frame& frame = thread.frames.front();
+  if (frame.language != model::Language::kPython) {
+    return std::nullopt;
+  }
+  // A handler of logging writes into its stream.
+  if (frame.file.ends_with("logging/__init__.py") &&
+      (frame.function.ends_with("emit") || frame.function.ends_with("flush"))) {
+    return waits("file", "the stream of a log handler");
+  }
+  if (!model::is_user_file(frame.file)) {
+    return std::nullopt;
+  }
+  const auto line = model::source_line(job, frame.file, frame.line);
+  return line ? wait_of_line(*line) : std::nullopt;
+}
+
+}  // namespace
+
+void infer_waits(model::JobModel& job) {
+  for (model::Observation& observation : job.observations) {
+    for (model::Process& process : observation.processes) {
+      for (model::Thread& thread : process.threads) {
+        if (model::was_dumped(process) && !thread.waits_on) {
+          thread.waits_on = wait_of(job, thread);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace ddpdoctor::imports

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+// gdb's "thread apply all bt", of several attached processes one after the other. With
+// python-gdb.py frames carry "for file train.py, line 12, in main"; py-bt writes a traceback.
+#include <algorithm>
+#include <cctype>
+#include <set>
+#include <utility>
+
+#include "base/text.h"
+#include "collector/imports/capture/parts.h"
+#include "collector/imports/stack_dumps/stack_readers.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+constexpr std::string_view kEval = "_PyEval_EvalFrame";
+
+struct Heading {
+  std::int64_t number = 0;  // gdb's own, 1 = the first thread of the process
+  pid_t tid = 0;
+  std::string_view name;
+};
+
+/// `Thread 2 (Thread 0x7f26f71336c0 (LWP 18823) "python"):`, `Thread 1 (LWP 7):`.
+std::optional<Heading> thread_heading(std::string_view line) {
+  if (!take_prefix(line, "Thread ")) {
+    return std::nullopt;
+  }
+  const auto number = take_number(line, 10'000'000);
+  if (!number || !line.starts_with(" (") || line.find("):") == line.npos) {
+    return std::nullopt;
+  }
+  const std::size_t light = line.find("LWP ");
+  const std::size_t start = light == line.npos ? line.find("process ") : light + 4;
+  Heading out{.number = *number, .tid = 0, .name = between(line, "\"", "\"").value_or("")};
+  if (start != std::string_view::npos && start < line.size()) {
+    std::string_view rest = line.substr(start);
+    take_prefix(rest, "process ");
+    out.tid = static_cast<pid_t>(take_number(rest, kMaxPid).value_or(0));
+  }
+  return out;
+}
+
+bool begins_frame(std::string_view line) {
+  line = base::trim(line);
+  return take_prefix(line, "#") && take_number(line, 10'000'000) && line.starts_with(' ');
+}
+
+/// Where the arguments of a function begin: the bracket after its name, not one within it.
+std::size_t arguments_at(std::string_view text) {
+  const std::size_t space = text.find(" (");
+  if (space != std::string_view::npos && !text.substr(space).starts_with(" (anonymous")) {
+    return space;
+  }
+  const std::size_t later = text.find(") (");
+  return later == std::string_view::npos ? text.size() : later + 1;
+}
+
+/// " at ../csrc/x.cpp:123" and " from /usr/lib/libc.so.6" behind the arguments.
+void read_place(std::string_view text, model::Frame& frame) {
+  if (const std::size_t at = text.rfind(") at "); at != std::string_view::npos) {
+    const std::string_view place = text.substr(at + 5);
+    const std::size_t colon = place.rfind(':');
+    const auto number = colon == std::string_view::npos
+                            ? std::nullopt
+                            : number_of(place.substr(colon + 1), kMaxLine);
+    frame.file = number ? base::elide(place.substr(0, colon), kLongestName) : std::string();
+    frame.line = static_cast<int>(number.value_or(0));
+  } else if (const std::size_t from = text.rfind(" from "); from != std::string_view::npos) {
+    frame.module = base::elide(base::file_name(text.substr(from + 6)), kLongestName);
+  }
+}
+
+/// "#3  0x00007f26 in c10d::Work::wait(long) () from /usr/lib/libtorch_cpu.so".
+model::Frame native_frame(std::string_view line) {
+  line = base::trim(line);
+  take_prefix(line, "#");
+  take_number(line, 10'000'000);
+  line = base::trim(line);
+  model::Frame frame;
+  if (const auto address = hex_of(line.substr(0, line.find(' ')))) {
+    frame.address = *address;
+    line = base::trim(line.substr(std::min(line.find(' '), line.size())));
+    take_prefix(line, "in ");
+  }
+  frame.function = native_name(line.substr(0, arguments_at(line)));
+  read_place(line, frame);
+  return frame;
+}
+
+/// "… f=Frame 0x55, for file /app/train.py, line 12, in main (rank=3) …".
+std::optional<model::Frame> frame_in_arguments(std::string_view line) {
+  const auto file = between(line, ", for file ", ", line ");
+  const auto number = between(line, ", line ", ", in ");
+  const std::size_t in = line.find(", in ", line.find(", for file "));
+  const auto value = number ? number_of(*number, kMaxLine) : std::nullopt;
+  if (!file || !value || in == std::string_view::npos) {
+    return std::nullopt;
+  }
+  const std::string_view name = line.substr(in + 5);
+  model::Frame frame;
+  frame.language = model::Language::kPython;
+  frame.file = base::elide(*file, kLongestName);
+  frame.line = static_cast<int>(*value);
+  frame.function = base::elide(name.substr(0, name.find(" (")), kLongestName);
+  return frame;
+}
+
+/// gdb breaks nothing, but pagers and mailers break long lines: a frame goes on until the next.
+bool goes_on(std::string_view line) {
+  return line.starts_with("    ") && !begins_frame(line) &&
+         !base::trim(line).starts_with("File \"");
+}
+
+void read_bt(Lines& lines, model::Thread& thread) {
+  std::string whole(lines.take());
+  while (!lines.done() && goes_on(lines.peek()) && whole.size() < kLongestName) {
+    whole += ' ';
+    whole += base::trim(lines.take());
+  }
+  if (auto python = frame_in_arguments(whole)) {
+    add_frame(thread, std::move(*python));
+  }
+  add_frame(thread, native_frame(whole));
+}
+
+/// py-bt, most recent call first. Its frames take the place of the interpreter's own ones.
+void read_py_bt(Lines& lines, model::Thread& thread, StackDump& dump) {
+  lines.take();
+  std::vector<model::Frame> python;
+  while (!lines.done() && lines.peek().starts_with(' ') && python.size() < kMostFrames) {
+    const std::string_view line = lines.take();
+    if (auto frame = python_frame(line)) {
+      // py-bt ends with the arguments: "in main (rank=3)".
+      frame->function = frame->function.substr(0, frame->function.find(" ("));
+      python.push_back(std::move(*frame));
+    } else if (!python.empty() && line.starts_with("    ")) {
+      const model::Frame& above = python.back();
+      dump.sources[above.file].try_emplace(above.line, base::elide(base::trim(line), kLongestName));
+    }
+  }
+  auto& frames = thread.frames;
+  const auto interpreter = std::find_if(frames.begin(), frames.end(), [](const auto& frame) {
+    return frame.function.find(kEval) != std::string::npos;
+  });
+  frames.erase(interpreter, frames.end());
+  frames.insert(frames.end(), python.begin(), python.end());
+}
+
+/// "Attaching to process 7", "[Inferior 1 (process 7) detached]".
+std::optional<pid_t> process_named(std::string_view line) {
+  const std::size_t at = line.find("process ");
+  const bool attaching = line.starts_with("Attaching to process ");
+  if (at == std::string_view::npos || (!attaching && !line.starts_with("[Inferior "))) {
+    return std::nullopt;
+  }
+  std::string_view rest = line.substr(at + 8);
+  const auto number = take_number(rest, kMaxPid);
+  return number && *number > 0 ? std::optional(static_cast<pid_t>(*number)) : std::nullopt;
+}
+
+/// Threads of one process are numbered down to 1, or up from 1 with -ascending.
+struct Numbering {
+  std::set<std::int64_t> seen;
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+
+  [[nodiscard]] bool begins_anew(std::int64_t number) const {
+    return seen.contains(number) || (last == 1 && first > 1);
+  }
+  void take(std::int64_t number) {
+    first = seen.empty() ? number : first;
+    last = number;
+    seen.insert(number);
+  }
+};
+
+bool is_banner(std::string_view line) {
+  return line.starts_with("[New LWP ") || line.starts_with("[Thread debugging using") ||
+         line.starts_with("Using host libthread_db") || line.starts_with("Backtrace stopped") ||
+         line.starts_with("Reading symbols") || line.starts_with("(gdb)") ||
+         line.starts_with("warning: ");
+}
+
+model::Thread* thread_for(const Heading& heading, StackDump& dump) {
+  auto& threads = dump.process.threads;
+  const auto known = std::find_if(threads.begin(), threads.end(), [&heading](const auto& thread) {
+    return heading.tid != 0 && thread.tid == heading.tid;
+  });
+  return known == threads.end() ? add_thread(dump, heading.tid, heading.name) : &*known;
+}
+
+/// Threads of one process from the cursor on.
+void read_process(Lines& lines, StackDump& dump) {
+  Numbering numbering;
+  model::Thread* thread = nullptr;
+  while (!lines.done()) {
+    const std::string_view line = lines.peek();
+    if (const auto heading = thread_heading(line)) {
+      // The same numbers again are py-bt after bt, when the threads are the same.
+      const auto known = std::any_of(dump.process.threads.begin(), dump.process.threads.end(),
+                                     [&](const auto& one) { return one.tid == heading->tid; });
+      if (numbering.begins_anew(heading->number) && !known) {
+        return;
+      }
+      numbering.take(heading->number);
+      thread = thread_for(*heading, dump);
+      dump.process.pid = heading->number == 1 ? heading->tid : dump.process.pid;
+      lines.take();
+    } else if (thread != nullptr && begins_frame(line)) {
+      read_bt(lines, *thread);
+    } else if (thread != nullptr && line.starts_with("Traceback (most recent call first):")) {
+      read_py_bt(lines, *thread, dump);
+    } else if (const auto pid = process_named(line)) {
+      dump.process.pid = dump.process.pid == 0 ? *pid : dump.process.pid;
+      lines.take();
+      return;
+    } else if (is_banner(line) || base::trim(line).empty()) {
+      lines.take();
+    } else {
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+bool read_gdb(Lines& lines, std::vector<StackDump>& out) {
+  if (out.size() >= kMostDumps || !thread_heading(lines.peek())) {
+    return false;
+  }
+  StackDump dump = new_dump();
+  read_process(lines, dump);
+  if (dump.process.threads.empty()) {
+    return false;
+  }
+  if (dump.process.pid == 0) {
+    const auto lowest = std::min_element(
+        dump.process.threads.begin(), dump.process.threads.end(),
+        [](const model::Thread& a, const model::Thread& b) { return a.tid < b.tid; });
+    dump.process.pid = lowest->tid;
+  }
+  put_main_first(dump);
+  out.push_back(std::move(dump));
+  return true;
+}
+
+}  // namespace ddpdoctor::imports

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// py-spy dump, the text. Frames are innermost first; files are shortened below sys.path unless
+// --full-filenames was given.
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/text.h"
+#include "collector/imports/stack_dumps/dump_locals.h"
+#include "collector/imports/stack_dumps/stack_readers.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+/// "c10d_logger.cpp:83": native debug information names such files.
+bool is_native_file(std::string_view file) {
+  constexpr std::array<std::string_view, 9> kEndings = {".c",   ".cc", ".cpp", ".cxx", ".h",
+                                                        ".hpp", ".cu", ".S",   ".rs"};
+  return std::any_of(kEndings.begin(), kEndings.end(),
+                     [file](std::string_view ending) { return file.ends_with(ending); });
+}
+
+/// "    all_reduce (torch/distributed/distributed_c10d.py:3252)", "    clone3 (libc.so.6)".
+std::optional<model::Frame> frame_of(std::string_view line) {
+  line = base::trim(line);
+  const std::size_t open = line.rfind(" (");
+  if (open == std::string_view::npos || !line.ends_with(')')) {
+    return std::nullopt;
+  }
+  const std::string_view place = line.substr(open + 2, line.size() - open - 3);
+  const std::string_view name = line.substr(0, open);
+  model::Frame frame;
+  const std::size_t colon = place.rfind(':');
+  const auto number = colon == std::string_view::npos
+                          ? std::nullopt
+                          : number_of(place.substr(colon + 1), 100'000'000);
+  if (!number) {
+    frame.module = base::elide(place, kLongestName);
+    if (const auto address = hex_of(name)) {
+      frame.address = *address;
+    } else {
+      frame.function = native_name(name);
+    }
+    return frame;
+  }
+  frame.file = base::elide(place.substr(0, colon), kLongestName);
+  frame.line = static_cast<int>(*number);
+  if (is_native_file(frame.file)) {
+    frame.function = native_name(name);
+  } else {
+    frame.language = model::Language::kPython;
+    frame.function = base::elide(name, kLongestName);
+  }
+  return frame;
+}
+
+/// `Thread 20163 (active+gil): "MainThread"`.
+model::Thread* begin_thread(std::string_view line, StackDump& dump) {
+  if (!take_prefix(line, "Thread ")) {
+    return nullptr;
+  }
+  const std::string_view id = line.substr(0, line.find(' '));
+  const std::size_t quote = line.find(": \"");
+  const bool named =
+      quote != std::string_view::npos && line.ends_with('"') && quote + 3 < line.size();
+  model::Thread* thread =
+      add_thread(dump, pid_of(id).value_or(0),
+                 named ? line.substr(quote + 3, line.size() - quote - 4) : std::string_view());
+  if (thread == nullptr) {
+    return nullptr;
+  }
+  const std::string_view state = between(line, "(", ")").value_or("");
+  if (state.starts_with("active")) {
+    thread->state = 'R';
+  } else if (state.starts_with("idle")) {
+    thread->state = 'S';
+  }
+  if (state.find("gil") != std::string_view::npos) {
+    thread->gil = true;
+  }
+  return thread;
+}
+
+bool is_heading(std::string_view text) {
+  return text == "Arguments:" || text == "Locals:";
+}
+
+/// "Python v3.11.7 (/usr/bin/python3.11)", "Parent Process 20159: torchrun …".
+bool read_about(std::string_view line, StackDump& dump) {
+  if (take_prefix(line, "Python v")) {
+    dump.process.python_version = base::elide(line.substr(0, line.find(' ')), 32);
+    if (const auto exe = between(line, "(", ")")) {
+      dump.process.exe = base::elide(*exe, kLongestName);
+    }
+    return true;
+  }
+  if (take_prefix(line, "Parent Process ")) {
+    if (const auto pid = pid_of(line.substr(0, line.find(':')))) {
+      dump.process.ppid = *pid;
+    }
+    return true;
+  }
+  return false;
+}
+
+bool begins(std::string_view line, StackDump& dump) {
+  if (!take_prefix(line, "Process ")) {
+    return false;
+  }
+  const std::size_t colon = line.find(':');
+  const auto pid = pid_of(line.substr(0, colon));
+  if (!pid || colon == std::string_view::npos) {
+    return false;
+  }
+  dump.process.pid = *pid;
+  dump.process.command = words_of(line.substr(colon + 1));
+  return true;
+}
+
+/// False when the line is none of this dump's.
+bool read_line(std::string_view line, StackDump& dump, model::Thread*& thread, RankClaim& claim) {
+  if (line.starts_with("Thread ")) {
+    thread = begin_thread(line, dump);
+    return thread != nullptr;
+  }
+  if (thread == nullptr || !line.starts_with("    ")) {
+    return line.empty() || read_about(line, dump);
+  }
+  if (is_heading(base::trim(line))) {
+    return true;
+  }
+  if (line.starts_with("            ")) {
+    if (!thread->frames.empty()) {
+      take_local(thread->frames.back(), line, claim);
+    }
+    return true;
+  }
+  auto frame = frame_of(line);
+  return !frame || add_frame(*thread, std::move(*frame));
+}
+
+}  // namespace
+
+bool read_py_spy(Lines& lines, std::vector<StackDump>& out) {
+  StackDump dump = new_dump();
+  if (out.size() >= kMostDumps || !begins(lines.peek(), dump)) {
+    return false;
+  }
+  lines.take();
+  model::Thread* thread = nullptr;
+  RankClaim claim;
+  while (!lines.done() && read_line(lines.peek(), dump, thread, claim)) {
+    lines.take();
+  }
+  dump.process.rank = claim.rank;
+  put_main_first(dump);
+  out.push_back(std::move(dump));
+  return true;
+}
+
+}  // namespace ddpdoctor::imports

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// One reader for each tool that prints stacks. Each is given the cursor at some line: if a dump of
+// its tool begins there, it takes the dump and says true, otherwise it leaves the cursor alone.
+// Nothing is refused: a line that does not fit ends the dump.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "collector/imports/stack_dumps/stack_text.h"
+
+namespace ddpdoctor::imports {
+
+/// `py-spy dump`, plain, --native and --locals; --subprocesses writes one after the other.
+bool read_py_spy(Lines& lines, std::vector<StackDump>& out);
+
+/// `py-spy dump --json`, one document or several one after the other. Refuses what is no such
+/// document.
+base::Result<std::vector<StackDump>> read_py_spy_json(std::string_view text,
+                                                      const std::string& name);
+
+/// `pystack remote` and `pystack core`, with --native, --native-all and --locals.
+bool read_pystack(Lines& lines, std::vector<StackDump>& out);
+
+/// gdb's `thread apply all bt`, with and without symbols, and py-bt of python-gdb.py.
+bool read_gdb(Lines& lines, std::vector<StackDump>& out);
+
+/// `eu-stack -p PID`, also with -s, -m, -i, -b.
+bool read_eu_stack(Lines& lines, std::vector<StackDump>& out);
+
+/// Python's faulthandler: dump_traceback, dump_traceback_later, register, and fatal errors.
+bool read_faulthandler(Lines& lines, std::vector<StackDump>& out);
+
+}  // namespace ddpdoctor::imports

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// The user's source lines. File names come from the job's memory, so only what looks like Python
+// text is read, and little of it.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <fcntl.h>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unistd.h>
+#include <utility>
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "base/text.h"
+#include "base/unique_fd.h"
+#include "collector/model/building/build_model.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::model {
+namespace {
+
+constexpr std::size_t kMaxFiles = 200;
+constexpr std::int64_t kMaxBytes = 2 << 20;
+constexpr std::size_t kWholeFileLines = 5000;  // larger ones are kept around the named lines only
+constexpr int kLinesAround = 200;
+
+/// Who named a file, and which lines of it.
+struct Wanted {
+  std::set<int> lines;
+  const Process* process = nullptr;
+};
+
+struct Text {
+  std::string content;
+  double changed = 0;  // seconds since the epoch
+};
+
+using Files = std::map<std::string, Wanted>;
+
+void want(Files& files, const std::string& file, int line, const Process* process) {
+  if (!(is_user_file(file) || may_be_installed_by_user(file)) || file.front() == '<' ||
+      file.find('\0') != std::string::npos) {
+    return;
+  }
+  const auto known = files.find(file);
+  if (known == files.end() && files.size() >= kMaxFiles) {
+    return;
+  }
+  Wanted& wanted = files[file];
+  wanted.lines.insert(line);
+  if (wanted.process == nullptr) {
+    wanted.process = process;
+  }
+}
+
+Files wanted_files(const JobModel& job) {
+  Files files;
+  for (const Observation& observation : job.observations) {
+    for (const Process& p : observation.processes) {
+      for (const Thread& thread : p.threads) {
+        for (const Frame* frame : user_frames(thread)) {
+          want(files, frame->file, frame->line, &p);
+        }
+        for (const Frame& frame :
+             thread.frames) {  // its line tells whether an exception is under way
+          if (frame.language == Language::kPython && frame.file.ends_with("/contextlib.py") &&
+              frame.function.ends_with("__exit__")) {
+            want(files, frame.file, frame.line, &p);
+          }
+        }
+      }
+    }
+  }
+  for (const CollectiveCall& call : job.collectives) {
+    for (const CallSite& site : call.callers) {
+      want(files, site.file, site.line, rank_process(job, call.rank));
+    }
+    if (call.call_site.known()) {
+      want(files, call.call_site.file, call.call_site.line, rank_process(job, call.rank));
+    }
+  }
+  return files;
+}
+
+bool is_python(const std::string& path, const std::string& content) {
+  if (path.ends_with(".py") || path.ends_with(".pyw")) {
+    return true;
+  }
+  const std::string first = content.substr(0, content.find('\n'));
+  return first.starts_with("#!") && first.find("python") != std::string::npos;
+}
+
+std::optional<Text> read_text(const std::string& path) {
+  const base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  struct stat status{};
+  if (!fd || ::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode) ||
+      status.st_size > kMaxBytes) {
+    return std::nullopt;
+  }
+  Text out;
+  out.changed = static_cast<double>(status.st_mtim.tv_sec);
+  std::array<char, 1 << 16> buffer{};
+  while (out.content.size() <= static_cast<std::size_t>(kMaxBytes)) {
+    const ssize_t got = ::read(fd.get(), buffer.data(), buffer.size());
+    if (got < 0) {
+      return std::nullopt;
+    }
+    if (got == 0) {
+      return is_python(path, out.content) ? std::optional(std::move(out)) : std::nullopt;
+    }
+    out.content.append(buffer.data(), static_cast<std::size_t>(got));
+  }
+  return std::nullopt;
+}
+
+/// As the process sees the file: its root may be a container's, its names may be relative to where
+/// it runs.
+std::optional<Text> read_as_seen(const std::string& file, const Process* process) {
+  const bool absolute = file.starts_with('/');
+  if (process != nullptr && !process->exit) {
+    const std::string base = fmt::format("/proc/{}/{}", process->pid, absolute ? "root" : "cwd/");
+    if (auto text = read_text(base + file)) {
+      return text;
+    }
+  }
+  return absolute ? read_text(file) : std::nullopt;
+}
+
+std::map<int, std::string> lines_of(const std::string& content, const std::set<int>& named) {
+  const auto all = base::split(content, '\n');
+  std::map<int, std::string> out;
+  const auto near = [&named](int number) {
+    const auto next = named.lower_bound(number - kLinesAround);
+    return next != named.end() && *next <= number + kLinesAround;
+  };
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const int number = static_cast<int>(i) + 1;
+    if (all.size() <= kWholeFileLines || near(number)) {
+      const bool carriage_return = all[i].ends_with('\r');
+      out.emplace_hint(out.end(), number,
+                       all[i].substr(0, all[i].size() - (carriage_return ? 1 : 0)));
+    }
+  }
+  return out;
+}
+
+/// The lines that are known already stand in the file, and the named ones are not blank.
+bool agrees(const std::map<int, std::string>& file, const std::map<int, std::string>* known,
+            const std::set<int>& named) {
+  const auto text = [&file](int number) {
+    const auto line = file.find(number);
+    return line == file.end() ? std::string_view() : base::trim(line->second);
+  };
+  if (known != nullptr && !std::all_of(known->begin(), known->end(), [&](const auto& entry) {
+        return text(entry.first) == base::trim(entry.second);
+      })) {
+    return false;
+  }
+  return std::none_of(named.begin(), named.end(),
+                      [&](int number) { return number > 0 && text(number).empty(); });
+}
+
+}  // namespace
+
+void load_local_sources(JobModel& job) {
+  bool read = false;
+  for (const auto& [file, wanted] : wanted_files(job)) {
+    const auto content = read_text(file);
+    const auto known = job.sources.find(file);
+    auto lines = content ? lines_of(content->content, wanted.lines) : std::map<int, std::string>();
+    if (content &&
+        agrees(lines, known == job.sources.end() ? nullptr : &known->second, wanted.lines)) {
+      job.sources[file] = std::move(lines);
+      read = true;
+    }
+  }
+  if (read) {
+    job.coverage.warnings.emplace_back(
+        "source lines are those of this machine: the job may have run others");
+  }
+}
+
+void load_sources(JobModel& job) {
+  for (const auto& [file, wanted] : wanted_files(job)) {
+    if (job.sources.contains(file)) {
+      continue;
+    }
+    const auto text = read_as_seen(file, wanted.process);
+    if (!text) {
+      continue;
+    }
+    job.sources[file] = lines_of(text->content, wanted.lines);
+    const auto started = wanted.process != nullptr ? wanted.process->start_time : std::nullopt;
+    if (started && text->changed > *started + 1) {
+      job.coverage.warnings.push_back(fmt::format(
+          "{} was changed after the job had started: its lines may not be those that run", file));
+    }
+  }
+}
+
+}  // namespace ddpdoctor::model

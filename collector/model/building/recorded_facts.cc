@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/model/building/recorded_facts.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "collector/model/gpu_queue.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::model {
+namespace {
+
+using sources::RecordedEvent;
+using sources::Recording;
+
+Fact reducer_fact(const Recording& recording, const sources::RecordedReducer& reducer) {
+  Fact fact{.rank = recording.rank, .pid = recording.pid, .kind = "reducer", .fields = {}};
+  fact.fields["parameters"] = reducer.parameters;
+  fact.fields["backward"] = reducer.generation;
+  fact.fields["finalized"] = reducer.finalized;
+  fact.fields["forwards"] = reducer.forwards;
+  fact.fields["find_unused"] = reducer.find_unused;
+  fact.fields["static_graph"] = reducer.static_graph;
+  fact.fields["last_time"] = reducer.last_time;
+  std::vector<std::string> names;
+  for (const sources::RecordedParameter& parameter : reducer.not_ready) {
+    names.push_back(parameter.name.empty() ? fmt::format("parameter {}", parameter.index)
+                                           : parameter.name);
+  }
+  fact.fields["not_ready"] = std::move(names);
+  return fact;
+}
+
+void put_place(Fact& fact, const RecordedEvent& event) {
+  fact.fields["time"] = event.time;
+  if (const std::vector<CallSite> sites = user_sites(event.stack); !sites.empty()) {
+    fact.fields["file"] = sites.front().file;
+    fact.fields["line"] = static_cast<std::int64_t>(sites.front().line);
+    fact.fields["function"] = sites.front().function;
+  }
+}
+
+/// What a fork took along that does not work in the child.
+void add_fork(JobModel& job, const Recording& recording, const RecordedEvent& event) {
+  const auto parent = static_cast<std::int64_t>(recording.pid);
+  if (event.detail > 0) {
+    job.facts.push_back({.rank = recording.rank,
+                         .pid = static_cast<pid_t>(event.count),
+                         .kind = "openmp-team",
+                         .fields = {{"before_fork", true},
+                                    {"threads", static_cast<std::int64_t>(event.detail)},
+                                    {"parent_pid", parent}}});
+  }
+  if (event.peer >= 0 && event.text.empty()) {
+    job.facts.push_back({.rank = recording.rank,
+                         .pid = static_cast<pid_t>(event.count),
+                         .kind = "cuda-fork",
+                         .fields = {{"parent_pid", parent}, {"used", false}}});
+  }
+}
+
+void add_cuda_after_fork(JobModel& job, const Recording& recording, const RecordedEvent& event) {
+  Fact fact{.rank = recording.rank,
+            .pid = recording.pid,
+            .kind = "cuda-fork",
+            .fields = {{"parent_pid", static_cast<std::int64_t>(event.peer)},
+                       {"used", true},
+                       {"call", event.text}}};
+  if (event.count >= 0) {
+    fact.fields["device"] = event.count;
+  }
+  put_place(fact, event);
+  job.facts.push_back(std::move(fact));
+}
+
+/// No descriptor, or no room: `what` is the call that failed or the file.
+void add_failure(JobModel& job, const Recording& recording, const RecordedEvent& event,
+                 std::string kind, std::string what, std::int64_t error) {
+  const bool path = what.starts_with('/');
+  Fact fact{.rank = recording.rank,
+            .pid = recording.pid,
+            .kind = std::move(kind),
+            .fields = {{path ? "path" : "call", std::move(what)}, {"errno", error}}};
+  if (event.count > 0) {
+    fact.fields["bytes"] = event.count;
+  }
+  put_place(fact, event);
+  job.facts.push_back(std::move(fact));
+}
+
+std::string segment_path(const std::string& name) {
+  return name.starts_with('/') ? "/dev/shm" + name : "/dev/shm/" + name;
+}
+
+void add_shared_memory_failure(JobModel& job, const Recording& recording,
+                               const RecordedEvent& event) {
+  const std::int64_t error = event.kind == "shm-size" ? event.peer : -event.count;
+  if (error == EMFILE || error == ENFILE) {
+    add_failure(job, recording, event, "fd-failure", "shm_open", error);
+  } else if (error > 0 && error != EEXIST) {
+    add_failure(job, recording, event, "shm-failure", segment_path(event.text), error);
+  }
+}
+
+void add_event(JobModel& job, const Recording& recording, const RecordedEvent& event) {
+  if (event.kind == "fork") {
+    add_fork(job, recording, event);
+  } else if (event.kind == "cuda-after-fork") {
+    add_cuda_after_fork(job, recording, event);
+  } else if (event.kind == "shm-size" || event.kind == "shm-open") {
+    add_shared_memory_failure(job, recording, event);
+  } else if (event.kind == "descriptors-full") {
+    add_failure(job, recording, event, "fd-failure", event.text, event.peer);
+  } else if (event.kind == "graph-launch") {
+    Fact fact{.rank = recording.rank,
+              .pid = recording.pid,
+              .kind = event.kind,
+              .fields = {{"launches", event.count}, {"calls", event.peer}}};
+    put_place(fact, event);
+    job.facts.push_back(std::move(fact));
+  } else if (event.kind == "no-space") {
+    const bool shared = event.text.starts_with("/dev/shm/") || event.text.starts_with("/memfd:");
+    add_failure(job, recording, event, shared ? "shm-failure" : "disk-failure", event.text,
+                event.peer);
+  }
+}
+
+/// All that the process mapped of /dev/shm in one fact, with the largest by name.
+void add_mapped_segments(JobModel& job, const Recording& recording) {
+  constexpr std::int64_t kLargest = std::int64_t{1} << 48;  // no memory is larger: a torn record
+  std::int64_t count = 0;
+  std::int64_t bytes = 0;
+  const sources::RecordedSegment* largest = nullptr;
+  for (const sources::RecordedSegment& segment : recording.segments) {
+    if (segment.mapped) {
+      ++count;
+      bytes += std::clamp<std::int64_t>(segment.bytes, 0, kLargest);
+      largest = largest == nullptr || segment.bytes > largest->bytes ? &segment : largest;
+    }
+  }
+  if (largest != nullptr) {
+    job.facts.push_back(
+        {.rank = recording.rank,
+         .pid = recording.pid,
+         .kind = "shm-mapped",
+         .fields = {{"count", count}, {"bytes", bytes}, {"path", segment_path(largest->name)}}});
+  }
+}
+
+}  // namespace
+
+std::vector<CallSite> user_sites(const std::vector<sources::RecordedFrame>& stack) {
+  std::vector<CallSite> sites;
+  for (const sources::RecordedFrame& frame : stack) {
+    sites.push_back({frame.file, frame.line, frame.function});
+  }
+  return user_sites(sites);
+}
+
+void add_recorded_facts(JobModel& job, const Recording& recording) {
+  for (const sources::RecordedReducer& reducer : recording.reducers) {
+    job.facts.push_back(reducer_fact(recording, reducer));
+  }
+  if (recording.parent_team) {
+    job.facts.push_back(
+        {.rank = recording.rank,
+         .pid = recording.pid,
+         .kind = "openmp-team",
+         .fields = {{"before_fork", true},
+                    {"parent_pid", static_cast<std::int64_t>(*recording.parent_team)}}});
+  }
+  for (const RecordedEvent& event : recording.events) {
+    add_event(job, recording, event);
+  }
+  add_mapped_segments(job, recording);
+  for (const sources::RecordedWait& wait : recording.waits) {
+    job.facts.push_back({.rank = recording.rank,
+                         .pid = recording.pid,
+                         .kind = "thread-wait",
+                         .fields = {{"tid", static_cast<std::int64_t>(wait.tid)},
+                                    {"what", wait.what},
+                                    {"since", wait.since}}});
+  }
+  add_gpu_facts(job, recording);
+  for (const sources::RecordedSegment& segment : recording.segments) {
+    if (segment.created && !segment.unlinked) {
+      job.facts.push_back({.rank = recording.rank,
+                           .pid = recording.pid,
+                           .kind = "shm-segment",
+                           .fields = {{"path", segment_path(segment.name)},
+                                      {"bytes", segment.bytes},
+                                      {"creator_pid", static_cast<std::int64_t>(recording.pid)},
+                                      {"recorded", true}}});
+    }
+  }
+  if (!recording.standard_error.empty()) {
+    job.logs.push_back({.rank = recording.rank, .text = recording.standard_error});
+  }
+}
+
+}  // namespace ddpdoctor::model

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of surroundings(), one function for each subject. docs/capture.schema.json says what
+// each field means.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "collector/sources/facts/facts.h"
+#include "collector/sources/waits/context.h"
+
+namespace ddpdoctor::sources {
+
+using Facts = std::vector<RawFact>;
+
+/// What every subject may ask.
+struct Scene {
+  WaitContext& context;
+  const std::vector<stacks::ProcessStacks>& stacks;
+  double now = 0;              // seconds since the epoch
+  double job_start = 0;        // start of the oldest live process of the job
+  bool server_silent = false;  // a thread is in D state: files on servers are better not touched
+};
+
+/// A fact about a process of the job: its pid, and its rank when it has one.
+RawFact fact_about(const JobProcess& process, std::string_view kind);
+
+/// Its command line on one line, printable and short.
+std::string short_command(pid_t pid);
+
+/// 0 members → the empty list; pids as text.
+std::vector<std::string> pid_list(const std::set<pid_t>& pids);
+
+/// exit, fork, openmp-team, fd-usage, library-version.
+void add_process_facts(const Scene& scene, Facts& facts);
+/// shm-usage, shm-segment.
+void add_shm_facts(const Scene& scene, Facts& facts);
+/// file-lock, lock-file.
+void add_lock_facts(const Scene& scene, Facts& facts);
+/// listen, connect.
+void add_network_facts(const Scene& scene, Facts& facts);
+/// memory, kernel-log.
+void add_kernel_facts(const Scene& scene, Facts& facts);
+
+/// One record of /dev/kmsg.
+struct KernelMessage {
+  double seconds_since_boot = 0;
+  std::string text;
+};
+std::optional<KernelMessage> parse_kernel_message(std::string_view record);
+
+/// "oom-kill", "segfault", "xid", "hung-task"; empty for lines that concern no job.
+std::string_view kernel_message_about(std::string_view text);
+
+/// The pid a line names ("Killed process 77", "python[77]", "task x:77 blocked", "pid=77"); 0 =
+/// none.
+pid_t pid_in_kernel_message(std::string_view text);
+
+}  // namespace ddpdoctor::sources

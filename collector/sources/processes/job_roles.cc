@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+// Roles and ranks of a job's members. RANK in the environment says most of it, but everything below
+// a rank inherits RANK, children of mp.spawn have none, and a zombie has no environment at all:
+// parentage decides these.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "collector/sources/processes/candidates.h"
+
+namespace ddpdoctor::sources {
+
+namespace {
+
+/// Assigns while walking from parents to children; `by_pid_` points into `found_`, which is sized
+/// beforehand.
+class Assignment {
+ public:
+  Assignment(Candidates& candidates, const std::vector<pid_t>& members) : candidates_(candidates) {
+    found_.reserve(members.size());
+    for (const pid_t pid : members) {
+      found_.push_back(JobProcess{.row = candidates.completed(pid),
+                                  .role = JobRole::kOther,
+                                  .rank = {},
+                                  .guessed_rank = {},
+                                  .role_guessed = false});
+      by_pid_[pid] = &found_.back();
+    }
+  }
+
+  std::vector<JobProcess> run() {
+    for (JobProcess& process : found_) {
+      assign(process);
+    }
+    name_zombies();
+    name_parents_of_ranks();
+    ask_workers_for_ranks();
+    guess_ranks();
+    return std::move(found_);
+  }
+
+ private:
+  JobProcess* member(pid_t pid) {
+    const auto known = by_pid_.find(pid);
+    return known == by_pid_.end() ? nullptr : known->second;
+  }
+
+  /// The rank this process stands below; nullptr when there is none.
+  JobProcess* rank_above(const JobProcess& process) {
+    JobProcess* above = member(process.row.ppid);
+    for (int steps = 0; above != nullptr && steps < kDeepestTree; ++steps) {
+      if (above->role == JobRole::kRank) {
+        return above;
+      }
+      above = member(above->row.ppid);
+    }
+    return nullptr;
+  }
+
+  void assign(JobProcess& process) {
+    const pid_t pid = process.row.pid;
+    const Program program = candidates_.program(pid);
+    const RankClaim& claim = candidates_.claim(pid);
+    const JobProcess* above = rank_above(process);
+    if (above != nullptr) {
+      process.rank = above->rank;
+    } else if (claim.rank && !claim.weak) {
+      process.rank = claim.rank;
+    }
+    switch (program) {
+      case Program::kLauncher:
+        process.role = JobRole::kLauncher;
+        process.rank.reset();
+        return;
+      case Program::kResourceTracker:
+        process.role = JobRole::kResourceTracker;
+        return;
+      case Program::kShmManager:
+        process.role = JobRole::kShmManager;
+        return;
+      case Program::kShell:
+      case Program::kInteractive:
+      case Program::kWrapper:
+      case Program::kCompileWorker:
+      case Program::kBoundary:
+        process.rank = above == nullptr ? std::nullopt : process.rank;
+        return;
+      case Program::kForkServer:
+        if (!candidates_.made_by_multiprocessing(pid)) {
+          return;
+        }
+        break;
+      case Program::kOther:
+      case Program::kPython:
+      case Program::kSpawned:
+        break;
+    }
+    if (process.row.state != 'Z' && process.row.state != 'X') {
+      assign_worker_or_rank(process, above, program);
+    }
+  }
+
+  void assign_worker_or_rank(JobProcess& process, const JobProcess* above, Program program) {
+    const pid_t pid = process.row.pid;
+    const RankClaim& claim = candidates_.claim(pid);
+    const bool own_rank =
+        claim.rank &&
+        (above == nullptr || (!claim.weak && claim.local_rank && above->rank != claim.rank));
+    const bool data_worker = process.row.comm == kDataLoaderComm;
+    if (own_rank && !data_worker && is_rank(pid, program)) {
+      process.role = JobRole::kRank;
+      process.rank = claim.rank;
+    } else if (above != nullptr) {
+      const bool made = data_worker || candidates_.made_by_multiprocessing(pid);
+      process.role = made ? JobRole::kDataLoaderWorker : JobRole::kOther;
+      process.role_guessed = made && !data_worker;
+    } else if (data_worker) {
+      process.role = JobRole::kDataLoaderWorker;
+    } else if (candidates_.made_by_multiprocessing(pid)) {
+      process.role =
+          JobRole::kRank;  // of mp.spawn; refine_roles takes it back when it turns out to load data
+      process.role_guessed = true;
+    }
+  }
+
+  /// Has a rank in its environment: is it the rank, or does it only lead to it?
+  bool is_rank(pid_t pid, Program program) {
+    const RankClaim claim = candidates_.claim(pid);
+    for (const pid_t below : candidates_.subtree(pid)) {
+      if (below == pid) {
+        continue;
+      }
+      const RankClaim& other = candidates_.claim(below);
+      if (claim.weak && other.rank && !other.weak) {
+        return false;  // the batch system's label on something that starts the real ranks
+      }
+      if (!runs_python(program) && runs_python(candidates_.program(below)) &&
+          other.rank == claim.rank) {
+        return false;  // numactl, a profiler or a wrapper of the user's: the interpreter below it
+                       // is the rank
+      }
+    }
+    return true;
+  }
+
+  /// A zombie lost its environment and command line; its parent says what it was, its siblings
+  /// which rank.
+  void name_zombies() {
+    for (JobProcess& zombie : found_) {
+      const JobProcess* parent = member(zombie.row.ppid);
+      if (zombie.row.state != 'Z' || parent == nullptr) {
+        continue;
+      }
+      if (parent->role == JobRole::kLauncher) {
+        zombie.role = JobRole::kRank;
+        zombie.role_guessed = true;
+        zombie.rank = rank_among_siblings(zombie, parent->row.pid);
+      } else if (parent->role == JobRole::kRank) {
+        const bool worker =
+            zombie.row.comm == kDataLoaderComm || zombie.row.comm == parent->row.comm;
+        zombie.role = worker ? JobRole::kDataLoaderWorker : JobRole::kOther;
+        zombie.role_guessed = true;
+        zombie.rank = parent->rank;
+      }
+    }
+  }
+
+  /// Launchers start local ranks in order: when every one of them is still listed, the place among
+  /// the siblings is the rank.
+  std::optional<int> rank_among_siblings(const JobProcess& zombie, pid_t launcher) {
+    std::vector<const JobProcess*> siblings;
+    std::optional<int> base;
+    std::optional<int> expected;
+    for (const pid_t pid : candidates_.children(launcher)) {
+      const JobProcess* sibling = member(pid);
+      if (sibling == nullptr || (sibling->role != JobRole::kRank && sibling->row.state != 'Z')) {
+        continue;
+      }
+      siblings.push_back(sibling);
+      const RankClaim& claim = candidates_.claim(pid);
+      if (claim.rank && claim.local_rank) {
+        base = *claim.rank - *claim.local_rank;
+        expected = claim.local_world_size;
+      }
+    }
+    if (!base || !expected || siblings.size() != static_cast<std::size_t>(*expected)) {
+      return std::nullopt;
+    }
+    const auto place = std::find(siblings.begin(), siblings.end(), &zombie) - siblings.begin();
+    return *base + static_cast<int>(place);
+  }
+
+  /// What started ranks is a launcher even when its name says nothing; Lightning's rank 0 is one
+  /// and a rank too.
+  void name_parents_of_ranks() {
+    for (JobProcess& parent : found_) {
+      const Program program = candidates_.program(parent.row.pid);
+      if (parent.role != JobRole::kOther ||
+          !(program == Program::kPython || program == Program::kBoundary) || parent.rank) {
+        continue;
+      }
+      const auto ranks = direct_ranks(parent);
+      const bool loads_data =
+          std::any_of(found_.begin(), found_.end(), [&parent](const JobProcess& child) {
+            return child.row.ppid == parent.row.pid && child.role == JobRole::kDataLoaderWorker;
+          });
+      if (ranks.empty() && loads_data && program == Program::kPython) {
+        parent.role = JobRole::kRank;  // a job of one process
+        parent.role_guessed = true;
+      } else if (!ranks.empty()) {
+        const bool local_only =
+            std::all_of(ranks.begin(), ranks.end(),
+                        [this](const JobProcess* rank) { return started_by_rank_zero(*rank); });
+        parent.role = local_only ? JobRole::kRank : JobRole::kLauncher;
+        parent.role_guessed = true;
+        parent.rank = local_only ? std::optional(0) : std::nullopt;
+      }
+    }
+  }
+
+  std::vector<const JobProcess*> direct_ranks(const JobProcess& parent) {
+    std::vector<const JobProcess*> ranks;
+    for (const JobProcess& child : found_) {
+      const JobProcess* above = member(child.row.ppid);
+      const bool through_server = above != nullptr &&
+                                  candidates_.program(above->row.pid) == Program::kForkServer &&
+                                  above->row.ppid == parent.row.pid;
+      if (child.role == JobRole::kRank && (child.row.ppid == parent.row.pid || through_server)) {
+        ranks.push_back(&child);
+      }
+    }
+    return ranks;
+  }
+
+  /// LOCAL_RANK ≥ 1 without RANK, started from the same script: the parent is rank 0.
+  bool started_by_rank_zero(const JobProcess& rank) {
+    const JobProcess* parent = member(rank.row.ppid);
+    return parent != nullptr && rank.rank.value_or(0) > 0 &&
+           !rank.row.environment.contains("RANK") && rank.row.environment.contains("LOCAL_RANK") &&
+           python_target(rank.row.command) == python_target(parent->row.command);
+  }
+
+  /// A rank of mp.spawn sets RANK in its own os.environ; the workers it starts with spawn have it
+  /// in theirs.
+  void ask_workers_for_ranks() {
+    for (const JobProcess& worker : found_) {
+      JobProcess* above = worker.role == JobRole::kDataLoaderWorker ? rank_above(worker) : nullptr;
+      const RankClaim& claim = candidates_.claim(worker.row.pid);
+      if (above != nullptr && !above->rank && claim.rank && !claim.weak) {
+        above->rank = claim.rank;
+      }
+    }
+    for (JobProcess& worker : found_) {
+      const JobProcess* above = worker.role == JobRole::kRank ? nullptr : rank_above(worker);
+      if (above != nullptr) {
+        worker.rank = above->rank;
+      }
+    }
+  }
+
+  /// mp.spawn starts ranks in order: the place among the siblings is a guess until Python's own
+  /// environment is read.
+  void guess_ranks() {
+    std::map<pid_t, std::vector<JobProcess*>> by_parent;
+    for (JobProcess& process : found_) {
+      if (process.role == JobRole::kRank && process.role_guessed && !process.rank) {
+        by_parent[process.row.ppid].push_back(&process);
+      }
+    }
+    for (auto& [parent, children] : by_parent) {
+      std::sort(children.begin(), children.end(), [](const JobProcess* a, const JobProcess* b) {
+        return std::tuple(a->row.start_ticks, a->row.pid) <
+               std::tuple(b->row.start_ticks, b->row.pid);
+      });
+      for (std::size_t i = 0; i < children.size(); ++i) {
+        children[i]->guessed_rank = static_cast<int>(i);
+      }
+    }
+  }
+
+  Candidates& candidates_;
+  std::vector<JobProcess> found_;
+  std::map<pid_t, JobProcess*> by_pid_;
+};
+
+}  // namespace
+
+std::vector<JobProcess> assign_roles(Candidates& candidates, const std::vector<pid_t>& members) {
+  return Assignment(candidates, members).run();
+}
+
+}  // namespace ddpdoctor::sources

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// Second thoughts about roles once the stacks are read: mp.spawn's children tell their rank only in
+// their own os.environ and in torch's objects, and a forked child may turn out to load data.
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+#include "collector/sources/processes/process_table.h"
+#include "collector/sources/processes/roles.h"
+
+namespace ddpdoctor::sources {
+
+namespace {
+
+constexpr int kLargestWorld = 1 << 20;
+
+bool loads_data(const stacks::ProcessStacks& process) {
+  for (const stacks::ThreadStack& thread : process.threads) {
+    for (const stacks::Frame& frame : thread.frames) {
+      if (frame.language == stacks::Language::kPython && frame.function == "_worker_loop" &&
+          frame.file.ends_with("torch/utils/data/_utils/worker.py")) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+/// Serves a multiprocessing.Pool or a ProcessPoolExecutor: gets its work from a queue, and is no
+/// rank.
+bool serves_a_pool(const stacks::ProcessStacks& process) {
+  for (const stacks::ThreadStack& thread : process.threads) {
+    for (const stacks::Frame& frame : thread.frames) {
+      const bool python = frame.language == stacks::Language::kPython;
+      if ((python && frame.function == "worker" &&
+           frame.file.ends_with("multiprocessing/pool.py")) ||
+          (python && frame.function == "_process_worker" &&
+           frame.file.ends_with("concurrent/futures/process.py"))) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+/// Runs the user's own code in its Python frames: a child of os.fork or mp.Process, not one that
+/// multiprocessing still sets up.
+bool runs_something_else(const stacks::ProcessStacks& process) {
+  bool python = false;
+  bool preparing = false;
+  bool started = false;
+  for (const stacks::ThreadStack& thread : process.threads) {
+    for (const stacks::Frame& frame : thread.frames) {
+      const bool main = thread.tid == process.pid && frame.language == stacks::Language::kPython;
+      python = python || main;
+      preparing = preparing || (main && frame.file.ends_with("multiprocessing/spawn.py"));
+      started = started || (main && frame.file.ends_with("multiprocessing/process.py"));
+    }
+  }
+  return python && !loads_data(process) && (started || !preparing);
+}
+
+/// Children of a rank that were taken for its data loaders.
+void release_other_children(JobTree& job,
+                            const std::map<pid_t, const stacks::ProcessStacks*>& by_pid) {
+  for (JobProcess& process : job.processes) {
+    const auto stacks = by_pid.find(process.row.pid);
+    const bool guessed = process.role == JobRole::kDataLoaderWorker && process.role_guessed;
+    if (guessed && stacks != by_pid.end() && runs_something_else(*stacks->second)) {
+      process.role = JobRole::kOther;
+    }
+  }
+}
+
+JobProcess* find(JobTree& job, pid_t pid) {
+  const auto found =
+      std::find_if(job.processes.begin(), job.processes.end(),
+                   [pid](const JobProcess& process) { return process.row.pid == pid; });
+  return found == job.processes.end() ? nullptr : &*found;
+}
+
+bool has_child_of_role(const JobTree& job, pid_t parent, JobRole role) {
+  return std::any_of(job.processes.begin(), job.processes.end(),
+                     [parent, role](const JobProcess& child) {
+                       return child.row.ppid == parent && child.role == role;
+                     });
+}
+
+/// Data loaders that parentage took for ranks; their parent, taken for a launcher, is then a rank
+/// itself.
+void demote_data_loaders(JobTree& job,
+                         const std::map<pid_t, const stacks::ProcessStacks*>& by_pid) {
+  for (JobProcess& process : job.processes) {
+    const auto stacks = by_pid.find(process.row.pid);
+    const bool doubtful = process.role_guessed || process.role == JobRole::kOther;
+    if (!doubtful || stacks == by_pid.end() || !loads_data(*stacks->second)) {
+      continue;
+    }
+    process.role = JobRole::kDataLoaderWorker;
+    process.role_guessed = false;
+    process.guessed_rank.reset();
+    JobProcess* parent = find(job, process.row.ppid);
+    if (parent != nullptr && parent->role == JobRole::kLauncher && parent->role_guessed) {
+      parent->role = JobRole::kRank;
+    }
+  }
+  for (JobProcess& process : job.processes) {
+    if (process.role == JobRole::kRank && process.role_guessed &&
+        has_child_of_role(job, process.row.pid, JobRole::kRank)) {
+      process.role =
+          JobRole::kLauncher;  // some children load data, others are ranks: it started them
+      process.guessed_rank.reset();
+    }
+  }
+}
+
+/// RANK in its own os.environ, or a rank that torch knows.
+bool says_its_rank(const stacks::ProcessStacks& process) {
+  return (process.torch && process.torch->rank) ||
+         (process.python && rank_claim(process.python->environment).rank);
+}
+
+std::size_t guessed_siblings(const JobTree& job, const JobProcess& process) {
+  return static_cast<std::size_t>(
+      std::count_if(job.processes.begin(), job.processes.end(), [&process](const auto& other) {
+        return other.row.ppid == process.row.ppid && other.role == JobRole::kRank;
+      }));
+}
+
+/// Children that parentage took for ranks of mp.spawn: workers of a pool, and a single fork that
+/// says nothing of a rank. Their parent is then no launcher but the job's only rank.
+void demote_helpers(JobTree& job, const std::map<pid_t, const stacks::ProcessStacks*>& by_pid) {
+  for (JobProcess& process : job.processes) {
+    const auto stacks = by_pid.find(process.row.pid);
+    const bool guessed = process.role == JobRole::kRank && process.role_guessed && !process.rank &&
+                         process.guessed_rank;
+    if (!guessed || stacks == by_pid.end() || says_its_rank(*stacks->second) ||
+        !(serves_a_pool(*stacks->second) ||
+          (guessed_siblings(job, process) == 1 && runs_something_else(*stacks->second)))) {
+      continue;
+    }
+    process.role = JobRole::kOther;
+    process.guessed_rank.reset();
+    JobProcess* parent = find(job, process.row.ppid);
+    if (parent != nullptr && parent->role == JobRole::kLauncher && parent->role_guessed &&
+        !has_child_of_role(job, parent->row.pid, JobRole::kRank)) {
+      parent->role = JobRole::kRank;
+    }
+  }
+}
+
+/// What the process itself says, torch first: a user may set RANK and give init_process_group
+/// another one.
+void ask_process(JobTree& job, JobProcess& process, const stacks::ProcessStacks& stacks) {
+  RankClaim claim;
+  if (stacks.python) {
+    claim = rank_claim(stacks.python->environment);
+  }
+  const bool torch_knows = stacks.torch && stacks.torch->rank && *stacks.torch->rank >= 0;
+  if (torch_knows) {
+    process.rank = stacks.torch->rank;
+  } else if (!process.rank && claim.rank && !claim.weak) {
+    process.rank = claim.rank;
+  }
+  const auto world =
+      torch_knows && stacks.torch->world_size ? stacks.torch->world_size : claim.world_size;
+  if (process.rank && !job.world_size && world && *world > 0 && *world <= kLargestWorld) {
+    job.world_size = world;
+  }
+}
+
+/// Lightning's first process starts the others and is rank 0 itself: torch knows, parentage does
+/// not.
+void promote_first_rank(JobTree& job, const std::map<pid_t, const stacks::ProcessStacks*>& by_pid) {
+  for (JobProcess& process : job.processes) {
+    const auto stacks = by_pid.find(process.row.pid);
+    if (process.role != JobRole::kLauncher || stacks == by_pid.end() || !stacks->second->torch ||
+        !stacks->second->torch->rank || !has_child_of_role(job, process.row.pid, JobRole::kRank)) {
+      continue;
+    }
+    const int rank = *stacks->second->torch->rank;
+    const bool taken =
+        std::any_of(job.processes.begin(), job.processes.end(), [rank](const JobProcess& other) {
+          return other.role == JobRole::kRank && other.rank == rank;
+        });
+    if (!taken && rank >= 0) {
+      process.role = JobRole::kRank;
+    }
+  }
+}
+
+}  // namespace
+
+void refine_roles(JobTree& job, const std::vector<stacks::ProcessStacks>& stacks) {
+  std::map<pid_t, const stacks::ProcessStacks*> by_pid;
+  for (const stacks::ProcessStacks& process : stacks) {
+    by_pid[process.pid] = &process;
+  }
+  demote_data_loaders(job, by_pid);
+  demote_helpers(job, by_pid);
+  release_other_children(job, by_pid);
+  promote_first_rank(job, by_pid);
+  for (JobProcess& process : job.processes) {
+    const auto found = by_pid.find(process.row.pid);
+    if (process.role == JobRole::kRank && found != by_pid.end()) {
+      ask_process(job, process, *found->second);
+    }
+  }
+  for (JobProcess& process : job.processes) {  // parents stand before children
+    const JobProcess* parent = find(job, process.row.ppid);
+    const bool serves = process.role != JobRole::kRank && process.role != JobRole::kLauncher;
+    if (serves && parent != nullptr && parent->rank) {
+      process.rank = parent->rank;
+    }
+  }
+  if (job.ranks_here.empty() && job.world_size && job.nodes.value_or(1) == 1) {
+    for (int rank = 0; rank < *job.world_size; ++rank) {
+      job.ranks_here.push_back(rank);
+    }
+  }
+}
+
+}  // namespace ddpdoctor::sources

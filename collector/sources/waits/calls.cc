@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a system call's number and arguments say. Arguments are the thread's registers; what they
+// point to is read from its memory and believed only as far as it fits.
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <fcntl.h>
+#include <poll.h>
+#include <span>
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "base/text.h"
+#include "collector/sources/files/mounts.h"
+#include "collector/sources/processes/proc_file.h"
+#include "collector/sources/waits/context.h"
+
+namespace ddpdoctor::sources {
+
+namespace {
+
+constexpr std::size_t kMostPolled = 1024;  // descriptors of one poll that we look at
+
+/// Number and arguments with the types the system call gives them.
+struct Call {
+  std::int64_t number = -1;
+  std::array<std::uint64_t, 6> arguments{};
+
+  [[nodiscard]] int fd() const {
+    return static_cast<int>(arguments[0]);
+  }
+  [[nodiscard]] pid_t pid(std::size_t index) const {
+    return static_cast<pid_t>(arguments.at(index));
+  }
+};
+
+template <std::size_t Size>
+bool is_one_of(std::int64_t call, const std::array<int, Size>& calls) {
+  return std::find(calls.begin(), calls.end(), call) != calls.end();
+}
+
+constexpr std::array kReads{SYS_read,     SYS_readv,    SYS_pread64,   SYS_preadv,
+                            SYS_recvfrom, SYS_recvmsg,  SYS_accept4,   SYS_recvmmsg,
+                            SYS_splice,   SYS_sendfile, SYS_getdents64};
+constexpr std::array kWrites{SYS_write,     SYS_writev,    SYS_pwrite64, SYS_pwritev, SYS_sendto,
+                             SYS_sendmsg,   SYS_sendmmsg,  SYS_connect,  SYS_fsync,   SYS_fdatasync,
+                             SYS_ftruncate, SYS_fallocate, SYS_close,    SYS_ioctl};
+#ifdef SYS_poll
+constexpr std::array kPolls{SYS_poll, SYS_ppoll};
+constexpr std::array kSelects{SYS_select, SYS_pselect6};
+constexpr std::array kEpollWaits{SYS_epoll_wait, SYS_epoll_pwait};
+constexpr std::array kOpens{SYS_open,       SYS_openat, SYS_stat, SYS_lstat,
+                            SYS_newfstatat, SYS_access, SYS_statx};
+constexpr std::array kPathFirst{SYS_open, SYS_stat, SYS_lstat, SYS_access};
+constexpr std::array kForks{SYS_vfork, SYS_clone, SYS_clone3};
+#else
+constexpr std::array kPolls{SYS_ppoll};
+constexpr std::array kSelects{SYS_pselect6};
+constexpr std::array kEpollWaits{SYS_epoll_pwait};
+constexpr std::array kOpens{SYS_openat, SYS_newfstatat, SYS_statx};
+constexpr std::array<int, 0> kPathFirst{};
+constexpr std::array kForks{SYS_clone, SYS_clone3};
+#endif
+
+std::vector<pid_t> children_of(const WaitContext& context, pid_t parent) {
+  std::vector<pid_t> children;
+  for (const JobProcess& process : context.job().processes) {
+    if (process.row.ppid == parent) {
+      children.push_back(process.row.pid);
+    }
+  }
+  return children;
+}
+
+WaitTarget process_target(const WaitContext& context, pid_t pid) {
+  return WaitTarget{.kind = "process",
+                    .target = fmt::format("pid:{}", pid),
+                    .detail = "waits for the end of " + context.describe(pid)};
+}
+
+/// Children that may end the wait; several of them are no one target.
+WaitTarget children_target(const WaitContext& context, const std::vector<pid_t>& children) {
+  if (children.size() == 1) {
+    return process_target(context, children.front());
+  }
+  WaitTarget target{.kind = "process",
+                    .target = {},
+                    .detail = children.empty() ? "waits for a child, of which none is known"
+                                               : "waits for any of its children: "};
+  for (std::size_t i = 0; i < children.size(); ++i) {
+    target.detail += (i == 0 ? "" : ", ") + context.describe(children[i]);
+  }
+  return target;
+}
+
+WaitTarget child_wait(const WaitContext& context, const JobProcess& process, pid_t inner) {
+  if (inner > 0) {
+    const pid_t pid = context.outer_pid(process.row, inner);
+    return pid > 0 ? process_target(context, pid)
+                   : WaitTarget{.kind = "process",
+                                .target = {},
+                                .detail = fmt::format(
+                                    "waits for the end of process {} of its container", inner)};
+  }
+  return children_target(context, children_of(context, process.row.pid));
+}
+
+std::optional<WaitTarget> waitid_wait(WaitContext& context, const WaitingThread& waiting,
+                                      const Call& call) {
+  switch (static_cast<idtype_t>(call.arguments[0])) {
+    case P_PID:
+      return child_wait(context, waiting.process, call.pid(1));
+    case P_PIDFD:
+      return descriptor_wait(context, waiting.process, static_cast<int>(call.arguments[1]),
+                             Direction::kRead);
+    case P_ALL:
+    case P_PGID:
+      break;
+  }
+  return child_wait(context, waiting.process, -1);
+}
+
+std::optional<WaitTarget> poll_wait(WaitContext& context, const WaitingThread& waiting,
+                                    const Call& call) {
+  const std::size_t count = std::min<std::uint64_t>(call.arguments[1], kMostPolled);
+  std::vector<pollfd> polled(count);
+  auto& memory = context.memory(waiting.process.row.pid);
+  if (count == 0 || !memory.read(call.arguments[0], std::as_writable_bytes(std::span(polled)))) {
+    return std::nullopt;
+  }
+  std::vector<WaitTarget> targets;
+  for (const pollfd& one : polled) {
+    const auto direction = (one.events & (POLLIN | POLLPRI)) == 0 && (one.events & POLLOUT) != 0
+                               ? Direction::kWrite
+                               : Direction::kRead;
+    if (auto target = descriptor_wait(context, waiting.process, one.fd, direction)) {
+      targets.push_back(std::move(*target));
+    }
+  }
+  return any_of(std::move(targets));
+}
+
+/// Descriptors of one fd_set in the target's memory.
+void add_set(WaitContext& context, const WaitingThread& waiting, std::uint64_t address,
+             std::size_t count, Direction direction, std::vector<WaitTarget>& targets) {
+  constexpr std::size_t kBits = 8;
+  std::vector<std::byte> bits((std::min(count, kMostPolled) + kBits - 1) / kBits);
+  if (address == 0 || bits.empty() ||
+      !context.memory(waiting.process.row.pid).read(address, bits)) {
+    return;
+  }
+  for (std::size_t fd = 0; fd < std::min(count, kMostPolled); ++fd) {
+    const bool set = (std::to_integer<unsigned>(bits[fd / kBits]) >> (fd % kBits) & 1U) != 0;
+    auto target = set ? descriptor_wait(context, waiting.process, static_cast<int>(fd), direction)
+                      : std::nullopt;
+    if (target) {
+      targets.push_back(std::move(*target));
+    }
+  }
+}
+
+std::optional<WaitTarget> select_wait(WaitContext& context, const WaitingThread& waiting,
+                                      const Call& call) {
+  std::vector<WaitTarget> targets;
+  const auto count = static_cast<std::size_t>(static_cast<std::uint32_t>(call.arguments[0]));
+  add_set(context, waiting, call.arguments[1], count, Direction::kRead, targets);
+  add_set(context, waiting, call.arguments[2], count, Direction::kWrite, targets);
+  return any_of(std::move(targets));
+}
+
+/// Both ends of a pipe in one process: how an event loop wakes itself.
+bool wakes_itself(WaitContext& context, pid_t pid, int fd) {
+  const auto open = descriptor(pid, fd);
+  if (open && open->kind == DescriptorKind::kSocket) {  // asyncio's: both ends are its own
+    const auto& peers = context.unix_sockets();
+    const auto peer = peers.find(open->inode);
+    const auto& ends = context.descriptors().holders(
+        fmt::format("socket:[{}]", peer == peers.end() ? 0 : peer->second));
+    return !ends.empty() && std::all_of(ends.begin(), ends.end(),
+                                        [pid](const Holder& end) { return end.pid == pid; });
+  }
+  if (!open || open->kind != DescriptorKind::kPipe) {
+    return false;
+  }
+  const auto& holders = context.descriptors().holders(open->link);
+  return std::count_if(holders.begin(), holders.end(),
+                       [pid](const Holder& holder) { return holder.pid == pid; }) > 1;
+}
+
+std::optional<WaitTarget> epoll_wait_target(WaitContext& context, const WaitingThread& waiting,
+                                            const Call& call) {
+  const std::string text =
+      read_file(fmt::format("/proc/{}/fdinfo/{}", waiting.process.row.pid, call.fd())).value_or("");
+  std::vector<WaitTarget> targets;
+  for (const std::string_view line : base::split(text, '\n')) {
+    const auto fields = words(line);  // "tfd:        7 events:       19 data: …"
+    const auto fd =
+        fields.size() > 1 && fields[0] == "tfd:" ? number<int>(fields[1]) : std::nullopt;
+    const bool wanted =
+        fd && targets.size() < kMostPolled && !wakes_itself(context, waiting.process.row.pid, *fd);
+    auto target =
+        wanted ? descriptor_wait(context, waiting.process, *fd, Direction::kRead) : std::nullopt;
+    if (target) {
+      targets.push_back(std::move(*target));
+    }
+  }
+  return any_of(std::move(targets));
+}
+
+/// "~/path" as the process sees it → the same file from here.
+std::string seen_from_here(pid_t pid, const std::string& path) {
+  return path.starts_with('/') ? fmt::format("/proc/{}/root{}", pid, path)
+                               : fmt::format("/proc/{}/cwd/{}", pid, path);
+}
+
+std::string full_path(pid_t pid, const std::string& path) {
+  return path.starts_with('/')
+             ? path
+             : fmt::format("{}/{}", read_link(proc_path(pid, "cwd")).value_or(""), path);
+}
+
+/// open() of a FIFO waits for the other end; every other call on a path that takes long waits for
+/// its file system.
+std::optional<WaitTarget> path_wait(WaitContext& context, const WaitingThread& waiting,
+                                    const Call& call) {
+  const pid_t pid = waiting.process.row.pid;
+  const std::size_t argument = is_one_of(call.number, kPathFirst) ? 0 : 1;
+  constexpr std::size_t kLongestPath = 4096;
+  const auto path = context.memory(pid).c_string(call.arguments.at(argument), kLongestPath);
+  if (!path || path->empty()) {
+    return std::nullopt;
+  }
+  const std::string full = full_path(pid, *path);
+  const auto mount = mount_of_path(mounts_of(pid), full);
+  const bool remote = mount && mount->remote();
+  struct stat found{};
+  if (!remote && ::lstat(seen_from_here(pid, *path).c_str(), &found) == 0 &&
+      S_ISFIFO(found.st_mode)) {
+    return WaitTarget{.kind = "fifo",
+                      .target = "file:" + full,
+                      .detail = fmt::format("opens {}; no process has the other end open",
+                                            base::printable(full))};
+  }
+  const std::string where =
+      remote ? fmt::format(", on {} mounted at {}", mount->type, base::printable(mount->path))
+             : std::string();
+  return WaitTarget{
+      .kind = "file", .target = "file:" + full, .detail = base::printable(full) + where};
+}
+
+/// The waiter's line in /proc/locks. Locks of open files (F_OFD_SETLKW) have no pid there: the
+/// inode finds them.
+const FileLock* waiting_lock(WaitContext& context, pid_t pid, int fd) {
+  const auto text = read_file(fmt::format("/proc/{}/fdinfo/{}", pid, fd));
+  const auto inode =
+      text ? number<std::uint64_t>(status_field(*text, "ino").value_or("")) : std::nullopt;
+  const auto& locks = context.file_locks();
+  const auto found = std::find_if(locks.begin(), locks.end(), [&](const FileLock& lock) {
+    const bool file = !inode || *inode == lock.inode;
+    return lock.waits && file && (lock.pid == pid || (lock.pid <= 0 && inode));
+  });
+  return found == locks.end() ? nullptr : &*found;
+}
+
+/// Someone who has the same file open, when there is just one: heir of a lock whose taker has ended
+/// or is unknown.
+pid_t only_other_holder(WaitContext& context, const std::string& path, pid_t self) {
+  pid_t found = 0;
+  const bool in_job = context.descriptors().holders(path).size() > 1;
+  for (const Holder& holder : in_job ? context.descriptors().holders(path)
+                                     : context.descriptors().holders_anywhere(path)) {
+    if (holder.pid != self && found != 0 && holder.pid != found) {
+      return 0;
+    }
+    found = holder.pid == self ? found : holder.pid;
+  }
+  return found;
+}
+
+/// flock or fcntl: the kernel lists waiter and holder under one number.
+std::optional<WaitTarget> file_lock_wait(WaitContext& context, const WaitingThread& waiting,
+                                         const Call& call) {
+  const pid_t pid = waiting.process.row.pid;
+  const auto open = descriptor(pid, call.fd());
+  const std::string path = open ? open->link : std::string();
+  WaitTarget target{.kind = "file-lock",
+                    .target = path.empty() ? std::string() : "file:" + path,
+                    .detail = base::printable(path)};
+  const FileLock* waits = waiting_lock(context, pid, call.fd());
+  const FileLock* held = waits == nullptr ? nullptr : held_against(context.file_locks(), *waits);
+  const pid_t taker = held == nullptr ? 0 : held->pid;
+  const bool taker_lives = taker > 0 && read_process(taker).has_value();
+  const pid_t holder = taker_lives ? taker : only_other_holder(context, path, pid);
+  if (taker > 0 && !taker_lives) {
+    target.detail += fmt::format(", taken by pid {}, which has ended", taker);
+  }
+  if (holder > 0) {
+    target.target = fmt::format("pid:{}", holder);
+    target.detail +=
+        fmt::format(", {} {}", taker_lives ? "held by" : "open in", context.describe(holder));
+  }
+  return target;
+}
+
+bool is_lock_wait(const Call& call) {
+  constexpr std::uint64_t kOpenFileLockWait = 38;  // F_OFD_SETLKW
+  return call.number == SYS_flock ||
+         (call.number == SYS_fcntl &&
+          (call.arguments[1] == F_SETLKW || call.arguments[1] == kOpenFileLockWait));
+}
+
+/// vfork's parent sleeps until the child execs or ends: the youngest child.
+std::optional<WaitTarget> fork_wait(const WaitContext& context, const WaitingThread& waiting) {
+  const auto children = children_of(context, waiting.process.row.pid);
+  if (children.empty()) {
+    return std::nullopt;
+  }
+  auto target = process_target(context, children.back());
+  target.detail = "started it with vfork or posix_spawn and waits until it execs: " +
+                  context.describe(children.back());
+  return target;
+}
+
+}  // namespace
+
+std::optional<WaitTarget> call_wait(WaitContext& context, const WaitingThread& waiting) {
+  if (!waiting.thread.syscall || waiting.thread.syscall->number < 0) {
+    return std::nullopt;
+  }
+  const Call call{.number = waiting.thread.syscall->number,
+                  .arguments = waiting.thread.syscall->arguments};
+  if (call.number == SYS_wait4) {
+    return child_wait(context, waiting.process, call.pid(0));
+  }
+  if (call.number == SYS_waitid) {
+    return waitid_wait(context, waiting, call);
+  }
+  if (is_lock_wait(call)) {
+    return file_lock_wait(context, waiting, call);
+  }
+  if (call.number == SYS_accept || call.number == SYS_accept4) {
+    return WaitTarget{.kind = "socket",
+                      .target = {},
+                      .detail = fmt::format("waits for somebody to connect to fd {}", call.fd())};
+  }
+  if (is_one_of(call.number, kReads)) {
+    return descriptor_wait(context, waiting.process, call.fd(), Direction::kRead);
+  }
+  if (is_one_of(call.number, kWrites)) {
+    return descriptor_wait(context, waiting.process, call.fd(), Direction::kWrite);
+  }
+  if (is_one_of(call.number, kPolls)) {
+    return poll_wait(context, waiting, call);
+  }
+  if (is_one_of(call.number, kSelects)) {
+    return select_wait(context, waiting, call);
+  }
+  if (is_one_of(call.number, kEpollWaits)) {
+    // Event loops (gloo's, the store's) wait for events, not for a process: only a program's main
+    // thread is taken at its word.
+    const bool main = waiting.thread.tid == waiting.process.row.pid;
+    return !main ? std::nullopt : epoll_wait_target(context, waiting, call);
+  }
+  if (is_one_of(call.number, kOpens)) {
+    return path_wait(context, waiting, call);
+  }
+  return is_one_of(call.number, kForks) ? fork_wait(context, waiting) : std::nullopt;
+}
+
+}  // namespace ddpdoctor::sources

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all questions about waiting share: the job, its descriptors, sockets, file locks and memory,
+// each read when first needed.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "collector/sources/files/descriptors.h"
+#include "collector/sources/files/file_locks.h"
+#include "collector/sources/network/sockets.h"
+#include "collector/sources/processes/process_table.h"
+#include "collector/sources/waits/targets.h"
+#include "collector/stacks/stack.h"
+#include "collector/stacks/target/live_memory.h"
+
+namespace ddpdoctor::sources {
+
+/// One thread whose waiting is to be named.
+struct WaitingThread {
+  const JobProcess& process;
+  const stacks::ProcessStacks& stacks;
+  const stacks::ThreadStack& thread;
+};
+
+/// Which end of a channel is missed: a reader waits for writers.
+enum class Direction { kRead, kWrite };
+
+class WaitContext {
+ public:
+  WaitContext(const JobTree& job, const std::vector<stacks::ProcessStacks>& stacks);
+
+  [[nodiscard]] const JobTree& job() const {
+    return job_;
+  }
+  [[nodiscard]] const stacks::ProcessStacks* stacks_of(pid_t pid) const;
+  DescriptorTable& descriptors() {
+    return descriptors_;
+  }
+  TcpTable& tcp(pid_t pid);
+  const std::map<std::uint64_t, std::uint64_t>& unix_sockets();
+  const std::vector<FileLock>& file_locks();
+  stacks::LiveMemory& memory(pid_t pid);
+
+  /// Our number for a pid that `process` uses; the same outside containers.
+  [[nodiscard]] pid_t outer_pid(const ProcessRow& process, pid_t inner) const;
+
+  /// "rank 1 (pid 77)", "launcher (pid 5)", "pid 9 (bash, not of this job)".
+  [[nodiscard]] std::string describe(pid_t pid) const;
+
+ private:
+  const JobTree& job_;
+  std::map<pid_t, const stacks::ProcessStacks*> stacks_;
+  DescriptorTable descriptors_;
+  TcpTable tcp_;
+  std::optional<std::map<std::uint64_t, std::uint64_t>> unix_;
+  std::optional<std::vector<FileLock>> locks_;
+  std::map<pid_t, std::unique_ptr<stacks::LiveMemory>> memory_;
+};
+
+/// What Python-level code says: store keys, import locks, lock files.
+std::optional<WaitTarget> python_wait(WaitContext& context, const WaitingThread& waiting);
+/// The GIL, mutexes, joins of threads, semaphores.
+std::optional<WaitTarget> lock_wait(WaitContext& context, const WaitingThread& waiting);
+/// Seconds until the system call of the thread returns by itself, at most; nothing when it may wait
+/// for ever.
+std::optional<double> time_limit(WaitContext& context, const WaitingThread& waiting);
+/// A sleep that the thread ends by itself.
+std::optional<WaitTarget> timer_wait(WaitContext& context, const WaitingThread& waiting);
+/// By its system call: children, descriptors, file locks.
+std::optional<WaitTarget> call_wait(WaitContext& context, const WaitingThread& waiting);
+/// What waiting for one descriptor means; nothing for descriptors nobody else stands behind
+/// (eventfd, timers).
+std::optional<WaitTarget> descriptor_wait(WaitContext& context, const JobProcess& process, int fd,
+                                          Direction direction);
+/// Several descriptors at once (poll): one answer when they agree, else all of them in `detail`.
+std::optional<WaitTarget> any_of(std::vector<WaitTarget> targets);
+
+}  // namespace ddpdoctor::sources

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order of the questions: what Python says names the matter best, then locks with an owner,
+// then the system call.
+#include "collector/sources/waits/targets.h"
+
+#include "collector/sources/waits/context.h"
+
+namespace ddpdoctor::sources {
+
+namespace {
+
+std::optional<WaitTarget> target_of(WaitContext& context, const WaitingThread& waiting) {
+  if (waiting.thread.state == 'R' || waiting.thread.state == 'T' || waiting.thread.state == 'Z') {
+    return std::nullopt;  // it runs, was stopped, or has ended: it waits for nothing
+  }
+  if (auto found = lock_wait(context, waiting); found && found->kind == "gil") {
+    return found;  // returning from whatever call Python frames show: that one is over
+  }
+  if (auto found = python_wait(context, waiting)) {
+    return found;
+  }
+  if (auto found = lock_wait(context, waiting)) {
+    return found;
+  }
+  if (auto found = timer_wait(context, waiting)) {
+    return found;
+  }
+  auto found = call_wait(context, waiting);
+  const auto limit = time_limit(context, waiting);
+  if (found) {
+    found->limit = limit;
+  } else if (limit &&
+             waiting.thread.tid == waiting.process.row.pid) {  // an event loop's next timer
+    found = WaitTarget{.kind = "timer", .target = {}, .detail = {}, .limit = limit};
+  }
+  return found;
+}
+
+}  // namespace
+
+std::map<std::pair<pid_t, pid_t>, WaitTarget> wait_targets(
+    const JobTree& job, const std::vector<stacks::ProcessStacks>& stacks) {
+  std::map<std::pair<pid_t, pid_t>, WaitTarget> targets;
+  WaitContext context(job, stacks);
+  for (const stacks::ProcessStacks& process : stacks) {
+    const JobProcess* known = job.find(process.pid);
+    if (known == nullptr) {
+      continue;
+    }
+    for (const stacks::ThreadStack& thread : process.threads) {
+      if (auto target = target_of(
+              context, WaitingThread{.process = *known, .stacks = process, .thread = thread})) {
+        targets.emplace(std::pair(process.pid, thread.tid), std::move(*target));
+      }
+    }
+  }
+  return targets;
+}
+
+}  // namespace ddpdoctor::sources

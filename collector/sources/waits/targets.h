@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a blocked thread waits for, resolved through its system call, descriptors, sockets and
+// locks.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "collector/sources/processes/process_table.h"
+#include "collector/stacks/stack.h"
+
+namespace ddpdoctor::sources {
+
+/// `kind` and `target` as in ddpdoctor.capture/1 waits_on.
+struct WaitTarget {
+  std::string kind;
+  std::string target;
+  std::string detail;
+  std::optional<double> limit{};  // seconds after which the thread wakes by itself, at most
+};
+
+/// For each (pid, tid) that waits for something nameable.
+std::map<std::pair<pid_t, pid_t>, WaitTarget> wait_targets(
+    const JobTree& job, const std::vector<stacks::ProcessStacks>& stacks);
+
+}  // namespace ddpdoctor::sources

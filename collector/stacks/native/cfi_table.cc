@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/stacks/native/cfi_table.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <libelf.h>
+
+#include "collector/stacks/native/elf_parts.h"
+
+namespace ddpdoctor::stacks {
+
+namespace {
+
+std::unique_ptr<CfiPlan> make_plan(Dwarf_CFI* cfi, std::uint64_t address) {
+  auto plan = std::make_unique<CfiPlan>();
+  if (::dwarf_cfi_addrframe(cfi, address, &plan->frame) != 0) {
+    plan->frame = nullptr;
+    return nullptr;
+  }
+  Dwarf_Op* operations = nullptr;
+  std::size_t count = 0;
+  if (::dwarf_frame_info(plan->frame, nullptr, nullptr, &plan->signal) < 0 ||
+      ::dwarf_frame_cfa(plan->frame, &operations, &count) != 0 || operations == nullptr) {
+    return nullptr;
+  }
+  plan->cfa = {operations, count};
+  for (std::size_t i = 0; i < kRestored.size(); ++i) {
+    RegisterRule& rule = plan->rules[i];
+    if (::dwarf_frame_register(plan->frame, static_cast<int>(kRestored[i]), rule.storage.data(),
+                               &operations, &count) != 0) {
+      continue;
+    }
+    // The two empty answers are told apart by the pointer (libdw.h): ours = undefined, null =
+    // unchanged.
+    if (count != 0) {
+      rule.kind = RegisterRule::Kind::kExpression;
+      rule.expression = {operations, count};
+    } else if (operations == nullptr) {
+      rule.kind = RegisterRule::Kind::kSame;
+    }
+  }
+  return plan;
+}
+
+}  // namespace
+
+CfiPlan::~CfiPlan() {
+  std::free(frame);
+}  // NOLINT: libdw says to free() it
+
+CfiTable::CfiTable(ElfFile::Parts& parts) : parts_(&parts) {
+  ::elf_version(EV_CURRENT);
+  // NOLINTNEXTLINE: libelf wants char; it reads, because the file has our byte order.
+  elf_ = ::elf_memory(reinterpret_cast<char*>(parts.image.data()), parts.image.size());
+  if (elf_ != nullptr) {
+    cfi_ = ::dwarf_getcfi_elf(elf_);
+  }
+}
+
+CfiTable::~CfiTable() {
+  plans_.clear();
+  if (cfi_ != nullptr) {
+    ::dwarf_cfi_end(cfi_);
+  }
+  if (elf_ != nullptr) {
+    ::elf_end(elf_);
+  }
+}
+
+const CfiPlan* CfiTable::plan_at(std::uint64_t address) {
+  if (cfi_ == nullptr) {
+    return nullptr;
+  }
+  auto found = plans_.find(address);
+  if (found == plans_.end()) {
+    found = plans_.emplace(address, make_plan(cfi_, address)).first;
+  }
+  return found->second.get();
+}
+
+std::optional<std::uint64_t> CfiTable::function_start(std::uint64_t address) const {
+  // version, encodings of pointer, count and table: the form every linker writes (pcrel sdata4,
+  // udata4, datarel sdata4).
+  constexpr std::array<unsigned char, 4> kForm{1, 0x1b, 0x03, 0x3b};
+  struct Entry {
+    std::int32_t start;
+    std::int32_t description;
+  };
+  if (!parts_->frame_header) {
+    return std::nullopt;
+  }
+  const auto bytes = parts_->range(parts_->frame_header->p_offset, parts_->frame_header->p_filesz);
+  std::uint32_t count = 0;
+  constexpr std::size_t kTable = 12;
+  if (bytes.size() < kTable || std::memcmp(bytes.data(), kForm.data(), kForm.size()) != 0) {
+    return std::nullopt;
+  }
+  std::memcpy(&count, bytes.data() + 8, sizeof(count));
+  const std::uint64_t base = parts_->frame_header->p_vaddr;
+  const auto start = [&](std::size_t index) {
+    Entry entry{};
+    std::memcpy(&entry, bytes.data() + kTable + index * sizeof(entry), sizeof(entry));
+    return base + static_cast<std::uint64_t>(std::int64_t{entry.start});
+  };
+  if (count == 0 || count > (bytes.size() - kTable) / sizeof(Entry) || start(0) > address) {
+    return std::nullopt;
+  }
+  std::size_t low = 0;
+  std::size_t high = count;
+  while (high - low > 1) {
+    const std::size_t middle = low + (high - low) / 2;
+    (start(middle) <= address ? low : high) = middle;
+  }
+  return start(low);
+}
+
+CfiTable& cfi_of(ElfFile& file) {
+  ElfFile::Parts& parts = file.parts();
+  if (!parts.cfi) {
+    parts.cfi = std::make_unique<CfiTable>(parts);
+  }
+  return *parts.cfi;
+}
+
+}  // namespace ddpdoctor::stacks

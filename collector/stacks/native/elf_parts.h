@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an ElfFile is made of, for the files of this folder that look inside: symbols and call-frame
+// information.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <elf.h>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "collector/stacks/native/cfi_table.h"
+#include "collector/stacks/native/elf_file.h"
+
+namespace ddpdoctor::stacks {
+
+/// A symbol table and the names it points into.
+struct SymbolTable {
+  std::span<const std::byte> symbols;  // Elf64_Sym, unaligned
+  std::span<const std::byte> names;
+
+  [[nodiscard]] std::size_t size() const {
+    return symbols.size() / sizeof(Elf64_Sym);
+  }
+  /// The entry at `index` (< size()).
+  [[nodiscard]] Elf64_Sym at(std::size_t index) const;
+  /// Its name; empty when it lies outside the names or does not end.
+  [[nodiscard]] std::string_view name(const Elf64_Sym& symbol) const;
+};
+
+struct ElfFile::Parts {
+  Parts() = default;
+  Parts(const Parts&) = delete;
+  Parts& operator=(const Parts&) = delete;
+  Parts(Parts&&) = delete;
+  Parts& operator=(Parts&&) = delete;
+  ~Parts();
+
+  /// Bytes of the file; empty when the range does not lie in it.
+  [[nodiscard]] std::span<const std::byte> range(std::uint64_t offset, std::uint64_t length) const;
+
+  /// Gives read pages back to the page cache, so that scanning a table of 76 MB does not stay in
+  /// our memory.
+  void release(std::span<const std::byte> read) const;
+
+  std::string path;
+  std::vector<std::byte> owned;  // when from memory
+  std::span<std::byte> image;    // MAP_PRIVATE; only the first page is writable
+  bool mapped = false;
+  std::vector<Elf64_Phdr> segments;
+  SymbolTable symtab;
+  SymbolTable dynsym;
+  std::span<const std::byte> gnu_hash;
+  std::span<const std::byte>
+      debugdata;  // .gnu_debugdata: an xz-compressed ELF with a small .symtab
+  std::optional<Elf64_Phdr> frame_header;  // PT_GNU_EH_FRAME
+  std::unique_ptr<CfiTable> cfi;           // made on first use by cfi_of
+  std::map<std::string, std::optional<std::uint64_t>, std::less<>> answers;  // of symbol()
+};
+
+/// The call-frame information of a file.
+CfiTable& cfi_of(ElfFile& file);
+
+}  // namespace ddpdoctor::stacks

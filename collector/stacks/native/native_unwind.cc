@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/stacks/native/native_unwind.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "collector/stacks/native/elf_parts.h"
+#include "collector/stacks/native/frame_pointer_solver.h"
+
+namespace ddpdoctor::stacks {
+
+namespace {
+
+constexpr std::size_t kMaxFrames = 4096;
+
+bool is_code(Target& target, RemoteAddress address) {
+  const Mapping* const mapping = target.maps().find(address);
+  return mapping != nullptr && mapping->executable;
+}
+
+/// Leaves a frame that has no call-frame information: code made at run time keeps a frame pointer
+/// more often than not; a call through a null pointer left its return address on top of the stack.
+std::optional<Registers> step_without_cfi(Walk& walk, const Registers& registers, bool code) {
+  constexpr std::uint64_t kMaxFrameBytes = 1U << 20U;
+  const RemoteAddress top = registers[kRsp];
+  Registers caller = registers;
+  if (!code) {
+    const auto target = walk.stack.get<RemoteAddress>(top);
+    if (!target || !is_code(walk.target, *target)) {
+      return std::nullopt;
+    }
+    caller.set(kRip, *target);
+    caller.set(kRsp, top + 8);
+    return caller;
+  }
+  if (!registers.known(kRbp) || registers[kRbp] < top || registers[kRbp] - top > kMaxFrameBytes) {
+    return std::nullopt;
+  }
+  const auto saved = walk.stack.get<RemoteAddress>(registers[kRbp]);
+  const auto target = walk.stack.get<RemoteAddress>(registers[kRbp] + 8);
+  if (!saved || !target || !is_code(walk.target, *target)) {
+    return std::nullopt;
+  }
+  caller = Registers{};  // what else the frame has saved is unknown
+  caller.set(kRbp, *saved);
+  caller.set(kRsp, registers[kRbp] + 16);
+  caller.set(kRip, *target);
+  return caller;
+}
+
+/// Appends the walk that continues from an inferred frame pointer; frames beyond the first rest on
+/// it.
+void append_solved(Unwound& unwound, Unwound solved) {
+  unwound.frames.pop_back();
+  for (std::size_t i = 0; i < solved.frames.size(); ++i) {
+    solved.frames[i].inferred = solved.frames[i].inferred || (i > 0 && solved.unproven);
+    unwound.frames.push_back(solved.frames[i]);
+  }
+  unwound.end = solved.end;
+  unwound.unproven = unwound.unproven || solved.unproven;
+  unwound.without_cfi += solved.without_cfi;
+}
+
+/// One walk's state. step() yields true while there is a caller.
+class Walker {
+ public:
+  Walker(Walk& walk, const Registers& registers, bool exact)
+      : walk_(walk), registers_(registers), exact_(exact) {}
+
+  bool step(Unwound& unwound);
+
+ private:
+  bool stop(Unwound& unwound, UnwindEnd end) const {
+    unwound.end = end;
+    return false;
+  }
+  bool leave_unknown_code(Unwound& unwound, RemoteAddress looked_up);
+  bool leave(Unwound& unwound, const CfiPlan& plan, RemoteAddress cfa);
+
+  Walk& walk_;
+  Registers registers_;
+  bool exact_;
+};
+
+bool Walker::leave_unknown_code(Unwound& unwound, RemoteAddress looked_up) {
+  const bool code = is_code(walk_.target, looked_up);
+  const auto caller =
+      code || unwound.frames.size() == 1 ? step_without_cfi(walk_, registers_, code) : std::nullopt;
+  if (!caller) {
+    return stop(unwound, code ? UnwindEnd::kNoCfi : UnwindEnd::kUnmapped);
+  }
+  ++unwound.without_cfi;
+  unwound.frames.back().cfa = (*caller)[kRsp];
+  if ((*caller)[kRsp] <= registers_[kRsp]) {
+    return stop(unwound, UnwindEnd::kNoProgress);
+  }
+  registers_ = *caller;
+  exact_ = false;
+  return true;
+}
+
+bool Walker::leave(Unwound& unwound, const CfiPlan& plan, RemoteAddress cfa) {
+  unwound.frames.back().cfa = cfa;
+  const Registers caller = caller_registers(plan, registers_, cfa, walk_.stack);
+  if (!caller.known(kRip)) {
+    return stop(unwound, UnwindEnd::kUnreadable);
+  }
+  // Stacks grow downwards; only a signal handler's may lie elsewhere, and a leaf's caller at the
+  // same place.
+  if (!plan.signal && unwound.frames.size() > 1 && caller[kRsp] <= registers_[kRsp]) {
+    return stop(unwound, UnwindEnd::kNoProgress);
+  }
+  exact_ = plan.signal;
+  registers_ = caller;
+  return true;
+}
+
+bool Walker::step(Unwound& unwound) {
+  const RemoteAddress pc = registers_[kRip];
+  if (pc == 0 && !unwound.frames.empty()) {
+    return stop(unwound, UnwindEnd::kComplete);
+  }
+  unwound.frames.push_back({.pc = pc, .cfa = 0, .exact = exact_, .inferred = false});
+  const RemoteAddress looked_up = exact_ ? pc : pc - 1;
+  const auto object = walk_.target.object_at(looked_up);
+  const CfiPlan* const plan =
+      object ? cfi_of(*object->file).plan_at(looked_up - object->bias) : nullptr;
+  if (plan == nullptr) {
+    return leave_unknown_code(unwound, looked_up);
+  }
+  if (plan->rules.back().kind == RegisterRule::Kind::kUndefined) {
+    return stop(unwound, UnwindEnd::kComplete);  // _start and clone say so
+  }
+  const auto cfa = cfa_of(*plan, registers_, walk_.stack);
+  if (cfa) {
+    return leave(unwound, *plan, *cfa);
+  }
+  if (!registers_.known(kRbp)) {
+    auto solved = solve_frame_pointer(walk_, {.registers = registers_,
+                                              .plan = *plan,
+                                              .object = *object,
+                                              .pc = looked_up,
+                                              .exact = exact_});
+    if (solved) {
+      append_solved(unwound, std::move(*solved));
+      return false;
+    }
+  }
+  return stop(unwound,
+              registers_.known(kRbp) ? UnwindEnd::kUnreadable : UnwindEnd::kUnknownRegister);
+}
+
+}  // namespace
+
+Unwound unwind(Walk& walk, Registers registers, bool exact) {
+  Unwound unwound;
+  if (!registers.known(kRip) || !registers.known(kRsp)) {
+    return unwound;
+  }
+  Walker walker(walk, registers, exact);
+  while (walker.step(unwound)) {
+    if (unwound.frames.size() >= kMaxFrames) {
+      unwound.end = UnwindEnd::kTooDeep;
+      break;
+    }
+  }
+  return unwound;
+}
+
+std::string problem_of(const Unwound& unwound, Target& target) {
+  if (unwound.frames.empty()) {
+    return "no program counter";
+  }
+  const RemoteAddress pc = unwound.frames.back().pc;
+  const Mapping* const mapping = target.maps().find(pc);
+  const std::string place =
+      mapping == nullptr || mapping->path.empty()
+          ? fmt::format("{:#x}, code made at run time", pc)
+          : fmt::format("{:#x} in {}", pc, base::printable(base::file_name(mapping->path)));
+  switch (unwound.end) {
+    case UnwindEnd::kComplete:
+      return unwound.without_cfi == 0
+                 ? ""
+                 : "part of the stack was found by frame pointers only: code made "
+                   "at run time has no call-frame information";
+    case UnwindEnd::kUnmapped:
+      return fmt::format("the stack ends at {:#x}, which is not mapped", pc);
+    case UnwindEnd::kNoCfi:
+      return fmt::format("the stack ends at {}: no call-frame information there", place);
+    case UnwindEnd::kUnknownRegister:
+      return fmt::format("the stack ends at {}: a register is needed that only a stop shows",
+                         place);
+    case UnwindEnd::kUnreadable:
+      return fmt::format("the stack ends at {}: its caller cannot be read", place);
+    case UnwindEnd::kNoProgress:
+      return fmt::format("the stack ends at {}: its caller would lie deeper", place);
+    case UnwindEnd::kTooDeep:
+      return fmt::format("the stack is deeper than {} frames", kMaxFrames);
+  }
+  return {};
+}
+
+}  // namespace ddpdoctor::stacks

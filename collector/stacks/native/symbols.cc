@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/stacks/native/symbols.h"
+
+#include <algorithm>
+#include <libelf.h>
+#include <unistd.h>
+
+#include <elfutils/libdwelf.h>
+#include <sys/mman.h>
+
+#include "base/unique_fd.h"
+#include "collector/stacks/native/demangle.h"
+#include "collector/stacks/native/elf_parts.h"
+
+namespace ddpdoctor::stacks {
+
+namespace {
+
+/// The best symbol met so far for one address.
+struct Best {
+  Elf64_Sym symbol{};
+  bool found = false;
+  bool settled = false;  // by an earlier table
+  std::string name;      // taken at the end of each table, while its names are at hand
+};
+
+std::size_t underscores(std::string_view name) {
+  return std::min(name.find_first_not_of('_'), name.size());
+}
+
+/// Whether `one` names the code better than `other`: the inner function, then a public name, then
+/// the plainer of two aliases (poll, not __poll).
+bool is_better(const SymbolTable& table, const Elf64_Sym& one, const Elf64_Sym& other) {
+  if (one.st_value != other.st_value) {
+    return one.st_value > other.st_value;
+  }
+  const auto is_local = [](const Elf64_Sym& symbol) {
+    return ELF64_ST_BIND(symbol.st_info) == STB_LOCAL;
+  };
+  if (is_local(one) != is_local(other)) {
+    return is_local(other);
+  }
+  return underscores(table.name(one)) < underscores(table.name(other));
+}
+
+/// Finds the wanted addresses inside a symbol's range quickly: a table says for each slice of the
+/// range where to begin.
+class Wanted {
+ public:
+  explicit Wanted(std::span<const std::uint64_t> addresses) : addresses_(addresses) {
+    const std::uint64_t range = addresses.back() - addresses.front();
+    while ((range >> shift_) >= kSlices) {
+      ++shift_;
+    }
+    std::size_t next = 0;
+    for (std::size_t slice = 0; slice < kSlices; ++slice) {
+      const std::uint64_t start = addresses.front() + (std::uint64_t{slice} << shift_);
+      while (next < addresses.size() && addresses[next] < start) {
+        ++next;
+      }
+      first_[slice] = static_cast<std::uint32_t>(next);
+    }
+  }
+
+  /// Index of the first wanted address that is not below `value`.
+  [[nodiscard]] std::size_t first_from(std::uint64_t value) const {
+    if (value <= addresses_.front()) {
+      return 0;
+    }
+    const std::uint64_t slice = (value - addresses_.front()) >> shift_;
+    std::size_t index = slice < kSlices ? first_[slice] : addresses_.size();
+    while (index < addresses_.size() && addresses_[index] < value) {
+      ++index;
+    }
+    return index;
+  }
+
+ private:
+  static constexpr std::size_t kSlices = 4096;
+  std::span<const std::uint64_t> addresses_;
+  unsigned shift_ = 0;
+  std::array<std::uint32_t, kSlices> first_{};
+};
+
+bool is_code(const Elf64_Sym& symbol) {
+  const unsigned type = ELF64_ST_TYPE(symbol.st_info);
+  return symbol.st_shndx != SHN_UNDEF && symbol.st_size != 0 &&
+         (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE);
+}
+
+void search(const SymbolTable& table, std::span<const std::uint64_t> addresses,
+            std::vector<Best>& best) {
+  const Wanted wanted(addresses);
+  std::vector<std::size_t> changed;
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    const Elf64_Sym symbol = table.at(i);
+    if (symbol.st_value > addresses.back() || !is_code(symbol)) {
+      continue;
+    }
+    for (std::size_t j = wanted.first_from(symbol.st_value);
+         j < addresses.size() && addresses[j] - symbol.st_value < symbol.st_size; ++j) {
+      if (best[j].settled) {
+        continue;
+      }
+      if (!best[j].found || is_better(table, symbol, best[j].symbol)) {
+        best[j].symbol = symbol;
+        best[j].found = true;
+        changed.push_back(j);
+      }
+    }
+  }
+  for (const std::size_t j : changed) {
+    best[j].name = table.name(best[j].symbol);
+    best[j].settled = true;
+  }
+}
+
+/// The bytes of .gnu_debugdata as a file, because libdwelf decompresses from a descriptor only.
+base::UniqueFd as_file(std::span<const std::byte> bytes) {
+  constexpr std::size_t kMaxCompressed = std::size_t{16} << 20U;
+  base::UniqueFd fd(::memfd_create("debugdata", MFD_CLOEXEC));
+  if (!fd || bytes.size() > kMaxCompressed ||
+      ::write(fd.get(), bytes.data(), bytes.size()) != static_cast<ssize_t>(bytes.size()) ||
+      ::lseek(fd.get(), 0, SEEK_SET) != 0) {
+    return {};
+  }
+  return fd;
+}
+
+/// The small symbol table that distributions leave in stripped files.
+void search_debugdata(const ElfFile::Parts& parts, std::span<const std::uint64_t> addresses,
+                      std::vector<Best>& best) {
+  const base::UniqueFd fd = as_file(parts.debugdata);
+  if (!fd) {
+    return;
+  }
+  ::elf_version(EV_CURRENT);
+  const std::unique_ptr<Elf, int (*)(Elf*)> elf(::dwelf_elf_begin(fd.get()), &::elf_end);
+  std::size_t size = 0;
+  const char* const image = elf ? ::elf_rawfile(elf.get(), &size) : nullptr;
+  if (image == nullptr) {
+    return;
+  }
+  // Our own reader is the one that is bounds-checked.
+  const auto bytes = std::as_bytes(std::span(image, size));
+  const auto inner = ElfFile::from_memory({bytes.begin(), bytes.end()}, parts.path);
+  if (inner && (*inner)->parts().symtab.size() > 0) {
+    search((*inner)->parts().symtab, addresses, best);
+  }
+}
+
+bool all_found(const std::vector<Best>& best) {
+  return std::all_of(best.begin(), best.end(), [](const Best& one) { return one.found; });
+}
+
+/// The separate symbols of a stripped file, where distributions install them (libc6-dbg and the
+/// like).
+void search_installed(const ElfFile& file, std::span<const std::uint64_t> addresses,
+                      std::vector<Best>& best) {
+  const std::string id = file.build_id();
+  if (id.size() < 4) {
+    return;
+  }
+  const auto symbols =
+      ElfFile::open("/usr/lib/debug/.build-id/" + id.substr(0, 2) + "/" + id.substr(2) + ".debug");
+  if (symbols && (*symbols)->build_id() == id && (*symbols)->parts().symtab.size() > 0) {
+    search((*symbols)->parts().symtab, addresses, best);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> function_names(ElfFile& file, std::span<const std::uint64_t> addresses) {
+  std::vector<Best> best(addresses.size());
+  const ElfFile::Parts& parts = file.parts();
+  if (!addresses.empty()) {
+    if (parts.symtab.size() > 0) {
+      search(parts.symtab, addresses, best);
+      parts.release(parts.symtab.symbols);
+    } else {
+      search(parts.dynsym, addresses, best);
+      if (!all_found(best) && !parts.debugdata.empty()) {
+        search_debugdata(parts, addresses, best);
+      }
+      if (!all_found(best)) {
+        search_installed(file, addresses, best);
+      }
+    }
+  }
+  std::vector<std::string> names;
+  names.reserve(best.size());
+  for (Best& one : best) {
+    names.push_back(std::move(one.name));
+  }
+  return names;
+}
+
+void FunctionNames::want(ElfFile& file, std::uint64_t address) {
+  PerFile& entry = files_[&file];
+  entry.file = &file;
+  entry.addresses.push_back(address);
+}
+
+void FunctionNames::resolve() {
+  for (auto& [key, entry] : files_) {
+    auto& addresses = entry.addresses;
+    std::sort(addresses.begin(), addresses.end());
+    addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+    entry.names = function_names(*entry.file, addresses);
+    for (std::string& name : entry.names) {
+      name = readable_function(name);
+    }
+  }
+}
+
+const std::string& FunctionNames::of(const ElfFile& file, std::uint64_t address) const {
+  const auto entry = files_.find(&file);
+  if (entry == files_.end()) {
+    return unknown_;
+  }
+  const auto& addresses = entry->second.addresses;
+  const auto found = std::lower_bound(addresses.begin(), addresses.end(), address);
+  const auto index = static_cast<std::size_t>(found - addresses.begin());
+  return found != addresses.end() && *found == address && index < entry->second.names.size()
+             ? entry->second.names[index]
+             : unknown_;
+}
+
+}  // namespace ddpdoctor::stacks

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading frames. Up to 3.10 each is an object; from 3.11 on they are plain structures in chunks
+// owned by the thread (or inside a generator), and from 3.12 on each entry into the evaluation loop
+// adds a shim that lies on the C stack.
+#include "collector/stacks/python/frames.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace ddpdoctor::stacks {
+
+namespace {
+
+constexpr std::size_t kMostFrames = 2000;
+constexpr std::size_t kLargestFrame = 520;  // bytes before and with the first local: 360 in 3.10
+constexpr std::uint64_t kLargestLineTable = 1ULL << 20U;
+constexpr std::size_t kMostLocals = 16;
+constexpr std::size_t kMostLocalNames = 64;
+
+constexpr std::int32_t kVersion310 = 0x030a;
+constexpr std::int32_t kVersion311 = 0x030b;
+constexpr std::int32_t kVersion314 = 0x030e;
+constexpr RemoteAddress kReferenceTag = 3;  // 3.14+: low bits of a _PyStackRef
+
+// Include/internal/pycore_code.h: co_localspluskinds.
+constexpr unsigned kCellLocal = 0x40;
+constexpr unsigned kFreeLocal = 0x80;
+
+RemoteAddress at(RemoteAddress base, std::int64_t offset) {
+  return base + static_cast<RemoteAddress>(offset);
+}
+
+RemoteAddress pointer(RemoteMemory& memory, RemoteAddress address) {
+  return memory.get<RemoteAddress>(address).value_or(0);
+}
+
+RemoteAddress untagged(RemoteAddress reference, std::int32_t version) {
+  return version >= kVersion314 ? reference & ~kReferenceTag : reference;
+}
+
+RemoteAddress innermost_frame(RemoteMemory& memory, const PythonLayout& layout,
+                              RemoteAddress thread_state) {
+  if (layout.thread_frame >= 0) {
+    return pointer(memory, at(thread_state, layout.thread_frame));
+  }
+  const RemoteAddress cframe = pointer(memory, at(thread_state, layout.thread_cframe));
+  return cframe != 0 ? pointer(memory, at(cframe, layout.cframe_frame)) : 0;
+}
+
+/// One frame, from one read; `previous` receives the caller's.
+bool read_frame(RemoteMemory& memory, const PythonLayout& layout, RemoteAddress address,
+                RawPythonFrame& frame, RemoteAddress& previous) {
+  std::array<std::byte, kLargestFrame> block{};
+  if (!memory.read(address,
+                   std::span(block).first(static_cast<std::size_t>(layout.frame_locals)))) {
+    return false;
+  }
+  const auto word = [&block](std::int64_t offset) {
+    RemoteAddress value = 0;
+    std::memcpy(&value, block.data() + offset, sizeof value);
+    return value;
+  };
+  frame.address = address;
+  frame.code = untagged(word(layout.frame_code), layout.version);
+  previous = word(layout.frame_previous);
+  if (layout.version >= kVersion311) {
+    frame.instruction = word(layout.frame_instruction);
+  } else {
+    std::int32_t last = 0;
+    std::memcpy(&last, block.data() + layout.frame_instruction, sizeof last);
+    frame.instruction = static_cast<std::uint64_t>(std::int64_t{last});
+  }
+  const auto byte = [&block](std::int64_t offset) {
+    return std::to_integer<std::int32_t>(block[static_cast<std::size_t>(offset)]);
+  };
+  frame.entry = layout.frame_entry >= 0 ? byte(layout.frame_entry) != 0 : layout.frame_owner < 0;
+  frame.shim = layout.frame_owner >= 0 && byte(layout.frame_owner) >= layout.owner_c_stack;
+  return true;
+}
+
+/// Adds to "<FileBaton at 0x1>" the one attribute that says which: the file it waits for, the
+/// thread's or module lock's name, the child's pid.
+void name_instance(PythonObjects& objects, RemoteAddress instance, std::string& text) {
+  if (!text.starts_with('<') || !text.ends_with('>')) {
+    return;
+  }
+  for (const std::string_view name : {"lock_file_path", "_name", "name", "pid"}) {
+    const auto value = objects.attribute(instance, name);
+    const bool plain = value && (objects.string(*value) || objects.integer(*value));
+    if (plain) {
+      text.insert(text.size() - 1, fmt::format(" {}={}", name, objects.repr(*value)));
+      return;
+    }
+  }
+}
+
+/// A file (the end of its path) and the functions in it whose locals are shown, each between
+/// spaces; empty = all.
+struct WaitingPlace {
+  std::string_view file;
+  std::string_view functions;
+};
+
+constexpr auto kWaitingPlaces = std::to_array<WaitingPlace>({
+    {.file = "torch/distributed/distributed_c10d.py", .functions = ""},
+    {.file = "torch/distributed/rendezvous.py", .functions = ""},
+    {.file = "torch/distributed/elastic/utils/store.py", .functions = ""},
+    {.file = "torch/distributed/elastic/rendezvous/dynamic_rendezvous.py", .functions = ""},
+    {.file = "torch/distributed/elastic/rendezvous/c10d_rendezvous_backend.py", .functions = ""},
+    {.file = "torch/distributed/elastic/rendezvous/static_tcp_rendezvous.py", .functions = ""},
+    {.file = "torch/nn/parallel/distributed.py",
+     .functions = " __init__ forward _sync_module_states _sync_buffers _pre_forward join "},
+    {.file = "torch/distributed/utils.py",
+     .functions = " _sync_module_states _verify_param_shape_across_processes "},
+    {.file = "torch/utils/data/dataloader.py",
+     .functions = " _try_get_data _get_data _next_data _shutdown_workers "},
+    {.file = "torch/utils/data/_utils/worker.py", .functions = " _worker_loop "},
+    {.file = "torch/utils/file_baton.py", .functions = ""},
+    {.file = "threading.py", .functions = " wait join acquire _wait_for_tstate_lock __enter__ "},
+    {.file = "queue.py", .functions = " get put join "},
+    {.file = "subprocess.py", .functions = " wait _wait _try_wait communicate _communicate "},
+    {.file = "multiprocessing/popen_fork.py", .functions = ""},
+    {.file = "multiprocessing/process.py", .functions = " join "},
+    {.file = "multiprocessing/connection.py",
+     .functions = " wait recv _recv _recv_bytes poll _poll send _send "},
+    {.file = "multiprocessing/queues.py", .functions = " get put _feed "},
+    {.file = "multiprocessing/synchronize.py", .functions = ""},
+    {.file = "filelock/_api.py", .functions = ""},
+    {.file = "filelock/_unix.py", .functions = ""},
+    {.file = "<frozen importlib._bootstrap>", .functions = " acquire __enter__ "},
+    {.file = "importlib/_bootstrap.py", .functions = " acquire __enter__ "},
+});
+
+}  // namespace
+
+bool locals_wanted(std::string_view file, std::string_view function) {
+  const std::string name = fmt::format(" {} ", function.substr(function.rfind('.') + 1));
+  return std::ranges::any_of(kWaitingPlaces, [&](const WaitingPlace& place) {
+    // "threading.py" must not match "my_threading.py".
+    const bool whole =
+        file.ends_with(place.file) &&
+        (file.size() == place.file.size() || file[file.size() - place.file.size() - 1] == '/');
+    return whole &&
+           (place.functions.empty() || place.functions.find(name) != std::string_view::npos);
+  });
+}
+
+RawPythonStack read_python_stack(RemoteMemory& memory, const PythonLayout& layout,
+                                 RemoteAddress thread_state) {
+  RawPythonStack stack;
+  std::unordered_set<RemoteAddress> seen;
+  RemoteAddress next = innermost_frame(memory, layout, thread_state);
+  RemoteAddress loop = 0;
+  if (layout.thread_cframe >= 0) {
+    loop = pointer(memory, at(thread_state, layout.thread_cframe));
+  }
+  while (next != 0 && stack.size() < kMostFrames && seen.insert(next).second) {
+    RawPythonFrame frame;
+    if (!read_frame(memory, layout, next, frame, next)) {
+      break;
+    }
+    if (frame.entry && loop != 0) {  // the n-th entry was made by the n-th loop
+      frame.loop = loop;
+      loop = pointer(memory, at(loop, layout.cframe_previous));
+    }
+    stack.push_back(frame);
+  }
+  return stack;
+}
+
+void FrameDecoder::append_names(RemoteAddress tuple, bool cells, Code& code) {
+  for (const RemoteAddress name : objects_.elements(tuple, kMostLocalNames)) {
+    code.local_names.push_back(base::printable(objects_.string(name, 64).value_or("?")));
+    code.local_is_cell.push_back(cells);
+  }
+}
+
+void FrameDecoder::read_local_names(RemoteAddress address, Code& code) {
+  append_names(pointer(memory_, at(address, layout_.code_local_names)), false, code);
+  if (layout_.code_local_kinds < 0) {  // ≤3.10: locals, then cells, then free variables
+    append_names(pointer(memory_, at(address, layout_.code_cell_names)), true, code);
+    append_names(pointer(memory_, at(address, layout_.code_free_names)), true, code);
+    return;
+  }
+  const auto kinds =
+      objects_.bytes(pointer(memory_, at(address, layout_.code_local_kinds)), kMostLocalNames)
+          .value_or("");
+  for (std::size_t i = 0; i < std::min(kinds.size(), code.local_names.size()); ++i) {
+    code.local_is_cell[i] = (static_cast<unsigned char>(kinds[i]) & (kCellLocal | kFreeLocal)) != 0;
+  }
+}
+
+const FrameDecoder::Code& FrameDecoder::code_at(RemoteAddress address) {
+  const auto known = codes_.find(address);
+  if (known != codes_.end()) {
+    return known->second;
+  }
+  Code code;
+  if (objects_.type_name(address) == "code") {
+    const std::int64_t name =
+        layout_.code_qualname >= 0 ? layout_.code_qualname : layout_.code_name;
+    const auto function = objects_.string(pointer(memory_, at(address, name)), 512);
+    const auto file = objects_.string(pointer(memory_, at(address, layout_.code_filename)));
+    code.valid = function.has_value() && file.has_value();
+    code.function = base::printable(function.value_or(""));
+    code.file = base::printable(file.value_or(""));
+    code.first_line = memory_.get<std::int32_t>(at(address, layout_.code_first_line)).value_or(0);
+    if (layout_.code_first_traceable >= 0) {
+      code.first_traceable =
+          memory_.get<std::int32_t>(at(address, layout_.code_first_traceable)).value_or(0);
+    }
+    const auto table =
+        objects_.bytes(pointer(memory_, at(address, layout_.code_line_table)), kLargestLineTable);
+    const auto bytes =
+        std::as_bytes(std::span(table ? std::string_view(*table) : std::string_view()));
+    code.lines.assign(bytes.begin(), bytes.end());
+    code.locals_wanted = code.valid && locals_wanted(code.file, code.function);
+    if (code.locals_wanted) {
+      read_local_names(address, code);
+    }
+  }
+  return codes_.emplace(address, std::move(code)).first->second;
+}
+
+std::int64_t FrameDecoder::offset_in_code(const RawPythonFrame& frame) const {
+  const auto instruction = static_cast<std::int64_t>(frame.instruction);
+  if (layout_.version >= kVersion311) {
+    return static_cast<std::int64_t>(frame.instruction - at(frame.code, layout_.code_bytes));
+  }
+  return layout_.version == kVersion310 && instruction >= 0 ? instruction * 2 : instruction;
+}
+
+SourceRange FrameDecoder::place(const Code& code, std::int64_t offset) const {
+  if (layout_.version >= kVersion311) {
+    return find_in_location_table(code.lines, code.first_line, offset);
+  }
+  if (layout_.version == kVersion310) {
+    return find_in_line_table_310(code.lines, code.first_line, offset);
+  }
+  return find_in_lnotab(code.lines, code.first_line, offset);
+}
+
+std::vector<std::pair<std::string, std::string>> FrameDecoder::locals(const RawPythonFrame& frame,
+                                                                      const Code& code) {
+  std::vector<RemoteAddress> slots(code.local_names.size());
+  if (!memory_.read(at(frame.address, layout_.frame_locals),
+                    std::as_writable_bytes(std::span(slots)))) {
+    return {};
+  }
+  std::vector<std::pair<std::string, std::string>> shown;
+  for (std::size_t i = 0; i < slots.size() && shown.size() < kMostLocals; ++i) {
+    RemoteAddress value = untagged(slots[i], layout_.version);
+    // An argument that a closure uses is still the plain value until the cell is made.
+    if (code.local_is_cell[i] && value != 0 && objects_.type_name(value) == "cell") {
+      value = pointer(memory_, at(value, layout_.cell_content));
+    }
+    if (value != 0) {
+      std::string text = objects_.repr(value);
+      if (code.local_names[i] == "self") {
+        name_instance(objects_, value, text);
+      }
+      shown.emplace_back(code.local_names[i], std::move(text));
+    }
+  }
+  return shown;
+}
+
+std::optional<Frame> FrameDecoder::decode_code(RemoteAddress address, int lasti) {
+  const Code& code = code_at(address);
+  if (!code.valid) {
+    return std::nullopt;
+  }
+  const SourceRange range = place(code, lasti);
+  Frame frame;
+  frame.language = Language::kPython;
+  frame.function = code.function;
+  frame.file = code.file;
+  frame.line = range.line;
+  frame.column = range.column;
+  frame.end_line = range.end_line;
+  frame.end_column = range.end_column;
+  return frame;
+}
+
+std::vector<PythonFrame> FrameDecoder::decode(const RawPythonStack& stack) {
+  std::vector<PythonFrame> frames;
+  frames.reserve(stack.size());
+  for (const RawPythonFrame& raw : stack) {
+    PythonFrame decoded{.raw = raw, .frame = {}};
+    decoded.frame.language = Language::kPython;
+    if (!raw.shim) {
+      const Code& code = code_at(raw.code);
+      const std::int64_t offset = offset_in_code(raw);
+      // Like Python itself: a frame is there once it has reached its first traceable instruction.
+      const bool begun =
+          layout_.version < kVersion311 || offset >= std::int64_t{code.first_traceable} * 2;
+      if (code.valid && !begun && !raw.entry) {
+        continue;
+      }
+      const SourceRange range = place(code, offset);
+      decoded.frame.function = code.valid ? code.function : "<unreadable frame>";
+      decoded.frame.file = code.file;
+      decoded.frame.line = range.line;
+      decoded.frame.column = range.column;
+      decoded.frame.end_line = range.end_line;
+      decoded.frame.end_column = range.end_column;
+      if (code.locals_wanted) {
+        decoded.frame.locals = locals(raw, code);
+      }
+    }
+    frames.push_back(std::move(decoded));
+  }
+  return frames;
+}
+
+}  // namespace ddpdoctor::stacks

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Frames of one thread: first their raw chain (while the thread stands still), then, any time
+// later, what they mean.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collector/stacks/native/line_table.h"
+#include "collector/stacks/python/objects.h"
+#include "collector/stacks/python/offsets.h"
+#include "collector/stacks/python/reader.h"
+#include "collector/stacks/target/remote_memory.h"
+
+namespace ddpdoctor::stacks {
+
+/// The chain of frames of a thread state, innermost first, at most 2000 and never in a circle.
+RawPythonStack read_python_stack(RemoteMemory& memory, const PythonLayout& layout,
+                                 RemoteAddress thread_state);
+
+/// True for the places whose locals explain a wait: torch.distributed, and the waits of the
+/// standard library and of torch.
+bool locals_wanted(std::string_view file, std::string_view function);
+
+/// Turns raw frames into decoded ones; remembers code objects, which do not change.
+class FrameDecoder {
+ public:
+  /// All must outlive this.
+  FrameDecoder(RemoteMemory& memory, const PythonLayout& layout, PythonObjects& objects)
+      : memory_(memory), layout_(layout), objects_(objects) {}
+
+  /// Frames that Python itself does not show (not yet begun, __init__ trampolines) are left out.
+  std::vector<PythonFrame> decode(const RawPythonStack& stack);
+  /// A place in a code object; `lasti` in bytes whatever the version. Nothing when it is no code
+  /// object.
+  std::optional<Frame> decode_code(RemoteAddress address, int lasti);
+
+ private:
+  struct Code {
+    bool valid = false;
+    std::string function;
+    std::string file;
+    int first_line = 0;
+    int first_traceable = 0;
+    std::vector<std::byte> lines;
+    bool locals_wanted = false;
+    std::vector<std::string> local_names;
+    std::vector<bool> local_is_cell;
+  };
+
+  const Code& code_at(RemoteAddress address);
+  void read_local_names(RemoteAddress address, Code& code);
+  void append_names(RemoteAddress tuple, bool cells, Code& code);
+  [[nodiscard]] std::int64_t offset_in_code(const RawPythonFrame& frame) const;
+  [[nodiscard]] SourceRange place(const Code& code, std::int64_t offset) const;
+  std::vector<std::pair<std::string, std::string>> locals(const RawPythonFrame& frame,
+                                                          const Code& code);
+
+  RemoteMemory& memory_;
+  const PythonLayout& layout_;
+  PythonObjects& objects_;
+  std::map<RemoteAddress, Code> codes_;
+};
+
+}  // namespace ddpdoctor::stacks

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// /proc/PID/task: the threads of a process and what the kernel says of each. The folder is opened
+// once, so a pid that is used again for another process cannot slip in.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "collector/stacks/native/cfi_expression.h"
+#include "collector/stacks/stack.h"
+
+namespace ddpdoctor::stacks {
+
+/// What /proc/PID/task/TID/syscall says of a thread.
+struct BlockedState {
+  bool running = false;            // on a CPU or about to be: nothing else is known
+  std::optional<Syscall> syscall;  // nothing when it sleeps outside a system call (a page fault)
+  Registers registers;             // rsp, rip and what the system call's arguments show
+};
+
+/// Name and state of a thread, from its stat file.
+struct ThreadName {
+  std::string name;
+  char state = '?';
+};
+
+/// Threads of one process.
+class ProcTasks {
+ public:
+  static base::Result<ProcTasks> open(pid_t pid);
+
+  [[nodiscard]] pid_t pid() const {
+    return pid_;
+  }
+  /// Sorted; empty when the process is gone.
+  [[nodiscard]] std::vector<pid_t> tids() const;
+  [[nodiscard]] base::Result<std::string> read(pid_t tid, const char* file) const;
+
+  [[nodiscard]] std::optional<ThreadName> name(pid_t tid) const;
+  /// The kernel function it sleeps in; empty when none or hidden from us.
+  [[nodiscard]] std::string wchan(pid_t tid) const;
+  /// Times the thread has been on a CPU. Equal before and after = it has not run in between.
+  [[nodiscard]] std::optional<std::uint64_t> run_count(pid_t tid) const;
+  [[nodiscard]] base::Result<BlockedState> blocked(pid_t tid) const;
+  /// tid in the process's own pid namespace.
+  [[nodiscard]] pid_t inner_tid(pid_t tid) const;
+  /// Pid of a debugger attached to the thread; 0 = none.
+  [[nodiscard]] pid_t tracer(pid_t tid) const;
+
+ private:
+  ProcTasks(pid_t pid, base::UniqueFd folder) : pid_(pid), folder_(std::move(folder)) {}
+
+  pid_t pid_;
+  base::UniqueFd folder_;
+  bool namespaced_ = false;
+};
+
+/// Parses the content of a syscall file: "running", "NUMBER ARGUMENTS(6) SP PC" or "-1 SP PC".
+std::optional<BlockedState> parse_blocked(std::string_view text);
+
+/// Parses the content of a stat file; the name may contain blanks and parentheses.
+std::optional<ThreadName> parse_stat(std::string_view text);
+
+}  // namespace ddpdoctor::stacks

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// torch's flight recorder, read where it lies in the target. The writer holds a mutex we do not
+// take: `next` is bumped before an entry is written and `next_id` after it, so the newest slot may
+// be half written, and the oldest ones may be overwritten as we read.
+#include "collector/stacks/torch/flight_recorder.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "collector/stacks/torch/recorder_entry.h"
+
+namespace ddpdoctor::stacks {
+namespace {
+
+constexpr int kAttempts = 3;
+constexpr std::uint64_t kMaxRing = 1U << 24;  // TORCH_FR_BUFFER_SIZE beyond this is no setting
+
+/// The recorder's own members at one instant.
+struct Header {
+  bool enabled = false;
+  RemoteAddress begin = 0;
+  std::uint64_t count = 0;
+  std::uint64_t max_entries = 0;
+  std::uint64_t next = 0;
+  std::uint64_t next_id = 0;
+  std::uint64_t epoch = 0;
+
+  bool operator==(const Header&) const = default;
+};
+
+template <typename T>
+std::optional<T> field(std::span<const std::byte> image, std::size_t offset) {
+  T value{};
+  if (offset > image.size() || sizeof(T) > image.size() - offset) {
+    return std::nullopt;
+  }
+  std::memcpy(&value, image.data() + offset, sizeof(T));
+  return value;
+}
+
+std::optional<Header> read_header(RemoteMemory& memory, RemoteAddress recorder,
+                                  const TorchLayout& layout) {
+  memory.forget();  // the present, not a page read a while ago
+  std::vector<std::byte> image(layout.recorder_size);
+  if (!memory.read(recorder, image)) {
+    return std::nullopt;
+  }
+  const auto enabled = field<std::uint8_t>(image, layout.enabled);
+  const auto begin = field<RemoteAddress>(image, layout.entries);
+  const auto end = field<RemoteAddress>(image, layout.entries + sizeof(RemoteAddress));
+  const auto max_entries = field<std::uint64_t>(image, layout.max_entries);
+  const auto next = field<std::uint64_t>(image, layout.next);
+  const auto next_id = field<std::uint64_t>(image, layout.next_id);
+  const auto epoch = layout.epoch == TorchLayout::npos ? std::optional<std::uint64_t>(0)
+                                                       : field<std::uint64_t>(image, layout.epoch);
+  if (!enabled || !begin || !end || !max_entries || !next || !next_id || !epoch) {
+    return std::nullopt;
+  }
+  if (*enabled > 1 || *end < *begin || (*end - *begin) % layout.entry_size != 0 ||
+      *max_entries > kMaxRing || *next > *max_entries) {
+    return std::nullopt;
+  }
+  const Header header{.enabled = *enabled == 1,
+                      .begin = *begin,
+                      .count = (*end - *begin) / layout.entry_size,
+                      .max_entries = *max_entries,
+                      .next = *next,
+                      .next_id = *next_id,
+                      .epoch = *epoch};
+  if (header.count > header.max_entries) {
+    return std::nullopt;
+  }
+  return header;
+}
+
+/// What one attempt found, newest first.
+struct Attempt {
+  std::vector<RecorderEntry> entries;
+  bool moved = false;  // the target recorded meanwhile
+  std::string misfit;  // why the layout cannot be right
+};
+
+/// Address of the entry `back` places before the newest, which lies before `next`; while the vector
+/// grows it is the last one.
+RemoteAddress entry_address(const Header& header, const TorchLayout& layout, std::uint64_t back) {
+  const std::uint64_t after_newest =
+      header.count == header.max_entries ? header.next % header.count : 0;
+  const std::uint64_t slot = (after_newest + 2 * header.count - 1 - back) % header.count;
+  return header.begin + slot * layout.entry_size;
+}
+
+bool preload(EntryReader& reader, const Header& header, const TorchLayout& layout,
+             std::uint64_t count) {
+  const RemoteAddress oldest = entry_address(header, layout, count - 1);
+  const std::uint64_t until_end =
+      std::min(count, header.count - (oldest - header.begin) / layout.entry_size);
+  return reader.preload(oldest, until_end) &&
+         (count == until_end || reader.preload(header.begin, count - until_end));
+}
+
+/// Reads from the newest entry back as long as the ids are consecutive.
+Attempt walk(EntryReader& reader, const Header& header, const TorchLayout& layout,
+             const RecorderLimits& limits) {
+  Attempt found;
+  const std::uint64_t count = std::min<std::uint64_t>(header.count, limits.entries);
+  if (!preload(reader, header, layout, count)) {
+    found.misfit = "its entries cannot be read";
+    return found;
+  }
+  found.entries.reserve(count);
+  std::uint64_t expected = header.next_id;
+  for (std::uint64_t back = 0; back < count; ++back) {
+    const RemoteAddress address = entry_address(header, layout, back);
+    const auto identity = reader.identity(address);
+    if (identity && identity->second < header.epoch && expected == 0) {
+      break;  // from before a reset
+    }
+    if (!identity || expected == 0 || identity->second != header.epoch ||
+        identity->first != expected - 1) {
+      if (back == 0 && count > 1) {
+        continue;  // being written right now
+      }
+      found.misfit = "its entries are not consecutive";
+      break;
+    }
+    --expected;
+    auto entry = reader.entry(address);
+    if (!entry) {
+      found.misfit = fmt::format("entry {} does not look like one", identity->first);
+      break;
+    }
+    if (back < limits.calls) {
+      entry->calls = reader.calls(address);
+    }
+    found.entries.push_back(std::move(*entry));
+  }
+  return found;
+}
+
+/// How many of the newest entries of `before` were certainly not touched until `after`.
+std::uint64_t untouched(const Header& before, const Header& after) {
+  if (after.begin != before.begin || after.max_entries != before.max_entries ||
+      after.epoch != before.epoch || after.next_id < before.next_id) {
+    return 0;
+  }
+  if (before.count < before.max_entries) {
+    return after.count < after.max_entries ? before.count : 0;  // appended behind them
+  }
+  // Two more than were finished: the next may be half written, and so may the one we took for the
+  // newest.
+  return before.count - std::min(before.count, after.next_id - before.next_id + 2);
+}
+
+Attempt attempt(RemoteMemory& memory, RemoteAddress recorder, const Header& before,
+                const TorchLayout& layout, const RecorderLimits& limits) {
+  EntryReader reader(memory, layout, limits);
+  Attempt found = walk(reader, before, layout, limits);
+  const auto after = read_header(memory, recorder, layout);
+  if (after && *after == before) {
+    return found;
+  }
+  found.moved = true;
+  const std::uint64_t kept = after ? untouched(before, *after) : 0;
+  if (found.entries.size() >= kept) {
+    found.entries.resize(kept);
+    found.misfit.clear();  // it lay among what was overwritten
+  }
+  return found;
+}
+
+}  // namespace
+
+RecorderReading read_flight_recorder(RemoteMemory& memory, RemoteAddress recorder,
+                                     const TorchLayout& layout, const RecorderLimits& limits) {
+  RecorderReading reading;
+  for (int i = 0; i < kAttempts; ++i) {
+    const auto header = read_header(memory, recorder, layout);
+    if (!header) {
+      reading.problem =
+          fmt::format("the flight recorder does not look as torch {} lays it out", layout.version);
+      continue;
+    }
+    if (!header->enabled) {
+      reading.problem =
+          "the flight recorder is off (TORCH_FR_BUFFER_SIZE=2000 switches it on; it is from torch "
+          "2.11 on)";
+      return reading;
+    }
+    Attempt found;
+    if (header->count > 0) {
+      found = attempt(memory, recorder, *header, layout, limits);
+    }
+    if (!found.misfit.empty()) {
+      reading.problem = "the flight recorder could not be trusted: " + found.misfit;
+      if (!found.moved) {
+        return reading;
+      }
+      continue;
+    }
+    if (found.moved && found.entries.empty()) {
+      reading.problem = "the flight recorder changed faster than it could be read";
+      continue;
+    }
+    std::ranges::reverse(found.entries);
+    reading.entries = std::move(found.entries);
+    reading.problem.clear();
+    reading.read = true;
+    return reading;
+  }
+  return reading;
+}
+
+}  // namespace ddpdoctor::stacks

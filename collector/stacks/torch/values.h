@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// torch's objects as text, for the locals of a blocked call: "Tensor(1000x7, float32)",
+// "<ProcessGroup 0>", "ReduceOp.SUM". The model parses these spellings.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "collector/stacks/python/objects.h"
+#include "collector/stacks/torch/layouts.h"
+
+namespace ddpdoctor::stacks {
+
+/// Renders a torch object of this type; nothing when the type is none of torch's. What cannot be
+/// read, or is of an unknown layout (null), is only named: "<Tensor>".
+std::optional<std::string> torch_repr(PythonObjects& objects, const TorchLayout* layout,
+                                      const std::map<RemoteAddress, std::string>& group_names,
+                                      RemoteAddress object, std::string_view type_name);
+
+}  // namespace ddpdoctor::stacks
