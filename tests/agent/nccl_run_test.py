@@ -116,7 +116,7 @@ def diagnose(tmp_path, body, version=23203, script=None, **more):
     variables = dict(os.environ, NCCL_FOLDER=REAL or str(DOUBLES / f"nccl-{version}"), NCCL_IDS=str(tmp_path / "ids"),
                      PYTHONPATH=str(tmp_path / "site-packages"), PYTHONDONTWRITEBYTECODE="1", **more)
     done = subprocess.run([str(PROGRAM), "run", "--hang-timeout", HANG_TIMEOUT, "--on-hang", "kill", "--always", "--report-dir", str(tmp_path / "report"),
-                           "--", sys.executable, "launch.py", "train.py"], cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=240)
+                           "--", sys.executable, "launch.py", "train.py"], cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=100 if REAL else 240)
     reports = sorted((tmp_path / "report").rglob("*.json"))
     for name in ("job.ddpd", "report.json"):
         if RECORDINGS and (tmp_path / "report" / name).is_file():

@@ -98,6 +98,7 @@ class Job:
         (self.folder / "cmd.sh").write_text(self.script(healthy))
         environment = {k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "TMPDIR")}
         environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMP_NUM_THREADS="1", GLOO_SOCKET_IFNAME="lo", PYTHONUNBUFFERED="1", ZOO_PORT=str(self.port))
+        environment.update(case.get("environment", {}))
         stdin = subprocess.PIPE if case.get("stdin") == "pipe" else subprocess.DEVNULL
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen([*prefix, "bash", "cmd.sh"], cwd=self.folder, env=environment, stdin=stdin, stdout=log, stderr=log,

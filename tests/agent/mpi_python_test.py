@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""mpi4py under each MPI that it finds here: the zoo's mismatch and its cycle of sends, with their healthy twins, under `run` and `attach`.
+
+Pythons: this one and those of $MPI_PYTHONS (paths, colons between); launchers: mpirun beside the Python (MPI from a wheel) and the system's
+(mpirun.mpich, mpirun.openmpi, mpirun). A pair is used when two ranks find each other in it. Skipped, with the reason, without any."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "zoo"))
+import zoo  # noqa: E402
+
+PYTHONS = [sys.executable, *filter(None, os.environ.get("MPI_PYTHONS", "").split(":"))]
+CASES = {case["script"]: case for case in json.loads((zoo.HERE / "mpi" / "expected.json").read_text()) if case["script"].endswith(".py")}
+ASK = "from mpi4py import MPI; w = MPI.COMM_WORLD; w.rank or print('MPI', w.size, ' '.join(MPI.Get_library_version().replace(',', ' ').split()[:3]))"
+
+
+def has_mpi4py(python):
+    return subprocess.run([python, "-c", "import importlib.util, sys; sys.exit(importlib.util.find_spec('mpi4py') is None)"]).returncode == 0
+
+
+def pair(python, launcher):
+    """(name of the MPI, words that launch ranks); None when two ranks do not find each other."""
+    said = subprocess.run([launcher, "--version"], capture_output=True, text=True).stdout
+    words = [launcher, *(["--oversubscribe"] if "Open MPI" in said or "open-mpi" in said else [])]
+    variables = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    try:
+        done = subprocess.run([*words, "-n", "2", python, "-c", ASK], capture_output=True, text=True, timeout=60, env=variables, stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired:
+        return None
+    named = re.search(r"^MPI 2 (.*)$", done.stdout, re.MULTILINE)
+    return (named[1], words) if done.returncode == 0 and named else None
+
+
+def pairs():
+    found = {}
+    for python in filter(has_mpi4py, PYTHONS):
+        beside = Path(python).parent / "mpirun"
+        for launcher in [str(beside)] if beside.is_file() else filter(shutil.which, ("mpirun.mpich", "mpirun.openmpi", "mpirun")):
+            known = pair(python, launcher)
+            if known and known[0] not in found:
+                found[known[0]] = (python, known[1])
+    return found
+
+
+PAIRS = pairs()
+
+
+@pytest.mark.skipif(not PAIRS, reason="no mpi4py whose MPI has a launcher here (see $MPI_PYTHONS)")
+@pytest.mark.parametrize("mode", ["run", "attach"])
+@pytest.mark.parametrize("healthy", [False, True], ids=["", "twin"])
+@pytest.mark.parametrize("script", CASES)
+@pytest.mark.parametrize("name", PAIRS or ["none"])
+def test_names_the_cause_of_a_job_of_mpi4py_and_none_of_its_twin(name, script, healthy, mode):
+    python, words = PAIRS[name]
+    command = f"{' '.join(words)} -n 4 {python} {script} {{healthy}}"
+    observe = zoo.run if mode == "run" else zoo.attach
+    wrong, output = observe("mpi", {**CASES[script], "launch": "command", "command": command}, healthy, None)
+    assert not wrong, "\n".join([*wrong, output or ""])
