@@ -61,11 +61,14 @@ class Reporter {
       say(diagnosis);
       accused_ = rank_pids(*kept);
     }
-    // What was seen while the job stood still tells more than what is left of it afterwards.
+    // What was seen while the job stood still tells more than what is left of it afterwards; of
+    // one that went on in spite of a finding, the end belongs to the report.
     const bool better =
         opinion.finding || (!found_ && (!written_ || occasion != monitor::Occasion::kSuspected));
-    if (better && !(found_ && occasion == monitor::Occasion::kEnded)) {
+    const bool went_on = went_on_ && opinion.finding && identity(diagnosis) == said_;
+    if (better && (!found_ || occasion != monitor::Occasion::kEnded || went_on)) {
       write(diagnosis, opinion.finding);
+      went_on_ = diagnosis.verdict == diagnosis::Verdict::kRunning;
     }
     found_ = found_ || opinion.finding;
     if (opinion.hang && opinion.finding) {
@@ -121,13 +124,17 @@ class Reporter {
                        });
   }
 
-  void say(const diagnosis::Diagnosis& diagnosis) {
+  /// Kind and culprits of the first finding.
+  static std::string identity(const diagnosis::Diagnosis& diagnosis) {
     const detectors::Finding& first = diagnosis.findings.front();
-    std::string identity = fmt::format("{} {}", first.kind, first.culprits.ranges());
-    if (identity == said_) {
+    return fmt::format("{} {}", first.kind, first.culprits.ranges());
+  }
+
+  void say(const diagnosis::Diagnosis& diagnosis) {
+    if (identity(diagnosis) == said_) {
       return;
     }
-    said_ = std::move(identity);
+    said_ = identity(diagnosis);
     viewer::TextOptions text;
     fmt::print(stderr, "\n{}\n", viewer::text(diagnosis, text));
     // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody here calls setenv
@@ -176,6 +183,7 @@ class Reporter {
   std::string said_;
   std::set<pid_t> accused_;  // the ranks of the job when something was last said
   bool found_ = false;
+  bool went_on_ = false;  // the job ran when the report was written
   bool told_ = false;
   bool written_ = false;
   bool warned_ = false;

@@ -180,7 +180,11 @@ bool read_libraries(const Examination& examination, Explanation& explanation) {
     turn(explanation);
   }
   const bool sharded = rest != nullptr && in_sharded_module(*rest);
-  if (generating || sharded) {
+  // Who has left the loop that the others gather parameters in did not skip a module in it.
+  const bool left = (generating || sharded) && explanation.fork &&
+                    is_over_batches(left_loop(examination.job, *explanation.fork)) &&
+                    read_loop(examination, explanation);
+  if (generating || (sharded && !left)) {
     explanation.cause = generating ? Cause::kGenerate : Cause::kSharded;
   }
   return generating || sharded || read_library_loop(examination, explanation);

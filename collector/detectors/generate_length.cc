@@ -10,6 +10,38 @@
 namespace ddpdoctor::detectors {
 namespace {
 
+const graph::Standing* generating(const Parting& parting) {
+  const graph::Standing* odd = parting.odd.standing;
+  return odd != nullptr && in_generate(*odd) ? odd : parting.rest.standing;
+}
+
+std::string fix(const Explanation& explanation) {
+  const graph::Standing* inside = generating(explanation.parting);
+  if (inside == nullptr || users_generate(*inside) == nullptr) {
+    return "Pass synced_gpus=True to generate(), or generate a fixed length on every rank.";
+  }
+  return explanation.branch
+             ? fmt::format(
+                   "Let the ranks end together: all_reduce what {} tests ({}) before it is "
+                   "tested, and go on while any rank does.",
+                   condition_quote(*explanation.branch), place(explanation.branch->where))
+             : "Let the ranks end together: go on while any rank does (all_reduce the flag), or "
+               "generate a fixed length on every rank.";
+}
+
+/// The line in the user's own generate() says more than where the others went.
+void put_generating_side_first(const Parting& parting, Finding& finding) {
+  const graph::Standing* inside = generating(parting);
+  const model::Frame* frame = inside == nullptr ? nullptr : users_generate(*inside);
+  if (frame != nullptr) {
+    finding.locations.insert(
+        finding.locations.begin(),
+        location(
+            model::CallSite{.file = frame->file, .line = frame->line, .function = frame->function},
+            {inside->rank}, fmt::format("rank {} still generates here", inside->rank)));
+  }
+}
+
 Findings detect(const graph::Examination& examination) {
   return findings_with(
       examination, Cause::kGenerate, "generate-length",
@@ -20,8 +52,8 @@ Findings detect(const graph::Examination& examination) {
                         said(parting.odd.ranks), said(parting.rest.ranks), said(parting.rest.ranks),
                         parting.rest.ranks.size() == 1 ? "waits" : "wait",
                         waiting_call(examination, explanation));
-        finding.fix =
-            "Pass synced_gpus=True to generate(), or generate a fixed length on every rank.";
+        finding.fix = fix(explanation);
+        put_generating_side_first(parting, finding);
       });
 }
 

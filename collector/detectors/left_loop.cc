@@ -161,6 +161,10 @@ bool are_chained(const model::JobModel& job, const Fork& fork) {
 
 }  // namespace
 
+bool is_over_batches(const std::optional<LeftLoop>& loop) {
+  return loop && !loop->over_keys && (loop->way_out || mentions(loop->header, kBatchWords));
+}
+
 std::optional<LeftLoop> left_loop(const model::JobModel& job, const Fork& fork) {
   if (graph::same_line(fork.ours, fork.theirs)) {
     const bool chained = are_chained(job, fork);

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/detectors/libraries.h"
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -29,7 +33,25 @@ bool in_sharded_module(const graph::Standing& standing) {
 bool in_generate(const graph::Standing& standing) {
   return standing.thread != nullptr &&
          (model::has_python_frame(*standing.thread, "generate", "generation/utils.py") ||
-          model::has_python_frame(*standing.thread, "_sample", "generation/utils.py"));
+          model::has_python_frame(*standing.thread, "_sample", "generation/utils.py") ||
+          users_generate(standing) != nullptr);
+}
+
+const model::Frame* users_generate(const graph::Standing& standing) {
+  constexpr std::array<std::string_view, 4> kNames = {"generate", "_generate", "greedy_decode",
+                                                      "beam_search"};
+  if (standing.thread == nullptr || !in_sharded_module(standing)) {
+    return nullptr;
+  }
+  for (const model::Frame& frame : standing.thread->frames) {
+    const std::string_view function = frame.function;
+    const std::string_view name = function.substr(function.rfind('.') + 1);  // npos + 1 = 0
+    if (frame.language == model::Language::kPython && model::is_user_file(frame.file) &&
+        std::find(kNames.begin(), kNames.end(), name) != kNames.end()) {
+      return &frame;
+    }
+  }
+  return nullptr;
 }
 
 TrainerPlace place_in_trainer(const graph::Standing* standing) {

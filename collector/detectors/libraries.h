@@ -12,6 +12,9 @@ bool in_sharded_module(const graph::Standing& standing);
 /// Inside generate() of a language model.
 bool in_generate(const graph::Standing& standing);
 
+/// The user's own generate() above a sharded module; nullptr outside one.
+const model::Frame* users_generate(const graph::Standing& standing);
+
 /// Where Lightning's fit() is: among the batches of an epoch, or in the hooks between epochs.
 enum class TrainerPlace { kUnknown, kInEpoch, kBetweenEpochs };
 

@@ -12,11 +12,16 @@
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/source_path.h"
+#include "collector/detectors/suspects.h"
 #include "collector/detectors/wording.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
+
+constexpr std::string_view kFix =
+    "Call new_group() on every rank of the job, in the same order, also on those that are no "
+    "members; keep the result where it is needed.";
 
 // A call of new_group in the source that only some ranks reach.
 std::optional<Branch> guarded_new_group(const model::JobModel& job) {
@@ -90,6 +95,75 @@ model::RankSet who_left_one_out(const graph::Examination& examination) {
   return by_number.size() > 1 ? by_number.begin()->second : model::RankSet{};
 }
 
+/// Two groups of one name with other members: each side took the next free number for its own.
+struct SharedName {
+  const model::ProcessGroup* one = nullptr;
+  const model::ProcessGroup* other = nullptr;  // its id: "3:1,3", the name and the members
+};
+
+/// A name that two groups share, with ranks that wait in one of them.
+std::optional<SharedName> shared_name(const graph::Examination& examination) {
+  for (const model::ProcessGroup& other : examination.job.groups) {
+    const std::string name = other.id.substr(0, other.id.find(':'));
+    const model::ProcessGroup* one =
+        name == other.id ? nullptr : model::group(examination.job, name);
+    if (one == nullptr || one->ranks.size() < 2 || other.ranks.size() < 2 ||
+        one->ranks == other.ranks) {
+      continue;
+    }
+    const model::RankSet stuck_there = ranks_where(examination, [&](const auto& standing) {
+      return standing.waits_for_ranks() && standing.call &&
+             (standing.call->group == one->id || standing.call->group == other.id);
+    });
+    if (!stuck_there.empty()) {
+      return SharedName{.one = one, .other = &other};
+    }
+  }
+  return std::nullopt;
+}
+
+/// The first call of new_group in the user's files.
+std::optional<model::CallSite> any_new_group(const model::JobModel& job) {
+  for (const auto& [file, lines] : job.sources) {
+    for (const auto& [number, text] : lines) {
+      const std::string_view code = base::trim(text);
+      if (!code.starts_with("#") && code.find("new_group(") != std::string_view::npos) {
+        return model::CallSite{.file = file, .line = number, .function = {}};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+Finding mixed_up(const graph::Examination& examination, const SharedName& shared,
+                 const std::optional<Branch>& guarded) {
+  const model::RankSet one(shared.one->ranks);
+  const model::RankSet other(shared.other->ranks);
+  Finding finding;
+  finding.kind = "new-group-subset";
+  finding.confidence = guarded ? Confidence::kCertain : Confidence::kLikely;
+  finding.waiting = waiting_ranks(examination);
+  if (guarded) {
+    finding.locations.push_back(
+        location(guarded->guarded, {}, "only the members come to this call"));
+    finding.locations.push_back(location(guarded->where, {}, "the branch that separates them"));
+  } else if (const auto made = any_new_group(examination.job)) {
+    finding.locations.push_back(location(*made, {}, "each rank makes only a group of its own"));
+  }
+  const std::string name = group_name(examination.job, shared.one->id);
+  finding.summary = fmt::format(
+      "{} is two groups: of {} and of {}; new_group was called by members only, and they mix "
+      "each other up",
+      name, said(one), said(other));
+  finding.evidence.push_back(
+      {.rank = one.front(), .text = fmt::format("{} has the members {}", name, said(one))});
+  finding.evidence.push_back(
+      {.rank = other.front(), .text = fmt::format("{} has the members {}", name, said(other))});
+  finding.fix = kFix;
+  add_whereabouts(finding, examination, finding.waiting);
+  return finding;
+}
+
 // Those who came to new_group and those who are elsewhere: the fewer are odd. In a tie those whom a
 // test of the rank led there, else those who did not come.
 model::RankSet odd_ranks(const model::RankSet& inside, const model::RankSet& outside,
@@ -107,6 +181,9 @@ Findings detect(const graph::Examination& examination) {
       !ranks_where(examination, [](const graph::Standing& standing) {
          return !standing.waits_for_ranks() && (standing.on_cpu || standing.moved);
        }).empty();
+  if (const auto shared = stuck(examination) ? shared_name(examination) : std::nullopt) {
+    return {mixed_up(examination, *shared, guarded)};
+  }
   if (inside.empty() || !may_hang(examination) || somebody_works || (outside.empty() && !guarded)) {
     return {};
   }
@@ -139,9 +216,7 @@ Findings detect(const graph::Examination& examination) {
                 said(inside))
           : fmt::format("{} {} in new_group, {} {} not: every rank must call it, members or not",
                         said(inside), is_or_are(inside), said(outside), is_or_are(outside));
-  finding.fix =
-      "Call new_group() on every rank of the job, in the same order, also on those that are no "
-      "members; keep the result where it is needed.";
+  finding.fix = kFix;
   add_whereabouts(finding, examination, inside);
   add_whereabouts(finding, examination, outside);
   return {finding};
@@ -155,7 +230,7 @@ Why: new_group is itself collective over the whole world. Ranks that skip it num
 to the wrong partners one group later.
 
 How it is recognised: some ranks stand in new_group and others do not, or all do and the source calls an earlier new_group under a test of
-the rank.
+the rank; or one name of a group has other members on other ranks.
 
 The fix: all ranks create all groups.
 

@@ -60,6 +60,9 @@ struct LeftLoop {
 
 std::optional<LeftLoop> left_loop(const model::JobModel& job, const Fork& fork);
 
+/// A loop over batches or steps, or one that a condition leads out of; not one over modules.
+bool is_over_batches(const std::optional<LeftLoop>& loop);
+
 /// The condition stands in a loop that one side has left for good and leads the others, who are in
 /// it still, to their call: it says nothing of those who are out.
 bool stands_in_left_loop(const model::JobModel& job, const Fork& fork, const Branch& branch);

@@ -36,9 +36,6 @@ std::string key_in_source(const model::JobModel& job, const model::CallSite& sit
 }
 
 std::string key_of(const model::JobModel& job, const graph::Standing& standing) {
-  if (standing.call && !standing.call->store_key.empty()) {
-    return standing.call->store_key;
-  }
   const model::WaitsOn* waits =
       standing.thread == nullptr ? nullptr : waits_on(*standing.thread, "store-key");
   const bool names_key =

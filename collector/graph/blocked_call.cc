@@ -163,8 +163,7 @@ BlockedCall blocked_in(const model::CollectiveCall& record) {
           .tag = record.tag,
           .reduce_op = record.reduce_op,
           .shape = record.shape,
-          .dtype = record.dtype,
-          .store_key = {}};
+          .dtype = record.dtype};
 }
 
 bool has_unfinished_call(const History& history, model::Rank rank) {

@@ -86,8 +86,7 @@ Standing recorded_standing(const model::JobModel& job, const History& history, m
                               .peer = open.peer,
                               .reduce_op = open.reduce_op,
                               .shape = open.shape,
-                              .dtype = open.dtype,
-                              .store_key = {}};
+                              .dtype = open.dtype};
     result.user = open.call_site;
     result.callers = callers_of(open);
   } else if (history.was_read(rank)) {

@@ -56,7 +56,6 @@ struct BlockedCall {
   std::string reduce_op{};
   std::optional<std::vector<std::int64_t>> shape{};
   std::string dtype{};
-  std::string store_key{};
 };
 
 struct Standing {

@@ -94,6 +94,14 @@ bool is_flag(Tokens value) {
                                 value.front().text.find('.') == std::string_view::npos));
 }
 
+/// `any(…)` or `torch.any(…)`, and not a method of a value.
+bool is_function_of(const NameChain& chain) {
+  constexpr std::array<std::string_view, 5> kModules = {"torch", "np", "numpy", "math", "builtins"};
+  return chain.words.size() == 1 ||
+         (chain.words.size() == 2 &&
+          std::find(kModules.begin(), kModules.end(), chain.words.front()) != kModules.end());
+}
+
 /// Follows names, each once.
 class Resolver {
  public:
@@ -130,7 +138,9 @@ class Resolver {
     if (any_rank || gpu_number) {
       return only_asks_for_presence(tokens, chain.end) ? Dependence::kNone : Dependence::kRank;
     }
-    if (is_uniform_word(last) || last == "environ" || last == "getenv" ||
+    // any(flags) is as alike as the flags, alive.any() is a tensor's data
+    const bool builtin = is_builtin_function(last) && is_function_of(chain);
+    if (builtin || is_uniform_word(last) || last == "environ" || last == "getenv" ||
         (last == "get" && chain.words.size() > 1)) {
       return Dependence::kNone;
     }

@@ -158,7 +158,7 @@ bool is_rank_variable(std::string_view literal) {
 }
 
 bool is_uniform_word(std::string_view word) {
-  constexpr std::array<string_view, 42> kUniform = {"world_size",
+  constexpr std::array<string_view, 19> kUniform = {"world_size",
                                                     "get_world_size",
                                                     "is_initialized",
                                                     "is_available",
@@ -176,31 +176,16 @@ bool is_uniform_word(std::string_view word) {
                                                     "num_replicas",
                                                     "__name__",
                                                     "__debug__",
-                                                    "WORLD_SIZE",
-                                                    "int",
-                                                    "str",
-                                                    "float",
-                                                    "bool",
-                                                    "len",
-                                                    "range",
-                                                    "enumerate",
-                                                    "zip",
-                                                    "min",
-                                                    "max",
-                                                    "abs",
-                                                    "sorted",
-                                                    "list",
-                                                    "tuple",
-                                                    "dict",
-                                                    "set",
-                                                    "isinstance",
-                                                    "hasattr",
-                                                    "getattr",
-                                                    "any",
-                                                    "all",
-                                                    "sum",
-                                                    "reversed"};
+                                                    "WORLD_SIZE"};
   return is_one_of(word, kUniform);
+}
+
+bool is_builtin_function(std::string_view word) {
+  constexpr std::array<string_view, 23> kFunctions = {
+      "int",        "str",     "float",   "bool",   "len",  "range", "enumerate", "zip",
+      "min",        "max",     "abs",     "sorted", "list", "tuple", "dict",      "set",
+      "isinstance", "hasattr", "getattr", "any",    "all",  "sum",   "reversed"};
+  return is_one_of(word, kFunctions);
 }
 
 bool is_keyword(std::string_view word) {

@@ -16,9 +16,11 @@ bool is_rank_word(std::string_view word);
 /// "SLURM_PROCID".
 bool is_rank_variable(std::string_view literal);
 
-/// Alike on every rank of a job: "world_size", "is_initialized", "__name__", builtins such as
-/// "len".
+/// Alike on every rank of a job: "world_size", "is_initialized", "__name__".
 bool is_uniform_word(std::string_view word);
+
+/// A builtin that is as alike on all ranks as what it is given: "len", "any".
+bool is_builtin_function(std::string_view word);
 
 /// Keywords that stand between names in an expression.
 bool is_keyword(std::string_view word);

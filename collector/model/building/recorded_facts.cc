@@ -150,6 +150,26 @@ void add_mapped_segments(JobModel& job, const Recording& recording) {
   }
 }
 
+/// The key that a thread waits for in the store, where its frames do not tell: the last call of the
+/// store that has not come back.
+void name_store_key(JobModel& job, const Recording& recording) {
+  const auto last = std::find_if(recording.events.rbegin(), recording.events.rend(),
+                                 [](const RecordedEvent& event) { return event.kind == "store"; });
+  if (last == recording.events.rend() || last->state != sources::RecordedState::kStarted ||
+      last->text.empty() || job.observations.empty()) {
+    return;
+  }
+  for (Process& process : job.observations.back().processes) {
+    for (Thread& thread : process.threads) {
+      const bool asks = process.pid == recording.pid && thread.waits_on &&
+                        thread.waits_on->kind == "store-key" && thread.waits_on->target.empty();
+      if (asks) {
+        thread.waits_on->target = last->text;
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<CallSite> user_sites(const std::vector<sources::RecordedFrame>& stack) {
@@ -176,6 +196,7 @@ void add_recorded_facts(JobModel& job, const Recording& recording) {
     add_event(job, recording, event);
   }
   add_mapped_segments(job, recording);
+  name_store_key(job, recording);
   for (const sources::RecordedWait& wait : recording.waits) {
     job.facts.push_back({.rank = recording.rank,
                          .pid = recording.pid,

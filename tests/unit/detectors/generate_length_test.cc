@@ -27,6 +27,37 @@ TEST(GenerateLength, NamesTheRankThatFinishedAlone) {
   EXPECT_NE(findings[0].fix.find("synced_gpus"), std::string::npos);
 }
 
+constexpr const char* kOwnLoop = R"(
+def generate(model, prompt):
+    for _ in range(limit):
+        logits = model(ids)
+        alive &= sample(logits) != EOS
+        if not alive.any():
+            break
+    return ids
+
+def main():
+    for it in range(40):
+        ids = generate(model, prompt)
+        loss = score(model(ids))
+        loss.backward()
+)";
+
+TEST(GenerateLength, NamesTheTestThatEndsTheUsersOwnLoop) {
+  const std::string gather =
+      "native:c10d::Work::wait | "
+      "py:all_gather_into_tensor@/v/torch/distributed/distributed_c10d.py:3100 | "
+      "py:_pre_forward@/v/torch/distributed/fsdp/_fully_shard/_fsdp_state.py:380 | ";
+  JobBuilder builder = job();
+  builder.ranks(2).source(kTrain, kOwnLoop);
+  builder.stack(1, gather + at("generate", "logits =") + " | " + at("main", "ids = generate"));
+  builder.stack(0, in("reduce_scatter_tensor", at("main", "loss.backward")));
+  const Findings findings = asked("generate-length", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].locations.at(0).line, 3);
+  EXPECT_NE(findings[0].fix.find("`not alive.any()`"), std::string::npos) << findings[0].fix;
+}
+
 TEST(GenerateLength, IsSilentWhenAllGenerateOrTheJobMoves) {
   JobBuilder builder = told();
   builder.stack(2, kGenerating);

@@ -58,6 +58,37 @@ TEST(NewGroupSubset, FindsTheEarlierGuardedCallWhenAllStandInALaterOne) {
   EXPECT_EQ(findings[0].locations.at(0).line, 3);
 }
 
+/// Ranks 0 and 2, and ranks 1 and 3, each call their own pair group 3.
+JobBuilder mixed_up(const std::string& source) {
+  JobBuilder builder = job();
+  builder.ranks(4).group("3", {0, 2}).group("3:1,3", {1, 3}).source(kTrain, source);
+  builder.stack(kAll, in("all_reduce", at("main", "all_reduce")));
+  builder.call({0, 2}, {.operation = "all_reduce", .group = "3", .site = site("main", "all_reduce")});
+  builder.call({1, 3}, {.operation = "all_reduce", .group = "3:1,3", .site = site("main", "all_reduce")});
+  return builder;
+}
+
+TEST(NewGroupSubset, SeesTwoGroupsOfOneName) {
+  constexpr const char* kPairs =
+      "def pairs(rank):\n    for ranks in ([0, 2], [1, 3]):\n        if rank in ranks:\n"
+      "            mine = dist.new_group(ranks)\n    return mine\n\ndef main():\n"
+      "    dist.all_reduce(x, group=pairs(rank))\n";
+  const Findings findings = asked("new-group-subset", mixed_up(kPairs).build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_TRUE(findings[0].culprits.empty());
+  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+  EXPECT_EQ(findings[0].locations.at(0).line, 4);
+  EXPECT_NE(findings[0].summary.find("two groups: of ranks 0,2 and of ranks 1,3"),
+            std::string::npos)
+      << findings[0].summary;
+}
+
+TEST(NewGroupSubset, IsSilentWhenTwoGroupsOfOneNameDoTheirWork) {
+  EXPECT_TRUE(
+      asked("new-group-subset", moving(mixed_up("def main():\n    all_reduce(x)\n").build()))
+          .empty());
+}
+
 TEST(NewGroupSubset, IsSilentWhenAllStandInOneUnguardedCall) {
   JobBuilder builder = job();
   builder.ranks(2)

@@ -26,6 +26,19 @@ TEST(SkippedShardedModule, NamesTheRankThatLeftItOut) {
   EXPECT_NE(findings[0].fix.find("train.py:8"), std::string::npos);
 }
 
+TEST(SkippedShardedModule, IsSilentWhenTheOthersHaveLeftTheLoopOverTheBatches) {
+  constexpr const char* kEpoch =
+      "def main():\n    for batch in loader:\n        loss = model(batch)\n    dist.barrier()\n";
+  JobBuilder builder = job();
+  builder.ranks(4).source(kTrain, kEpoch);
+  builder.stack({0, 1, 2}, kGather + at("main", "loss = model"));
+  builder.stack(3, in("barrier", at("main", "dist.barrier")));
+  EXPECT_TRUE(asked("skipped-sharded-module", builder.build()).empty());
+  const Findings uneven = asked("uneven-inputs", builder.build());
+  ASSERT_EQ(uneven.size(), 1U);
+  EXPECT_EQ(uneven[0].culprits, (model::RankSet{3}));
+}
+
 TEST(SkippedShardedModule, IsSilentWhenAllRunItOrTheJobMoves) {
   JobBuilder builder = told();
   builder.stack(kAll, kGather + "py:vision@/srv/train.py:8 | py:main@/srv/train.py:30");

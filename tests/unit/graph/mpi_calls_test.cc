@@ -85,7 +85,7 @@ TEST(MpiMessages, AreMatchedWhenTheOtherSideHasMadeAsMany) {
   builder.ranks(2)
       .call(0, message("recv", 1, 1, model::CallState::kStarted))
       .call(1, message("send", 0, 1, model::CallState::kCompleted));
-  const BlockedCall receive{.operation = "recv", .group = "0", .peer = 1, .store_key = {}};
+  const BlockedCall receive{.operation = "recv", .group = "0", .peer = 1};
   const model::JobModel one = builder.build();
   EXPECT_EQ(is_matched(History(one), 0, receive), true);
   builder.call(0, message("recv", 1, 2, model::CallState::kStarted));
@@ -103,7 +103,7 @@ TEST(MpiMessages, OfAnotherTagMatchNothing) {
     call.tag = call.operation == "recv" ? 6 : 5;
   }
   EXPECT_EQ(is_matched(History(told), 0,
-                       {.operation = "recv", .group = "0", .peer = 1, .tag = 6, .store_key = {}}),
+                       {.operation = "recv", .group = "0", .peer = 1, .tag = 6}),
             false);
 }
 
@@ -119,7 +119,7 @@ TEST(MpiMessages, AreLeftOpenWhereSomebodyTakesFromAnyone) {
     }
   }
   EXPECT_FALSE(is_matched(History(told), 1,
-                          {.operation = "send", .group = "0", .peer = 0, .store_key = {}}));
+                          {.operation = "send", .group = "0", .peer = 0}));
 }
 
 }  // namespace

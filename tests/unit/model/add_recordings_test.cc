@@ -210,6 +210,40 @@ TEST(AddRecordings, NamesParametersThatGotNoGradient) {
             (std::vector<std::string>{"router.weight"}));
 }
 
+/// A process 100 whose thread waits for a key that its frames do not tell.
+JobModel job_in_the_store() {
+  Thread thread;
+  thread.tid = 100;
+  thread.waits_on = WaitsOn{.kind = "store-key", .target = {}, .detail = {}};
+  Process process;
+  process.pid = 100;
+  process.threads.push_back(thread);
+  JobModel job;
+  job.observations.emplace_back();
+  job.observations.back().processes.push_back(process);
+  return job;
+}
+
+TEST(AddRecordings, NamesTheKeyOfTheStoreThatIsStillWaitedFor) {
+  sources::Recording recording = recording_of(100, 0);
+  recording.events = {
+      {.kind = "store", .state = sources::RecordedState::kCompleted, .text = "plan:0:0"},
+      {.kind = "store", .state = sources::RecordedState::kStarted, .text = "eval:0:0"}};
+  JobModel job = job_in_the_store();
+  add_recordings(job, {recording});
+  EXPECT_EQ(job.observations[0].processes[0].threads[0].waits_on->target, "eval:0:0");
+}
+
+TEST(AddRecordings, NamesNoKeyThatWasAlreadyThere) {
+  sources::Recording recording = recording_of(100, 0);
+  recording.events = {
+      {.kind = "store", .state = sources::RecordedState::kStarted, .text = "plan:0:0"},
+      {.kind = "store", .state = sources::RecordedState::kCompleted, .text = "plan:0:0"}};
+  JobModel job = job_in_the_store();
+  add_recordings(job, {recording});
+  EXPECT_EQ(job.observations[0].processes[0].threads[0].waits_on->target, "");
+}
+
 TEST(AddRecordings, ReplacesCallsThatWereReadFromMemory) {
   JobModel job;
   CollectiveCall seen;

@@ -47,7 +47,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"lora_rank > 4", kData}, Case{"torch.linalg.matrix_rank(x) == 3", kData},
                     Case{"self.low_rank", kData}, Case{"ranking[0] > 1", kData},
                     Case{"is_main_thread", kData}, Case{"args.gpu", kData},
-                    Case{"use_master_weights", kData}, Case{"is_master_weight", kData}));
+                    Case{"use_master_weights", kData}, Case{"is_master_weight", kData},
+                    Case{"not alive.any()", kData}, Case{"done.all()", kData}));
 
 INSTANTIATE_TEST_SUITE_P(
     Uniform, NamesSpeak,
@@ -57,7 +58,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"rank is not None", kNone}, Case{"args.local_rank != -1", kNone},
                     Case{"local_rank >= 0", kNone}, Case{"'RANK' in os.environ", kNone},
                     Case{"int(os.environ.get('RANK', -1)) != -1", kNone},
-                    Case{"torch.cuda.is_available()", kNone}));
+                    Case{"torch.cuda.is_available()", kNone}, Case{"any([True])", kNone},
+                    Case{"torch.all(True)", kNone}));
 
 struct Followed {
   const char* source;
