@@ -16,7 +16,9 @@ bool matches(const ActivityRule& rule, const stacks::Frame& frame) {
     if (frame.language != stacks::Language::kPython) {
       return false;
     }
-    return (rule.function.empty() || plain_name(frame.function) == rule.function) &&
+    // A rule for a whole file tells of its functions; its "<module>" runs while it is imported.
+    return (rule.function.empty() ? frame.function != "<module>"
+                                  : plain_name(frame.function) == rule.function) &&
            (rule.file.empty() || frame.file.find(rule.file) != std::string::npos);
   }
   if (frame.language != stacks::Language::kNative) {

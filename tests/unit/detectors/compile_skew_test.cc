@@ -36,6 +36,12 @@ TEST(CompileSkew, IsSilentWhenAllCompileOrTheWaitingRankIsUnobserved) {
   EXPECT_TRUE(asked("compile-skew", told().unobserved(1).build()).empty());
 }
 
+TEST(CompileSkew, IsSilentWhileTheCompilerIsOnlyImported) {
+  JobBuilder builder = told();
+  builder.stack(0, "py:<module>@/v/torch/_dynamo/convert_frame.py:9 | py:step@/srv/train.py:7");
+  EXPECT_TRUE(asked("compile-skew", builder.build()).empty());
+}
+
 TEST(CompileSkew, DoesNotDependOnTheOrderOfRanks) {
   EXPECT_EQ(essence(asked("compile-skew", told().build())),
             essence(asked("compile-skew", records_reversed(told().build()))));
