@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include "collector/detectors/detector.h"
+#include "collector/detectors/exceptions_in_hand.h"
+#include "collector/detectors/known_exceptions.h"
 #include "collector/detectors/parting_finding.h"
 #include "collector/detectors/python_locks.h"
 #include "collector/detectors/signs.h"
@@ -81,9 +83,21 @@ model::RankSet held_up(const graph::Examination& examination, const model::RankS
   return out;
 }
 
+/// All of them failed with an exception and are on their way out: rank-raised tells it.
+bool raised(const graph::Examination& examination, const Side& odd) {
+  return !odd.ranks.empty() &&
+         std::all_of(odd.ranks.begin(), odd.ranks.end(), [&](model::Rank rank) {
+           const graph::Standing* standing = examination.standing(rank);
+           const auto failed =
+               standing == nullptr ? std::nullopt : failed_with(examination.job, *standing);
+           return failed && !is_consequence(failed->exception);
+         });
+}
+
 // Ranks that were lost make every group of theirs wait: one cause, told where the waiting began.
 Findings detect(const graph::Examination& examination) {
   std::vector<Explanation> all = explanations(examination, Cause::kMissing);
+  std::erase_if(all, [&](const Explanation& one) { return raised(examination, one.parting.odd); });
   if (all.empty()) {
     return {};
   }

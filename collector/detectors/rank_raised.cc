@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
+#include "collector/detectors/exceptions_in_hand.h"
 #include "collector/detectors/handlers.h"
 #include "collector/detectors/known_exceptions.h"
 #include "collector/detectors/processes.h"
@@ -25,6 +26,8 @@ namespace {
 
 constexpr std::string_view kKind = "rank-raised";
 constexpr std::size_t kLongestLine = 240;
+constexpr std::size_t kLongestNote = 80;
+constexpr std::string_view kRaisedHere = "raised here";
 
 /// The rank lived on after it had printed a traceback: it handled the exception, or only a thread
 /// of it ended.
@@ -126,12 +129,26 @@ bool passes_through_with(const model::JobModel& job, const graph::Standing& stan
   return standing.thread != nullptr && throws_into_generator(job, *standing.thread);
 }
 
+/// The exception itself says more than the block that handles it.
+void tell_exception(const ExceptionInHand& hand, Suspect& suspect) {
+  const std::string exception = base::elide(base::printable(hand.exception), kLongestLine);
+  suspect.evidence += fmt::format(", for {}", exception);
+  if (hand.raised.known()) {
+    suspect.place = hand.raised;
+    suspect.note = fmt::format("{}: {}", kRaisedHere, base::elide(exception, kLongestNote));
+  }
+}
+
 std::optional<Suspect> handling(const graph::Examination& examination,
                                 const graph::Standing& standing) {
   if (standing.process == nullptr || standing.thread == nullptr || !alive(*standing.process) ||
-      own_user_frame(*standing.thread) == nullptr || standing.on_cpu || standing.moved ||
-      (!alone_in_handler(examination, standing) &&
-       !passes_through_with(examination.job, standing))) {
+      own_user_frame(*standing.thread) == nullptr || standing.on_cpu || standing.moved) {
+    return std::nullopt;
+  }
+  const auto hand = handled_by(examination.job, standing);
+  const bool by_source =
+      alone_in_handler(examination, standing) || passes_through_with(examination.job, standing);
+  if (!by_source && !(hand && hand->in_users_hand)) {
     return std::nullopt;
   }
   Suspect suspect = suspect_in(examination, *standing.process, standing.thread);
@@ -143,7 +160,32 @@ std::optional<Suspect> handling(const graph::Examination& examination,
   suspect.evidence =
       fmt::format("rank {} stands in an except or finally block at {}", standing.rank,
                   place(handler == standing.callers.end() ? standing.callers.front() : *handler));
+  if (hand && (hand->in_users_hand || passes_through_with(examination.job, standing))) {
+    tell_exception(*hand, suspect);
+  }
   return suspect;
+}
+
+/// Ranks that failed, said so, and stand on their way out while others wait for them.
+std::vector<Suspect> failed_on_their_way_out(const graph::Examination& examination) {
+  std::vector<Suspect> out;
+  const auto still = stuck(examination);
+  for (const graph::Standing& standing : examination.standings) {
+    const auto failed = failed_with(examination.job, standing);
+    const model::RankSet others = waiting_ranks(examination).minus(model::RankSet{standing.rank});
+    if (!still || !failed || others.empty() || is_consequence(failed->exception) ||
+        !alive(*standing.process)) {
+      continue;
+    }
+    Suspect suspect = suspect_in(examination, *standing.process, standing.thread);
+    suspect.rank = standing.rank;
+    suspect.confidence = *still == Confidence::kLikely ? Confidence::kCertain : *still;
+    suspect.note = "is on its way out here";
+    suspect.evidence = fmt::format("rank {} failed and ends", standing.rank);
+    tell_exception(*failed, suspect);
+    out.push_back(std::move(suspect));
+  }
+  return out;
 }
 
 std::vector<Suspect> handlers(const graph::Examination& examination) {
@@ -186,10 +228,25 @@ std::vector<Suspect> left_without_word(const graph::Examination& examination) {
   return out;
 }
 
+/// Beside the line that raised: where the rank handles it.
+void add_handler(const graph::Examination& examination, const std::vector<Suspect>& suspects,
+                 Finding& finding) {
+  for (const Suspect& suspect : suspects) {
+    const graph::Standing* standing =
+        suspect.process == nullptr || !suspect.rank ? nullptr : examination.standing(*suspect.rank);
+    if (standing != nullptr && standing->user.known() &&
+        !graph::same_line(standing->user, suspect.place)) {
+      finding.locations.push_back(
+          location(*standing, fmt::format("rank {} handles it here", *suspect.rank)));
+    }
+  }
+}
+
 Findings detect(const graph::Examination& examination) {
   std::vector<Suspect> suspects = own_exceptions(examination);
   if (!any_sure(suspects)) {
-    auto others = handlers(examination);
+    auto others = failed_on_their_way_out(examination);
+    others = others.empty() ? handlers(examination) : std::move(others);
     others = others.empty() ? left_without_word(examination) : std::move(others);
     suspects = others.empty() ? std::move(suspects) : std::move(others);
   }
@@ -200,12 +257,13 @@ Findings detect(const graph::Examination& examination) {
     const bool silent = from_log && there.front().note.starts_with("the last call");
     finding.summary = fmt::format(
         "{} {}{}{}", finding.culprits.empty() ? "a rank" : who(there),
-        silent                        ? "failed after its last call,"
-        : from_log                    ? "raised"
-        : finding.culprits.size() > 1 ? "handle an exception"
-                                      : "handles an exception",
+        silent                                                    ? "failed after its last call,"
+        : from_log || there.front().note.starts_with(kRaisedHere) ? "raised"
+        : finding.culprits.size() > 1                             ? "handle an exception"
+                                                                  : "handles an exception",
         there.front().place.known() ? " at " + place(there.front().place) : std::string(),
         and_who_waits(finding));
+    add_handler(examination, there, finding);
     finding.fix =
         "Fix the exception; let a rank that fails end at once instead of waiting for the others "
         "(no barrier in except or finally).";

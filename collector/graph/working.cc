@@ -158,8 +158,11 @@ bool a_child_works(const model::JobModel& job, const model::Process& process, in
     }
     const model::Process* before = same_process(*then, one);
     const model::Thread* main = model::main_thread(one);
+    const model::Thread* main_before = before == nullptr ? nullptr : model::main_thread(*before);
+    const bool wants_cpu = main != nullptr && main_before != nullptr && main->state == 'R' &&
+                           main_before->state == 'R';  // on a loaded machine it gets little
     const bool busy =
-        before == nullptr || (main != nullptr && waits_for_a_moment(job, *main)) ||
+        before == nullptr || wants_cpu || (main != nullptr && waits_for_a_moment(job, *main)) ||
         moved_bytes(*before, one) ||
         (one.cpu_seconds && before->cpu_seconds &&
          *one.cpu_seconds - *before->cpu_seconds >= kBusyShare * (now->time - then->time));

@@ -238,6 +238,7 @@ void ProcessCapture::assemble(CapturedThread& thread, const FunctionNames& names
   std::vector<PythonFrame> python;
   if (stack.has_python) {
     python = python_->decode(thread.python);
+    stack.handles = thread.handles != 0 ? python_->decode_exception(thread.handles) : std::nullopt;
   }
   if (!options_.native) {
     for (PythonFrame& one : python) {
@@ -268,6 +269,9 @@ void ProcessCapture::describe_python() {
     }
   }
   result_.python->environment = python_->environment();
+  if (const RemoteAddress printed = python_->printed_exception(); printed != 0) {
+    result_.python->printed = python_->decode_exception(printed);
+  }
 }
 
 ProcessStacks ProcessCapture::finish(const FunctionNames& names) {

@@ -45,6 +45,13 @@ struct Syscall {
   std::array<std::uint64_t, 6> arguments{};
 };
 
+/// A Python exception: which, and where it came from.
+struct RaisedException {
+  std::string type;           // "ValueError"
+  std::string text;           // str() of it, shortened; empty = it has none
+  std::vector<Frame> places;  // its traceback: where it was raised first, where it is handled last
+};
+
 /// One thread at one instant; frames innermost first.
 struct ThreadStack {
   pid_t tid = 0;            // in our pid namespace
@@ -58,6 +65,7 @@ struct ThreadStack {
   std::optional<Syscall> syscall;
   std::vector<Frame> frames;
   bool has_python = false;
+  std::optional<RaisedException> handles;  // it is in an except or finally block for this
   std::optional<bool> holds_gil;
   std::optional<std::uint64_t> mutex_address;  // the futex word it sleeps on
   std::optional<pid_t> mutex_owner;            // owner tid found in a pthread mutex it waits for
@@ -117,6 +125,7 @@ struct PythonRuntime {
   std::optional<pid_t> gil_holder;                 // tid; absent = nobody or unknown
   bool gil_moving = false;                         // changed while we looked
   std::map<std::string, std::string> environment;  // os.environ as Python sees it, where readable
+  std::optional<RaisedException> printed;          // sys.last_value: what the program failed with
   std::string problem;
 };
 

@@ -66,6 +66,7 @@ void ThreadCapture::read_python(CapturedThread& thread, std::optional<RemoteAddr
   thread.has_python_state = python_state.has_value();
   if (python_ != nullptr && python_state) {
     thread.python = python_->read_stack(*python_state);
+    thread.handles = python_->handled_exception(*python_state);
   }
 }
 

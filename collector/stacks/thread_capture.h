@@ -24,6 +24,7 @@ struct CapturedThread {
   RemoteAddress stack_pointer = 0;
   bool has_python_state = false;
   RawPythonStack python;
+  RemoteAddress handles = 0;  // an exception object, still to be described
   std::optional<pid_t>
       mutex_word_owner;  // the owner field, if the futex it waits on is in a pthread mutex
 };

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <sys/wait.h>
 
+#include "collector/model/building/exceptions.h"
 #include "collector/model/coverage.h"
 #include "collector/model/environment.h"
 #include "collector/model/progress.h"
@@ -302,6 +303,7 @@ JobModel build_model(const std::vector<Look>& looks) {
     job.facts.push_back(
         {.rank = fact.rank, .pid = fact.pid, .kind = fact.kind, .fields = fact.fields});
   }
+  add_exceptions(job, newest);
   job.coverage = coverage_of(job, looks);
   const Movement seen = movement(job, collectives_advanced(looks));
   job.progress = seen.progress;

@@ -40,10 +40,6 @@ RemoteAddress pointer(RemoteMemory& memory, RemoteAddress address) {
   return memory.get<RemoteAddress>(address).value_or(0);
 }
 
-RemoteAddress untagged(RemoteAddress reference, std::int32_t version) {
-  return version >= kVersion314 ? reference & ~kReferenceTag : reference;
-}
-
 RemoteAddress innermost_frame(RemoteMemory& memory, const PythonLayout& layout,
                               RemoteAddress thread_state) {
   if (layout.thread_frame >= 0) {
@@ -138,6 +134,10 @@ constexpr auto kWaitingPlaces = std::to_array<WaitingPlace>({
 });
 
 }  // namespace
+
+RemoteAddress untagged(RemoteAddress reference, std::int32_t version) {
+  return version >= kVersion314 ? reference & ~kReferenceTag : reference;
+}
 
 bool locals_wanted(std::string_view file, std::string_view function) {
   const std::string name = fmt::format(" {} ", function.substr(function.rfind('.') + 1));

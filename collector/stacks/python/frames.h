@@ -16,6 +16,9 @@
 
 namespace ddpdoctor::stacks {
 
+/// An address without the tag bits that 3.14 keeps in references.
+RemoteAddress untagged(RemoteAddress reference, std::int32_t version);
+
 /// The chain of frames of a thread state, innermost first, at most 2000 and never in a circle.
 RawPythonStack read_python_stack(RemoteMemory& memory, const PythonLayout& layout,
                                  RemoteAddress thread_state);

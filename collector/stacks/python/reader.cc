@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "collector/stacks/python/exception.h"
 #include "collector/stacks/python/frames.h"
 #include "collector/stacks/python/objects.h"
 #include "collector/stacks/python/runtime.h"
@@ -84,6 +85,20 @@ class LivePythonReader final : public PythonReader {
 
   std::optional<Frame> decode_code(RemoteAddress code, int lasti) override {
     return decoder_.decode_code(code, lasti);
+  }
+
+  RemoteAddress handled_exception(RemoteAddress thread_state) override {
+    return stacks::handled_exception(objects_, thread_state);
+  }
+
+  RemoteAddress printed_exception() override {
+    return stacks::printed_exception(objects_);
+  }
+
+  std::optional<RaisedException> decode_exception(RemoteAddress exception) override {
+    return describe_exception(objects_, exception, [this](RemoteAddress code, int lasti) {
+      return decoder_.decode_code(code, lasti);
+    });
   }
 
   std::optional<pid_t> gil_holder() override {

@@ -54,6 +54,18 @@ class PythonReader {
   virtual std::optional<Frame> decode_code(RemoteAddress /*code*/, int /*lasti*/) {
     return std::nullopt;
   }
+  /// The exception object that a thread is in an except or finally block for; 0 = none or unknown.
+  virtual RemoteAddress handled_exception(RemoteAddress /*thread_state*/) {
+    return 0;
+  }
+  /// sys.last_value; 0 = none.
+  virtual RemoteAddress printed_exception() {
+    return 0;
+  }
+  /// Nothing when there is no exception at that address (any more).
+  virtual std::optional<RaisedException> decode_exception(RemoteAddress /*exception*/) {
+    return std::nullopt;
+  }
   /// Inner tid of the thread that holds the GIL now; nothing when nobody does or it cannot be read.
   virtual std::optional<pid_t> gil_holder() = 0;
   /// threading.Thread names by inner tid, as far as readable.

@@ -280,5 +280,51 @@ finally:
   EXPECT_EQ(findings[0].locations.at(0).line, 2);
 }
 
+/// Rank 1 stands in a barrier of its own; its interpreter says what for. No source is known.
+JobBuilder with_exception(bool printed, const std::string& exception) {
+  JobBuilder builder = job();
+  builder.ranks(2)
+      .stack(0,
+             "py:all_reduce@/opt/site-packages/torch/distributed/distributed_c10d.py:1 | "
+             "py:step@/srv/train.py:9 | py:main@/srv/train.py:16")
+      .stack(1,
+             "py:barrier@/opt/site-packages/torch/distributed/distributed_c10d.py:4830 | "
+             "py:main@/srv/train.py:19")
+      .fact("exception",
+            {{"exception", exception},
+             {"printed", printed},
+             {"file", std::string("/srv/train.py")},
+             {"line", std::int64_t{5}},
+             {"function", std::string("collate")},
+             {"handler_file", std::string("/srv/train.py")},
+             {"handler_function", std::string("main")}},
+            1, pid_of(1));
+  return builder;
+}
+
+TEST(RankRaised, NamesTheExceptionThatARankHandlesAndWhereItCameFrom) {
+  const auto findings = asked(kKind, with_exception(false, "BadSample: empty row").build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 5);
+  EXPECT_EQ(findings[0].locations.back().line, 19);
+  EXPECT_NE(findings[0].evidence.at(0).text.find("BadSample: empty row"), std::string::npos);
+}
+
+TEST(RankRaised, IsSilentOnExceptionsThatSteerAProgram) {
+  EXPECT_TRUE(asked(kKind, with_exception(false, "StopIteration").build()).empty());
+}
+
+TEST(RankRaised, IsSureOfARankThatFailedAndIsOnItsWayOut) {
+  const auto told = with_exception(true, "BadSample: empty row").build();
+  const auto findings = asked(kKind, told);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+  EXPECT_EQ(findings[0].locations.at(0).line, 5);
+  EXPECT_TRUE(asked("missing-rank", told).empty());
+  EXPECT_TRUE(asked(kKind, with_exception(true, "RuntimeError: Connection closed by peer").build())
+                  .empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/exceptions_in_hand.h"
+
+#include <algorithm>
+#include <array>
+
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+/// Exceptions that steer a program: an empty queue, the end of an iterator, an optional module.
+bool steers(std::string_view exception) {
+  constexpr std::array<std::string_view, 9> kTypes = {
+      "StopIteration", "StopAsyncIteration",  "GeneratorExit",  "Empty",          "Full",
+      "ImportError",   "ModuleNotFoundError", "AttributeError", "BlockingIOError"};
+  const std::string_view type = exception.substr(0, exception.find(':'));
+  return std::find(kTypes.begin(), kTypes.end(), type) != kTypes.end();
+}
+
+std::optional<ExceptionInHand> exception_of(const model::JobModel& job,
+                                            const graph::Standing& standing, bool printed) {
+  if (standing.process == nullptr) {
+    return std::nullopt;
+  }
+  for (const model::Fact* fact : model::facts(job, "exception")) {
+    const auto exception = fact->text("exception");
+    if (fact->pid != standing.process->pid || !exception ||
+        fact->flag("printed").value_or(false) != printed) {
+      continue;
+    }
+    ExceptionInHand out{.exception = *exception, .raised = {}};
+    out.raised = {.file = fact->text("file").value_or(""),
+                  .line = static_cast<int>(fact->number("line").value_or(0)),
+                  .function = fact->text("function").value_or("")};
+    const std::string file = fact->text("handler_file").value_or("");
+    const std::string function = fact->text("handler_function").value_or("");
+    out.in_users_hand = model::is_user_file(file) && !steers(*exception) &&
+                        std::any_of(standing.callers.begin(), standing.callers.end(),
+                                    [&](const model::CallSite& site) {
+                                      return site.file == file && site.function == function;
+                                    });
+    return out;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<ExceptionInHand> handled_by(const model::JobModel& job,
+                                          const graph::Standing& standing) {
+  return exception_of(job, standing, false);
+}
+
+std::optional<ExceptionInHand> failed_with(const model::JobModel& job,
+                                           const graph::Standing& standing) {
+  return exception_of(job, standing, true);
+}
+
+}  // namespace ddpdoctor::detectors
