@@ -11,7 +11,7 @@ healthy = "--healthy" in sys.argv
 
 
 def parse(line, rank):
-    return int(line)
+    return int(line)  # CULPRIT
 
 
 def epoch(rank, step):
@@ -19,7 +19,7 @@ def epoch(rank, step):
         parse("seven" if rank == 1 and step == 3 and not healthy else "7", rank)
     except ValueError as error:
         print("bad line", error, flush=True)
-        dist.barrier()  # CULPRIT
+        dist.barrier()
 
 
 def main():

@@ -14,13 +14,13 @@ def distributed():
     try:
         yield dist.get_rank()
     finally:
-        dist.barrier()  # CULPRIT
+        dist.barrier()
         dist.destroy_process_group()
 
 
 def rows(rank, healthy):
     for number in range(100000):
-        yield int("unknown") if rank == 0 and number == 50 and not healthy else number
+        yield int("unknown") if rank == 0 and number == 50 and not healthy else number  # CULPRIT
 
 
 def main():
