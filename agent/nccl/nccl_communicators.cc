@@ -121,6 +121,22 @@ std::uint16_t new_group(wire::Ring& ring, const Library& library, std::uint64_t 
   return group;
 }
 
+std::uint64_t new_local_id(const wire::Ring& ring) {
+  const std::uint32_t groups = ring.header.groups.load(std::memory_order_acquire);
+  return Hash()
+      .eat(&ring.header.pid, sizeof ring.header.pid)
+      .eat(&ring.header.start_ticks, sizeof ring.header.start_ticks)
+      .eat(&groups, sizeof groups)
+      .digest();
+}
+
+void remember_local(wire::Ring& ring, const Library& library, std::uint64_t id, Communicator handle,
+                    int device, int devices) {
+  const std::uint16_t group =
+      add_named_group(ring, library.rccl ? "rccl" : "nccl", name_of(id).text, device, devices);
+  remember(ring, handle, id, group, device, devices);
+}
+
 Known* remember(wire::Ring& ring, Communicator handle, std::uint64_t id, std::uint16_t group,
                 int rank, int size) {
   if (handle == nullptr || group == 0) {

@@ -44,6 +44,11 @@ Known* known_communicator(Communicator handle);
 /// table is full.
 std::uint16_t new_group(wire::Ring& ring, const Library& library, std::uint64_t id, int rank,
                         int size);
+/// A name for communicators that meet nobody outside of this process.
+std::uint64_t new_local_id(const wire::Ring& ring);
+/// One of them: the `device`-th of `devices`. It makes no rank of this process.
+void remember_local(wire::Ring& ring, const Library& library, std::uint64_t id, Communicator handle,
+                    int device, int devices);
 /// Whether a group of this name exists.
 bool known_by_name(const wire::Ring& ring, std::uint64_t id);
 /// The handle of a group is known now.

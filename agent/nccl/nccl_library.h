@@ -11,8 +11,8 @@ namespace ddpdoctor::agent::nccl {
 
 // NCCL's ABI as far as we need it. Its headers are not used; enums are ints, handles are pointers.
 using Result = int;
-using Communicator = void*;
-using Stream = void*;
+using Communicator = struct NcclCommunicator*;
+using Stream = struct GpuStream*;
 struct UniqueId {
   char bytes[128];
 };

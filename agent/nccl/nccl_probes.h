@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include "agent/nccl/nccl_calls.h"
 #include "agent/nccl/nccl_library.h"
 
 namespace ddpdoctor::agent::nccl {
@@ -15,34 +16,92 @@ using In = const void*;
 using Out = void*;
 using Size = std::size_t;
 
-Result all_reduce(L, In, Out, Size, int type, int op, C, S);
-Result broadcast(L, In, Out, Size, int type, int root, C, S);
-Result broadcast_in_place(L, Out, Size, int type, int root, C, S);
-Result reduce(L, In, Out, Size, int type, int op, int root, C, S);
-Result all_gather(L, In, Out, Size, int type, C, S);
-Result reduce_scatter(L, In, Out, Size, int type, int op, C, S);
-Result all_to_all(L, In, Out, Size, int type, C, S);
-Result gather(L, In, Out, Size, int type, int root, C, S);
-Result scatter(L, In, Out, Size, int type, int root, C, S);
-Result all_reduce_config(L, In, Out, Size, int type, int op, C, S, In config);
-Result broadcast_config(L, In, Out, Size, int type, int root, C, S, In config);
-Result reduce_config(L, In, Out, Size, int type, int op, int root, C, S, In config);
-Result all_gather_config(L, In, Out, Size, int type, C, S, In config);
-Result reduce_scatter_config(L, In, Out, Size, int type, int op, C, S, In config);
-Result all_to_all_config(L, In, Out, Size, int type, C, S, In config);
-Result gather_config(L, In, Out, Size, int type, int root, C, S, In config);
-Result scatter_config(L, In, Out, Size, int type, int root, C, S, In config);
-Result all_to_all_rccl(L, In, Out, Size, int type, C, S);
-Result all_to_all_v(L, In, In, In, Out, In, In, int type, C, S);
-Result all_to_all_v_nccl(L, In, In, In, Out, In, In, int type, C, S);
-Result all_reduce_with_bias(L, In, Out, Size, int type, int op, C, S, In bias);
-Result send(L, In, Size, int type, int peer, C, S);
-Result receive(L, Out, Size, int type, int peer, C, S);
-Result put_signal(L, In, Size, int type, int peer, Out window, Size offset, int signal, int context,
-                  unsigned flags, C, S);
-Result signal(L, int peer, int signal, int context, unsigned flags, C, S);
-Result wait_signal(L, int count, Out descriptions, C, S);
+// Arguments that are kept are known by their type; to NCCL they are what they are made of.
+enum Count : std::size_t {};
+enum Number : int {};  // a count that is an int
+enum Type : int {};
+enum ReduceOp : int {};
+enum Root : int {};  // or the other side of a message
 
+constexpr void keep(Call& call, C communicator) {
+  call.communicator = communicator;
+}
+constexpr void keep(Call& call, S stream) {
+  call.stream = stream;
+}
+constexpr void keep(Call& call, Count count) {
+  call.count = static_cast<std::int64_t>(count);
+}
+constexpr void keep(Call& call, Number count) {
+  call.count = count;
+}
+constexpr void keep(Call& call, Type type) {
+  call.type = type;
+}
+constexpr void keep(Call& call, ReduceOp op) {
+  call.reduce_op = op;
+}
+constexpr void keep(Call& call, Root root) {
+  call.root = root;
+}
+template <typename Other>
+constexpr void keep(Call&, Other) {}  // buffers, flags, configurations
+
+/// Records a call on a stream as `operation` and passes it on to the real function.
+template <int kFunction, wire::Operation kOperation, typename... A>
+[[gnu::noinline]] Result on_stream(L library, A... arguments) {
+  Call call{.operation = kOperation};
+  (keep(call, arguments), ...);
+  Around around(library, call);
+  return around.with(real<kFunction>(library, arguments...));
+}
+
+using enum wire::Operation;
+
+// Collectives and messages. A twin with a configuration has one argument more.
+constexpr auto all_reduce =
+    on_stream<kncclAllReduce, kAllReduce, In, Out, Count, Type, ReduceOp, C, S>;
+constexpr auto all_reduce_config =
+    on_stream<kncclAllReduceConfig, kAllReduce, In, Out, Count, Type, ReduceOp, C, S, In>;
+constexpr auto all_reduce_with_bias =
+    on_stream<kncclAllReduceWithBias, kAllReduce, In, Out, Count, Type, ReduceOp, C, S, In>;
+constexpr auto broadcast = on_stream<kncclBroadcast, kBroadcast, In, Out, Count, Type, Root, C, S>;
+constexpr auto broadcast_config =
+    on_stream<kncclBroadcastConfig, kBroadcast, In, Out, Count, Type, Root, C, S, In>;
+constexpr auto broadcast_in_place = on_stream<kncclBcast, kBroadcast, Out, Count, Type, Root, C, S>;
+constexpr auto reduce = on_stream<kncclReduce, kReduce, In, Out, Count, Type, ReduceOp, Root, C, S>;
+constexpr auto reduce_config =
+    on_stream<kncclReduceConfig, kReduce, In, Out, Count, Type, ReduceOp, Root, C, S, In>;
+constexpr auto all_gather = on_stream<kncclAllGather, kAllGather, In, Out, Count, Type, C, S>;
+constexpr auto all_gather_config =
+    on_stream<kncclAllGatherConfig, kAllGather, In, Out, Count, Type, C, S, In>;
+constexpr auto reduce_scatter =
+    on_stream<kncclReduceScatter, kReduceScatter, In, Out, Count, Type, ReduceOp, C, S>;
+constexpr auto reduce_scatter_config =
+    on_stream<kncclReduceScatterConfig, kReduceScatter, In, Out, Count, Type, ReduceOp, C, S, In>;
+constexpr auto all_to_all = on_stream<kncclAlltoAll, kAllToAll, In, Out, Count, Type, C, S>;
+constexpr auto all_to_all_config =
+    on_stream<kncclAlltoAllConfig, kAllToAll, In, Out, Count, Type, C, S, In>;
+constexpr auto all_to_all_rccl = on_stream<kncclAllToAll, kAllToAll, In, Out, Count, Type, C, S>;
+constexpr auto all_to_all_v =
+    on_stream<kncclAllToAllv, kAllToAll, In, In, In, Out, In, In, Type, C, S>;
+constexpr auto all_to_all_v_nccl =
+    on_stream<kncclAlltoAllv, kAllToAll, In, In, In, Out, In, In, Type, C, S>;
+constexpr auto gather = on_stream<kncclGather, kGather, In, Out, Count, Type, Root, C, S>;
+constexpr auto gather_config =
+    on_stream<kncclGatherConfig, kGather, In, Out, Count, Type, Root, C, S, In>;
+constexpr auto scatter = on_stream<kncclScatter, kScatter, In, Out, Count, Type, Root, C, S>;
+constexpr auto scatter_config =
+    on_stream<kncclScatterConfig, kScatter, In, Out, Count, Type, Root, C, S, In>;
+constexpr auto send = on_stream<kncclSend, kSend, In, Count, Type, Root, C, S>;
+constexpr auto receive = on_stream<kncclRecv, kRecv, Out, Count, Type, Root, C, S>;
+/// Window, offset, signal, context and flags stand between peer and communicator.
+constexpr auto put_signal = on_stream<kncclPutSignal, kPutSignal, In, Count, Type, Root, Out, Size,
+                                      int, int, unsigned, C, S>;
+constexpr auto signal = on_stream<kncclSignal, kSignal, Root, int, int, unsigned, C, S>;
+constexpr auto wait_signal = on_stream<kncclWaitSignal, kWaitSignal, Number, Out, C, S>;
+
+// Everything else is written out.
 Result group_start(L);
 Result group_end(L);
 Result group_simulate_end(L, Out information);

@@ -3,14 +3,13 @@
 // that waits in it for another one can be told from that other one, which never came.
 #include <cstring>
 
+#include "agent/inside.h"
 #include "agent/nccl/nccl_calls.h"
 #include "agent/nccl/nccl_probes.h"
 #include "agent/record/recorder.h"
 
 namespace ddpdoctor::agent::nccl {
 namespace {
-
-using enum wire::Operation;
 
 std::uint64_t id_of(const UniqueId& id) {
   return Hash().eat(id.bytes, sizeof id.bytes).digest();
@@ -103,10 +102,18 @@ Result init_rank_scalable(L library, C* made, int size, int rank, int ids, const
                      made);
 }
 
-/// One process with several GPUs: its communicators meet nobody outside; each is asked at its first
-/// call.
+/// One process with several GPUs: all ranks of the communicator are in it.
 Result init_all(L library, C* made, int count, const int* devices) {
-  return real<kncclCommInitAll>(library, made, count, devices);
+  const Result result = real<kncclCommInitAll>(library, made, count, devices);
+  wire::Ring* const ring_now = is_nested() || switched_off ? nullptr : ring_or_make();
+  if (ring_now != nullptr && result == kSuccess && made != nullptr) {
+    const Inside inside;
+    const std::uint64_t id = new_local_id(*ring_now);
+    for (int device = 0; device < count; ++device) {
+      remember_local(*ring_now, library, id, made[device], device, count);
+    }
+  }
+  return result;
 }
 
 Result split(L library, C communicator, int color, int key, C* made, Out config) {

@@ -17,7 +17,7 @@
 namespace ddpdoctor::agent::nccl {
 namespace {
 
-enum Type : std::uint64_t {
+enum EventType : std::uint64_t {
   kGroup = 1U << 0U,
   kCollective = 1U << 1U,
   kMessage = 1U << 2U,
@@ -29,7 +29,28 @@ struct Message {
   void* buffer;
   const char* type;
   std::size_t count;
-  int peer;
+  int root;  // the other side
+};
+
+/// Versions 3 and 4.
+struct OldCollective {
+  std::uint64_t sequence;
+  const char* function;
+  const void* from;
+  void* to;
+  std::size_t count;
+  int root;
+  const char* type;
+};
+
+/// Versions 5 to 7: later fields stand behind these.
+struct Collective {
+  const char* function;
+  std::size_t count;
+  const char* type;
+  int root;
+  Stream stream;
+  bool captured;
 };
 
 /// What NCCL says of an event; the first byte of `type` is all of it in versions 3 and 4. Version 3
@@ -41,15 +62,7 @@ struct EventV3 {
   const char* communicator_name;
   std::uint64_t communicator;
   union {
-    struct {
-      std::uint64_t sequence;
-      const char* function;
-      const void* from;
-      void* to;
-      std::size_t count;
-      int root;
-      const char* type;
-    } collective;
+    OldCollective collective;
     Message message;
   };
 };
@@ -59,33 +72,17 @@ struct EventV4 {
   void* parent;
   int rank;
   union {
-    struct {
-      std::uint64_t sequence;
-      const char* function;
-      const void* from;
-      void* to;
-      std::size_t count;
-      int root;
-      const char* type;
-    } collective;
+    OldCollective collective;
     Message message;
   };
 };
 
-/// Versions 5 to 7: later fields stand behind these.
 struct EventV5 {
   std::uint64_t type;
   void* parent;
   int rank;
   union {
-    struct {
-      const char* function;
-      std::size_t count;
-      const char* type;
-      int root;
-      void* stream;
-      bool captured;
-    } collective;
+    Collective collective;
     Message message;
   };
 };
@@ -140,13 +137,31 @@ int begin(void** context, int* mask, std::uint64_t wanted, std::uint64_t id, int
   return kSuccess;
 }
 
-void tell(void* context, const char* function, Call call, const char* type, bool captured) {
+template <typename Told>
+void tell(void* context, const Told& told) {
   const Inside inside;
   wire::Ring* const ring_now = ring();
   const auto group = static_cast<std::uint16_t>(reinterpret_cast<std::uintptr_t>(context));
-  call.operation = static_cast<wire::Operation>(value_of(function, kFunctionNames, 0));
+  Call call{.operation = static_cast<wire::Operation>(value_of(told.function, kFunctionNames, 0)),
+            .count = static_cast<std::int64_t>(told.count),
+            .root = told.root};
+  bool captured = false;
+  if constexpr (requires { told.stream; }) {
+    call.stream = told.stream;
+    captured = told.captured;
+  }
   if (ring_now != nullptr && group != 0 && call.operation != kUnknown) {
-    record_told(*ring_now, group, call, value_of(type, kTypeNames, 255), captured);
+    record_told(*ring_now, group, call, value_of(told.type, kTypeNames, 255), captured);
+  }
+}
+
+/// `collective` is the type under which this version tells of them.
+template <typename Event>
+void tell_event(void* context, const Event& event, EventType collective) {
+  if (event.type == collective) {
+    tell(context, event.collective);
+  } else if (event.type == kMessage) {
+    tell(context, event.message);
   }
 }
 
@@ -205,48 +220,21 @@ int init_v5(void** context, std::uint64_t id, int* mask, const char*, int, int s
 
 int start_v3(void*, void** handle, EventV3* event) {
   *handle = event->type == kGroup ? group_handle() : nullptr;
-  if (event->type != kCollective && event->type != kMessage) {
-    return kSuccess;
-  }
-  void* const context = context_of(event->communicator, event->rank);
-  if (event->type == kCollective) {
-    const auto& told = event->collective;
-    tell(context, told.function,
-         {.count = static_cast<std::int64_t>(told.count), .root = told.root}, told.type, false);
-  } else {
-    const Message& told = event->message;
-    tell(context, told.function,
-         {.count = static_cast<std::int64_t>(told.count), .root = told.peer}, told.type, false);
+  if (event->type == kCollective || event->type == kMessage) {
+    tell_event(context_of(event->communicator, event->rank), *event, kCollective);
   }
   return kSuccess;
 }
 
 int start_v4(void* context, void** handle, EventV4* event) {
   *handle = event->type == kGroup ? group_handle() : nullptr;
-  if (event->type == kCollective) {
-    const auto& told = event->collective;
-    tell(context, told.function,
-         {.count = static_cast<std::int64_t>(told.count), .root = told.root}, told.type, false);
-  } else if (event->type == kMessage) {
-    const Message& told = event->message;
-    tell(context, told.function,
-         {.count = static_cast<std::int64_t>(told.count), .root = told.peer}, told.type, false);
-  }
+  tell_event(context, *event, kCollective);
   return kSuccess;
 }
 
 int start_v5(void* context, void** handle, EventV5* event) {
   *handle = nullptr;
-  if (event->type == kCollectiveApi) {
-    const auto& told = event->collective;
-    tell(context, told.function,
-         {.stream = told.stream, .count = static_cast<std::int64_t>(told.count), .root = told.root},
-         told.type, told.captured);
-  } else if (event->type == kMessage) {
-    const Message& told = event->message;
-    tell(context, told.function,
-         {.count = static_cast<std::int64_t>(told.count), .root = told.peer}, told.type, false);
-  }
+  tell_event(context, *event, kCollectiveApi);
   return kSuccess;
 }
 

@@ -141,6 +141,22 @@ def test_names_a_grown_communicator_alike_on_old_and_new_ranks(tmp_path):
     assert [(found[rank].groups()[-1].name, found[rank].groups()[-1].rank) for rank in range(3)] == [(name, 0), (name, 1), (name, 2)]
 
 
+SEVERAL_DEVICES = """
+made = (n.ctypes.c_void_p * 3)()
+n.cuda.cudaSetDevice(0)
+n.check(n.nccl.ncclCommInitAll(made, 3, None))
+"""
+
+
+def test_names_the_communicators_of_a_process_with_several_devices(tmp_path):
+    run(tmp_path, 2 * SEVERAL_DEVICES)
+    ring = rings_of.rings(tmp_path / "spool")[0]
+    groups = ring.groups()
+    assert [(group.rank, group.size) for group in groups] == 2 * [(0, 3), (1, 3), (2, 3)]
+    names = [group.name for group in groups]
+    assert len(set(names[:3])) == len(set(names[3:])) == 1 and names[0] != names[3] and names[0].startswith("nccl:")
+
+
 def test_counts_a_function_that_nccl_calls_inside_once(tmp_path):
     run(tmp_path, "w, s = n.Communicator(), n.Stream()\nn.nccl.ncclBcast(n.buffer(4), n.SIZE(4), 7, 0, w.handle, s.handle)\ns.synchronize()")
     assert [call.operation for call in calls(tmp_path)] == [INIT, BROADCAST]

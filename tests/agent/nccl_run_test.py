@@ -105,14 +105,14 @@ HEALTHY = {
 }
 
 
-def diagnose(tmp_path, body, version=23203, script=None, **more):
+def diagnose(tmp_path, body, version=23203, script=None, launch=LAUNCH, **more):
     """The first finding of a job and the number of the line marked CULPRIT; None when there is no finding."""
     for folder in ("ids", "report", "site-packages"):
         (tmp_path / folder).mkdir()
     (tmp_path / "site-packages" / "thin_nccl.py").write_text((HERE.parent / "doubles" / "nccl" / "thin_nccl.py").read_text())
     text = script or BEGIN + body + END
     (tmp_path / "train.py").write_text(text)
-    (tmp_path / "launch.py").write_text(LAUNCH)
+    (tmp_path / "launch.py").write_text(launch)
     variables = dict(os.environ, NCCL_FOLDER=REAL or str(DOUBLES / f"nccl-{version}"), NCCL_IDS=str(tmp_path / "ids"),
                      PYTHONPATH=str(tmp_path / "site-packages"), PYTHONDONTWRITEBYTECODE="1", **more)
     done = subprocess.run([str(PROGRAM), "run", "--hang-timeout", HANG_TIMEOUT, "--on-hang", "kill", "--always", "--report-dir", str(tmp_path / "report"),
@@ -143,28 +143,76 @@ def test_names_rank_and_field(tmp_path, mistake, version):
     assert REAL or hangs is None or (done.returncode == 124) == hangs, done.stdout  # the real one may end with an error instead
 
 
-def test_is_silent_about_processes_of_several_devices(tmp_path):
-    script = """
+DEVICES = """
 import ctypes
+import threading
 import thin_nccl as n
-made = (ctypes.c_void_p * 2)()
+made = (ctypes.c_void_p * 3)()
 n.cuda.cudaSetDevice(0)
-n.check(n.nccl.ncclCommInitAll(made, 2, None))
+n.check(n.nccl.ncclCommInitAll(made, 3, None))
 devices = [n.Communicator(handle=ctypes.c_void_p(handle)) for handle in made]
-streams, data = [n.Stream(), n.Stream()], n.buffer(1024)
-for step in range(3):
+streams, data, out = [n.Stream() for _ in made], n.buffer(65536), n.buffer(4 * 65536)
+
+
+def replicate():  # as DataParallel does: one thread, all devices
     n.group_start()
     for device, stream in zip(devices, streams):
-        device.all_reduce(data, 64, "float32", "sum", stream)
+        device.all_reduce(data, 65536, "float32", "sum", stream)
     n.group_end()
+
+
+def work(number):  # as a thread per device does
+    for step in range(4):
+        if step == 2 and number == ODD:
+            devices[number].all_gather(data, out, 16384, "float32", streams[number])  # CULPRIT
+        else:
+            devices[number].all_reduce(data, 65536, "float32", "sum", streams[number])
+    streams[number].synchronize()
+
+
+for step in range(3):
+    replicate()
     for stream in streams:
         stream.synchronize()
-n.time.sleep(5)
+threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+n.time.sleep(SLEEP)
 for device in devices:
     device.destroy()
 """
-    finding, _, done = diagnose(tmp_path, "", script=script)
+ALONE = """
+import os, sys
+variables = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE")}
+os.execve(sys.executable, [sys.executable, *sys.argv[1:]], dict(variables, RANK="0", WORLD_SIZE="1") if os.environ.get("AS_RANK") else variables)
+"""
+
+
+def several_devices(odd, seconds):
+    return DEVICES.replace("ODD", str(odd)).replace("SLEEP", str(seconds))
+
+
+@pytest.mark.skipif(bool(REAL), reason="needs several GPUs")
+def test_is_silent_about_processes_of_several_devices(tmp_path):
+    finding, _, done = diagnose(tmp_path, "", script=several_devices(9, 5))
     assert finding is None and done.returncode == 0, finding or done.stderr
+
+
+@pytest.mark.skipif(bool(REAL), reason="needs several GPUs")
+@pytest.mark.parametrize("more", [{}, {"AS_RANK": "1"}], ids=["without a rank", "as the only rank"])
+def test_is_silent_about_one_process_of_several_devices(tmp_path, more):
+    finding, _, done = diagnose(tmp_path, "", script=several_devices(9, 5), launch=ALONE, **more)
+    assert finding is None and done.returncode == 0, finding or done.stderr
+
+
+@pytest.mark.skipif(bool(REAL), reason="needs several GPUs")
+@pytest.mark.parametrize("more", [{}, {"AS_RANK": "1"}], ids=["without a rank", "as the only rank"])
+def test_names_the_device_that_calls_something_else(tmp_path, more):
+    finding, line, done = diagnose(tmp_path, "", script=several_devices(1, 0), launch=ALONE, **more)
+    assert finding, done.stdout
+    assert (finding["kind"], finding["culprits"]) == ("mismatched-op", [1]) and line in lines_of(finding), finding["summary"]
 
 
 @pytest.mark.parametrize("name", HEALTHY)

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <set>
 
 #include <fmt/format.h>
 #include <sys/wait.h>
 
 #include "collector/model/building/compiled_sites.h"
+#include "collector/model/building/devices.h"
 #include "collector/model/building/recorded_facts.h"
 #include "collector/model/gpu_calls.h"
 #include "collector/model/gpu_queue.h"
@@ -250,9 +252,13 @@ void add_processes(JobModel& job, const std::vector<Recording>& recordings) {
   std::vector<Process>& processes = job.observations.back().processes;
   for (const Recording& recording : recordings) {
     const auto there =
-        std::find_if(processes.begin(), processes.end(),
-                     [&](const Process& process) { return process.pid == recording.pid; });
-    Process added;
+        std::find_if(processes.begin(), processes.end(), [&](const Process& process) {
+          return process.pid == recording.pid &&
+                 (!recording.one_device || !process.rank || process.rank == recording.rank);
+        });
+    Process added =
+        there == processes.end() ? seen_for_another_device(processes, recording) : Process{};
+    const bool seen = there != processes.end() || added.pid != 0;
     Process& process = there != processes.end() ? *there : added;
     process.pid = recording.pid;
     process.ppid = process.ppid == 0 ? recording.ppid : process.ppid;
@@ -277,7 +283,7 @@ void add_processes(JobModel& job, const std::vector<Recording>& recordings) {
       process.python_version =
           recording.python_version.substr(0, recording.python_version.find(' '));
     }
-    if (there == processes.end()) {
+    if (!seen) {
       process.role = recording.forked || recording.superseded ? Role::kOther
                      : recording.rank                         ? Role::kRank
                                                               : Role::kLauncher;
@@ -285,9 +291,12 @@ void add_processes(JobModel& job, const std::vector<Recording>& recordings) {
         process.command = {recording.command};
       }
       process.state = 'X';
+    }
+    if (there == processes.end()) {
       processes.push_back(std::move(added));
     }
   }
+  keep_own_threads(processes, recordings);
 }
 
 /// A child that left no ring of its own is known by its end only.
@@ -326,9 +335,7 @@ std::vector<Recording> without_superseded(const std::vector<Recording>& recordin
   return out;
 }
 
-}  // namespace
-
-void add_recordings(JobModel& job, const std::vector<Recording>& recordings) {
+void add_ranks(JobModel& job, const std::vector<Recording>& recordings) {
   const bool restarted = std::any_of(recordings.begin(), recordings.end(),
                                      [](const Recording& one) { return one.superseded; });
   const std::vector<Recording> newest =
@@ -363,7 +370,19 @@ void add_recordings(JobModel& job, const std::vector<Recording>& recordings) {
   }
   job.history_complete = complete;
   if (!recordings.empty()) {
-    job.coverage.observed.push_back(fmt::format("recordings of {} processes", recordings.size()));
+    std::set<pid_t> pids;
+    std::ranges::transform(recordings, std::inserter(pids, pids.end()), &Recording::pid);
+    job.coverage.observed.push_back(fmt::format("recordings of {} processes", pids.size()));
+  }
+}
+
+}  // namespace
+
+void add_recordings(JobModel& job, const std::vector<Recording>& recordings) {
+  if (std::any_of(recordings.begin(), recordings.end(), drives_devices)) {
+    add_ranks(job, by_device(recordings));
+  } else {
+    add_ranks(job, recordings);
   }
 }
 

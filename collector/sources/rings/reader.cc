@@ -171,6 +171,7 @@ class Reader {
     if (peer_to_peer && (slot.detail >> wire::kTagShift) != 0) {
       call.tag = static_cast<int>(slot.detail >> wire::kTagShift) - 1;
     }
+    call.thread = static_cast<pid_t>(slot.tid);
     call.time = seconds(slot.time);
     call.stack = stack(slot.site);
     const std::string text = ring_.text(slot.text);

@@ -42,6 +42,7 @@ struct RecordedCall {
   bool on_stream = false;
   bool grouped = false;  // launched together with others
   RecordedState state = RecordedState::kEnqueued;
+  pid_t thread = 0;                    // that called
   double time = 0;                     // seconds since the epoch, when it was enqueued
   std::optional<double> end_time{};    // the same, when it completed or failed
   std::vector<RecordedFrame> stack{};  // innermost first
@@ -141,6 +142,8 @@ struct Recording {
   std::uint64_t torn = 0;   // slots whose writer did not finish
   bool wrapped = false;     // older slots were overwritten
   bool superseded = false;  // a later process has been this rank: generations.h
+  bool one_device = false;  // what one device of the process did: model/building/devices.h
+  std::vector<pid_t> threads_of_others{};  // then: threads that call for other devices
   std::vector<std::string> notes{};
 };
 

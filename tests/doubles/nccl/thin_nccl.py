@@ -46,7 +46,7 @@ class Stream:
 
 class Communicator:
     def __init__(self, name="world", handle=None):
-        self.rank, self.size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+        self.rank, self.size = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
         self.handle = handle or ctypes.c_void_p()
         if handle is None:
             cuda.cudaSetDevice(0)
