@@ -232,7 +232,7 @@ const char* failed(CUptiResult result) {
   }
 }
 
-const char* open() {
+const char* open(Ends ends) {
   for (const char* const name : kOthers) {
     if (std::getenv(name) != nullptr) {
       return "another tool has announced itself (Nsight or Kineto's daemon)";
@@ -256,7 +256,7 @@ const char* open() {
     cupti.EnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, function);  // older: fewer
   }
   records_kernels =
-      (records_kernels || !was_here) &&
+      ends == Ends::kTold && (records_kernels || !was_here) &&
       cupti.ActivityRegisterCallbacks(on_buffer_wanted, on_buffer_full) == CUPTI_SUCCESS &&
       cupti.ActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) == CUPTI_SUCCESS;
   return nullptr;

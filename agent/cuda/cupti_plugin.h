@@ -9,7 +9,7 @@
 namespace ddpdoctor::agent::cupti {
 
 /// Bump when anything below changes: both sides come from one build, but may be installed apart.
-inline constexpr std::uint32_t kInterface = 1;
+inline constexpr std::uint32_t kInterface = 2;
 inline constexpr const char* kLibraryName = "libddpdoctor_cupti.so";
 inline constexpr const char* kSymbol = "ddpdoctor_cupti";
 
@@ -33,11 +33,15 @@ struct Fact {
 
 using Tell = void (*)(void* context, const Fact& fact);
 
+/// Whether kernels' ends are wanted. CUPTI writes into the code of all loaded kernels for it:
+/// seconds, and perhaps for ever while the GPU does not move.
+enum class Ends : std::uint32_t { kUnknown, kTold };
+
 /// The one symbol of the library.
 struct Plugin {
   std::uint32_t interface;
   /// Null when the window is open, else the reason why not, one clause without a full stop.
-  const char* (*open)();
+  const char* (*open)(Ends ends);
   /// Everything that is known now. Never waits for the GPU.
   void (*look)(Tell tell, void* context);
   void (*close)();

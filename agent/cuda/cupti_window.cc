@@ -74,7 +74,7 @@ const Plugin* load(const char*& why) {
 void open_window(wire::Ring& ring) {
   const char* why = nullptr;
   plugin = plugin == nullptr ? load(why) : plugin;
-  why = plugin == nullptr ? why : plugin->open();
+  why = plugin == nullptr ? why : plugin->open(always ? Ends::kTold : Ends::kUnknown);
   state = why == nullptr ? State::kOpen : State::kOff;
   note(ring, why == nullptr ? wire::Phase::kStarted : wire::Phase::kFailed,
        why == nullptr ? "CUPTI" : why);

@@ -74,6 +74,14 @@ def test_opens_only_when_a_call_does_not_move(tmp_path):
     assert host.detail & OF_HOST and not [fact for fact in found if fact.kind == KERNEL]
 
 
+def test_asks_for_no_ends_of_kernels_when_the_gpu_stands_still(tmp_path):
+    """CUPTI would instrument all loaded kernels."""
+    late = QUEUED.replace("6000", "60000").replace("print(", "n.time.sleep(2.5) or driver.double_compute(n.Stream().handle, 9000, b'late') or print(")
+    found, _ = facts(tmp_path, late, DDPDOCTOR_CUPTI="1")
+    kernels = [fact for fact in found if fact.kind == KERNEL]
+    assert [fact.said for fact in kernels] == ["late"] and not kernels[0].detail & ENDS_ARE_TOLD
+
+
 def test_closes_when_the_call_moves(tmp_path):
     found, _ = facts(tmp_path, QUEUED.replace("6000", "2800").replace("print(", "n.time.sleep(3) or print("), DDPDOCTOR_CUPTI="1")
     assert [(fact.phase, fact.said) for fact in found if fact.kind == WINDOW] == [(1, "CUPTI"), (2, "CUPTI")]
@@ -123,8 +131,8 @@ def test_needs_libc_alone_and_shows_one_name():
 REAL = """
 import ctypes, sys
 class Plugin(ctypes.Structure):
-    _fields_ = [("interface", ctypes.c_uint32), ("open", ctypes.CFUNCTYPE(ctypes.c_char_p)), ("look", ctypes.c_void_p), ("close", ctypes.c_void_p)]
-print(Plugin.in_dll(ctypes.CDLL(sys.argv[1]), "ddpdoctor_cupti").open())
+    _fields_ = [("interface", ctypes.c_uint32), ("open", ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.c_uint32)), ("look", ctypes.c_void_p), ("close", ctypes.c_void_p)]
+print(Plugin.in_dll(ctypes.CDLL(sys.argv[1]), "ddpdoctor_cupti").open(1))
 """
 
 
