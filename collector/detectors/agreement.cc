@@ -54,6 +54,13 @@ model::RankSet waiting_ranks(const graph::Examination& examination) {
                      [](const graph::Standing& standing) { return standing.waits_for_ranks(); });
 }
 
+model::RankSet working_ranks(const graph::Examination& examination) {
+  return ranks_where(examination, [](const graph::Standing& standing) {
+    return standing.process != nullptr && !standing.process->exit && !standing.waits_for_ranks() &&
+           (standing.on_cpu || standing.moved);
+  });
+}
+
 model::RankSet unobserved_ranks(const graph::Examination& examination) {
   model::RankSet without_stack = ranks_where(examination, [](const graph::Standing& standing) {
     return standing.activity == graph::Activity::kUnobserved;

@@ -38,6 +38,10 @@ model::RankSet ranks_where(const graph::Examination& examination,
 /// Ranks in something that only other ranks can end.
 model::RankSet waiting_ranks(const graph::Examination& examination);
 
+/// Ranks that wait for no other rank and are at work: they compute, get on, or pause for a moment.
+/// The others may simply be waiting for them.
+model::RankSet working_ranks(const graph::Examination& examination);
+
 /// Ranks that we have no evidence about: neither a stack nor an end nor a recorded call.
 model::RankSet unobserved_ranks(const graph::Examination& examination);
 

@@ -181,7 +181,8 @@ Findings detect(const graph::Examination& examination) {
       !ranks_where(examination, [](const graph::Standing& standing) {
          return !standing.waits_for_ranks() && (standing.on_cpu || standing.moved);
        }).empty();
-  if (const auto shared = stuck(examination) ? shared_name(examination) : std::nullopt) {
+  if (const auto shared =
+          inside.empty() && stuck(examination) ? shared_name(examination) : std::nullopt) {
     return {mixed_up(examination, *shared, guarded)};
   }
   if (inside.empty() || !may_hang(examination) || somebody_works || (outside.empty() && !guarded)) {

@@ -60,13 +60,26 @@ bool is_of_mpi(const Examination& examination, const Side& side) {
   return group != nullptr && group->backend == "mpi";
 }
 
+/// A member of the group works: the others may simply wait for it.
+bool somebody_is_still_to_come(const Examination& examination, const Parting& parting) {
+  const model::ProcessGroup* group = model::group(examination.job, parting.group);
+  const model::RankSet working = working_ranks(examination);
+  return group == nullptr || group->ranks.empty()
+             ? !working.empty()
+             : !working.common(model::RankSet(group->ranks)).empty();
+}
+
 }  // namespace
 
 bool is_slow(const Examination& examination, const Parting& parting) {
-  if (parting.recorded && parting.about != graph::Disagreement::kMissing) {
+  const bool of_calls = parting.recorded && parting.about != graph::Disagreement::kMissing;
+  if (of_calls && !parting.shifted) {
     return false;
   }
-  if (!may_hang(examination)) {
+  if (of_calls) {  // calls of one kind that were paired by order: nothing is wrong until all wait
+    return somebody_is_still_to_come(examination, parting);
+  }
+  if (!may_hang(examination) || somebody_is_still_to_come(examination, parting)) {
     return true;
   }
   return std::any_of(parting.odd.ranks.begin(), parting.odd.ranks.end(), [&](model::Rank rank) {

@@ -155,8 +155,9 @@ void add_waiting(const graph::Examination& examination, Finding& finding) {
 }
 
 std::optional<Confidence> stuck(const graph::Examination& examination) {
-  if (examination.job.seconds_without_progress.value_or(0) >= kSurelyHungSeconds ||
-      examination.still()) {
+  const bool at_work = !working_ranks(examination).empty();
+  if (!at_work && (examination.job.seconds_without_progress.value_or(0) >= kSurelyHungSeconds ||
+                   examination.still())) {
     return Confidence::kLikely;
   }
   if (examination.job.progress == model::Progress::kMoving) {

@@ -194,16 +194,11 @@ Standing stand(const Context& context, const model::Process& process, const mode
   }
   if (!result.waits_for_ranks()) {
     result.on_cpu = result.on_cpu || waits_for_a_moment(context.job, thread) ||
-                    is_served_from_outside(context.job, process, thread);
-  }
-  const bool waits_for_child =
-      result.activity == Activity::kJoin || result.activity == Activity::kDataLoader ||
-      result.activity == Activity::kQueue || result.activity == Activity::kIo;
-  const bool of_pool = model::has_python_frame(thread, "wait", "/multiprocessing/pool.py") ||
-                       model::has_python_frame(thread, "result", "/concurrent/futures/_base.py");
-  if ((waits_for_child || of_pool) && process.rank) {
-    result.on_cpu = result.on_cpu || a_child_works(context.job, process) ||
-                    an_awaited_thread_works(context.job, process, thread);
+                    is_served_from_outside(context.job, process, thread) ||
+                    its_server_works(context.job, process, thread) ||
+                    (process.rank && (a_child_works(context.job, process) ||
+                                      an_awaited_thread_works(context.job, process, thread) ||
+                                      another_thread_works(context.job, process, thread)));
   }
   if (calls_ranks(result.activity)) {
     result.call = result.call.value_or(BlockedCall{});

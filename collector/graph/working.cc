@@ -56,13 +56,28 @@ bool takes_work(std::string_view condition) {
   });
 }
 
+/// "while True: connection = server.accept(); time.sleep(8); …": between two pieces of work it may
+/// pause in each.
+bool took_work_before(const python_source::Lines& lines, int loop, int line) {
+  constexpr std::array<std::string_view, 4> kTakers = {".accept(", ".recv(", ".get(", ".popleft("};
+  for (auto at = lines.upper_bound(loop); at != lines.end() && at->first < line; ++at) {
+    const bool takes = std::any_of(kTakers.begin(), kTakers.end(), [&](std::string_view taker) {
+      return at->second.find(taker) != std::string::npos;
+    });
+    if (takes) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// The innermost loop around a line is one that waits: `while`, unless a test of the rank stands
 /// between, which makes the sleep a step of that rank in a loop of all.
 bool in_waiting_loop(const python_source::Lines& lines, int line) {
   for (const python_source::Block& block : python_source::enclosing(lines, line)) {
     switch (block.kind) {
       case python_source::BlockKind::kWhile:
-        return !takes_work(block.condition);
+        return !takes_work(block.condition) && !took_work_before(lines, block.line, line);
       case python_source::BlockKind::kFor:
         return is_endless_range(block.condition);
       case python_source::BlockKind::kIf:
@@ -109,16 +124,48 @@ bool waits_for_a_moment(const model::JobModel& job, const model::Thread& thread)
     return false;
   }
   const model::Frame* python = innermost_python(thread);
-  if (sleeps) {
-    const bool event_loop = python != nullptr && python->file.ends_with("/selectors.py");
-    return python == nullptr ||
-           in_bounded_user_code(job, thread, event_loop ? model::user_frame(thread) : python);
+  if (python == nullptr) {
+    return sleeps;
   }
-  // Queues and pools poll with a timeout and go on polling; a connection gives up.
-  return thread.waits_on->kind == "socket" && python != nullptr &&
-         python->file.find("/multiprocessing/") == std::string::npos &&
-         python->file.find("/torch/") == std::string::npos &&
-         in_bounded_user_code(job, thread, model::user_frame(thread));
+  if (python == model::user_frame(thread)) {
+    return sleeps && in_bounded_user_code(job, thread, python);
+  }
+  // A connection gives up, and so does the user's own q.get(timeout=9); queues and pools of torch
+  // poll with a timeout and go on polling.
+  const bool by_torch =
+      std::any_of(thread.frames.begin(), thread.frames.end(), [&](const model::Frame& frame) {
+        return &frame < model::user_frame(thread) && frame.language == model::Language::kPython &&
+               frame.file.find("/torch/") != std::string::npos;
+      });
+  return !by_torch && in_bounded_user_code(job, thread, model::user_frame(thread));
+}
+
+bool another_thread_works(const model::JobModel& job, const model::Process& process,
+                          const model::Thread& thread) {
+  const model::Observation* then = model::previous(job);
+  const model::Process* before = then == nullptr ? nullptr : same_process(*then, process);
+  return before != nullptr &&
+         std::any_of(process.threads.begin(), process.threads.end(), [&](const model::Thread& one) {
+           const auto earlier =
+               std::find_if(before->threads.begin(), before->threads.end(),
+                            [&one](const model::Thread& other) { return other.tid == one.tid; });
+           return one.tid != thread.tid && one.state == 'R' && innermost_python(one) != nullptr &&
+                  earlier != before->threads.end() && earlier->state == 'R';
+         });
+}
+
+bool its_server_works(const model::JobModel& job, const model::Process& process,
+                      const model::Thread& thread) {
+  const model::Observation* now = model::latest(job);
+  if (now == nullptr || !thread.waits_on) {
+    return false;
+  }
+  return std::any_of(now->processes.begin(), now->processes.end(), [&](const model::Process& one) {
+    const model::Thread* main = model::main_thread(one);
+    return one.pid != process.pid && one.role != model::Role::kRank && main != nullptr &&
+           thread.waits_on->target == "pid:" + std::to_string(one.pid) &&
+           (main->state == 'R' || waits_for_a_moment(job, *main));
+  });
 }
 
 bool an_awaited_thread_works(const model::JobModel& job, const model::Process& process,

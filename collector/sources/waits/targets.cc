@@ -9,7 +9,7 @@ namespace ddpdoctor::sources {
 
 namespace {
 
-std::optional<WaitTarget> target_of(WaitContext& context, const WaitingThread& waiting) {
+std::optional<WaitTarget> awaited(WaitContext& context, const WaitingThread& waiting) {
   if (waiting.thread.state == 'R' || waiting.thread.state == 'T' || waiting.thread.state == 'Z') {
     return std::nullopt;  // it runs, was stopped, or has ended: it waits for nothing
   }
@@ -25,12 +25,17 @@ std::optional<WaitTarget> target_of(WaitContext& context, const WaitingThread& w
   if (auto found = timer_wait(context, waiting)) {
     return found;
   }
-  auto found = call_wait(context, waiting);
-  const auto limit = time_limit(context, waiting);
-  if (found) {
+  return call_wait(context, waiting);
+}
+
+std::optional<WaitTarget> target_of(WaitContext& context, const WaitingThread& waiting) {
+  auto found = awaited(context, waiting);
+  const bool ends_by_itself = waiting.thread.syscall && waiting.thread.state != 'R';
+  const auto limit = ends_by_itself ? time_limit(context, waiting) : std::nullopt;
+  if (found && !found->limit) {
     found->limit = limit;
-  } else if (limit &&
-             waiting.thread.tid == waiting.process.row.pid) {  // an event loop's next timer
+  } else if (!found && limit &&  // an event loop's next timer, a condition with a timeout
+             waiting.thread.tid == waiting.process.row.pid) {
     found = WaitTarget{.kind = "timer", .target = {}, .detail = {}, .limit = limit};
   }
   return found;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a thread waits at most: sleeps, and polls with a timeout. Arguments of the system call
-// point to the target's memory, which is believed only as far as it fits.
+// How long a thread waits at most: sleeps, and polls and locks with a timeout. Arguments of the
+// system call point to the target's memory, which is believed only as far as it fits.
 #include <array>
 #include <cmath>
 #include <ctime>
 #include <span>
 
 #include <fmt/format.h>
+#include <linux/futex.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 
@@ -77,6 +78,20 @@ bool is_sleep(const stacks::Syscall& call) {
          (call.number == SYS_pselect6 && no_descriptors);
 }
 
+/// A lock, an event or a queue that is waited for with a timeout.
+std::optional<double> futex_limit(WaitContext& context, pid_t pid, const stacks::Syscall& call) {
+  const auto operation = static_cast<int>(call.arguments[1]);
+  const int command = operation & FUTEX_CMD_MASK;
+  if (command != FUTEX_WAIT && command != FUTEX_WAIT_BITSET) {
+    return std::nullopt;
+  }
+  const auto time = read_timespec(context, pid, call.arguments[3]);
+  const bool by_wall_clock = (operation & FUTEX_CLOCK_REALTIME) != 0;
+  return time && command == FUTEX_WAIT_BITSET
+             ? left_until(by_wall_clock ? CLOCK_REALTIME : CLOCK_MONOTONIC, *time)
+             : time;
+}
+
 }  // namespace
 
 std::optional<double> time_limit(WaitContext& context, const WaitingThread& waiting) {
@@ -86,6 +101,8 @@ std::optional<double> time_limit(WaitContext& context, const WaitingThread& wait
   const auto& arguments = waiting.thread.syscall->arguments;
   const pid_t pid = waiting.process.row.pid;
   switch (waiting.thread.syscall->number) {
+    case SYS_futex:
+      return futex_limit(context, pid, *waiting.thread.syscall);
     case SYS_nanosleep:
       return read_timespec(context, pid, arguments[0]);
     case SYS_clock_nanosleep: {

@@ -96,6 +96,19 @@ JobBuilder lost_in_two_groups() {
   return builder;
 }
 
+TEST(MissingRank, IsSilentWhileAnotherMemberOfTheGroupWorks) {
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .stack({0}, in("barrier", "py:main@/srv/train.py:12"))
+      .stack({1},
+             "native:futex_wait | py:acquire@/usr/lib/python3.11/threading.py:10 | "
+             "py:hold@/srv/train.py:20")
+      .python(2, kTrain, 7, "load")
+      .computing(2)
+      .progress(model::Progress::kStill);
+  EXPECT_TRUE(nothing_likely(asked("missing-rank", builder.build())));
+}
+
 TEST(MissingRank, IsOneFindingForAllGroupsOfTheLostRank) {
   JobBuilder builder = lost_in_two_groups();
   const Findings findings = asked("missing-rank", only_records(builder));

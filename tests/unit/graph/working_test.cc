@@ -127,6 +127,104 @@ TEST(Working, AConnectionWithATimeoutGivesUpByItself) {
   EXPECT_FALSE(works(asks(std::nullopt)));
 }
 
+TEST(Working, AServersPauseAfterARequestIsWork) {
+  EXPECT_TRUE(
+      works(sleeper("def serve():\n    while True:\n        c, _ = server.accept()\n"
+                    "        time.sleep(8)\n",
+                    4, 5.0)));
+}
+
+/// Rank 0 asks a queue of its own, with a timeout or without; the frames between are Python's or
+/// torch's.
+model::JobModel asks_queue(std::optional<double> limit, const std::string& through) {
+  return job()
+      .ranks(2)
+      .source(std::string(kFile), "def fetch():\n    return q.get(timeout=9)\n")
+      .stack(kAll, "native:sem_clockwait | py:wait@/usr/lib/python3.11/threading.py:331 | " +
+                       through +
+                       "py:get@/usr/lib/python3.11/queue.py:180 | "
+                       "py:fetch@/srv/train.py:2")
+      .waits(0, {.kind = "timer", .target = {}, .detail = {}, .limit = limit})
+      .build();
+}
+
+TEST(Working, AQueueThatIsAskedWithATimeoutGivesUpByItself) {
+  EXPECT_TRUE(works(asks_queue(9.0, "")));
+  EXPECT_FALSE(works(asks_queue(std::nullopt, "")));
+  EXPECT_FALSE(works(
+      asks_queue(5.0, "py:_try_get_data@/v/site-packages/torch/utils/data/dataloader.py:1270 | ")));
+}
+
+/// Rank 0 waits for a future; a thread of its own stands in the same letter in both looks.
+model::JobModel with_thread(char letter, const std::string& stack) {
+  return job()
+      .ranks(2)
+      .stack(kAll,
+             "native:sem_wait | py:wait@/usr/lib/python3.11/threading.py:327 | "
+             "py:result@/usr/lib/python3.11/concurrent/futures/_base.py:451 | "
+             "py:main@/srv/train.py:9")
+      .thread(0, {.stack = stack, .name = "pool_0", .state = letter})
+      .build();
+}
+
+TEST(Working, AThreadThatWantsACpuInBothLooksWorksForTheOneThatWaits) {
+  const std::string packs = "native:lzma_code | py:compress@/usr/lib/python3.11/lzma.py:120";
+  EXPECT_TRUE(works(with_thread('R', packs)));
+  EXPECT_FALSE(works(with_thread('S', packs)));
+  EXPECT_FALSE(works(with_thread('R', "native:poll | native:ncclProxyProgress")));
+}
+
+/// Rank 0 waits for the end of g++, whose child stands in this letter in both looks.
+model::JobModel compiles(char letter) {
+  return job()
+      .ranks(2)
+      .stack(kAll,
+             "native:wait4 | py:_try_wait@/usr/lib/python3.11/subprocess.py:2003 | "
+             "py:build@/srv/train.py:5")
+      .process({.pid = 800, .ppid = tests::pid_of(0), .threads = {{.stack = "native:wait4"}}})
+      .process({.pid = 801,
+                .ppid = 800,
+                .state = letter,
+                .threads = {{.stack = "native:main", .state = letter}}})
+      .build();
+}
+
+TEST(Working, AGrandchildThatWantsACpuInBothLooksWorks) {
+  EXPECT_TRUE(works(compiles('R')));
+  EXPECT_FALSE(works(compiles('S')));
+}
+
+/// Rank 0 reads from a process of the job that pauses on this line of its own loop.
+model::JobModel reads_from(std::string_view server_source) {
+  model::JobModel told =
+      job()
+          .ranks(2)
+          .source("/srv/mirror.py", server_source)
+          .stack(kAll, "native:recv | py:fetch@/srv/train.py:3")
+          .waits(0, {.kind = "socket", .target = "pid:800", .detail = {}})
+          .process({.pid = 800,
+                    .threads = {{.stack = "native:clock_nanosleep | py:serve@/srv/mirror.py:4"}}})
+          .build();
+  for (model::Observation& observation : told.observations) {
+    for (model::Process& process : observation.processes) {
+      if (process.pid == 800) {
+        process.threads.front().waits_on =
+            model::WaitsOn{.kind = "timer", .target = {}, .detail = {}, .limit = 6.0};
+      }
+    }
+  }
+  return told;
+}
+
+TEST(Working, WhoWaitsForAServerThatPausesIsServed) {
+  EXPECT_TRUE(
+      works(reads_from("def serve():\n    while True:\n        c, _ = s.accept()\n"
+                       "        time.sleep(8)\n")));
+  EXPECT_FALSE(
+      works(reads_from("def serve():\n    while True:\n        poll()\n"
+                       "        time.sleep(8)\n")));
+}
+
 TEST(Working, BytesOfAnotherProcessOfTheJobAreNoServer) {
   EXPECT_FALSE(works(reader("pid:" + std::to_string(tests::pid_of(1)), true)));
 }
