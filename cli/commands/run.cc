@@ -63,12 +63,15 @@ class Reporter {
     }
     // What was seen while the job stood still tells more than what is left of it afterwards; of
     // one that went on in spite of a finding, the end belongs to the report.
-    const bool better =
-        opinion.finding || (!found_ && (!written_ || occasion != monitor::Occasion::kSuspected));
+    // A signal often reaches the job before us: then it shows how it ends, not how it stood.
+    const bool at_rest = occasion != monitor::Occasion::kSuspected &&
+                         (occasion != monitor::Occasion::kInterrupted || !suspected_);
+    const bool better = opinion.finding || (!found_ && (!written_ || at_rest));
     const bool went_on = went_on_ && opinion.finding && identity(diagnosis) == said_;
     if (better && (!found_ || occasion != monitor::Occasion::kEnded || went_on)) {
       write(diagnosis, opinion.finding);
       went_on_ = diagnosis.verdict == diagnosis::Verdict::kRunning;
+      suspected_ = !diagnosis.findings.empty() && diagnosis.findings.front().kind != "undetermined";
     }
     found_ = found_ || opinion.finding;
     if (opinion.hang && opinion.finding) {
@@ -183,7 +186,8 @@ class Reporter {
   std::string said_;
   std::set<pid_t> accused_;  // the ranks of the job when something was last said
   bool found_ = false;
-  bool went_on_ = false;  // the job ran when the report was written
+  bool went_on_ = false;    // the job ran when the report was written
+  bool suspected_ = false;  // the report that is written names something
   bool told_ = false;
   bool written_ = false;
   bool warned_ = false;
