@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/source_blocks.h"
 #include "collector/detectors/source_path.h"
@@ -31,9 +32,30 @@ bool mentions(std::string_view text, const Words& words) {
   });
 }
 
-bool goes_over_keys(const Block& loop) {
-  return loop.kind == BlockKind::kFor && mentions(loop.text, kKeyWords) &&
-         !mentions(loop.text, kBatchWords);
+/// "for work in works": what was collected in a list just above, one by one.
+bool goes_over_own_list(const Lines& lines, const Block& loop) {
+  constexpr int kAbove = 40;  // lines
+  const std::size_t in = loop.text.find(" in ");
+  std::string name = in == std::string::npos ? std::string() : loop.text.substr(in + 4);
+  name = name.substr(0, name.find_first_of(" :("));
+  if (name.empty() || name.find('.') != std::string::npos) {
+    return false;
+  }
+  for (auto line = lines.lower_bound(loop.line - kAbove);
+       line != lines.end() && line->first < loop.line; ++line) {
+    const std::string_view code = base::trim(line->second);
+    for (const std::string_view made : {" = []", " = {}", " = list()", " = dict()"}) {
+      if (code == name + std::string(made)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+bool goes_over_keys(const Lines& lines, const Block& loop) {
+  return loop.kind == BlockKind::kFor && !mentions(loop.text, kBatchWords) &&
+         (mentions(loop.text, kKeyWords) || goes_over_own_list(lines, loop));
 }
 
 // "if not isfinite(loss): continue" before the call: a rank that skipped it once ends the loop one
@@ -106,7 +128,7 @@ LeftLoop loop_of(const Lines& lines, const Block& loop, const model::CallSite& i
   return {.where = {.file = in.file, .line = loop.line, .function = in.function},
           .header = loop.text,
           .ours_left = ours_left,
-          .over_keys = goes_over_keys(loop),
+          .over_keys = goes_over_keys(lines, loop),
           .way_out = way_out_of(lines, loop, in)};
 }
 

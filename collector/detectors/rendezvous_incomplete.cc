@@ -3,6 +3,8 @@
 // wait in the store for the rest. A node was not started, a rank died before the rendezvous, or
 // WORLD_SIZE is too large.
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -50,11 +52,24 @@ bool spans_nodes(const model::JobModel& job) {
                      });
 }
 
+/// Ranks were told different numbers of ranks: environment-differs tells that.
+bool count_differently(const model::JobModel& job) {
+  std::set<std::string> worlds;
+  for (const model::Rank rank : model::ranks_seen(job)) {
+    const model::Process* process = model::rank_process(job, rank);
+    if (process != nullptr && process->environment.contains("WORLD_SIZE")) {
+      worlds.insert(process->environment.at("WORLD_SIZE"));
+    }
+  }
+  return worlds.size() > 1;
+}
+
 Findings detect(const graph::Examination& examination) {
   const model::RankSet arrived = ranks_in(examination, kRendezvous);
   const model::RankSet absent = ranks_in(examination, kAbsent);
   const auto still = stuck(examination);
-  if (arrived.empty() || absent.empty() || !still || somebody_is_past_it(examination)) {
+  if (arrived.empty() || absent.empty() || !still || somebody_is_past_it(examination) ||
+      count_differently(examination.job)) {
     return {};
   }
   Finding finding;

@@ -34,8 +34,8 @@ class Assignment {
     for (JobProcess& process : found_) {
       assign(process);
     }
+    name_parents_of_ranks();  // a zombie is known by its parent
     name_zombies();
-    name_parents_of_ranks();
     ask_workers_for_ranks();
     guess_ranks();
     return std::move(found_);
@@ -168,7 +168,8 @@ class Assignment {
   }
 
   /// Launchers start local ranks in order: when every one of them is still listed, the place among
-  /// the siblings is the rank.
+  /// the siblings is the rank. A launcher of the user's own may start all ranks and give them
+  /// nothing but RANK and WORLD_SIZE.
   std::optional<int> rank_among_siblings(const JobProcess& zombie, pid_t launcher) {
     std::vector<const JobProcess*> siblings;
     std::optional<int> base;
@@ -183,6 +184,11 @@ class Assignment {
       if (claim.rank && claim.local_rank) {
         base = *claim.rank - *claim.local_rank;
         expected = claim.local_world_size;
+      } else if (claim.rank == static_cast<int>(siblings.size()) - 1 && !claim.local_world_size) {
+        base = 0;
+        expected = claim.world_size;
+      } else if (claim.rank) {
+        return std::nullopt;  // not in order
       }
     }
     if (!base || !expected || siblings.size() != static_cast<std::size_t>(*expected)) {

@@ -32,6 +32,28 @@ TEST(CollectiveCount, NamesTheRankWithOneKeyMore) {
   EXPECT_EQ(findings[0].locations.at(0).line, 3);
 }
 
+TEST(CollectiveCount, KnowsAListThatWasCollectedJustAbove) {
+  constexpr const char* kWorks = R"(
+def sync(model):
+    works = []
+    for p in model.parameters():
+        works.append(p)
+    for w in works:
+        dist.all_reduce(w)
+
+def main():
+    for step in range(100):
+        sync(model)
+        dist.barrier()
+)";
+  JobBuilder builder = job();
+  builder.ranks(3).source(kTrain, kWorks).stack(kAll, in("barrier", at("main", "barrier")));
+  builder.stack(
+      1, in("all_reduce", at("sync", "dist.all_reduce") + " | " + at("main", "    sync(model)")));
+  ASSERT_EQ(asked("collective-count", builder.build()).size(), 1U);
+  EXPECT_TRUE(asked("uneven-inputs", builder.build()).empty());
+}
+
 TEST(CollectiveCount, LeavesLoopsOverBatchesToUnevenInputs) {
   JobBuilder builder = job();
   builder.ranks(3).source(

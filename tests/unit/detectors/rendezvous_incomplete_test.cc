@@ -33,6 +33,20 @@ TEST(RendezvousIncomplete, OnlySuspectsRanksThatMayRunOnAnotherNode) {
   EXPECT_TRUE(nothing_likely(asked(kKind, told)));
 }
 
+TEST(RendezvousIncomplete, LeavesRanksThatCountDifferentlyToTheirEnvironment) {
+  const auto told = job()
+                        .ranks(4)
+                        .stack(kAll, kInInit)
+                        .environment({0, 1}, "WORLD_SIZE", "4")
+                        .environment(2, "WORLD_SIZE", "3")
+                        .absent(3)
+                        .build();
+  EXPECT_TRUE(asked(kKind, told).empty());
+  const auto differs = asked("environment-differs", told);
+  ASSERT_EQ(differs.size(), 1u);
+  EXPECT_EQ(differs[0].culprits, model::RankSet({2}));
+}
+
 TEST(RendezvousIncomplete, IsSilentWhenEveryoneIsThere) {
   EXPECT_TRUE(asked(kKind, job().ranks(4).stack(kAll, kInInit).build()).empty());
 }

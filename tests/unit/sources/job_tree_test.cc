@@ -231,6 +231,28 @@ TEST(JobTree, AZombieKeepsItsPlaceAmongTheRanks) {
   EXPECT_EQ(shape(table.find(10)), "10 launcher; 11 rank 0; 12 rank 1; 13 rank 2; 14 worker 2");
 }
 
+TEST(JobTree, AZombieOfALauncherOfTheUsersOwnIsTheRankThatIsMissing) {
+  const auto plain = [](int rank) {
+    return std::map<std::string, std::string>{{"RANK", std::to_string(rank)}, {"WORLD_SIZE", "3"}};
+  };
+  Table table;
+  table.add(10, 0, {"python", "fleet.py"})
+      .add(11, 10, kTrain, plain(0))
+      .add(12, 10, kTrain, plain(1))
+      .add(13, 10, {})
+      .last()
+      .state = 'Z';
+  EXPECT_EQ(shape(table.find(10)), "10 launcher; 11 rank 0; 12 rank 1; 13 rank 2");
+  Table reversed;
+  reversed.add(10, 0, {"python", "fleet.py"})
+      .add(11, 10, kTrain, plain(2))
+      .add(12, 10, kTrain, plain(1))
+      .add(13, 10, {})
+      .last()
+      .state = 'Z';
+  EXPECT_EQ(shape(reversed.find(10)), "10 launcher; 11 rank 2; 12 rank 1; 13 rank ?0");
+}
+
 TEST(JobTree, AForkServersChildrenServeTheirRank) {
   const std::vector<std::string> server{"python", "-c",
                                         "from multiprocessing.forkserver import main; main(1)"};
