@@ -126,7 +126,24 @@ bool read_unused(const Examination& examination, Explanation& explanation) {
   }
   const Parting& parting = explanation.parting;
   if (!in_backward(examination, parting.rest) || in_backward(examination, parting.odd) ||
-      !parting.odd.calls()) {
+      !parting.odd.calls() || has_all_gradients(examination.job, parting.odd)) {
+    return false;
+  }
+  explanation.cause = Cause::kUnused;
+  return true;
+}
+
+// The reducers tell it, however few or many ranks lack gradients.
+bool read_recorded_unused(const Examination& examination, Explanation& explanation) {
+  Parting turned = explanation.parting;
+  turned.turn();
+  const auto lacks = [&](const Parting& one) {
+    return in_backward(examination, one.rest) && !in_backward(examination, one.odd) &&
+           one.odd.calls() && !one.shifted && lacks_gradients(examination.job, one);
+  };
+  if (lacks(turned)) {
+    turn(explanation);
+  } else if (!lacks(explanation.parting)) {
     return false;
   }
   explanation.cause = Cause::kUnused;
@@ -221,15 +238,6 @@ bool read_loose_rank_branch(const Examination& examination, Explanation& explana
   return false;
 }
 
-bool evaluates(const Side& side) {
-  constexpr std::array<std::string_view, 5> kWords = {"eval", "valid", "test", "infer", "predict"};
-  return std::any_of(side.path.begin(), side.path.end(), [&](const model::CallSite& site) {
-    return std::any_of(kWords.begin(), kWords.end(), [&site](std::string_view word) {
-      return site.function.find(word) != std::string::npos;
-    });
-  });
-}
-
 // By stacks alone: a few ranks in DDP's forward; the others wait for them in a call of their own,
 // or in backward while the few evaluate.
 bool read_lonely_forward(const Examination& examination, Explanation& explanation) {
@@ -252,6 +260,9 @@ bool read_lonely_forward(const Examination& examination, Explanation& explanatio
 
 void read_source(const Examination& examination, Explanation& explanation) {
   if (read_libraries(examination, explanation)) {
+    return;
+  }
+  if (read_recorded_unused(examination, explanation)) {
     return;
   }
   if (is_mismatch_at_one_point(examination, explanation)) {
@@ -320,12 +331,8 @@ Explanation explain(const Examination& examination, const Parting& parting) {
     explanation.cause = Cause::kSlow;
     return explanation;
   }
-  if (is_gone(parting.odd)) {
-    explanation.cause = Cause::kNone;
-    return explanation;
-  }
-  if (roots_contradict(examination, parting.group)) {
-    explanation.cause = Cause::kNone;  // mismatched-root tells it
+  if (is_gone(parting.odd) || roots_contradict(examination, parting.group)) {
+    explanation.cause = Cause::kNone;  // dead-rank, mismatched-root tell it
     return explanation;
   }
   if (is_blocked_elsewhere(parting.odd)) {

@@ -2,6 +2,8 @@
 #include "collector/detectors/side_questions.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -158,6 +160,30 @@ bool lacks_gradients(const model::JobModel& job, const Parting& parting) {
     }
   }
   return open && left >= waiting;
+}
+
+bool has_all_gradients(const model::JobModel& job, const Side& side) {
+  bool known = false;
+  for (const model::Fact* fact : model::facts(job, "reducer")) {
+    const double backwards = fact->number("backward").value_or(0);
+    if (fact->rank != side.ranks.front() || backwards < 1 || !fact->number("finalized")) {
+      continue;
+    }
+    known = true;
+    if (*fact->number("finalized") < backwards) {
+      return false;
+    }
+  }
+  return known;
+}
+
+bool evaluates(const Side& side) {
+  constexpr std::array<std::string_view, 5> kWords = {"eval", "valid", "test", "infer", "predict"};
+  return std::any_of(side.path.begin(), side.path.end(), [&](const model::CallSite& site) {
+    return std::any_of(kWords.begin(), kWords.end(), [&site](std::string_view word) {
+      return site.function.find(word) != std::string::npos;
+    });
+  });
 }
 
 bool roots_contradict(const Examination& examination, const std::string& group) {

@@ -26,6 +26,12 @@ bool in_ddp_forward(const graph::Examination& examination, const Side& side, boo
 /// gradients: no step is missing there.
 bool lacks_gradients(const model::JobModel& job, const Parting& parting);
 
+/// Its reducers are recorded, and each backward of theirs reduced every bucket.
+bool has_all_gradients(const model::JobModel& job, const Side& side);
+
+/// In a function that is called an evaluation.
+bool evaluates(const Side& side);
+
 /// Two ranks stand in the very same call of this group and name different roots: whoever is further
 /// on was let through.
 bool roots_contradict(const graph::Examination& examination, const std::string& group);

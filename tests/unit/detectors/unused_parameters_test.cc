@@ -54,6 +54,45 @@ TEST(UnusedParameters, NamesTheParametersThatOnlyTheCulpritMisses) {
             (std::vector<std::string>{"boxes.bias", "boxes.weight"}));
 }
 
+/// Rank 1 of three has gone on to a call of its own; so many backwards of it reduced every bucket.
+model::JobModel with_reducers(std::int64_t finalized) {
+  JobBuilder builder = told();
+  for (const model::Rank rank : {0, 1, 2}) {
+    builder.fact(
+        "reducer",
+        {{"backward", std::int64_t{8}},
+         {"finalized", rank == 1 ? finalized : std::int64_t{7}},
+         {"not_ready", rank == 1 && finalized < 8 ? std::vector<std::string>{"boxes.weight"}
+                                                  : std::vector<std::string>{}}},
+        rank);
+  }
+  return builder.build();
+}
+
+TEST(UnusedParameters, IsSilentOnARankWhoseReducerGotAllGradients) {
+  EXPECT_EQ(asked("unused-parameters", with_reducers(7)).size(), 1U);
+  EXPECT_TRUE(asked("unused-parameters", with_reducers(8)).empty());
+}
+
+TEST(UnusedParameters, BelievesTheReducersAndNotTheMajority) {
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .source(kTrain, kSource)
+      .stack(kAll, in("barrier", at("main", "barrier")))
+      .stack(1, in_backward(at("main", "backward")));
+  for (const model::Rank rank : {0, 1, 2}) {
+    builder.fact("reducer",
+                 {{"backward", std::int64_t{8}},
+                  {"finalized", std::int64_t{7}},
+                  {"not_ready", rank == 1 ? std::vector<std::string>{}
+                                          : std::vector<std::string>{"boxes.weight"}}},
+                 rank);
+  }
+  const Findings findings = asked("unused-parameters", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0, 2}));
+}
+
 TEST(UnusedParameters, TellsTheLastStepFromALoopLeftEarly) {
   const auto told = [](const char* kind, std::int64_t backwards, std::int64_t finalized) {
     JobBuilder builder = job();
