@@ -186,6 +186,16 @@ const model::Process* same_process(const model::Observation& there, const model:
   return found == there.processes.end() ? nullptr : &*found;
 }
 
+/// Its children fail one after the other and are replaced: that births go on is no work.
+bool children_keep_failing(const model::JobModel& job, const model::Process& process) {
+  constexpr std::ptrdiff_t kMany = 5;
+  const auto facts = model::facts(job, "exit");
+  return std::count_if(facts.begin(), facts.end(), [&process](const model::Fact* fact) {
+           return fact->number("parent_pid") == process.pid &&
+                  fact->number("status").value_or(0) != 0;
+         }) >= kMany;
+}
+
 // NOLINTNEXTLINE(misc-no-recursion): as deep as kDeepest
 bool a_child_works(const model::JobModel& job, const model::Process& process, int depth) {
   constexpr int kDeepest = 8;
@@ -194,9 +204,10 @@ bool a_child_works(const model::JobModel& job, const model::Process& process, in
   if (now == nullptr || depth > kDeepest || (then != nullptr && now->time <= then->time)) {
     return false;
   }
+  const bool births_count = !children_keep_failing(job, process);
   return std::any_of(now->processes.begin(), now->processes.end(), [&](const model::Process& one) {
     if (one.ppid != process.pid || one.pid == process.pid || one.role == model::Role::kRank ||
-        one.exit) {
+        one.exit || (!births_count && then != nullptr && same_process(*then, one) == nullptr)) {
       return false;
     }
     if (then == nullptr) {

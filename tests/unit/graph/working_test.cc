@@ -194,6 +194,30 @@ TEST(Working, AGrandchildThatWantsACpuInBothLooksWorks) {
   EXPECT_FALSE(works(compiles('S')));
 }
 
+/// Rank 0 waits for a pool whose worker was born between the looks, after so many others failed.
+model::JobModel with_new_worker(int failures) {
+  tests::JobBuilder builder = job();
+  builder.ranks(2)
+      .stack(kAll,
+             "native:futex_wait | py:wait@/usr/lib/python3.11/multiprocessing/pool.py:765 | "
+             "py:main@/srv/train.py:9")
+      .process({.rank = 0, .pid = 800, .threads = {{.stack = "native:main"}}});
+  for (int i = 0; i < failures; ++i) {
+    builder.fact("exit",
+                 {{"parent_pid", std::int64_t{tests::pid_of(0)}}, {"status", std::int64_t{1}}}, 0,
+                 700 + i);
+  }
+  model::JobModel told = builder.build();
+  std::erase_if(told.observations.front().processes,
+                [](const model::Process& one) { return one.pid == 800; });
+  return told;
+}
+
+TEST(Working, BirthsOfChildrenThatFailAreNoWork) {
+  EXPECT_TRUE(works(with_new_worker(0)));
+  EXPECT_FALSE(works(with_new_worker(6)));
+}
+
 /// Rank 0 reads from a process of the job that pauses on this line of its own loop.
 model::JobModel reads_from(std::string_view server_source) {
   model::JobModel told =
