@@ -126,6 +126,11 @@ bool explains(const Judged& cause, const Judged& effect, const graph::Examinatio
   if (is_subset(accused, cause.finding.culprits)) {
     return true;
   }
+  // Nobody in particular is to blame (two groups of one name): not one of those who wait, either.
+  if (cause.finding.culprits.empty() && sure >= effect.finding.confidence &&
+      is_subset(accused, cause.finding.waiting)) {
+    return true;
+  }
   // Accusing a rank that merely waits for another: the other one must be at least as sure.
   return sure >= effect.finding.confidence && !cause.finding.culprits.empty() &&
          held_up(accused, cause.finding, examination.waits);

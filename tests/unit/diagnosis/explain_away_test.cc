@@ -100,6 +100,12 @@ TEST_F(ExplainAway, ALikelyCauseDoesNotOverruleACertainOneOnAnotherRank) {
             Kinds({"mismatched-op", "dataloader-worker-stuck"}));
 }
 
+TEST_F(ExplainAway, ACauseWithoutACulpritClearsThoseWhoWait) {
+  EXPECT_EQ(kinds_left({judged(kWorker, {}, {0, 1, 2, 3}, Confidence::kCertain),
+                        judged(kMismatch, {0}, {1}, Confidence::kCertain)}),
+            Kinds({"dataloader-worker-stuck"}));
+}
+
 TEST_F(ExplainAway, TwoIndependentCausesBothStay) {
   EXPECT_EQ(kinds_left({judged(kWorker, {1}, {0}), judged(kFork, {2}, {0})}),
             Kinds({"fork-after-openmp", "dataloader-worker-stuck"}));
