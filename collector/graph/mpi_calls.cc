@@ -69,6 +69,9 @@ constexpr MpiFunction kFunctions[] = {
     {"ompi_mpi_finalize", "finalize", kExit},
 };
 
+/// Of a wait whose request nobody recorded.
+constexpr std::string_view kUnknownWait = "wait";
+
 /// Of the messages that a wait waits for, a receive rather than a send: small sends end by
 /// themselves. A message that has no other side comes before all.
 const model::CollectiveCall* waited_message(model::Rank rank, const History& history) {
@@ -118,6 +121,28 @@ int count_messages(const History& history, model::Rank rank, model::Rank peer, b
   return count;
 }
 
+const MpiFunction* function_named(std::string_view name) {
+  const auto* const found =
+      std::find_if(std::begin(kFunctions), std::end(kFunctions),
+                   [name](const MpiFunction& one) { return one.name == name; });
+  return found == std::end(kFunctions) ? nullptr : found;
+}
+
+/// "__pyx_pw_6mpi4py_3MPI_4Comm_293allreduce" is Comm.allreduce.
+const MpiFunction* function_of_mpi4py(std::string_view symbol) {
+  constexpr std::string_view kMethods = "__pyx_pw_6mpi4py_3MPI_";
+  const std::size_t digit = symbol.find_last_of("0123456789");
+  if (!symbol.starts_with(kMethods) || digit == std::string_view::npos ||
+      digit + 1 >= symbol.size()) {
+    return nullptr;
+  }
+  std::string method(symbol.substr(digit + 1));
+  if (method.front() >= 'a' && method.front() <= 'z') {
+    method.front() = static_cast<char>(method.front() - 'a' + 'A');
+  }
+  return function_named(method);
+}
+
 }  // namespace
 
 BlockedCall call_of_mpi(const MpiFunction& function, model::Rank rank, const History& history,
@@ -131,7 +156,7 @@ BlockedCall call_of_mpi(const MpiFunction& function, model::Rank rank, const His
       return blocked_in(*call);
     }
     BlockedCall unknown;
-    unknown.operation = "wait";
+    unknown.operation = kUnknownWait;
     return unknown;
   }
   if (function.activity == Activity::kPointToPoint) {
@@ -146,6 +171,31 @@ BlockedCall call_of_mpi(const MpiFunction& function, model::Rank rank, const His
   BlockedCall call;
   call.operation = function.operation;
   return call;
+}
+
+void take_common_wait_for_a_collective(std::vector<Standing>& ranks) {
+  const auto in_unknown_wait = [](const Standing& one) {
+    return one.activity == Activity::kPointToPoint && one.call && !one.call->peer &&
+           one.call->operation == kUnknownWait && one.user.known();
+  };
+  const auto first = std::find_if(ranks.begin(), ranks.end(), in_unknown_wait);
+  if (first == ranks.end()) {
+    return;
+  }
+  std::size_t waiting = 0;
+  for (const Standing& one : ranks) {
+    const bool with_them = in_unknown_wait(one) && one.user.file == first->user.file &&
+                           one.user.line == first->user.line;
+    if (!with_them && one.activity != Activity::kCollective) {
+      return;
+    }
+    waiting += with_them ? 1 : 0;
+  }
+  if (waiting < ranks.size() && waiting * 2 > ranks.size()) {
+    for (Standing& one : ranks) {
+      one.activity = Activity::kCollective;
+    }
+  }
 }
 
 std::optional<bool> is_matched(const History& history, model::Rank rank, const BlockedCall& call) {
@@ -166,21 +216,25 @@ std::optional<bool> is_matched(const History& history, model::Rank rank, const B
   return count_messages(history, *call.peer, rank, !sends, call) >= own;
 }
 
-const MpiFunction* mpi_function(std::span<const model::Frame> frames) {
+const MpiFunction* mpi_function(std::span<const model::Frame> frames, bool recorded) {
   for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
     std::string_view name = frame->function;
+    if (frame->language != model::Language::kNative) {
+      continue;
+    }
+    if (const MpiFunction* const of_mpi4py = recorded ? nullptr : function_of_mpi4py(name);
+        of_mpi4py != nullptr) {
+      return of_mpi4py;
+    }
     const bool inner = name == "ompi_mpi_init" || name == "ompi_mpi_finalize";
-    if (frame->language != model::Language::kNative || !(inner || model::is_mpi_function(name))) {
+    if (!inner && !model::is_mpi_function(name)) {
       continue;
     }
     name.remove_prefix(inner ? 0 : name.find('_') + 1);
     if (name.ends_with("_c")) {  // the twins with large counts
       name.remove_suffix(2);
     }
-    const auto* const found =
-        std::find_if(std::begin(kFunctions), std::end(kFunctions),
-                     [name](const MpiFunction& one) { return one.name == name; });
-    return found == std::end(kFunctions) ? nullptr : found;
+    return function_named(name);
   }
   return nullptr;
 }

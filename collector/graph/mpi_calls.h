@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "collector/graph/standing.h"
 
@@ -18,13 +19,19 @@ struct MpiFunction {
 };
 
 /// The function of MPI that these frames (innermost first) stand in: the outermost, which is the
-/// program's own call. nullptr when there is none or it does not wait.
-const MpiFunction* mpi_function(std::span<const model::Frame> frames);
+/// program's own call. nullptr when there is none or it does not wait. mpi4py makes several calls
+/// of one (`allreduce` of an object receives and broadcasts): where none is recorded, it is that
+/// one.
+const MpiFunction* mpi_function(std::span<const model::Frame> frames, bool recorded = true);
 
 /// The call that a rank in `function` is blocked in, completed by its records. A wait is in the
 /// call it waits for: `activity` becomes that one's.
 BlockedCall call_of_mpi(const MpiFunction& function, model::Rank rank, const History& history,
                         Activity& activity);
+
+/// Where most ranks stand in one wait of which nobody recorded what for, and all others in a
+/// collective, the wait is a collective's, too (MPI_Iallreduce), and the others are the odd ones.
+void take_common_wait_for_a_collective(std::vector<Standing>& ranks);
 
 /// Whether the other side of a send or receive has done its part, by counting messages between the
 /// two with this tag; nothing when the records do not tell.

@@ -178,7 +178,9 @@ Standing stand(const Context& context, const model::Process& process, const mode
   result.call = call_in_frames(context.job, frames);
   const model::CollectiveCall* head = nullptr;
   result.activity = activity_of(context.job, process, thread, result.call);
-  const MpiFunction* mpi = result.call ? nullptr : mpi_function(frames);
+  const bool recorded =
+      !context.history.groups().empty() || !context.history.point_to_point(result.rank).empty();
+  const MpiFunction* mpi = result.call ? nullptr : mpi_function(frames, recorded);
   if (mpi != nullptr && !process.exit && result.activity != Activity::kStopped) {
     result.on_cpu = false;  // MPI waits by polling
     result.activity = mpi->activity;
@@ -192,7 +194,7 @@ Standing stand(const Context& context, const model::Process& process, const mode
     result.on_cpu = false;  // CUDA waits by polling
     head = unfinished_on_gpu(context.history, result.rank);
   }
-  if (!result.waits_for_ranks()) {
+  if (!result.waits_for_ranks() && mpi == nullptr) {
     result.on_cpu = result.on_cpu || waits_for_a_moment(context.job, thread) ||
                     is_served_from_outside(context.job, process, thread) ||
                     its_server_works(context.job, process, thread) ||
@@ -330,6 +332,7 @@ std::vector<Standing> standings(const model::JobModel& job, const History& histo
                             .before = earlier == before.end() ? nullptr : earlier->second},
                            *found->second));
   }
+  take_common_wait_for_a_collective(result);
   return result;
 }
 

@@ -52,6 +52,46 @@ TEST(MpiCalls, AreTheOutermostOneOnTheStack) {
   EXPECT_EQ(standings(told)[0].call->operation, "comm_free");
 }
 
+TEST(MpiCalls, OfMpi4pyAreItsMethodAndNotWhatItIsMadeOf) {
+  const std::string inside =
+      "native:MPI_Recv | native:__pyx_f_6mpi4py_3MPI_PyMPI_reduce_intra | "
+      "native:__pyx_pw_6mpi4py_3MPI_4Comm_293allreduce | "
+      "py:main@/srv/train.py:5";
+  const auto ranks = standings(job().ranks(1).stack(0, inside).build());
+  EXPECT_EQ(ranks[0].activity, Activity::kCollective);
+  ASSERT_TRUE(ranks[0].call);
+  EXPECT_EQ(ranks[0].call->operation, "all_reduce");
+}
+
+TEST(MpiCalls, OfMpi4pyThatAreNoMethodOfTheirOwnAreThoseOfMpi) {
+  const std::string inside =
+      "native:MPI_Comm_split | native:__pyx_pw_6mpi4py_3MPI_4Comm_61Split | "
+      "py:main@/srv/train.py:5";
+  const auto ranks = standings(job().ranks(1).stack(0, inside).build());
+  ASSERT_TRUE(ranks[0].call);
+  EXPECT_EQ(ranks[0].call->operation, "comm_split");
+}
+
+TEST(MpiCalls, InWhichMostRanksWaitForSomethingUnknownAreACollective) {
+  JobBuilder told = job().ranks(3);
+  told.stack(0, in_mpi("Wait")).stack(1, in_mpi("Allreduce")).stack(2, in_mpi("Wait"));
+  for (const Standing& one : standings(told.build())) {
+    EXPECT_EQ(one.activity, Activity::kCollective);
+  }
+}
+
+TEST(MpiCalls, InWhichFewWaitForSomethingUnknownAreMessages) {
+  JobBuilder told = job().ranks(3);
+  told.stack(0, in_mpi("Allreduce")).stack(1, in_mpi("Allreduce")).stack(2, in_mpi("Wait"));
+  EXPECT_EQ(standings(told.build())[2].activity, Activity::kPointToPoint);
+}
+
+TEST(MpiCalls, InWhichAllWaitForSomethingUnknownAreMessages) {
+  JobBuilder told = job().ranks(2);
+  told.stack(0, in_mpi("Wait")).stack(1, in_mpi("Wait"));
+  EXPECT_EQ(standings(told.build())[0].activity, Activity::kPointToPoint);
+}
+
 TEST(MpiCalls, ThatWaitStandInTheReceiveTheyWaitFor) {
   const model::JobModel told = job()
                                    .ranks(2)
@@ -102,8 +142,7 @@ TEST(MpiMessages, OfAnotherTagMatchNothing) {
   for (model::CollectiveCall& call : told.collectives) {
     call.tag = call.operation == "recv" ? 6 : 5;
   }
-  EXPECT_EQ(is_matched(History(told), 0,
-                       {.operation = "recv", .group = "0", .peer = 1, .tag = 6}),
+  EXPECT_EQ(is_matched(History(told), 0, {.operation = "recv", .group = "0", .peer = 1, .tag = 6}),
             false);
 }
 
@@ -118,8 +157,7 @@ TEST(MpiMessages, AreLeftOpenWhereSomebodyTakesFromAnyone) {
       call.peer.reset();
     }
   }
-  EXPECT_FALSE(is_matched(History(told), 1,
-                          {.operation = "send", .group = "0", .peer = 0}));
+  EXPECT_FALSE(is_matched(History(told), 1, {.operation = "send", .group = "0", .peer = 0}));
 }
 
 }  // namespace
