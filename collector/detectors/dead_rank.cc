@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
+#include "collector/detectors/gloo_words.h"
 #include "collector/detectors/processes.h"
 #include "collector/detectors/signs.h"
 #include "collector/detectors/suspects.h"
@@ -106,6 +107,12 @@ bool fell_after(const graph::Examination& examination, model::Rank rank) {
 bool fell_by_disagreement(const graph::Examination& examination, const Death& death) {
   if (!death.exit || death.exit->signal != SIGABRT) {
     return false;
+  }
+  const std::vector<GlooSizes> said = gloo_sizes(examination.job);
+  if (std::any_of(said.begin(), said.end(), [&death](const GlooSizes& sizes) {
+        return sizes.rank.value_or(death.rank) == death.rank;
+      })) {
+    return true;
   }
   return std::any_of(
       examination.groups.begin(), examination.groups.end(), [&](const graph::GroupView& view) {

@@ -7,9 +7,13 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/disagreed.h"
+#include "collector/detectors/gloo_words.h"
+#include "collector/detectors/known_exceptions.h"
+#include "collector/detectors/tracebacks.h"
 #include "collector/detectors/wording.h"
 #include "collector/model/questions.h"
 
@@ -152,6 +156,49 @@ std::optional<Finding> from_splits(const graph::Examination& examination,
   return finding;
 }
 
+// A log alone: gloo's own words, and the calls in which the others then failed.
+std::optional<Finding> from_words(const graph::Examination& examination) {
+  const std::vector<GlooSizes> said_so = gloo_sizes(examination.job);
+  if (said_so.empty() || examination.job.progress == model::Progress::kMoving) {
+    return std::nullopt;
+  }
+  const GlooSizes& first = said_so.front();
+  const std::string whom = first.rank ? fmt::format("rank {}", *first.rank) : "a rank";
+  Finding finding;
+  finding.kind = "mismatched-shape";
+  finding.confidence = examination.job.ended ? Confidence::kCertain : Confidence::kLikely;
+  finding.summary =
+      fmt::format("{} got {} bytes in a collective whose own tensor takes {}: gloo ended it", whom,
+                  first.received, first.expected);
+  finding.fix =
+      "Make the sizes equal before the call, and see that every rank makes the same calls in the "
+      "same order: TORCH_DISTRIBUTED_DEBUG=DETAIL names both.";
+  for (const GlooSizes& sizes : said_so) {
+    finding.evidence.push_back(
+        {.rank = sizes.rank,
+         .text =
+             fmt::format("log of {}: {}",
+                         sizes.rank ? fmt::format("rank {}", *sizes.rank) : std::string("a rank"),
+                         base::elide(base::printable(sizes.line), 240))});
+  }
+  std::map<model::CallSite, model::RankSet> places;
+  for (const Traceback& one : tracebacks(examination.job)) {
+    if (one.place.known() && is_consequence(one.exception)) {
+      model::RankSet& ranks = places[one.place];
+      ranks = one.rank ? ranks.united({*one.rank}) : ranks;
+    }
+  }
+  for (const auto& [site, ranks] : places) {
+    finding.locations.push_back(
+        location(site, ranks,
+                 fmt::format("{} failed in this call", ranks.empty() ? "a rank" : said(ranks))));
+    finding.waiting = finding.waiting.united(ranks);
+  }
+  finding.details["received_bytes"] = first.received;
+  finding.details["expected_bytes"] = first.expected;
+  return finding;
+}
+
 Findings detect(const graph::Examination& examination) {
   Findings findings;
   for (const graph::GroupView& view : examination.groups) {
@@ -169,7 +216,9 @@ Findings detect(const graph::Examination& examination) {
     }
   }
   if (findings.empty() && examination.history.empty()) {
-    if (auto finding = from_stacks(examination)) {
+    auto finding = from_stacks(examination);
+    finding = finding ? std::move(finding) : from_words(examination);
+    if (finding) {
       findings.push_back(std::move(*finding));
     }
   }

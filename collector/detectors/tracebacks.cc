@@ -3,11 +3,16 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <map>
+#include <utility>
 
 #include "base/text.h"
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/known_exceptions.h"
+#include "collector/detectors/processes.h"
+#include "collector/detectors/traceback_lines.h"
+#include "collector/detectors/traceback_reader.h"
 #include "collector/model/log_lines.h"
 #include "collector/model/questions.h"
 
@@ -16,7 +21,6 @@ namespace {
 
 constexpr std::size_t kMostBytes = 4U << 20U;   // of one log; a crash writes kilobytes
 constexpr std::size_t kLongestTraceback = 400;  // lines; deep recursion is cut by Python itself
-constexpr std::string_view kTraceback = "Traceback (most recent call last):";
 
 std::optional<int> leading_number(std::string_view text) {
   int value = 0;
@@ -31,6 +35,8 @@ std::optional<int> leading_number(std::string_view text) {
 /// raised.
 std::optional<int> spawned_child(std::string_view line) {
   constexpr std::string_view kStart = "-- Process ";
+  line = pytest_message(line).value_or(line);
+  line.remove_prefix(indentation(line));
   if (!line.starts_with(kStart) ||
       line.find("terminated with the following error") == std::string_view::npos) {
     return std::nullopt;
@@ -47,24 +53,20 @@ std::string_view last_part(std::string_view text) {
   return line == std::string_view::npos ? text : text.substr(line + 1);
 }
 
-bool begins_traceback(std::string_view line) {
-  return line.find(kTraceback) != std::string_view::npos;
+/// "  rank      : 3 (local_rank: 1)" in torchrun's table of failures: what follows is of that rank.
+std::optional<int> rank_of_table(std::string_view line) {
+  constexpr std::string_view kRank = "  rank      : ";
+  return line.starts_with(kRank) ? leading_number(line.substr(kRank.size())) : std::nullopt;
 }
 
-/// Python's sentence between an exception and the one that was raised because of it.
-bool chains(std::string_view line) {
-  return line.find("The above exception was the direct cause of") != std::string_view::npos ||
-         line.find("During handling of the above exception, another") != std::string_view::npos;
+bool ends_table_entry(std::string_view line) {
+  return line.starts_with("----------") || line.starts_with("==========") ||
+         (line.starts_with('[') && line.ends_with("]:"));
 }
 
 /// The line after the frames: not indented.
 bool ends_traceback(std::string_view line) {
   return !line.empty() && line.front() != ' ' && !begins_traceback(line);
-}
-
-/// Counts where the traceback shows no file of the user's.
-bool may_be_users(const std::string& file) {
-  return model::may_be_installed_by_user(file) || file == "<stdin>" || file == "<string>";
 }
 
 }  // namespace
@@ -75,16 +77,21 @@ std::vector<LogStream> log_streams(const model::JobModel& job) {
     std::map<std::optional<model::Rank>, LogStream> by_rank;
     std::size_t number = 0;
     std::optional<int> child;
+    std::optional<int> table;
     for (const std::string_view line : base::split(last_part(log.text), '\n')) {
       model::LogLine told = model::read_log_line(line);
       const auto of_child = spawned_child(told.text);
       child = of_child ? of_child : child;
-      if (child && !told.rank && !log.rank) {
+      const auto of_table = rank_of_table(told.text);
+      table = of_table ? of_table : ends_table_entry(told.text) ? std::nullopt : table;
+      if (table && !told.rank && !log.rank) {
+        told.rank = table;
+      } else if (child && !told.rank && !log.rank) {
         told.rank = child;
       }
       LogStream& stream = by_rank[told.rank];
       const auto before = stream.empty() ? std::nullopt : stream.back().time;
-      stream.push_back({.text = told.text,
+      stream.push_back({.text = without_margin(told.text),
                         .rank = told.rank ? told.rank : log.rank,
                         .time = told.time ? told.time : before,
                         .log = static_cast<std::size_t>(&log - job.logs.data()),
@@ -97,37 +104,24 @@ std::vector<LogStream> log_streams(const model::JobModel& job) {
   return out;
 }
 
-std::optional<model::CallSite> traceback_place(std::string_view line) {
-  constexpr std::string_view kFile = "File \"";
-  constexpr std::string_view kLine = "\", line ";
-  constexpr std::string_view kIn = ", in ";
-  line = base::trim(line);
-  const std::size_t file_end = line.find(kLine);
-  if (!line.starts_with(kFile) || file_end == std::string_view::npos) {
-    return std::nullopt;
-  }
-  const auto number = leading_number(line.substr(file_end + kLine.size()));
-  if (!number) {
-    return std::nullopt;
-  }
-  model::CallSite site{.file = std::string(line.substr(kFile.size(), file_end - kFile.size())),
-                       .line = *number,
-                       .function = {}};
-  if (const std::size_t in = line.find(kIn, file_end); in != std::string_view::npos) {
-    site.function = line.substr(in + kIn.size());
-  }
-  return site;
-}
-
 model::CallSite user_place_above(const LogStream& stream, std::size_t index) {
   model::CallSite installed;
+  if (pytest_message(stream[index].text)) {
+    const auto frames = pytest_frames(stream, index).frames;
+    const auto own = std::find_if(frames.rbegin(), frames.rend(), [](const auto& frame) {
+      return model::is_user_file(frame.file);
+    });
+    if (own != frames.rend()) {
+      return *own;
+    }
+  }
   for (std::size_t back = 0; back < kLongestTraceback && back <= index; ++back) {
     const std::string_view line = stream[index - back].text;
     const auto site = traceback_place(line);
     if (site && model::is_user_file(site->file)) {
       return *site;
     }
-    if (site && !installed.known() && may_be_users(site->file)) {
+    if (site && !installed.known() && may_be_users_file(site->file)) {
       installed = *site;
     }
     if (back > 0 && begins_traceback(line)) {
@@ -155,56 +149,39 @@ model::CallSite user_place_below(const LogStream& stream, std::size_t index) {
   return innermost;
 }
 
-/// The user's lines of the traceback that ends above `index`, innermost first.
-std::vector<model::CallSite> user_frames_above(const LogStream& stream, std::size_t index) {
-  std::vector<model::CallSite> frames;
-  for (std::size_t back = 1; back < kLongestTraceback && back <= index; ++back) {
-    const std::string_view line = stream[index - back].text;
-    if (begins_traceback(line)) {
-      break;
-    }
-    if (auto site = traceback_place(line); site && model::is_user_file(site->file)) {
-      frames.push_back(std::move(*site));
+namespace {
+
+/// Torch puts ranks before lines since 2.2 only: in an older log the one rank that failed by
+/// itself, as its launcher tells, is who raised what does not follow from another's failure.
+void name_the_only_one_that_failed(const model::JobModel& job, std::vector<Traceback>& all) {
+  model::RankSet failed;
+  for (const model::Process* process : processes(job)) {
+    const auto exit = process->rank ? exit_of(job, *process) : std::nullopt;
+    if (exit && !exit->signal && exit->status.value_or(0) != 0) {
+      failed.insert(*process->rank);
     }
   }
-  return frames;
+  const auto own = [](const Traceback& one) {
+    return one.place.known() && !one.of_thread && !one.ignored && !is_consequence(one.exception);
+  };
+  const bool unnamed =
+      std::none_of(all.begin(), all.end(), [](const Traceback& one) { return one.rank; });
+  if (failed.size() != 1 || !unnamed || std::count_if(all.begin(), all.end(), own) != 1) {
+    return;
+  }
+  std::find_if(all.begin(), all.end(), own)->rank = failed.front();
 }
+
+}  // namespace
 
 std::vector<Traceback> tracebacks(const model::JobModel& job) {
   std::vector<Traceback> out;
   for (const LogStream& stream : log_streams(job)) {
-    bool inside = false;
-    bool chained = false;
-    bool of_batch = false;
-    std::string_view heading;
-    for (std::size_t i = 0; i < stream.size(); ++i) {
-      const std::string_view line = stream[i].text;
-      if (begins_traceback(line)) {
-        inside = true;
-        of_batch = false;
-        heading = i == 0 ? std::string_view() : stream[i - 1].text;
-      } else if (inside && ends_traceback(line)) {
-        inside = false;
-        if (chained && !is_consequence(line)) {
-          out.pop_back();  // it was caught; this is how the program ended
-        }
-        chained = false;
-        out.push_back({.rank = stream[i].rank,
-                       .time = stream[i].time,
-                       .log = stream[i].log,
-                       .number = stream[i].number,
-                       .place = user_place_above(stream, i),
-                       .frames = user_frames_above(stream, i),
-                       .exception = std::string(base::trim(line)),
-                       .of_thread = heading.starts_with("Exception in thread"),
-                       .of_batch = of_batch,
-                       .ignored = heading.starts_with("Exception ignored in")});
-      } else if (inside && line.find("in _try_get_data") != std::string_view::npos) {
-        of_batch = true;
-      } else if (chains(line)) {
-        chained = !out.empty() && out.back().rank == stream[i].rank;
-      }
-    }
+    auto read = read_tracebacks(stream);
+    std::move(read.begin(), read.end(), std::back_inserter(out));
+  }
+  if (job.ended) {
+    name_the_only_one_that_failed(job, out);
   }
   return out;
 }

@@ -28,9 +28,6 @@ using LogStream = std::vector<LogLine>;
 /// long log only the end is read: the cause of a crash stands there.
 std::vector<LogStream> log_streams(const model::JobModel& job);
 
-/// "  File "/srv/train.py", line 57, in main" → its place.
-std::optional<model::CallSite> traceback_place(std::string_view line);
-
 /// The user's line nearest above `index`, within its traceback.
 model::CallSite user_place_above(const LogStream& stream, std::size_t index);
 /// The user's innermost line of the traceback that begins below `index` ("Original Traceback").

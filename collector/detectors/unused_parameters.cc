@@ -3,6 +3,7 @@
 // is never reduced there, and the backward of the others waits for it. The raising form ("Expected
 // to have finished reduction") is read from the logs.
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <optional>
 
@@ -17,6 +18,10 @@
 
 namespace ddpdoctor::detectors {
 namespace {
+
+constexpr std::size_t kLongestList = 240;  // of parameters, in a sentence
+constexpr std::size_t kLongestDetail = 20'000;
+constexpr std::size_t kMostEvidence = 10;
 
 // A condition in a forward() that leaves part of the model out, when there is exactly one.
 std::optional<model::CallSite> branch_in_forward(const model::JobModel& job) {
@@ -100,24 +105,60 @@ void add_names(const model::JobModel& job, Finding& finding) {
 
 constexpr std::string_view kRaised = "Expected to have finished reduction in the prior iteration";
 
-// The numbers after "did not receive grad for rank 1: 2 3", as torch prints them.
-std::vector<std::string> parameter_indices(std::string_view text) {
-  const std::size_t at = text.find("did not receive grad");
-  std::vector<std::string> result;
-  if (at == std::string_view::npos) {
-    return result;
-  }
-  const std::string_view rest = text.substr(at, text.find('\n', at) - at);
-  const std::size_t colon = rest.find(':');
+constexpr std::string_view kWithout = "did not receive grad for rank ";
+
+/// What torch says of the parameters: by number always, by name under TORCH_DISTRIBUTED_DEBUG.
+struct Told {
+  model::RankSet ranks;  // who said it
+  std::map<model::Rank, std::string> numbers;
+  std::map<model::Rank, std::string> names;
+  bool raised = false;
+};
+
+/// "Parameter indices which did not receive grad for rank 1: 2 3"; the rank in it is of the group.
+void read_parameters(std::string_view line, std::optional<model::Rank> rank, Told& told) {
+  const std::size_t at = line.find(kWithout);
+  const std::size_t colon = at == std::string_view::npos ? at : line.find(": ", at);
   if (colon == std::string_view::npos) {
-    return result;
+    return;
   }
-  for (const std::string_view word : base::split(rest.substr(colon + 1), ' ')) {
-    if (!base::trim(word).empty()) {
-      result.emplace_back(base::trim(word));
+  const std::string_view whose = line.substr(at + kWithout.size(), colon - at - kWithout.size());
+  int number = 0;
+  const auto [end, error] = std::from_chars(whose.data(), whose.data() + whose.size(), number);
+  if (error != std::errc() || end != whose.data() + whose.size() || number < 0 ||
+      number >= model::kMaxWorldSize) {
+    return;
+  }
+  auto& side = line.find("indices") < at ? told.numbers : told.names;
+  side.emplace(rank.value_or(number), base::trim(line.substr(colon + 2)));
+  told.ranks.insert(rank.value_or(number));
+}
+
+Told told_by_logs(const model::JobModel& job) {
+  Told told;
+  for (const LogStream& stream : job.logs.empty() ? std::vector<LogStream>{} : log_streams(job)) {
+    for (const LogLine& line : stream) {
+      if (line.text.find(kRaised) != std::string_view::npos) {
+        told.raised = true;
+        told.ranks = line.rank ? told.ranks.united({*line.rank}) : told.ranks;
+      }
+      read_parameters(line.text, line.rank, told);
     }
   }
-  return result;
+  return told;
+}
+
+/// "14 15 16" or "a.weight, a.bias", cut apart.
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> out;
+  for (std::string_view word : base::split(text.substr(0, kLongestDetail), ' ')) {
+    word = base::trim(word);
+    word.remove_suffix(word.ends_with(',') ? 1 : 0);
+    if (!word.empty()) {
+      out.emplace_back(word);
+    }
+  }
+  return out;
 }
 
 /// Where the forward was called that raised.
@@ -139,35 +180,41 @@ void add_raising_lines(const model::JobModel& job, Finding& finding) {
 }
 
 void add_raised(const graph::Examination& examination, Findings& findings) {
-  model::RankSet ranks;
-  std::vector<std::string> parameters;
-  for (const model::Log& log : examination.job.logs) {
-    if (log.text.find(kRaised) != std::string::npos) {
-      parameters = parameters.empty() ? parameter_indices(log.text) : parameters;
-      if (log.rank) {
-        ranks.insert(*log.rank);
-      }
-    }
-  }
-  const bool any =
-      !ranks.empty() || std::any_of(examination.job.logs.begin(), examination.job.logs.end(),
-                                    [](const model::Log& log) {
-                                      return log.text.find(kRaised) != std::string::npos;
-                                    });
-  if (!any || !findings.empty()) {
+  const Told told = findings.empty() ? told_by_logs(examination.job) : Told{};
+  if (!told.raised) {
     return;
+  }
+  const model::RankSet& ranks = told.ranks;
+  const auto& by_rank = told.names.empty() ? told.numbers : told.names;
+  std::string without;
+  std::vector<std::string> parameters;
+  if (!by_rank.empty()) {
+    const std::string& first = by_rank.begin()->second;
+    parameters = words_of(first);
+    without =
+        fmt::format(" (without a gradient: {}{})", told.names.empty() ? "parameters number " : "",
+                    base::elide(base::printable(first), kLongestList));
   }
   Finding finding;
   finding.kind = "unused-parameters";
   finding.confidence = Confidence::kCertain;
   finding.culprits = ranks;
   finding.summary = fmt::format(
-      "{} started a forward although the backward before had not reduced every parameter",
-      ranks.empty() ? "a rank" : said(ranks));
+      "{} started a forward although the backward before had not reduced every parameter{}",
+      ranks.empty() ? "a rank" : said(ranks), without);
   finding.fix =
       "Wrap the model with find_unused_parameters=True, or let the loss depend on every parameter "
       "(add 0 * unused.sum()).";
   finding.evidence.push_back({.rank = std::nullopt, .text = std::string(kRaised)});
+  for (const auto& [rank, list] : by_rank) {
+    if (finding.evidence.size() < kMostEvidence) {
+      finding.evidence.push_back(
+          {.rank = rank,
+           .text = fmt::format("log: rank {} had no gradient for {}{}", rank,
+                               told.names.empty() ? "parameters number " : "",
+                               base::elide(base::printable(list), kLongestList))});
+    }
+  }
   if (const auto branch = branch_in_forward(examination.job)) {
     finding.locations.push_back(location(*branch, ranks, "this branch leaves parameters out"));
   }

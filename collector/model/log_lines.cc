@@ -208,6 +208,48 @@ std::optional<int> take_rank(std::string_view& text) {
   return rank;
 }
 
+/// What GitLab puts behind its time ("00O ", "01E+"), container runtimes behind theirs ("stderr F
+/// "): the stream of the line.
+bool take_stream(std::string_view& text) {
+  for (const std::string_view word : {"stdout F ", "stderr F ", "stdout P ", "stderr P "}) {
+    if (text.starts_with(word)) {
+      text.remove_prefix(word.size());
+      return true;
+    }
+  }
+  const bool gitlab = text.size() >= 4 && digit(text[0]) && digit(text[1]) &&
+                      (text[2] == 'O' || text[2] == 'E') && (text[3] == ' ' || text[3] == '+');
+  text.remove_prefix(gitlab ? 4 : 0);
+  return gitlab;
+}
+
+/// "12:34:56  " of Jenkins: no date, so no time.
+bool take_clock(std::string_view& text) {
+  std::string_view rest = text;
+  const bool bracket = take(rest, '[');
+  const bool clock = take_digits(rest, 2) && take(rest, ':') && take_digits(rest, 2) &&
+                     take(rest, ':') && take_digits(rest, 2);
+  if (!clock || (bracket && !take(rest, ']')) || !take(rest, ' ')) {
+    return false;
+  }
+  take(rest, ' ');
+  text = rest;
+  return true;
+}
+
+/// "[pod/trainer-0/torch] " of kubectl, "(RayTrainWorker pid=7, ip=10.0.0.1) " of Ray.
+bool take_whom(std::string_view& text) {
+  const bool pod = text.starts_with("[pod/");
+  const bool ray = text.starts_with('(');
+  const std::size_t end = pod || ray ? text.substr(0, 200).find(pod ? "] " : ") ") : text.npos;
+  if (end == std::string_view::npos ||
+      (ray && text.substr(0, end).find(" pid=") == std::string_view::npos)) {
+    return false;
+  }
+  text.remove_prefix(end + 2);
+  return true;
+}
+
 }  // namespace
 
 LogLine read_log_line(std::string_view line) {
@@ -221,7 +263,8 @@ LogLine read_log_line(std::string_view line) {
     } else if (const auto rank = take_rank(out.text)) {
       out.rank =
           rank;  // torchrun's tee names the local rank, torch's own the global one: the inner
-    } else {
+    } else if (!(out.time && take_stream(out.text)) && !take_clock(out.text) &&
+               !take_whom(out.text)) {
       break;
     }
   }

@@ -34,10 +34,15 @@ struct Place {
   model::CallSite site;
 };
 
+/// A group, and a rank that had nothing under way in it.
+using Idle = std::pair<std::string, Rank>;
+
 struct Reading {
   std::vector<CollectiveCall> timeouts;
   std::map<std::pair<Rank, std::int64_t>, std::string> groups;  // of watchdog lines: rank, work
   std::map<std::string, std::string> names;                     // of groups
+  std::map<Idle, std::int64_t> idle;  // its last work there, finished: others timed out later
+  std::optional<std::size_t> traced;  // the timeout whose stack trace is being printed
   std::map<Rank, CollectiveCall> mismatched;
   std::map<std::int64_t, int> mismatched_at;  // votes for the sequence number
   std::set<Rank> own;                         // told of their own call
@@ -102,6 +107,62 @@ void read_timeout(std::string_view line, Rank rank, Reading& reading) {
   call.count = number_behind(line, "NumelIn=");
   call.state = model::CallState::kStarted;
   reading.timeouts.push_back(std::move(call));
+}
+
+/// "Received a dump signal due to a collective timeout from rank 3 …. Last enqueued NCCL work: 166,
+/// last completed NCCL work: 166.": all that this rank began in the group is done.
+void read_dump_signal(std::string_view line, Rank rank, Reading& reading) {
+  const std::size_t end = line.find("ast completed");
+  const std::size_t first = line.find("ast enqueued");
+  if (first == line.npos || end == line.npos || end < first || reading.idle.size() >= kMostCalls) {
+    return;
+  }
+  const auto begun = number_behind(line.substr(first, end - first), " work: ");
+  const auto done = number_behind(line.substr(end), " work: ");
+  const std::string group = group_in_message(line, reading);
+  if (begun && begun == done && !group.empty()) {
+    reading.idle.insert_or_assign({group, rank}, *begun);
+  }
+}
+
+/// "#1 main from /srv/train.py:692" of the stack that the flight recorder kept of a call.
+std::optional<model::CallSite> traced_frame(std::string_view line) {
+  constexpr std::string_view kFrom = " from ";
+  if (!take_prefix(line, "#") || !take_number(line, kMaxNumber) || !take_prefix(line, " ")) {
+    return std::nullopt;
+  }
+  const std::size_t from = line.find(kFrom);
+  const std::size_t colon = line.rfind(':');
+  if (from == line.npos || colon == line.npos || colon < from + kFrom.size()) {
+    return std::nullopt;
+  }
+  const auto number = number_of(base::trim(line.substr(colon + 1)), model::kMaxWorldSize);
+  if (!number) {
+    return std::nullopt;
+  }
+  const std::size_t file = from + kFrom.size();
+  return model::CallSite{.file = base::elide(line.substr(file, colon - file), 4096),
+                         .line = static_cast<int>(*number),
+                         .function = base::elide(line.substr(0, from), 256)};
+}
+
+/// Behind "Stack trace of the failed collective:" the user's innermost line is where the call was
+/// made. These lines have no rank before them.
+void read_trace(std::string_view line, std::optional<Rank> whose, Reading& reading) {
+  if (line.find("Stack trace of the failed collective:") != line.npos) {
+    reading.traced.reset();
+    for (std::size_t i = reading.timeouts.size(); i > 0 && whose && !reading.traced; --i) {
+      reading.traced = reading.timeouts[i - 1].rank == *whose ? std::optional(i - 1) : std::nullopt;
+    }
+    return;
+  }
+  auto site = reading.traced ? traced_frame(line) : std::nullopt;
+  if (!site) {
+    reading.traced = base::trim(line).empty() ? std::nullopt : reading.traced;
+  } else if (model::CallSite& known = reading.timeouts[*reading.traced].call_site;
+             !known.known() && model::is_user_file(site->file)) {
+    known = std::move(*site);
+  }
 }
 
 /// "SequenceNumber=31, OpType=ALLREDUCE, TensorShape=[4, 2], TensorDtypes=Float, …".
@@ -175,11 +236,15 @@ void read_barrier(std::string_view line, const Place& place, Reading& reading) {
 void read_line(std::string_view line, std::optional<Rank> rank, const model::CallSite& site,
                Reading& reading) {
   const auto whose = rank ? rank : rank_in_message(line);
+  read_trace(line, whose, reading);
   if (line.find("collective operation timeout: Work") != std::string_view::npos && whose) {
     read_timeout(line, *whose, reading);
-  } else if (line.find("last enqueued NCCL work") != std::string_view::npos && whose) {
-    const auto at = number_behind(line, "at work: ");
-    const auto work = at ? at : number_behind(line, "at NCCL work: ");
+  } else if (line.find("Received a dump signal") != std::string_view::npos && whose) {
+    read_dump_signal(line, *whose, reading);
+  } else if (line.find("last enqueued ") != std::string_view::npos && whose) {
+    auto work = number_behind(line, "at work: ");
+    work = work ? work : number_behind(line, "at NCCL work: ");
+    work = work ? work : number_behind(line, "at work sequence id: ");
     const std::string group = group_in_message(line, reading);
     if (work && !group.empty()) {
       reading.groups[{*whose, *work}] = group;
@@ -209,6 +274,22 @@ void add_timeouts(Reading& reading, model::JobModel& job) {
   for (CollectiveCall& call : reading.timeouts) {
     if (newest[call.group] - call.sequence <= kMostApart) {
       job.collectives.push_back(std::move(call));
+    }
+  }
+  for (const auto& [whose, last] : reading.idle) {
+    const auto& [group, rank] = whose;
+    const bool also_timed_out = std::any_of(
+        job.collectives.begin(), job.collectives.end(),
+        [&](const CollectiveCall& call) { return call.rank == rank && call.group == group; });
+    const auto others = newest.find(group);
+    if (!also_timed_out && others != newest.end() && last < others->second &&
+        others->second - last <= kMostApart) {
+      CollectiveCall done;
+      done.rank = rank;
+      done.group = group;
+      done.sequence = last;
+      done.state = model::CallState::kCompleted;
+      job.collectives.push_back(std::move(done));
     }
   }
   for (const auto& [id, name] : reading.names) {

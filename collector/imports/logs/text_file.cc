@@ -15,6 +15,8 @@
 
 #include "base/text.h"
 #include "collector/imports/logs/c10d_text.h"
+#include "collector/imports/logs/launcher_text.h"
+#include "collector/imports/logs/plain_text.h"
 #include "collector/imports/logs/torchrun_text.h"
 #include "collector/imports/nccl_ras.h"
 #include "collector/imports/stack_dumps/dump_processes.h"
@@ -60,6 +62,7 @@ bool numbered_lines(const std::vector<std::string_view>& lines, char open, char 
   std::size_t all = 0;
   std::set<std::int64_t> numbers;
   for (std::string_view line : lines) {
+    line = model::read_log_line(line.substr(0, kLongestLine)).text;
     all += base::trim(line).empty() ? 0 : 1;
     line = line.substr(std::min(line.find_first_not_of(' '), line.size()));
     if (open != 0 && !take_prefix(line, std::string_view(&open, 1))) {
@@ -85,12 +88,15 @@ std::string with_ranks_named(std::string_view text) {
   std::string out;
   out.reserve(text.size() + lines.size() * 8);
   for (std::string_view line : lines) {
-    std::string_view rest = line.substr(std::min(line.find_first_not_of(' '), line.size()));
+    std::string_view rest = model::read_log_line(line.substr(0, kLongestLine)).text;
+    const auto prefix = line.substr(0, static_cast<std::size_t>(rest.data() - line.data()));
+    const bool whole = line.size() <= kLongestLine;
+    rest = rest.substr(std::min(rest.find_first_not_of(' '), rest.size()));
     take_prefix(rest, bracketed ? "[" : "");
     const auto number = take_number(rest, model::kMaxWorldSize - 1);
-    if (number && take_prefix(rest, bracketed ? "]" : ":")) {
+    if (whole && number && take_prefix(rest, bracketed ? "]" : ":")) {
       take_prefix(rest, " ");
-      out += fmt::format("[rank{}]: {}\n", *number, rest);
+      out += fmt::format("{}[rank{}]: {}\n", prefix, *number, rest);
     } else {
       out += line;
       out += '\n';
@@ -221,7 +227,9 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
   const bool cut = bytes.size() > kMostBytes;
   bytes = bytes.substr(cut ? bytes.size() - kMostBytes : 0);
   const std::string renamed = with_ranks_named(bytes);
-  const std::string_view text = renamed.empty() ? bytes : std::string_view(renamed);
+  const std::string_view named = renamed.empty() ? bytes : std::string_view(renamed);
+  const auto plain = plain_text(named);
+  const std::string_view text = plain ? std::string_view(*plain) : named;
   const auto lines = base::split(text, '\n');
   Finding finding;
   finding.taken.resize(lines.size());
@@ -237,6 +245,7 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
     const auto rank = rank_in_path(path, {});
     read_c10d_text(rest, rank, job);
     read_torchrun_text(rest, job);
+    read_launcher_text(rest, job);
     read_ras_text(rest, job);
     job.coverage.observed.push_back(fmt::format("the log {}", base::file_name(path)));
     job.logs.push_back({.rank = rank, .text = shortened(std::move(rest))});

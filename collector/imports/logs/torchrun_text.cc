@@ -62,14 +62,6 @@ bool begins_failure(std::string_view line) {
   return take_prefix(line, "[") && take_number(line, kMostFailures) && line == "]:";
 }
 
-model::Process failed_rank() {
-  model::Process process;
-  process.ppid = -1;
-  process.role = model::Role::kRank;
-  process.state = 'X';
-  return process;
-}
-
 std::vector<model::Process> failures_in(std::string_view log) {
   std::vector<model::Process> out;
   bool inside = false;
@@ -120,9 +112,16 @@ double seconds_of(const Cursor& in) {
 
 }  // namespace
 
-void read_torchrun_text(std::string_view log, model::JobModel& job) {
-  std::vector<model::Process> failed = failures_in(log);
-  if (failed.empty()) {
+model::Process failed_rank() {
+  model::Process process;
+  process.ppid = -1;
+  process.role = model::Role::kRank;
+  process.state = 'X';
+  return process;
+}
+
+void add_ended(std::vector<model::Process> ended, model::JobModel& job) {
+  if (ended.empty()) {
     return;
   }
   if (job.observations.empty()) {
@@ -130,7 +129,7 @@ void read_torchrun_text(std::string_view log, model::JobModel& job) {
     job.ended = true;
   }
   auto& processes = job.observations.back().processes;
-  for (model::Process& process : failed) {
+  for (model::Process& process : ended) {
     const auto known =
         std::find_if(processes.begin(), processes.end(), [&process](const model::Process& other) {
           return other.role == model::Role::kRank && other.rank == process.rank;
@@ -141,6 +140,10 @@ void read_torchrun_text(std::string_view log, model::JobModel& job) {
       known->exit = process.exit;
     }
   }
+}
+
+void read_torchrun_text(std::string_view log, model::JobModel& job) {
+  add_ended(failures_in(log), job);
 }
 
 bool is_error_file(std::string_view head, std::string_view) {

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "collector/model/job_model.h"
@@ -13,6 +14,12 @@ namespace ddpdoctor::imports {
 
 /// "Root Cause (first observed failure)" and what stands around it → ended processes.
 void read_torchrun_text(std::string_view log, model::JobModel& job);
+
+/// A rank that has ended, of which nothing else is known yet.
+model::Process failed_rank();
+
+/// The processes join those of the job, each rank once.
+void add_ended(std::vector<model::Process> ended, model::JobModel& job);
 
 /// {"message": {"message", "extraInfo": {"py_callstack", "timestamp"}}} of TORCHELASTIC_ERROR_FILE.
 bool is_error_file(std::string_view head, std::string_view path);

@@ -134,5 +134,33 @@ TEST(MismatchedShape, SeesOneRankThatCutsItsInputOtherwise) {
   EXPECT_TRUE(told({1, 7, 4, 4}, {4, 8, 4, 4}).empty());  // uneven routing
 }
 
+constexpr const char* kGlooSays =
+    "terminate called after throwing an instance of 'gloo::EnforceNotMet'\n  what():  [enforce "
+    "fail "
+    "at pair.cc:456] op.preamble.length <= op.nbytes. 192 vs 4. Received data size\n[rank2]: "
+    "Traceback (most recent call last):\n[rank2]:   File \"/srv/train.py\", line 6, in mean_\n"
+    "[rank2]: RuntimeError: [pair.cc:537] Read error: Connection reset by peer\n";
+
+TEST(MismatchedShape, ReadsGloosWordsAndTheCallsThatFailed) {
+  const auto told = job().ranks(3).killed(1, 6).ended().log({}, kGlooSays).build();
+  const Findings findings = asked("mismatched-shape", told);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+  EXPECT_TRUE(findings[0].summary.starts_with("rank 1 got 192 bytes"));
+  EXPECT_EQ(findings[0].locations.at(0).line, 6);
+  EXPECT_TRUE(asked("dead-rank", told).empty());
+}
+
+TEST(MismatchedShape, DoubtsGloosWordsWhileTheJobMoves) {
+  EXPECT_TRUE(
+      asked("mismatched-shape", job()
+                                    .ranks(3)
+                                    .stack(kAll, in("all_reduce", "py:step@/srv/train.py:8"))
+                                    .log({}, kGlooSays)
+                                    .progress(model::Progress::kMoving)
+                                    .build())
+          .empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -179,5 +179,28 @@ TEST(UnusedParameters, DoesNotDependOnTheOrderOfRanks) {
             essence(asked("unused-parameters", records_reversed(told().build()))));
 }
 
+TEST(UnusedParameters, NamesTheRanksAndTheParametersOfALog) {
+  const std::string raised =
+      "[rank0]: Traceback (most recent call last):\n[rank0]:   File \"/srv/train.py\", line 35, in "
+      "main\n[rank0]: RuntimeError: Expected to have finished reduction in the prior iteration "
+      "before\n[rank0]: Parameter indices which did not receive grad for rank 0: 14 15\n";
+  Findings findings =
+      asked("unused-parameters", job().ranks(3).exited(0, 1).ended().log({}, raised).build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet{0});
+  EXPECT_NE(findings[0].summary.find("parameters number 14 15"), std::string::npos);
+  EXPECT_EQ(findings[0].locations.at(0).line, 35);
+  findings = asked("unused-parameters",
+                   job()
+                       .ranks(3)
+                       .ended()
+                       .log({}, raised + "[rank0]: Parameters which did not receive grad for rank "
+                                         "0: exits.weight, exits.bias\n")
+                       .build());
+  EXPECT_NE(findings.at(0).summary.find("exits.weight, exits.bias"), std::string::npos);
+  EXPECT_EQ(std::get<std::vector<std::string>>(findings[0].details.at("parameters")),
+            (std::vector<std::string>{"exits.weight", "exits.bias"}));
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

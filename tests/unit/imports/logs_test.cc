@@ -51,6 +51,58 @@ TEST(Watchdog, WhoIsFarBehindSpeaksOfAnotherGroup) {
   EXPECT_EQ(job.collectives[0].rank, 0);
 }
 
+TEST(Watchdog, WhoHadNothingUnderWayIsBehindAndTheStackOfACallIsItsPlace) {
+  const auto job = read(
+      "[rank0]:[E606 09:09:08.1 ProcessGroupNCCL.cpp:757] [Rank 0] Watchdog caught collective "
+      "operation timeout: WorkNCCL(SeqNum=167, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, "
+      "Timeout(ms)=600000) ran for 600004 milliseconds before timing out.\n"
+      "[rank0]:[E606 09:09:08.1 ProcessGroupNCCL.cpp:2395] [PG ID 0 PG GUID 0(default_pg) Rank 0]  "
+      "failure detected by watchdog at work sequence id: 167 PG status: last enqueued work: 167, "
+      "last completed work: 166\n[rank0]:[E606 09:09:08.1 ProcessGroupNCCL.cpp:744] Stack trace of "
+      "the failed collective: \n#0 all_reduce from "
+      "/opt/site-packages/torch/distributed/distributed_c10d.py:2938\n#1 step from "
+      "/srv/train.py:88\n#2 main from /srv/train.py:140\n\n"
+      "[rank1]:[E606 09:09:08.6 ProcessGroupNCCL.cpp:1987] [PG ID 0 PG GUID 0(default_pg) Rank 1] "
+      "Received a dump signal due to a collective timeout from  rank 0 and we will. Last enqueued "
+      "NCCL work: 166, last completed NCCL work: 166.\n"
+      "[rank0]:[E606 09:09:09.6 ProcessGroupNCCL.cpp:1987] [PG ID 0 PG GUID 0(default_pg) Rank 0] "
+      "Received a dump signal due to a collective timeout from this local rank. Last enqueued NCCL "
+      "work: 167, last completed NCCL work: 166.\n");
+  ASSERT_EQ(job.collectives.size(), 2U);
+  EXPECT_EQ(job.collectives[0].group, "0");
+  EXPECT_EQ(job.collectives[0].call_site.file, "/srv/train.py");
+  EXPECT_EQ(job.collectives[0].call_site.line, 88);
+  EXPECT_EQ(job.collectives[1].rank, 1);
+  EXPECT_EQ(job.collectives[1].sequence, 166);
+}
+
+TEST(Launchers, TellWhoWasKilled) {
+  const auto mpi = read(
+      "mpirun noticed that process rank 2 with PID 21183 on node host01 exited on signal 11 "
+      "(Segmentation fault).\n");
+  ASSERT_NE(model::rank_process(mpi, 2), nullptr);
+  EXPECT_EQ(model::rank_process(mpi, 2)->exit->signal, 11);
+  EXPECT_EQ(model::rank_process(mpi, 2)->host, "host01");
+  const auto spawn = read(
+      "torch.multiprocessing.spawn.ProcessExitedException: process 3 terminated with signal "
+      "SIGKILL\n");
+  ASSERT_NE(model::rank_process(spawn, 3), nullptr);
+  EXPECT_EQ(model::rank_process(spawn, 3)->exit->signal, 9);
+}
+
+TEST(Launchers, DoNotAccuseWhomTheyEndThemselves) {
+  const auto job = read(
+      "srun: error: node1: task 1: Out Of Memory\nsrun: Job step aborted: Waiting\n"
+      "srun: error: node0: task 0: Killed\n");
+  ASSERT_NE(model::rank_process(job, 1), nullptr);
+  EXPECT_EQ(model::rank_process(job, 1)->exit->signal, 9);
+  EXPECT_EQ(model::rank_process(job, 0), nullptr);
+  EXPECT_EQ(model::rank_process(read("E1 torch/distributed/elastic/api.py\nsrun: error: n: task 1: "
+                                     "Killed\n"),
+                                1),
+            nullptr);
+}
+
 TEST(Detail, AMismatchIsOnePlaceWithTheUsersLine) {
   const auto job = read(
       "[rank1]: Traceback (most recent call last):\n[rank1]:   File \"/app/train.py\", line 9, in "

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lines of which tracebacks consist, one at a time: Python's own, an exception group's with its
+// margin, a rich one in its box, pytest's.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+#include "collector/model/job_model.h"
+
+namespace ddpdoctor::detectors {
+
+/// The line without the margin of an exception group ("  | ") or of a box ("│ … │").
+std::string_view without_margin(std::string_view line);
+
+/// Spaces before the text.
+std::size_t indentation(std::string_view line);
+
+/// "Traceback (most recent call last):", whatever stands before it.
+bool begins_traceback(std::string_view line);
+
+/// Python's sentence between an exception and the one that was raised because of it.
+bool chains_tracebacks(std::string_view line);
+
+/// How far a line looks like the end of a traceback.
+enum class EndLike {
+  kNo,       // "tensor(0.2)", "loss: 3"
+  kPerhaps,  // "OutOfShards: no", "queue.Empty": any capitalised or dotted name
+  kYes       // "ValueError: no", "KeyboardInterrupt"
+};
+EndLike end_like(std::string_view line);
+
+/// "  File "/srv/train.py", line 57, in main" → its place.
+std::optional<model::CallSite> traceback_place(std::string_view line);
+
+/// "/srv/train.py:57 in main" of a rich traceback.
+std::optional<model::CallSite> boxed_place(std::string_view line);
+
+/// pytest's "train.py:57: in main", "train.py:57: ValueError" and "train.py:57:". A warning, which
+/// goes on behind its name, is none.
+std::optional<model::CallSite> pytest_place(std::string_view line);
+
+/// A line of pytest that tells the exception: "E   ValueError: no" → what follows the E.
+std::optional<std::string_view> pytest_message(std::string_view line);
+
+/// Counts as the user's where the traceback shows no file of the user's.
+bool may_be_users_file(std::string_view file);
+
+}  // namespace ddpdoctor::detectors

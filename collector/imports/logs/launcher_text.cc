@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/imports/logs/launcher_text.h"
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "collector/imports/capture/parts.h"
+#include "collector/imports/logs/torchrun_text.h"
+#include "collector/imports/stack_dumps/stack_text.h"
+#include "collector/model/log_lines.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+constexpr std::size_t kMostEnded = 70'000;
+
+struct Word {
+  std::string_view text;
+  int signal;
+};
+
+/// As strsignal and Python name them.
+constexpr std::array<Word, 9> kSignals = {{{"Out Of Memory", SIGKILL},
+                                           {"Killed", SIGKILL},
+                                           {"SIGKILL", SIGKILL},
+                                           {"Aborted", SIGABRT},
+                                           {"SIGABRT", SIGABRT},
+                                           {"Segmentation fault", SIGSEGV},
+                                           {"SIGSEGV", SIGSEGV},
+                                           {"Bus error", SIGBUS},
+                                           {"SIGBUS", SIGBUS}}};
+
+std::optional<model::Process> ended(std::int64_t rank, model::Exit exit) {
+  model::Process process = failed_rank();
+  process.rank = static_cast<model::Rank>(rank);
+  process.exit = exit;
+  return process;
+}
+
+std::optional<model::Exit> exit_in(std::string_view text, std::string_view status_word) {
+  for (const Word& word : kSignals) {
+    if (text.starts_with(word.text)) {
+      return model::Exit{.status = {}, .signal = word.signal};
+    }
+  }
+  const auto status = take_prefix(text, status_word) ? take_number(text, 255) : std::nullopt;
+  return status ? std::optional(model::Exit{.status = static_cast<int>(*status), .signal = {}})
+                : std::nullopt;
+}
+
+/// "mpirun noticed that process rank 0 with PID 21183 on node host01 exited on signal 9 (Killed)."
+std::optional<model::Process> of_open_mpi(std::string_view line) {
+  const auto told = between(line, " noticed that process rank ", "exited on signal ");
+  if (!told) {
+    return std::nullopt;
+  }
+  std::string_view rest = *told;
+  const auto rank = take_number(rest, kMaxRank);
+  std::string_view number =
+      line.substr(static_cast<std::size_t>(told->data() - line.data()) + told->size());
+  take_prefix(number, "exited on signal ");
+  const auto signal = take_number(number, 64);
+  if (!rank || !signal || *signal == SIGTERM) {
+    return std::nullopt;
+  }
+  auto process = ended(*rank, {.status = {}, .signal = static_cast<int>(*signal)});
+  process->pid = pid_of(between(*told, " with PID ", " ").value_or("")).value_or(0);
+  process->host = base::elide(between(*told, " on node ", " ").value_or(""), 256);
+  return process;
+}
+
+/// "srun: error: node1: task 13: Aborted (core dumped)".
+std::optional<model::Process> of_srun(std::string_view line) {
+  if (!take_prefix(line, "srun: error: ")) {
+    return std::nullopt;
+  }
+  const std::size_t at = line.find(": task ");
+  if (at == line.npos) {
+    return std::nullopt;
+  }
+  std::string_view rest = line.substr(at + 7);
+  const auto rank = take_number(rest, kMaxRank);
+  const auto exit =
+      rank && take_prefix(rest, ": ") ? exit_in(rest, "Exited with exit code ") : std::nullopt;
+  return exit ? ended(*rank, *exit) : std::nullopt;
+}
+
+/// "torch.multiprocessing.spawn.ProcessExitedException: process 1 terminated with signal SIGKILL".
+std::optional<model::Process> of_spawn(std::string_view line) {
+  const std::size_t at = line.find("ProcessExitedException: process ");
+  if (at == line.npos) {
+    return std::nullopt;
+  }
+  std::string_view rest = line.substr(at + 32);
+  const auto rank = take_number(rest, kMaxRank);
+  if (!rank || !take_prefix(rest, " terminated with ")) {
+    return std::nullopt;
+  }
+  take_prefix(rest, "signal ");
+  const auto exit = exit_in(rest, "exit code ");
+  return exit ? ended(*rank, *exit) : std::nullopt;
+}
+
+}  // namespace
+
+void read_launcher_text(std::string_view log, model::JobModel& job) {
+  std::vector<model::Process> out;
+  // Under torchrun a task of Slurm is a node and no rank.
+  const bool tasks_are_ranks = log.find("torch/distributed/elastic") == log.npos;
+  bool cleaning = false;  // who ends from here on was ended
+  for (const std::string_view raw : base::split(log, '\n')) {
+    const std::string_view line = model::read_log_line(raw.substr(0, 65'536)).text;
+    cleaning = cleaning || line.starts_with("srun: Job step aborted") ||
+               line.starts_with("slurmstepd: error: *** STEP");
+    auto process = of_open_mpi(line);
+    process = !process && tasks_are_ranks && !cleaning ? of_srun(line) : std::move(process);
+    process = process ? std::move(process) : of_spawn(line);
+    if (process && out.size() < kMostEnded) {
+      out.push_back(std::move(*process));
+    }
+  }
+  add_ended(std::move(out), job);
+}
+
+}  // namespace ddpdoctor::imports

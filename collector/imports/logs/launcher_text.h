@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// How launchers other than torchrun tell of ranks that ended: mpirun, srun, torch's spawn.
+#pragma once
+
+#include <string_view>
+
+#include "collector/model/job_model.h"
+
+namespace ddpdoctor::imports {
+
+/// "mpirun noticed that process rank 1 …", "srun: error: node1: task 1: Killed", "process 1
+/// terminated with signal SIGKILL" → ended processes. Those that a launcher ended are not told.
+void read_launcher_text(std::string_view log, model::JobModel& job);
+
+}  // namespace ddpdoctor::imports
