@@ -49,6 +49,15 @@ bool left_calls_out(const graph::Examination& examination, const Traceback& trac
   });
 }
 
+/// Each rank failed by itself: an exception without a rank is theirs.
+bool every_rank_failed(const model::JobModel& job) {
+  const auto all = processes(job);
+  return job.ended && std::all_of(all.begin(), all.end(), [&job](const model::Process* process) {
+           const auto exit = exit_of(job, *process);
+           return !process->rank || (exit && !exit->signal && exit->status.value_or(0) != 0);
+         });
+}
+
 Confidence sureness(const graph::Examination& examination, const Traceback& traceback, bool last) {
   const model::JobModel& job = examination.job;
   const bool moving = job.progress == model::Progress::kMoving;
@@ -56,7 +65,8 @@ Confidence sureness(const graph::Examination& examination, const Traceback& trac
     return Confidence::kPossible;
   }
   if (!traceback.rank) {  // where ranks are known, it may be of any tool that the job's script runs
-    return model::ranks_seen(job).empty() ? Confidence::kLikely : Confidence::kPossible;
+    return model::ranks_seen(job).empty() || every_rank_failed(job) ? Confidence::kLikely
+                                                                    : Confidence::kPossible;
   }
   if (traceback.of_thread) {
     return examination.still() && misses_its_thread(examination, *traceback.rank)

@@ -171,7 +171,7 @@ std::optional<model::CallSite> pytest_place(std::string_view line) {
 }
 
 std::optional<std::string_view> pytest_message(std::string_view line) {
-  if (!line.starts_with("E   ")) {
+  if (!line.starts_with("E   ") && line != "E") {
     return std::nullopt;
   }
   return line.substr(1);

@@ -90,6 +90,7 @@ class Reader {
   bool ends_here(std::size_t i, std::string_view text, std::size_t base);
   void end(std::size_t i, std::string_view exception);
   void end_pytest(std::size_t i, std::string_view message);
+  void add_source(std::string_view line, Open& newest);
   void keep(Traceback traceback);
 
   template <typename About>
@@ -218,12 +219,34 @@ void Reader::end(std::size_t i, std::string_view exception) {
 
 void Reader::end_pytest(std::size_t i, std::string_view message) {
   std::string exception(base::trim(message));
+  if (exception.starts_with("-- ")) {
+    return;  // of a spawned child: its traceback follows
+  }
   PytestFrames told = pytest_frames(stream_, i);
   if (end_like(exception) == EndLike::kNo && !told.exception.empty()) {  // "assert 3 == 4"
     exception = told.exception + ": " + exception;
   }
+  if (end_like(exception) == EndLike::kNo && !exception.starts_with("assert")) {
+    return;
+  }
   open_.push_back({.begun = i, .touched = i, .base = 0, .frames = std::move(told.frames)});
   end(i, exception);
+}
+
+/// To the newest that lacks its line: of two processes that print at once, each writes one.
+void Reader::add_source(std::string_view line, Open& newest) {
+  line = base::trim(line);
+  if (line.find_first_not_of("^~ ") == std::string_view::npos) {
+    return;
+  }
+  Open* lacks = newest.source.empty() ? &newest : nullptr;
+  for (Open& open : open_) {
+    const bool newer = lacks == nullptr || (lacks != &newest && open.touched > lacks->touched);
+    lacks = open.source.empty() && !open.frames.empty() && newer ? &open : lacks;
+  }
+  if (lacks != nullptr) {
+    lacks->source = line;
+  }
 }
 
 void Reader::read_line(std::size_t i, std::string_view line) {
@@ -264,8 +287,7 @@ void Reader::read_line(std::size_t i, std::string_view line) {
   if (likeness == EndLike::kYes && indent == newest.base) {
     end(i, line);
   } else if (below) {
-    newest.source =
-        newest.source.empty() ? base::trim(line.substr(0, kLongestSource)) : newest.source;
+    add_source(line.substr(0, kLongestSource), newest);
     newest.touched = newest.frames.empty() ? newest.touched : i;
   } else if (indent == newest.base && !newest.frames.empty() && !newest.no_heading &&
              ends_here(i, line, newest.base)) {

@@ -53,6 +53,11 @@ std::string_view last_part(std::string_view text) {
   return line == std::string_view::npos ? text : text.substr(line + 1);
 }
 
+/// "____ test_two ____", "==== short test summary info ====".
+bool begins_pytest_section(std::string_view line) {
+  return line.starts_with("____") || line.starts_with("====");
+}
+
 /// "  rank      : 3 (local_rank: 1)" in torchrun's table of failures: what follows is of that rank.
 std::optional<int> rank_of_table(std::string_view line) {
   constexpr std::string_view kRank = "  rank      : ";
@@ -81,7 +86,7 @@ std::vector<LogStream> log_streams(const model::JobModel& job) {
     for (const std::string_view line : base::split(last_part(log.text), '\n')) {
       model::LogLine told = model::read_log_line(line);
       const auto of_child = spawned_child(told.text);
-      child = of_child ? of_child : child;
+      child = of_child ? of_child : begins_pytest_section(told.text) ? std::nullopt : child;
       const auto of_table = rank_of_table(told.text);
       table = of_table ? of_table : ends_table_entry(told.text) ? std::nullopt : table;
       if (table && !told.rank && !log.rank) {
@@ -151,9 +156,10 @@ model::CallSite user_place_below(const LogStream& stream, std::size_t index) {
 
 namespace {
 
-/// Torch puts ranks before lines since 2.2 only: in an older log the one rank that failed by
-/// itself, as its launcher tells, is who raised what does not follow from another's failure.
-void name_the_only_one_that_failed(const model::JobModel& job, std::vector<Traceback>& all) {
+/// Torch puts ranks before lines since 2.2 only. In an older log the one rank that failed by
+/// itself, as its launcher tells, is who raised what does not follow from another's failure; so are
+/// several that raised at one line.
+void name_those_that_failed(const model::JobModel& job, std::vector<Traceback>& all) {
   model::RankSet failed;
   for (const model::Process* process : processes(job)) {
     const auto exit = process->rank ? exit_of(job, *process) : std::nullopt;
@@ -166,10 +172,21 @@ void name_the_only_one_that_failed(const model::JobModel& job, std::vector<Trace
   };
   const bool unnamed =
       std::none_of(all.begin(), all.end(), [](const Traceback& one) { return one.rank; });
-  if (failed.size() != 1 || !unnamed || std::count_if(all.begin(), all.end(), own) != 1) {
+  std::vector<Traceback*> raised;
+  for (Traceback& one : all) {
+    if (own(one)) {
+      raised.push_back(&one);
+    }
+  }
+  const bool one_place = std::all_of(raised.begin(), raised.end(), [&raised](const Traceback* one) {
+    return one->place == raised.front()->place;
+  });
+  if (!unnamed || raised.size() != failed.size() || !one_place) {
     return;
   }
-  std::find_if(all.begin(), all.end(), own)->rank = failed.front();
+  for (std::size_t i = 0; i < raised.size(); ++i) {
+    raised[i]->rank = failed.values()[i];
+  }
 }
 
 }  // namespace
@@ -181,7 +198,7 @@ std::vector<Traceback> tracebacks(const model::JobModel& job) {
     std::move(read.begin(), read.end(), std::back_inserter(out));
   }
   if (job.ended) {
-    name_the_only_one_that_failed(job, out);
+    name_those_that_failed(job, out);
   }
   return out;
 }

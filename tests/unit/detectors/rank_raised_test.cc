@@ -326,5 +326,16 @@ TEST(RankRaised, IsSureOfARankThatFailedAndIsOnItsWayOut) {
                   .empty());
 }
 
+TEST(RankRaised, TrustsAnExceptionWithoutARankWhereEveryRankFailed) {
+  const std::string text =
+      "  File \"/srv/train.py\", line 2\n    def f(:\n          ^\nSyntaxError: invalid syntax\n";
+  const auto findings = asked(kKind, job().ranks(2).exited(kAll, 1).ended().log({}, text).build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  EXPECT_EQ(findings[0].locations.at(0).line, 2);
+  EXPECT_TRUE(nothing_likely(
+      asked(kKind, job().ranks(2).killed(1, 9).exited(0, 0).ended().log({}, text).build())));
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -206,5 +206,15 @@ TEST(Tracebacks, WithoutRanksAreOfTheOnlyRankThatFailed) {
       tracebacks(tests::job().ranks(2).exited({0, 1}, 1).ended().log({}, text).build()).at(0).rank);
 }
 
+TEST(Tracebacks, OfOneLineAreOfAllThatFailed) {
+  const std::string text =
+      "Traceback (most recent call last):\n  File \"/srv/train.py\", line 4, in f\nKeyError: 1\n";
+  const auto all =
+      tracebacks(tests::job().ranks(3).exited({0, 2}, 1).ended().log({}, text + text).build());
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].rank, 0);
+  EXPECT_EQ(all[1].rank, 2);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors
