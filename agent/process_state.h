@@ -13,6 +13,8 @@ struct ProcessState {
   std::uint32_t pid = 0;  // refreshed after fork
   std::uint32_t cuda_contexts = 0;     // bit per device
   std::uint32_t cuda_before_fork = 0;  // pid of the ancestor that used CUDA before it forked us
+  std::int32_t claimed_rank = -1;      // that the environment named when we began
+  bool forked = false;                 // made by fork, and no exec since
   bool cuda_started = false;
   bool cuda_fork_told = false;
   const char* no_descriptor_for = nullptr;  // a call that failed when there was no ring yet

@@ -8,11 +8,11 @@
 #include "agent/inside.h"
 #include "agent/nccl/nccl_communicators.h"
 #include "agent/nccl/nccl_completion.h"
+#include "agent/process/rank_end.h"
 #include "agent/process_state.h"
 #include "agent/record/native_site.h"
 #include "agent/record/python_site.h"
 #include "agent/record/recorder.h"
-#include "agent/record/ring_file.h"
 #include "wire/names.h"
 
 namespace ddpdoctor::agent {
@@ -43,7 +43,8 @@ void become_a_child() {
     state.cuda_contexts = 0;
   }
   state.pid = static_cast<std::uint32_t>(getpid());
-  inherit_across_fork();
+  state.forked = true;
+  remember_claim();
   forget_ring();
   forget_sites();
   forget_native_sites();
@@ -69,6 +70,7 @@ __attribute__((constructor)) void start() {
   find_functions_of_waits();
   choose_spool(spool);
   process_state().pid = static_cast<std::uint32_t>(getpid());
+  remember_claim();
   pthread_atfork(nullptr, nullptr, become_a_child);
   on_exit(exit_observed, nullptr);
 }

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 
 #include "agent/inside.h"
+#include "agent/process/segments.h"
 #include "agent/real.h"
 #include "agent/record/decimal.h"
 #include "agent/record/recorder.h"
@@ -54,33 +55,48 @@ bool same_segment(const char* known, const char* name) {
   return strcmp(known[0] == '/' ? known + 1 : known, name + 1) == 0;
 }
 
-void remember_mapping(wire::Ring& ring, const char* name, std::uint64_t bytes) {
+void remember_mapping(wire::Ring& ring, const char* name, const struct stat& status) {
   const std::uint32_t rows = ring.header.segments.load(std::memory_order_acquire);
   for (std::uint32_t i = 0; i < rows && i < wire::kSegments; ++i) {
     if (same_segment(ring.segment[i].name, name)) {
       ring.segment[i].created |= wire::kSegmentMapped;
+      give_row(ring, i, status.st_ino);
       return;
     }
   }
-  wire::Segment& segment =
-      ring.segment[ring.header.segments.fetch_add(1, std::memory_order_relaxed) % wire::kSegments];
+  const std::uint32_t row =
+      ring.header.segments.fetch_add(1, std::memory_order_relaxed) % wire::kSegments;
+  wire::Segment& segment = ring.segment[row];
+  give_row(ring, row, status.st_ino);
   strncpy(segment.name, name, sizeof segment.name - 1);
-  segment.bytes = bytes;
+  segment.bytes = static_cast<std::uint64_t>(status.st_size);
   segment.created = wire::kSegmentMapped;
   segment.unlinked = 0;
   segment.time = now();
 }
 
+/// A name takes microseconds to look up: most are known from shm_open, or from the mapping before.
 __attribute__((noinline)) void mapped(int descriptor) {
   const Inside inside;
   struct stat status{};
-  char name[sizeof(wire::Segment::name)];
-  if (!inside || fstat(descriptor, &status) != 0 || !is_shared_memory(status) ||
-      name_of(descriptor, name, sizeof name) < 2) {
+  if (!inside || fstat(descriptor, &status) != 0 || !is_shared_memory(status)) {
+    return;
+  }
+  wire::Ring* const there = ring();
+  const std::uint32_t row = there == nullptr ? wire::kSegments : row_of(*there, status.st_ino);
+  if (row < wire::kSegments) {
+    there->segment[row].created |= wire::kSegmentMapped;
+    return;
+  }
+  char name[sizeof(wire::Segment::name)] = "/";
+  const char* const opened = opened_name(descriptor, status.st_ino);
+  if (*opened != 0) {
+    strncpy(name + 1, opened, sizeof name - 2);
+  } else if (name_of(descriptor, name, sizeof name) < 2) {
     return;
   }
   if (wire::Ring* const ring_now = ring_or_make(); ring_now != nullptr) {
-    remember_mapping(*ring_now, name, static_cast<std::uint64_t>(status.st_size));
+    remember_mapping(*ring_now, name, status);
   }
 }
 

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 
 #include "agent/inside.h"
+#include "agent/process/rank_end.h"
 #include "agent/process_state.h"
 #include "agent/real.h"
 #include "agent/record/failures.h"
@@ -46,7 +47,8 @@ void child_ended(pid_t child, int status) {
 
 void says_how_it_ends(wire::ExitKind kind, int value) {
   const Inside inside;
-  wire::Ring* const ring_now = ring();
+  const bool leaves = kind == wire::ExitKind::kExit || kind == wire::ExitKind::kImmediateExit;
+  wire::Ring* const ring_now = leaves ? ring_at_the_end() : ring();
   // after vfork the child shares our memory: what it does is not ours
   if (ring_now == nullptr || ring_now->header.pid != static_cast<std::uint32_t>(getpid())) {
     return;

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "agent/inside.h"
+#include "agent/process/segments.h"
 #include "agent/real.h"
 #include "agent/record/python_site.h"
 #include "agent/record/recorder.h"
@@ -53,6 +54,7 @@ void created(const char* name, int descriptor) {
   const std::uint32_t index =
       ring_now->header.segments.fetch_add(1, std::memory_order_relaxed) % wire::kSegments;
   wire::Segment& segment = ring_now->segment[index];
+  give_row(*ring_now, index, inode_of(descriptor));
   strncpy(segment.name, name, sizeof segment.name - 1);
   segment.bytes = 0;
   segment.created = wire::kSegmentCreated;
@@ -99,6 +101,8 @@ EXPORT int shm_open(const char* name, int flags, mode_t mode) {
   const Inside inside;
   if (inside && name != nullptr && (flags & O_CREAT) != 0) {
     created(name, descriptor);
+  } else if (inside && name != nullptr && descriptor >= 0) {
+    remember_opened(descriptor, name);
   }
   return descriptor;
 }

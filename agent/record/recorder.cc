@@ -168,6 +168,10 @@ wire::Ring* ring_or_make() {
   return made;
 }
 
+std::int32_t rank_in_ring_of(pid_t pid, std::uint64_t start_ticks) {
+  return spool_chosen ? rank_in_ring_file(spool, pid, start_ticks) : -1;
+}
+
 bool forget_in_children(void* pages, std::size_t bytes) {
   return madvise(pages, bytes, MADV_WIPEONFORK) == 0;
 }

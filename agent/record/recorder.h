@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <sys/types.h>
+
 #include "wire/events.h"
 #include "wire/layout.h"
 
@@ -15,6 +17,9 @@ namespace ddpdoctor::agent {
 wire::Ring* ring();
 /// The ring, made now if recording is wanted and possible.
 wire::Ring* ring_or_make();
+
+/// The rank that another process's ring names, -1 when it has no ring or names none.
+std::int32_t rank_in_ring_of(pid_t pid, std::uint64_t start_ticks);
 
 /// What goes into a slot; defaults mean "unknown".
 struct Event {

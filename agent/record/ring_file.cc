@@ -10,14 +10,13 @@
 #include <sys/mman.h>
 
 #include "agent/process_state.h"
+#include "agent/record/claim.h"
 #include "agent/record/decimal.h"
 #include "agent/record/recorder.h"
 #include "wire/names.h"
 
 namespace ddpdoctor::agent {
 namespace {
-
-bool forked = false;
 
 std::size_t read_file(const char* path, char* into, std::size_t size) {
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -48,15 +47,6 @@ std::uint64_t start_ticks() {
   return at == nullptr ? 0 : strtoull(at + 1, nullptr, 10);
 }
 
-std::int32_t number_from_environment(const char* name) {
-  const char* const text = getenv(name);
-  if (text == nullptr || *text < '0' || *text > '9') {
-    return -1;
-  }
-  const unsigned long value = strtoul(text, nullptr, 10);
-  return value < 10000000 ? static_cast<std::int32_t>(value) : -1;
-}
-
 std::uint64_t wall_clock() {
   timespec time{};
   clock_gettime(CLOCK_REALTIME, &time);
@@ -76,7 +66,7 @@ void fill_header(wire::Header& header, std::uint64_t start) {
   header.wall_ns = wall_clock();
   header.sites.store(1, std::memory_order_relaxed);  // 0 means unknown
   header.text_used.store(1, std::memory_order_relaxed);
-  header.forked = forked ? 1 : 0;
+  header.forked = process_state().forked ? 1 : 0;
   header.parent_team = process_state().parent_team;
   const std::size_t length =
       read_file("/proc/self/cmdline", header.command, sizeof header.command - 1);
@@ -90,24 +80,38 @@ void fill_header(wire::Header& header, std::uint64_t start) {
   header.magic = wire::kMagic;
 }
 
+struct RingPath {
+  char text[640];
+  RingPath(const char* folder, pid_t pid, std::uint64_t start) {
+    const std::size_t folder_length = strlen(folder);
+    memcpy(text, folder, folder_length);
+    char* at = text + folder_length;
+    *at++ = '/';
+    at = put_decimal(at, pid);
+    *at++ = '-';
+    at = put_decimal(at, static_cast<std::int64_t>(start));
+    memcpy(at, wire::kRingSuffix, strlen(wire::kRingSuffix) + 1);
+  }
+};
+
 }  // namespace
 
-void inherit_across_fork() {
-  forked = true;
+std::int32_t rank_in_ring_file(const char* folder, pid_t pid, std::uint64_t start_ticks) {
+  const int fd = open(RingPath(folder, pid, start_ticks).text, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  std::int32_t rank = -1;
+  if (fd >= 0) {
+    if (pread(fd, &rank, sizeof rank, offsetof(wire::Header, rank)) != sizeof rank) {
+      rank = -1;
+    }
+    close(fd);
+  }
+  return rank;
 }
 
 wire::Ring* make_ring_file(const char* folder) {
-  char path[640];
-  const std::size_t folder_length = strlen(folder);
-  memcpy(path, folder, folder_length);
-  char* at = path + folder_length;
-  *at++ = '/';
-  at = put_decimal(at, getpid());
-  *at++ = '-';
   const std::uint64_t start = start_ticks();
-  at = put_decimal(at, static_cast<std::int64_t>(start));
-  memcpy(at, wire::kRingSuffix, strlen(wire::kRingSuffix) + 1);
-  const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  const RingPath path(folder, getpid(), start);
+  const int fd = open(path.text, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) {
     return nullptr;
   }
@@ -118,7 +122,7 @@ wire::Ring* make_ring_file(const char* folder) {
   }
   close(fd);
   if (mapped == MAP_FAILED) {
-    unlink(path);
+    unlink(path.text);
     return nullptr;
   }
   auto* const made = static_cast<wire::Ring*>(mapped);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // rank-exited: a rank ended with status 0 while others still call collectives and wait for it.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "collector/detectors/agreement.h"
@@ -7,6 +9,8 @@
 #include "collector/detectors/processes.h"
 #include "collector/detectors/suspects.h"
 #include "collector/detectors/wording.h"
+#include "collector/model/questions.h"
+#include "collector/python_source/blocks.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -18,6 +22,89 @@ bool left_in_peace(const graph::Standing& standing) {
   return standing.activity == graph::Activity::kExited &&
          (standing.process == nullptr || !standing.process->exit ||
           standing.process->exit->status.value_or(0) == 0);
+}
+
+/// Its own words at its end: "raised" is another cause's to tell.
+bool printed_a_traceback(const model::JobModel& job, model::Rank rank) {
+  return std::any_of(job.logs.begin(), job.logs.end(), [rank](const model::Log& log) {
+    return log.rank == rank &&
+           log.text.find("Traceback (most recent call last)") != std::string::npos;
+  });
+}
+
+/// Ended by itself with another status before there was any group: sys.exit("nothing to do").
+bool gave_up_before_the_start(const graph::Examination& examination,
+                              const graph::Standing& standing) {
+  return standing.activity == graph::Activity::kExited && standing.process != nullptr &&
+         standing.process->exit && !standing.process->exit->signal &&
+         examination.job.collectives.empty() &&
+         std::none_of(examination.standings.begin(), examination.standings.end(),
+                      [](const graph::Standing& other) {
+                        return other.waits_for_ranks() &&
+                               other.activity != graph::Activity::kRendezvous;
+                      }) &&
+         !printed_a_traceback(examination.job, standing.rank);
+}
+
+/// The lines that ended ranks, as their agents saw them.
+std::vector<Location> recorded_ends(const model::JobModel& job, const model::RankSet& ranks) {
+  std::vector<Location> out;
+  for (const model::Fact* fact : model::facts(job, "ended-at")) {
+    const auto file = fact->text("file");
+    if (fact->rank && ranks.contains(*fact->rank) && file) {
+      out.push_back(location({*file, static_cast<int>(fact->number("line").value_or(0)),
+                              fact->text("function").value_or("")},
+                             model::RankSet{*fact->rank}, "ended here"));
+    }
+  }
+  return out;
+}
+
+/// How much a condition tells ranks apart.
+int weight_of(python_source::Dependence dependence) {
+  return dependence == python_source::Dependence::kRank   ? 0
+         : dependence == python_source::Dependence::kData ? 1
+                                                          : 2;
+}
+
+/// All who wait do so in the rendezvous.
+bool wait_at_the_start(const graph::Examination& examination, const Finding& finding) {
+  return std::all_of(finding.waiting.begin(), finding.waiting.end(), [&](model::Rank rank) {
+    const graph::Standing* standing = examination.standing(rank);
+    return standing != nullptr && standing->activity == graph::Activity::kRendezvous;
+  });
+}
+
+/// It never came to where the others wait: it took a way out before that line.
+std::vector<Location> ways_out(const graph::Examination& examination, const Finding& finding) {
+  constexpr std::size_t kEnough = 3;
+  std::vector<Location> out;
+  const graph::Standing* waits = examination.standing(finding.waiting.front());
+  if (waits == nullptr) {
+    return out;
+  }
+  for (const model::CallSite& site : waits->callers) {
+    const auto source = examination.job.sources.find(site.file);
+    if (source == examination.job.sources.end()) {
+      continue;
+    }
+    const python_source::Lines& lines = source->second;
+    auto ways = python_source::ways_out_before(lines, site.line);
+    std::stable_sort(ways.begin(), ways.end(), [&lines](const auto& a, const auto& b) {
+      const auto weight = [&lines](const python_source::WayOut& way) {
+        return weight_of(python_source::dependence(way.condition, lines, way.line));
+      };
+      return weight(a) < weight(b);
+    });
+    for (const python_source::WayOut& way : ways) {
+      if (out.size() < kEnough) {
+        out.push_back(
+            location({site.file, way.line, site.function}, finding.culprits,
+                     fmt::format("a way out before line {}, where the others wait", site.line)));
+      }
+    }
+  }
+  return out;
 }
 
 /// The others failed in a call that it had left before.
@@ -53,7 +140,7 @@ Findings detect(const graph::Examination& examination) {
   Finding finding;
   finding.kind = kKind;
   finding.culprits = ranks_where(examination, [&examination](const graph::Standing& standing) {
-    return left_in_peace(standing) ||
+    return left_in_peace(standing) || gave_up_before_the_start(examination, standing) ||
            (standing.activity == graph::Activity::kDead && standing.process != nullptr &&
             aborted_while_ending(examination.job, standing.rank,
                                  exit_of(examination.job, *standing.process)));
@@ -66,17 +153,26 @@ Findings detect(const graph::Examination& examination) {
   if (finding.culprits.empty() || finding.waiting.empty() || !still) {
     return {};
   }
+  const bool at_the_start = wait_at_the_start(examination, finding);
+  std::vector<Location> ends = recorded_ends(examination.job, finding.culprits);
+  if (ends.empty() && at_the_start) {
+    ends = ways_out(examination, finding);
+  }
+  finding.locations.insert(finding.locations.begin(), ends.begin(), ends.end());
   // The exit status and the stacks of those who wait: two facts.
   finding.confidence = *still == Confidence::kLikely ? Confidence::kCertain : *still;
   const bool well =
       ranks_where(examination, left_in_peace).common(finding.culprits) == finding.culprits;
-  finding.summary = fmt::format("{} {} {}{}", said(finding.culprits), has_or_have(finding.culprits),
-                                well ? "exited with status 0" : "ended before the others",
-                                and_who_waits(finding));
+  finding.summary =
+      fmt::format("{} {} {}{}{}", said(finding.culprits), has_or_have(finding.culprits),
+                  well ? "exited with status 0" : "ended before the others",
+                  at_the_start ? " before the rendezvous" : "", and_who_waits(finding));
   add_whereabouts(finding, examination, finding.waiting);
-  finding.fix =
-      "Give every rank the same number of steps (drop_last, DistributedSampler, Join), or let the "
-      "others know that this one is done.";
+  finding.fix = at_the_start
+                    ? "Let every rank call init_process_group, also one that has nothing to do; or "
+                      "start only as many ranks as there is work for."
+                    : "Give every rank the same number of steps (drop_last, DistributedSampler, "
+                      "Join), or let the others know that this one is done.";
   return {std::move(finding)};
 }
 

@@ -48,6 +48,16 @@ std::vector<Block> enclosing(const Lines& lines, int line);
 /// and early exits before it in the same function ("if rank != 0: return"), innermost first.
 std::vector<Block> deciding_branches(const Lines& lines, int line);
 
+/// A statement in a branch that ends the function or the program.
+struct WayOut {
+  int line = 0;
+  std::string condition;  // of the branch
+};
+
+/// What may have kept `line` from being reached: each conditional return, sys.exit and its like
+/// before it in its function, or at module level; the nearest first.
+std::vector<WayOut> ways_out_before(const Lines& lines, int line);
+
 /// What a condition depends on.
 enum class Dependence { kNone, kRank, kData };
 

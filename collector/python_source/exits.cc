@@ -40,6 +40,14 @@ std::size_t last_child(const Structure& structure, std::size_t header) {
   return last;
 }
 
+/// The statement with which a suite that leaves does so.
+std::size_t leaving_statement(const Structure& structure, std::size_t header) {
+  while (structure.statements[header].kind && !structure.statements[header].has_inline_body()) {
+    header = last_child(structure, header);
+  }
+  return header;
+}
+
 }  // namespace
 
 Leaving leaving_of(const Structure& structure, std::size_t header) {
@@ -111,6 +119,35 @@ std::vector<std::size_t> ways_out_of(const Structure& structure, std::size_t loo
     if (own_break || leaving == Leaving::kFunction) {
       out.push_back(i);
     }
+  }
+  return out;
+}
+
+std::vector<WayOut> ways_out_before(const Lines& lines, int line) {
+  const Structure structure = structure_of(lines);
+  const std::size_t at = structure.at(line);
+  std::vector<WayOut> out;
+  if (at == kNowhere) {
+    return out;
+  }
+  std::vector<std::size_t> around = structure.headers_around(at);
+  const bool in_function =
+      !around.empty() && structure.statements[around.back()].kind == BlockKind::kFunction;
+  if (!in_function) {
+    around.push_back(kNowhere);
+  }
+  std::size_t inner = at;
+  for (const std::size_t header : around) {
+    if (header == at) {
+      continue;
+    }
+    for (const std::size_t exit : exits_between(structure, header, inner, at)) {
+      if (leaving_of(structure, exit) == Leaving::kFunction) {
+        out.push_back({.line = structure.statements[leaving_statement(structure, exit)].line(),
+                       .condition = block_of(structure, exit).condition});
+      }
+    }
+    inner = header;
   }
   return out;
 }

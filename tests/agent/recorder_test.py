@@ -57,7 +57,7 @@ def compiled(folder, text, *flags):
     if shutil.which("g++") is None:
         pytest.skip("no g++ here")
     (folder / "program.cc").write_text(text)
-    parts = [SOURCE / "agent" / "record" / name for name in ("recorder.cc", "ring_file.cc", "decimal.cc")]
+    parts = [SOURCE / "agent" / "record" / name for name in ("recorder.cc", "ring_file.cc", "claim.cc", "decimal.cc")]
     built = subprocess.run(["g++", "-std=c++20", "-fno-exceptions", "-pthread", "-I", SOURCE, *flags, "-o", folder / "program",
                             folder / "program.cc", *parts], check=False, capture_output=True, text=True)
     assert built.returncode == 0, built.stderr[-2000:]

@@ -85,7 +85,7 @@ def main():
         (folder / "events.cc").write_text(EVENTS)
         subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-o", folder / "libtorch_bench.so", folder / "torch.c"], check=True)
         subprocess.run(["g++", "-O2", "-std=c++20", "-fno-exceptions", "-I", SOURCE, "-o", folder / "events", folder / "events.cc",
-                        SOURCE / "agent" / "record" / "recorder.cc", SOURCE / "agent" / "record" / "ring_file.cc", SOURCE / "agent" / "record" / "decimal.cc"], check=True)
+                        SOURCE / "agent" / "record" / "recorder.cc", SOURCE / "agent" / "record" / "ring_file.cc", SOURCE / "agent" / "record" / "claim.cc", SOURCE / "agent" / "record" / "decimal.cc"], check=True)
         alone = subprocess.run([folder / "events", folder, str(options.calls)], capture_output=True, text=True, check=True).stdout
         print(f"one event: {float(alone):.0f} ns")
         call = [sys.executable, "-c", PYTHON, folder / "libtorch_bench.so", str(options.calls)]

@@ -11,6 +11,7 @@
 
 #include "collector/model/building/compiled_sites.h"
 #include "collector/model/building/devices.h"
+#include "collector/model/building/ended_ranks.h"
 #include "collector/model/building/recorded_facts.h"
 #include "collector/model/gpu_calls.h"
 #include "collector/model/gpu_queue.h"
@@ -262,12 +263,14 @@ void add_processes(JobModel& job, const std::vector<Recording>& recordings) {
     Process& process = there != processes.end() ? *there : added;
     process.pid = recording.pid;
     process.ppid = process.ppid == 0 ? recording.ppid : process.ppid;
+    const bool of_rank = was_its_rank(recording, processes, recordings);
     if (!process.rank && !recording.superseded) {
       process.rank = recording.rank;
     }
     // Lightning starts the other ranks from rank 0: who called collectives is no mere launcher.
     const bool launches_only = process.role == Role::kLauncher || process.role == Role::kOther;
-    if (recording.rank && !recording.forked && !recording.calls.empty() && launches_only) {
+    const bool ended = process.state == 'Z';
+    if (of_rank && (!recording.calls.empty() || ended) && launches_only) {
       process.role = Role::kRank;
     }
     if (!process.exit) {
@@ -284,9 +287,8 @@ void add_processes(JobModel& job, const std::vector<Recording>& recordings) {
           recording.python_version.substr(0, recording.python_version.find(' '));
     }
     if (!seen) {
-      process.role = recording.forked || recording.superseded ? Role::kOther
-                     : recording.rank                         ? Role::kRank
-                                                              : Role::kLauncher;
+      const bool other = recording.forked || recording.superseded || recording.rank;
+      process.role = of_rank ? Role::kRank : other ? Role::kOther : Role::kLauncher;
       if (process.command.empty() && !recording.command.empty()) {
         process.command = {recording.command};
       }

@@ -128,6 +128,21 @@ void add_event(JobModel& job, const Recording& recording, const RecordedEvent& e
   }
 }
 
+/// The line that ended the process, where it was Python's.
+void add_end(JobModel& job, const Recording& recording) {
+  if (!recording.rank || !recording.exit || recording.exit->kind == "exec" ||
+      recording.exit->stack.empty() || !is_user_file(recording.exit->stack.front().file)) {
+    return;  // multiprocessing ends its children itself
+  }
+  Fact fact{.rank = recording.rank,
+            .pid = recording.pid,
+            .kind = "ended-at",
+            .fields = {{"call", recording.exit->kind},
+                       {"status", static_cast<std::int64_t>(recording.exit->value)}}};
+  put_place(fact, {.kind = "exit", .time = recording.exit->time, .stack = recording.exit->stack});
+  job.facts.push_back(std::move(fact));
+}
+
 /// All that the process mapped of /dev/shm in one fact, with the largest by name.
 void add_mapped_segments(JobModel& job, const Recording& recording) {
   constexpr std::int64_t kLargest = std::int64_t{1} << 48;  // no memory is larger: a torn record
@@ -195,6 +210,7 @@ void add_recorded_facts(JobModel& job, const Recording& recording) {
   for (const RecordedEvent& event : recording.events) {
     add_event(job, recording, event);
   }
+  add_end(job, recording);
   add_mapped_segments(job, recording);
   name_store_key(job, recording);
   for (const sources::RecordedWait& wait : recording.waits) {

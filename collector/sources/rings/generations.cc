@@ -42,6 +42,13 @@ std::map<pid_t, double> ends(const std::vector<Recording>& recordings) {
   return found;
 }
 
+/// It did nothing but end well: a rank that had nothing to do, or a helper that ran before the
+/// rank. Neither is a former life of the job.
+bool only_ended(const Recording& recording) {
+  return recording.calls.empty() && recording.groups.empty() && recording.exit &&
+         recording.exit->kind != "abort" && recording.exit->value == 0;
+}
+
 /// Ranks that a launcher started. A program that a rank runs inherits its RANK and is none.
 std::vector<const Recording*> started_ranks(const std::vector<Recording>& recordings) {
   std::set<pid_t> ranks;
@@ -52,7 +59,8 @@ std::vector<const Recording*> started_ranks(const std::vector<Recording>& record
   }
   std::vector<const Recording*> out;
   for (const Recording& recording : recordings) {
-    if (recording.rank && !recording.forked && !ranks.contains(recording.ppid)) {
+    if (recording.rank && !recording.forked && !ranks.contains(recording.ppid) &&
+        !only_ended(recording)) {
       out.push_back(&recording);
     }
   }

@@ -23,6 +23,59 @@ TEST(RankExited, IsSilentOnAFailure) {
       asked("rank-exited", job().ranks(3).stack(kAll, kInBarrier).exited(1, 1).build()).empty());
 }
 
+const std::string kInRendezvous =
+    "native:__poll@libc.so.6 | native:c10d::TCPStore::TCPStore@libtorch_cpu.so | "
+    "py:_create_c10d_store@/opt/site-packages/torch/distributed/rendezvous.py:198 | "
+    "py:init_process_group@/opt/site-packages/torch/distributed/distributed_c10d.py:1710 | "
+    "py:main@/srv/train.py:6";
+
+constexpr std::string_view kMain =
+    "def main():\n    if len(sys.argv) > 9:\n        return\n    if not files[rank::world]:\n"
+    "        sys.exit(0)\n    dist.init_process_group(\"gloo\")\n";
+
+TEST(RankExited, NamesTheWayOutThatARankTookBeforeTheRendezvous) {
+  const auto findings = asked("rank-exited", job()
+                                                 .ranks(3)
+                                                 .source("/srv/train.py", kMain)
+                                                 .stack(kAll, kInRendezvous)
+                                                 .exited(1, 0)
+                                                 .build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+  ASSERT_EQ(findings[0].locations.size(), 3u);
+  EXPECT_EQ(findings[0].locations[0].line, 5);
+  EXPECT_EQ(findings[0].locations[1].line, 3);
+  EXPECT_EQ(findings[0].locations[2].line, 6);
+}
+
+TEST(RankExited, PrefersTheLineThatWasSeen) {
+  const auto findings = asked("rank-exited", job()
+                                                 .ranks(3)
+                                                 .source("/srv/train.py", kMain)
+                                                 .stack(kAll, kInRendezvous)
+                                                 .exited(1, 0)
+                                                 .fact("ended-at",
+                                                       {{"file", std::string("/srv/train.py")},
+                                                        {"line", std::int64_t{3}},
+                                                        {"function", std::string("main")}},
+                                                       1)
+                                                 .build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].locations[0].line, 3);
+  EXPECT_EQ(findings[0].locations[1].line, 6);
+}
+
+TEST(RankExited, CountsAnyStatusOfARankThatGaveUpBeforeTheStartWithoutAnException) {
+  const auto job_with = [](const std::string& log) {
+    return job().ranks(3).stack(kAll, kInRendezvous).exited(1, 1).log(1, log).build();
+  };
+  EXPECT_EQ(asked("rank-exited", job_with("no data for this rank\n")).size(), 1u);
+  EXPECT_TRUE(asked("rank-exited", job_with("Traceback (most recent call last):\n"
+                                            "  File \"/srv/train.py\", line 4, in main\n"
+                                            "KeyError: 'x'\n"))
+                  .empty());
+}
+
 TEST(RankExited, IsToldAfterTheEndByTheCallItLeftOut) {
   const auto findings =
       asked("rank-exited", job()

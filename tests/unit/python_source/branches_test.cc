@@ -20,6 +20,32 @@ TEST_P(DecidingBranches, AreThoseThatLeadToTheLine) {
   EXPECT_EQ(conditions(deciding_branches(lines, line_with(lines, "HERE"))), GetParam().expected);
 }
 
+std::string ways_out(const char* source) {
+  const Lines lines = lines_of(source);
+  std::string out;
+  for (const WayOut& way : ways_out_before(lines, line_with(lines, "HERE"))) {
+    out += (out.empty() ? "" : " | ") + std::to_string(way.line) + " " + way.condition;
+  }
+  return out;
+}
+
+TEST(WaysOut, AreTheStatementsThatLeaveBeforeTheLine) {
+  EXPECT_EQ(
+      ways_out("def f():\n  if a: return\n  if b:\n    print()\n    sys.exit(0)\n  x()  # HERE\n"
+               "  if c:\n    return\n"),
+      "5 b | 2 a");
+}
+
+TEST(WaysOut, OfALoopOrAnotherFunctionAreNone) {
+  EXPECT_EQ(ways_out("def g():\n  if a:\n    return\ndef f():\n  for i in n:\n    if b: break\n"
+                     "  x()  # HERE\n"),
+            "");
+}
+
+TEST(WaysOut, StandAtModuleLevelToo) {
+  EXPECT_EQ(ways_out("if a:\n  with b:\n    exit()\nif c:\n  x()  # HERE\n"), "3 a");
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Enclosing, DecidingBranches,
     testing::Values(

@@ -57,6 +57,16 @@ TEST(Generations, ProgramsThatARankRunsInheritItsRankAndReplaceNobody) {
                   .empty());
 }
 
+TEST(Generations, AHelperThatEndedWellBeforeItsRankBeganIsNoFormerLife) {
+  Recording helper = life(90, 1, 5, 6);
+  helper.calls.clear();
+  helper.exit->value = 0;
+  Recording left = life(102, 2, 5, 7);
+  left.calls.clear();
+  left.exit->value = 0;
+  EXPECT_TRUE(superseded({helper, life(100, 0, 5, 0), left, life(101, 1, 9, 0)}).empty());
+}
+
 TEST(Generations, AnEndThatOnlyTheParentSawCounts) {
   Recording launcher;
   launcher.pid = 10;

@@ -14,7 +14,7 @@ def main():
     store.set_timeout(timedelta(hours=1))
     print("READY", flush=True)
     if dist.get_rank() == 2 and "--healthy" not in sys.argv:
-        os._exit(0)
+        os._exit(0)  # CULPRIT
     store.set(f"done/{dist.get_rank()}", "1")
     store.wait([f"done/{rank}" for rank in range(3)])
     while True:
