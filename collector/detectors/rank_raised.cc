@@ -258,7 +258,7 @@ Findings detect(const graph::Examination& examination) {
     auto others = failed_on_their_way_out(examination);
     others = others.empty() ? handlers(examination) : std::move(others);
     others = others.empty() ? left_without_word(examination) : std::move(others);
-    suspects = others.empty() ? std::move(suspects) : std::move(others);
+    suspects = std::move(others);  // an exception that its rank got over explains nothing
   }
   Findings findings;
   for (const auto& there : by_place(std::move(suspects))) {

@@ -41,11 +41,11 @@ bool another_thread_works(const model::JobModel& job, const model::Process& proc
 
 /// The process at the other end of what the thread waits for works, or is in a short pause of it.
 bool its_server_works(const model::JobModel& job, const model::Process& process,
-                       const model::Thread& thread);
+                      const model::Thread& thread);
 
 /// In a wait of the user's program that will be over in a moment by itself: a short sleep, alone or
-/// in a `for` loop of few rounds, or anything that is waited for with a timeout. In a `while` loop it waits for
-/// something.
+/// in a `for` loop of few rounds, or anything that is waited for with a timeout. In a `while` loop
+/// it waits for something.
 bool waits_for_a_moment(const model::JobModel& job, const model::Thread& thread);
 
 }  // namespace ddpdoctor::graph

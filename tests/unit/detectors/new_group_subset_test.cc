@@ -63,8 +63,10 @@ JobBuilder mixed_up(const std::string& source) {
   JobBuilder builder = job();
   builder.ranks(4).group("3", {0, 2}).group("3:1,3", {1, 3}).source(kTrain, source);
   builder.stack(kAll, in("all_reduce", at("main", "all_reduce")));
-  builder.call({0, 2}, {.operation = "all_reduce", .group = "3", .site = site("main", "all_reduce")});
-  builder.call({1, 3}, {.operation = "all_reduce", .group = "3:1,3", .site = site("main", "all_reduce")});
+  builder.call({0, 2},
+               {.operation = "all_reduce", .group = "3", .site = site("main", "all_reduce")});
+  builder.call({1, 3},
+               {.operation = "all_reduce", .group = "3:1,3", .site = site("main", "all_reduce")});
   return builder;
 }
 
