@@ -38,7 +38,7 @@ Findings detect(const graph::Examination& examination) {
       place(standing->user), said(waiting), waiting.size() == 1 ? "s" : "",
       waits->call ? call_name(examination.job, *waits->call) : std::string("a collective"));
   finding.fix =
-      "Nothing hangs: raise the timeout of the group, share the work between the ranks, or do it "
+      "If it ends, nothing hangs: raise the timeout of the group, share the work, or do it "
       "before the job.";
   if (standing->user.known()) {
     finding.locations.push_back(
