@@ -133,19 +133,27 @@ class Watch {
     return Clock::now() - last_beat_;
   }
 
+  /// A contradiction is news once only: it is kept until it is looked into.
+  Pulse pulse() {
+    const Pulse read = rings_.read();
+    contradicted_ = contradicted_ || read.contradiction;
+    return read;
+  }
+
   void look() {
     shm_.look();
-    const Pulse pulse = rings_.read();
-    if (pulse.collectives != beats_ || pulse.processes != processes_) {
-      beats_ = pulse.collectives;
-      processes_ = pulse.processes;
+    const Pulse now = pulse();
+    if (now.collectives != beats_ || now.processes != processes_) {
+      beats_ = now.collectives;
+      processes_ = now.processes;
       last_beat_ = Clock::now();
       next_suspicion_ = options_.hang_timeout;
     }
-    if ((pulse.contradiction || pulse.children_killed > killed_) && !proof_due_) {
+    if ((contradicted_ || now.children_killed > killed_) && !proof_due_) {
+      contradicted_ = false;
       proof_due_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(kSettle);
     }
-    killed_ = std::max(killed_, pulse.children_killed);
+    killed_ = std::max(killed_, now.children_killed);
     if (proof_due_ && Clock::now() >= *proof_due_) {
       proof_due_.reset();
       consider(Occasion::kProvable);
@@ -166,7 +174,8 @@ class Watch {
 
   Opinion tell(Occasion occasion) {
     std::vector<std::string> problems;
-    const auto recordings = sources::read_spool(spool_, problems);
+    auto recordings = sources::read_spool(spool_, problems);
+    const auto killed = pulse().children_killed;
     model::JobModel job;
     if (occasion != Occasion::kEnded) {
       if (auto seen = observe(child_, {})) {
@@ -175,6 +184,10 @@ class Watch {
     } else {
       job = left_behind();
       job.ended = true;
+    }
+    if (pulse().children_killed != killed) {  // who was killed while we looked
+      problems.clear();
+      recordings = sources::read_spool(spool_, problems);
     }
     if (recordings) {
       model::add_recordings(job, *recordings);
@@ -231,6 +244,7 @@ class Watch {
   const SuperviseOptions& options_;
   const Listener& listener_;
   PulseWatch rings_;
+  bool contradicted_ = false;
   FullestShm shm_;
   Outcome outcome_;
   bool ended_ = false;
