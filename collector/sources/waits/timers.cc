@@ -25,8 +25,14 @@ double seconds_of(const timespec& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * kNano;
 }
 
+/// Nobody waits for three centuries: the thread went on, and other things lie there now.
+constexpr double kNobodyWaits = 1e10;
+
 std::optional<double> sane(double seconds) {
-  return std::isfinite(seconds) && seconds >= 0 ? std::optional(seconds) : std::nullopt;
+  if (!std::isfinite(seconds) || seconds < 0 || seconds > kNobodyWaits) {
+    return 0.0;  // it is awake, or will be in no time
+  }
+  return seconds;
 }
 
 std::optional<double> read_timespec(WaitContext& context, pid_t pid, std::uint64_t address) {

@@ -5,9 +5,11 @@
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <linux/futex.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -261,6 +263,33 @@ TEST(WaitTargets, ASleepOfALengthSaysTheLength) {
   });
   ASSERT_TRUE(eventually([&] { return sleeps_in(sleeper.pid(), SYS_clock_nanosleep); }));
   EXPECT_EQ(seconds_told(wait_of({sleeper.pid()})), 300);
+}
+
+TEST(WaitTargets, AnArgumentThatIsOverwrittenIsOfASleepThatEnds) {
+  auto* const length = static_cast<timespec*>(
+      ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(length, MAP_FAILED);
+  *length = {.tv_sec = 300, .tv_nsec = 0};
+  {
+    Child sleeper(
+        [length] { ::syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, length, nullptr); });
+    ASSERT_TRUE(eventually([&] { return sleeps_in(sleeper.pid(), SYS_clock_nanosleep); }));
+    length->tv_sec = time_t{1} << 47;  // what another call left on the stack
+    EXPECT_EQ(seconds_told(wait_of({sleeper.pid()})), 0);
+  }
+  ::munmap(length, 4096);
+}
+
+TEST(WaitTargets, ALockWithATimeoutSaysHowLongItWaitsAtMost) {
+  Child waiter([] {
+    std::uint32_t word = 0;
+    const timespec length{.tv_sec = 300, .tv_nsec = 0};
+    ::syscall(SYS_futex, &word, FUTEX_WAIT, 0, &length, nullptr, 0);
+  });
+  ASSERT_TRUE(eventually([&] { return sleeps_in(waiter.pid(), SYS_futex); }));
+  const auto found = wait_of({waiter.pid()});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->limit, 300);
 }
 
 TEST(WaitTargets, APollWithATimeoutSaysHowLongItWaitsAtMost) {
