@@ -16,6 +16,7 @@
 #include "agent/inside.h"
 #include "agent/process_state.h"
 #include "agent/real.h"
+#include "agent/record/decimal.h"
 #include "agent/record/failures.h"
 #include "agent/record/python_site.h"
 #include "agent/record/recorder.h"
@@ -47,16 +48,7 @@ constinit std::atomic<int> told{0};
 
 std::uint32_t path_of(wire::Ring& ring, int descriptor) {
   char link[32] = "/proc/self/fd/";
-  char* at = link + strlen(link);
-  char digits[12];
-  int count = 0;
-  do {
-    digits[count++] = static_cast<char>('0' + descriptor % 10);
-    descriptor /= 10;
-  } while (descriptor > 0);
-  while (count > 0) {
-    *at++ = digits[--count];
-  }
+  *put_decimal(link + strlen(link), descriptor) = 0;
   char path[512];
   const ssize_t length = readlink(link, path, sizeof path);
   return length > 0 ? intern(ring, path, static_cast<std::size_t>(length)) : 0;

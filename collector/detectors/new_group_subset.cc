@@ -23,12 +23,16 @@ constexpr std::string_view kFix =
     "Call new_group() on every rank of the job, in the same order, also on those that are no "
     "members; keep the result where it is needed.";
 
+bool calls_new_group(std::string_view line) {
+  const std::string_view code = base::trim(line);
+  return !code.starts_with("#") && code.find("new_group(") != std::string_view::npos;
+}
+
 // A call of new_group in the source that only some ranks reach.
 std::optional<Branch> guarded_new_group(const model::JobModel& job) {
   for (const auto& [file, lines] : job.sources) {
     for (const auto& [number, text] : lines) {
-      const std::string_view code = base::trim(text);
-      if (code.starts_with("#") || code.find("new_group(") == std::string_view::npos) {
+      if (!calls_new_group(text)) {
         continue;
       }
       for (const python_source::Block& block : python_source::deciding_branches(lines, number)) {
@@ -104,7 +108,7 @@ struct SharedName {
 /// A name that two groups share, with ranks that wait in one of them.
 std::optional<SharedName> shared_name(const graph::Examination& examination) {
   for (const model::ProcessGroup& other : examination.job.groups) {
-    const std::string name = other.id.substr(0, other.id.find(':'));
+    const std::string_view name = model::name_in_id(other.id);
     const model::ProcessGroup* one =
         name == other.id ? nullptr : model::group(examination.job, name);
     if (one == nullptr || one->ranks.size() < 2 || other.ranks.size() < 2 ||
@@ -126,8 +130,7 @@ std::optional<SharedName> shared_name(const graph::Examination& examination) {
 std::optional<model::CallSite> any_new_group(const model::JobModel& job) {
   for (const auto& [file, lines] : job.sources) {
     for (const auto& [number, text] : lines) {
-      const std::string_view code = base::trim(text);
-      if (!code.starts_with("#") && code.find("new_group(") != std::string_view::npos) {
+      if (calls_new_group(text)) {
         return model::CallSite{.file = file, .line = number, .function = {}};
       }
     }
@@ -177,10 +180,7 @@ Findings detect(const graph::Examination& examination) {
   const model::RankSet inside = ranks_where(examination, in_new_group);
   const model::RankSet outside = ranks_where(examination, is_observed);
   const std::optional<Branch> guarded = guarded_new_group(examination.job);
-  const bool somebody_works =
-      !ranks_where(examination, [](const graph::Standing& standing) {
-         return !standing.waits_for_ranks() && (standing.on_cpu || standing.moved);
-       }).empty();
+  const bool somebody_works = !working_ranks(examination).empty();
   if (const auto shared =
           inside.empty() && stuck(examination) ? shared_name(examination) : std::nullopt) {
     return {mixed_up(examination, *shared, guarded)};

@@ -27,7 +27,7 @@ namespace {
 constexpr std::string_view kKind = "rank-raised";
 constexpr std::size_t kLongestLine = 240;
 constexpr std::size_t kLongestNote = 80;
-constexpr std::string_view kRaisedHere = "raised here";
+constexpr std::string_view kRaised = "raised";
 
 /// The rank lived on after it had printed a traceback: it handled the exception, or only a thread
 /// of it ended.
@@ -113,6 +113,7 @@ std::vector<Suspect> own_exceptions(const graph::Examination& examination) {
       suspect.confidence = at_most(suspect.confidence, Confidence::kLikely);
     }
     suspect.note = traceback.of_thread ? "a thread ended here" : "raised here";
+    suspect.deed = kRaised;
     suspect.evidence = "log: " + base::elide(base::printable(traceback.exception), kLongestLine);
     out.push_back(std::move(suspect));
   }
@@ -145,7 +146,8 @@ void tell_exception(const ExceptionInHand& hand, Suspect& suspect) {
   suspect.evidence += fmt::format(", for {}", exception);
   if (hand.raised.known()) {
     suspect.place = hand.raised;
-    suspect.note = fmt::format("{}: {}", kRaisedHere, base::elide(exception, kLongestNote));
+    suspect.note = "raised here: " + base::elide(exception, kLongestNote);
+    suspect.deed = kRaised;
   }
 }
 
@@ -229,6 +231,7 @@ std::vector<Suspect> left_without_word(const graph::Examination& examination) {
       suspect.place = last == nullptr ? model::CallSite{} : last->call_site;
       suspect.confidence = Confidence::kLikely;
       suspect.note = fmt::format("the last call of rank {}: it failed after it", rank);
+      suspect.deed = "failed after its last call,";
       suspect.evidence =
           fmt::format("rank {} was gone before {} #{}, in which {} then failed", rank,
                       forsaken.operation, forsaken.sequence, said(forsaken.ranks));
@@ -263,14 +266,12 @@ Findings detect(const graph::Examination& examination) {
   Findings findings;
   for (const auto& there : by_place(std::move(suspects))) {
     Finding finding = accuse(examination, kKind, there);
-    const bool from_log = there.front().process == nullptr;
-    const bool silent = from_log && there.front().note.starts_with("the last call");
+    const std::string_view deed = there.front().deed;
     finding.summary = fmt::format(
         "{} {}{}{}", finding.culprits.empty() ? "a rank" : who(there),
-        silent                                                    ? "failed after its last call,"
-        : from_log || there.front().note.starts_with(kRaisedHere) ? "raised"
-        : finding.culprits.size() > 1                             ? "handle an exception"
-                                                                  : "handles an exception",
+        !deed.empty()                 ? deed
+        : finding.culprits.size() > 1 ? "handle an exception"
+                                      : "handles an exception",
         there.front().place.known() ? " at " + place(there.front().place) : std::string(),
         and_who_waits(finding));
     add_handler(examination, there, finding);

@@ -88,13 +88,6 @@ std::string_view acquired(std::string_view line) {
 
 }  // namespace
 
-const Frame* innermost_python(const Thread& thread) {
-  const auto found =
-      std::find_if(thread.frames.begin(), thread.frames.end(),
-                   [](const Frame& frame) { return frame.language == Language::kPython; });
-  return found == thread.frames.end() ? nullptr : &*found;
-}
-
 const Frame* own_user_frame(const Thread& thread) {
   const Frame* user = model::user_frame(thread);
   for (const std::string_view start : {"_worker_loop", "_bootstrap"}) {

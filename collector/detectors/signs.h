@@ -14,9 +14,6 @@
 
 namespace ddpdoctor::detectors {
 
-/// The innermost Python frame, whoever wrote it.
-const model::Frame* innermost_python(const model::Thread& thread);
-
 /// The innermost user line of this process. A forked child still carries its parent's frames below
 /// its own start: they are not its own.
 const model::Frame* own_user_frame(const model::Thread& thread);

@@ -20,8 +20,9 @@ struct Suspect {
   const model::Thread* thread = nullptr;  // absent: the process has no readable thread
   model::CallSite place = {};             // the user's line to blame; unknown when there is none
   Confidence confidence = Confidence::kPossible;
-  std::string note = {};      // said beside the line: "worker 77 stands here"
-  std::string evidence = {};  // said below: why we think so
+  std::string note = {};       // said beside the line: "worker 77 stands here"
+  std::string evidence = {};   // said below: why we think so
+  std::string_view deed = {};  // "raised": what it did, where a detector tells several deeds apart
 };
 
 /// A suspect at the innermost user line of `thread`.

@@ -14,15 +14,6 @@ namespace {
 
 constexpr std::size_t kLongestName = 200;  // of an exception's class with its module
 
-std::optional<int> leading_number(std::string_view text) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end == text.data() || value < 0 || value >= model::kMaxWorldSize) {
-    return std::nullopt;
-  }
-  return value;
-}
-
 bool letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
@@ -73,6 +64,15 @@ std::optional<model::CallSite> file_and_line(std::string_view text, std::string_
 }
 
 }  // namespace
+
+std::optional<int> leading_number(std::string_view text) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end == text.data() || value < 0 || value >= model::kMaxWorldSize) {
+    return std::nullopt;
+  }
+  return value;
+}
 
 std::size_t indentation(std::string_view line) {
   return std::min(line.find_first_not_of(' '), line.size());

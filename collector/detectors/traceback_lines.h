@@ -11,6 +11,9 @@
 
 namespace ddpdoctor::detectors {
 
+/// The rank, or line, at the front of a text; nothing when there is none below the largest world.
+std::optional<int> leading_number(std::string_view text);
+
 /// The line without the margin of an exception group ("  | ") or of a box ("│ … │").
 std::string_view without_margin(std::string_view line);
 

@@ -22,15 +22,6 @@ namespace {
 constexpr std::size_t kMostBytes = 4U << 20U;   // of one log; a crash writes kilobytes
 constexpr std::size_t kLongestTraceback = 400;  // lines; deep recursion is cut by Python itself
 
-std::optional<int> leading_number(std::string_view text) {
-  int value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end == text.data() || value < 0 || value >= model::kMaxWorldSize) {
-    return std::nullopt;
-  }
-  return value;
-}
-
 /// "-- Process 1 terminated with the following error:": torch's spawn passes on what a child
 /// raised.
 std::optional<int> spawned_child(std::string_view line) {

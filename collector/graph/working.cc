@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -48,12 +49,16 @@ bool is_endless_range(std::string_view iterated) {
          (error == std::errc() && (power || rounds > kManyRounds));
 }
 
+bool calls_any(std::string_view code, std::span<const std::string_view> functions) {
+  return std::any_of(functions.begin(), functions.end(), [code](std::string_view function) {
+    return code.find(function) != std::string_view::npos;
+  });
+}
+
 /// "while (item := queue.get()) is not None": it ends when the work does.
 bool takes_work(std::string_view condition) {
   constexpr std::array<std::string_view, 4> kTakers = {".get(", ".pop(", ".popleft(", "next("};
-  return std::any_of(kTakers.begin(), kTakers.end(), [condition](std::string_view taker) {
-    return condition.find(taker) != std::string_view::npos;
-  });
+  return calls_any(condition, kTakers);
 }
 
 /// "while True: connection = server.accept(); time.sleep(8); …": between two pieces of work it may
@@ -61,10 +66,7 @@ bool takes_work(std::string_view condition) {
 bool took_work_before(const python_source::Lines& lines, int loop, int line) {
   constexpr std::array<std::string_view, 4> kTakers = {".accept(", ".recv(", ".get(", ".popleft("};
   for (auto at = lines.upper_bound(loop); at != lines.end() && at->first < line; ++at) {
-    const bool takes = std::any_of(kTakers.begin(), kTakers.end(), [&](std::string_view taker) {
-      return at->second.find(taker) != std::string::npos;
-    });
-    if (takes) {
+    if (calls_any(at->second, kTakers)) {
       return true;
     }
   }
@@ -96,13 +98,6 @@ bool in_waiting_loop(const python_source::Lines& lines, int line) {
   return false;
 }
 
-const model::Frame* innermost_python(const model::Thread& thread) {
-  const auto found = std::find_if(thread.frames.begin(), thread.frames.end(), [](const auto& one) {
-    return one.language == model::Language::kPython;
-  });
-  return found == thread.frames.end() ? nullptr : &*found;
-}
-
 /// `frame` is the user's, and no loop around it waits. Code that was typed ("<string>") has no
 /// source and gets the benefit of the doubt.
 bool in_bounded_user_code(const model::JobModel& job, const model::Thread& thread,
@@ -127,17 +122,18 @@ bool waits_for_a_moment(const model::JobModel& job, const model::Thread& thread)
   if (python == nullptr) {
     return sleeps;
   }
-  if (python == model::user_frame(thread)) {
+  const model::Frame* user = model::user_frame(thread);
+  if (python == user) {
     return sleeps && in_bounded_user_code(job, thread, python);
   }
   // A connection gives up, and so does the user's own q.get(timeout=9); queues and pools of torch
   // poll with a timeout and go on polling.
   const bool by_torch =
-      std::any_of(thread.frames.begin(), thread.frames.end(), [&](const model::Frame& frame) {
-        return &frame < model::user_frame(thread) && frame.language == model::Language::kPython &&
+      std::any_of(thread.frames.begin(), thread.frames.end(), [user](const model::Frame& frame) {
+        return &frame < user && frame.language == model::Language::kPython &&
                frame.file.find("/torch/") != std::string::npos;
       });
-  return !by_torch && in_bounded_user_code(job, thread, model::user_frame(thread));
+  return !by_torch && in_bounded_user_code(job, thread, user);
 }
 
 bool another_thread_works(const model::JobModel& job, const model::Process& process,

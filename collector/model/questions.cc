@@ -6,6 +6,8 @@
 #include <iterator>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace ddpdoctor::model {
 namespace {
 
@@ -239,6 +241,13 @@ const Frame* find_python_frame(const Thread& thread, std::string_view function,
   return found == thread.frames.end() ? nullptr : &*found;
 }
 
+const Frame* innermost_python(const Thread& thread) {
+  const auto found =
+      std::find_if(thread.frames.begin(), thread.frames.end(),
+                   [](const Frame& frame) { return frame.language == Language::kPython; });
+  return found == thread.frames.end() ? nullptr : &*found;
+}
+
 const Frame* find_native_frame(const Thread& thread, std::string_view part) {
   const auto found =
       std::find_if(thread.frames.begin(), thread.frames.end(), [&](const Frame& frame) {
@@ -293,6 +302,14 @@ const ProcessGroup* group(const JobModel& job, std::string_view id) {
   const auto found = std::find_if(job.groups.begin(), job.groups.end(),
                                   [id](const ProcessGroup& g) { return g.id == id; });
   return found == job.groups.end() ? nullptr : &*found;
+}
+
+std::string id_of_namesake(std::string_view name, const RankSet& members) {
+  return fmt::format("{}:{}", name, members.ranges());
+}
+
+std::string_view name_in_id(std::string_view id) {
+  return id.substr(0, id.find(':'));
 }
 
 }  // namespace ddpdoctor::model

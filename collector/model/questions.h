@@ -60,6 +60,8 @@ bool has_python_frame(const Thread& thread, std::string_view function,
 bool has_native_frame(const Thread& thread, std::string_view part);
 const Frame* find_python_frame(const Thread& thread, std::string_view function,
                                std::string_view file_suffix = {});
+/// nullptr: no frame of Python.
+const Frame* innermost_python(const Thread& thread);
 const Frame* find_native_frame(const Thread& thread, std::string_view part);
 
 CallSite call_site(const Frame& frame);
@@ -72,5 +74,10 @@ std::optional<Role> role_of(std::string_view name);
 
 std::vector<const Fact*> facts(const JobModel& job, std::string_view kind);
 const ProcessGroup* group(const JobModel& job, std::string_view id);
+
+/// The id of a group whose name another one with other members has already: "3:1,3".
+std::string id_of_namesake(std::string_view name, const RankSet& members);
+/// The name in such an id: "3"; of any other id the whole.
+std::string_view name_in_id(std::string_view id);
 
 }  // namespace ddpdoctor::model

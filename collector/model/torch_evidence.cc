@@ -45,7 +45,7 @@ std::string id_in_job(JobModel& job, const TorchGroup& group) {
   if (known == nullptr || known->ranks.empty() || ranks.empty() || known->ranks == ranks) {
     return group.name;
   }
-  return fmt::format("{}:{}", group.name, RankSet(ranks).ranges());
+  return id_of_namesake(group.name, RankSet(ranks));
 }
 
 std::string add_group(JobModel& job, const TorchGroup& group) {

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "collector/model/building/build_model.h"
+#include "collector/model/questions.h"
 #include "collector/model/torch_evidence.h"
 
 namespace ddpdoctor::imports {
@@ -81,8 +82,7 @@ class Groups {
       joined.members = group.members;
       joined.group.ranks = members_of(vocabulary_, group.members);
       if (index != same_name.front()) {
-        joined.group.id =
-            fmt::format("{}:{}", group.name, model::RankSet(joined.group.ranks).ranges());
+        joined.group.id = model::id_of_namesake(group.name, model::RankSet(joined.group.ranks));
       }
     }
     if (joined.group.name.empty() && group.description != "undefined") {

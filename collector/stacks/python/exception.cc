@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "collector/stacks/python/addresses.h"
 #include "collector/stacks/python/frames.h"
 
 namespace ddpdoctor::stacks {
@@ -27,7 +28,7 @@ constexpr RemoteAddress kWord = 8;
 constexpr RemoteAddress kExceptionBeforeIdent = 4 * kWord;
 
 RemoteAddress word_at(PythonObjects& objects, RemoteAddress address) {
-  return address == 0 ? 0 : objects.memory().get<RemoteAddress>(address).value_or(0);
+  return address == 0 ? 0 : pointer(objects.memory(), address);
 }
 
 bool is_exception(PythonObjects& objects, RemoteAddress object) {

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "collector/stacks/python/addresses.h"
 
 namespace ddpdoctor::stacks {
 
@@ -31,14 +32,6 @@ constexpr RemoteAddress kReferenceTag = 3;  // 3.14+: low bits of a _PyStackRef
 // Include/internal/pycore_code.h: co_localspluskinds.
 constexpr unsigned kCellLocal = 0x40;
 constexpr unsigned kFreeLocal = 0x80;
-
-RemoteAddress at(RemoteAddress base, std::int64_t offset) {
-  return base + static_cast<RemoteAddress>(offset);
-}
-
-RemoteAddress pointer(RemoteMemory& memory, RemoteAddress address) {
-  return memory.get<RemoteAddress>(address).value_or(0);
-}
 
 RemoteAddress innermost_frame(RemoteMemory& memory, const PythonLayout& layout,
                               RemoteAddress thread_state) {

@@ -7,6 +7,8 @@
 #include <array>
 #include <cstring>
 
+#include "collector/stacks/python/addresses.h"
+
 namespace ddpdoctor::stacks {
 
 namespace {
@@ -19,14 +21,6 @@ constexpr pid_t kLargestTid = 1 << 22;  // PID_MAX_LIMIT of 64-bit Linux
 // from 2.4 to 2.43; proven by the two pointers, which hold the thread's own address.
 constexpr RemoteAddress kPthreadSelf = 16;
 constexpr RemoteAddress kPthreadTid = 720;
-
-RemoteAddress at(RemoteAddress base, std::int64_t offset) {
-  return base + static_cast<RemoteAddress>(offset);
-}
-
-RemoteAddress pointer(RemoteMemory& memory, RemoteAddress address) {
-  return memory.get<RemoteAddress>(address).value_or(0);
-}
 
 bool plausible(pid_t tid) {
   return tid > 0 && tid <= kLargestTid;
