@@ -94,7 +94,8 @@ use.
 
 Why: the launcher or a rank was killed with SIGKILL and could not end its children.
 
-How it is recognised: ranks that torchrun had started, or DataLoader workers, whose parent is process 1.
+How it is recognised: ranks that torchrun had started, or DataLoader workers, whose parent is process 1. Under run: processes that
+live on when the command has failed, or, when it has not, whose own parent was killed.
 
 Fix:
     $ ddpdoctor clean)",

@@ -13,6 +13,7 @@
 #include "collector/model/building/add_recordings.h"
 #include "collector/model/building/build_model.h"
 #include "collector/monitor/fullest_shm.h"
+#include "collector/monitor/left_behind.h"
 #include "collector/monitor/process_tree.h"
 #include "collector/monitor/spool.h"
 #include "collector/sources/rings/reader.h"
@@ -22,6 +23,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
+using Recordings = std::vector<sources::Recording>;
 
 constexpr std::chrono::milliseconds kLook{100};
 constexpr std::chrono::milliseconds kGrace{3000};
@@ -33,9 +35,6 @@ constexpr Seconds kSettle{0.7};
 // (--on-hang kill) is ended in the end.
 constexpr Seconds kPassOn{1.5};
 constexpr Seconds kEndUnattended{12};
-// How long ranks have to end after their launcher failed.
-constexpr std::chrono::seconds kAfterwards{2};
-constexpr std::size_t kMostLeft = 64;
 // While a job is still but nothing can be said of it, it is looked at again, less and less often.
 constexpr double kPatience = 2;
 
@@ -182,15 +181,21 @@ class Watch {
         job = std::move(*seen);
       }
     } else {
-      job = left_behind();
+      job = processes_left(child_, outcome_.status, recordings.value_or(Recordings{}));
       job.ended = true;
     }
     if (pulse().children_killed != killed) {  // who was killed while we looked
       problems.clear();
       recordings = sources::read_spool(spool_, problems);
     }
+    if (recordings && occasion == Occasion::kEnded) {
+      forget_daemons(job, *recordings);
+    }
     if (recordings) {
       model::add_recordings(job, *recordings);
+    }
+    if (occasion == Occasion::kEnded) {
+      mark_segments_left(job);
     }
     if (occasion != Occasion::kEnded && !job.observations.empty()) {
       note_what_it_is_not(job);
@@ -199,40 +204,6 @@ class Watch {
     job.coverage.warnings.insert(job.coverage.warnings.end(), problems.begin(), problems.end());
     model::load_sources(job);
     return listener_(std::move(job), occasion);
-  }
-
-  /// A launcher that failed may leave ranks behind; they are ours now (subreaper), and are looked
-  /// at when they do not end by themselves.
-  model::JobModel left_behind() {
-    const auto patience = Clock::now() + kAfterwards;
-    std::vector<pid_t> left = descendants(::getpid());
-    while (outcome_.status != 0 && !left.empty() && Clock::now() < patience) {
-      std::this_thread::sleep_for(kLook);
-      reap();
-      left = descendants(::getpid());
-    }
-    model::JobModel job;
-    left.resize(outcome_.status == 0 ? 0 : std::min(left.size(), kMostLeft));
-    for (const pid_t pid : left) {
-      auto seen = observe(pid, {.whole_tree = false, .samples = 1});
-      if (seen && !seen->observations.empty()) {
-        add_left(*seen, job);
-      }
-    }
-    return job;
-  }
-
-  void add_left(const model::JobModel& seen, model::JobModel& job) const {
-    if (job.observations.empty()) {
-      job.observations.emplace_back();
-    }
-    for (const model::Process& process : seen.observations.back().processes) {
-      job.facts.push_back({.rank = process.rank,
-                           .pid = process.pid,
-                           .kind = "orphan",
-                           .fields = {{"launcher_pid", static_cast<std::int64_t>(child_)}}});
-      job.observations.front().processes.push_back(process);
-    }
   }
 
   void after_the_end() {

@@ -165,6 +165,30 @@ void add_mapped_segments(JobModel& job, const Recording& recording) {
   }
 }
 
+/// What the process made in /dev/shm and did not remove itself, and where it made it.
+void add_made_segments(JobModel& job, const Recording& recording) {
+  for (const sources::RecordedSegment& segment : recording.segments) {
+    if (!segment.created || segment.unlinked) {
+      continue;
+    }
+    Fact fact{.rank = recording.rank,
+              .pid = recording.pid,
+              .kind = "shm-segment",
+              .fields = {{"path", segment_path(segment.name)},
+                         {"bytes", segment.bytes},
+                         {"creator_pid", static_cast<std::int64_t>(recording.pid)},
+                         {"recorded", true}}};
+    const auto made = std::find_if(
+        recording.events.rbegin(), recording.events.rend(), [&segment](const RecordedEvent& event) {
+          return event.kind == "shm-open" && event.count >= 0 && event.text == segment.name;
+        });
+    if (made != recording.events.rend()) {
+      put_place(fact, *made);
+    }
+    job.facts.push_back(std::move(fact));
+  }
+}
+
 /// The key that a thread waits for in the store, where its frames do not tell: the last call of the
 /// store that has not come back.
 void name_store_key(JobModel& job, const Recording& recording) {
@@ -222,17 +246,7 @@ void add_recorded_facts(JobModel& job, const Recording& recording) {
                                     {"since", wait.since}}});
   }
   add_gpu_facts(job, recording);
-  for (const sources::RecordedSegment& segment : recording.segments) {
-    if (segment.created && !segment.unlinked) {
-      job.facts.push_back({.rank = recording.rank,
-                           .pid = recording.pid,
-                           .kind = "shm-segment",
-                           .fields = {{"path", segment_path(segment.name)},
-                                      {"bytes", segment.bytes},
-                                      {"creator_pid", static_cast<std::int64_t>(recording.pid)},
-                                      {"recorded", true}}});
-    }
-  }
+  add_made_segments(job, recording);
   if (!recording.standard_error.empty()) {
     job.logs.push_back({.rank = recording.rank, .text = recording.standard_error});
   }

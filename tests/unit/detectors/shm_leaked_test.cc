@@ -25,5 +25,32 @@ TEST(ShmLeaked, IsSilentWhileTheMakerLives) {
   EXPECT_TRUE(asked("shm-leaked", story(true).build()).empty());
 }
 
+JobBuilder after_the_job(bool left) {
+  return job().ranks(2).exited(0, 0).exited(1, 0).ended().fact(
+      "shm-segment",
+      {{"path", std::string("/dev/shm/tokens-9")},
+       {"bytes", std::int64_t{1} << 26},
+       {"recorded", true},
+       {"left_behind", left},
+       {"file", std::string("/home/u/cache.py")},
+       {"line", std::int64_t{12}},
+       {"function", std::string("fill")}},
+      1, pid_of(1));
+}
+
+TEST(ShmLeaked, NamesWhoMadeWhatTheEndedJobLeft) {
+  const auto findings = asked("shm-leaked", after_the_job(true).build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  EXPECT_EQ(findings[0].culprits.said(), "rank 1");
+  ASSERT_FALSE(findings[0].locations.empty());
+  EXPECT_EQ(findings[0].locations[0].file, "/home/u/cache.py");
+  EXPECT_NE(findings[0].fix.find("rm /dev/shm/tokens-9"), std::string::npos);
+}
+
+TEST(ShmLeaked, IsSilentWhenTheSegmentWasRemovedOrIsUsed) {
+  EXPECT_TRUE(asked("shm-leaked", after_the_job(false).build()).empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors
