@@ -23,6 +23,7 @@ void find_functions_of_descriptors();
 void find_functions_of_spawn();
 void find_functions_of_maps();
 void find_functions_of_waits();
+void find_functions_that_kill();
 void forget_graphs();
 
 ProcessState& process_state() {
@@ -68,6 +69,7 @@ __attribute__((constructor)) void start() {
   find_functions_of_descriptors();
   find_functions_of_spawn();
   find_functions_of_waits();
+  find_functions_that_kill();
   choose_spool(spool);
   process_state().pid = static_cast<std::uint32_t>(getpid());
   remember_claim();

@@ -38,8 +38,10 @@ enum class EventKind : std::uint16_t {
                     // one before …; phase completed = it ended, as far as kEndsAreTold
   kGpuWait = 26,  // kOfHost: thread `count` waits in function `text` for stream or event `object`;
                   // else kernel `peer` of stream `object` waits for `text` of stream `count`
-  kGraphLaunch = 27  // object = executable graph, count = how often it was launched, peer = calls
-                     // of NCCL in it, -1 unknown
+  kGraphLaunch = 27,  // object = executable graph, count = how often it was launched, peer = calls
+                      // of NCCL in it, -1 unknown
+  kSignalSent = 28    // one that ends, to a child or the group it leads: count = child, peer =
+                      // signal; phase completed = the child was on its way out before
 };
 
 enum class Phase : std::uint8_t { kEnqueued = 0, kStarted = 1, kCompleted = 2, kFailed = 3 };

@@ -9,23 +9,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "agent/process/their_stat.h"
 #include "agent/process_state.h"
 #include "agent/record/claim.h"
-#include "agent/record/decimal.h"
 #include "agent/record/recorder.h"
 
 namespace ddpdoctor::agent {
 namespace {
-
-/// "/proc/PID/NAME"
-struct ProcPath {
-  char text[64] = "/proc/";
-  ProcPath(pid_t pid, const char* name) {
-    char* at = put_decimal(text + strlen(text), pid);
-    *at++ = '/';
-    strcpy(at, name);
-  }
-};
 
 /// Looks for a few names in the environment that another process was started with.
 class TheirClaim {
@@ -71,31 +61,6 @@ class TheirClaim {
   char entry_[64] = {};
   std::size_t length_ = 0;
 };
-
-struct TheirStat {
-  pid_t parent = 0;
-  std::uint64_t start_ticks = 0;
-};
-
-TheirStat stat_of(pid_t pid) {
-  TheirStat stat;
-  char text[1024];
-  const int fd = open(ProcPath(pid, "stat").text, O_RDONLY | O_CLOEXEC);
-  const ssize_t length = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
-  if (fd >= 0) {
-    close(fd);
-  }
-  text[length > 0 ? length : 0] = 0;
-  const char* at = strrchr(text, ')');
-  for (int field = 2; at != nullptr && field < 22; ++field) {
-    at = strchr(at + 1, ' ');
-    if (at != nullptr && field + 1 == 4) {
-      stat.parent = static_cast<pid_t>(strtol(at + 1, nullptr, 10));
-    }
-  }
-  stat.start_ticks = at == nullptr ? 0 : strtoull(at + 1, nullptr, 10);
-  return stat;
-}
 
 bool is_python(pid_t pid) {
   char path[512];

@@ -54,8 +54,8 @@ std::vector<const model::Process*> nameless_dead(const model::JobModel& job) {
       launchers.insert(process->ppid);
     }
   }
-  std::erase_if(out, [&launchers](const model::Process* process) {
-    return alive(*process) || process->rank || process->pid == 0 ||
+  std::erase_if(out, [&](const model::Process* process) {
+    return alive(*process) || process->rank || process->pid == 0 || was_cleaned_up(job, *process) ||
            !launchers.contains(process->ppid) ||
            (process->role != model::Role::kRank && process->role != model::Role::kOther);
   });
@@ -150,7 +150,10 @@ std::vector<Death> deaths(const graph::Examination& examination) {
     return fell_by_disagreement(examination, death);
   });
   std::erase_if(out, [&](const Death& death) {
-    return fell_after(examination, death.rank) || fell_by_disagreement(examination, death);
+    const bool cleaned_up =
+        death.process != nullptr && was_cleaned_up(examination.job, *death.process);
+    return cleaned_up || fell_after(examination, death.rank) ||
+           fell_by_disagreement(examination, death);
   });
   // The first to fall was not asked to go.
   const bool by_itself =
@@ -319,9 +322,11 @@ Finding killed(const graph::Examination& examination, const std::vector<Death>& 
   const bool known = std::any_of(dead.begin(), dead.end(), [](const Death& death) {
     return death.exit && death.exit->signal;
   });
-  finding.confidence = known && (!finding.waiting.empty() || examination.job.ended)
-                           ? Confidence::kCertain
-                           : Confidence::kLikely;
+  const bool launcher_acted = !model::facts(examination.job, "cleaned-up").empty();
+  finding.confidence =
+      known && (!finding.waiting.empty() || examination.job.ended || launcher_acted)
+          ? Confidence::kCertain
+          : Confidence::kLikely;
   const bool one = finding.culprits.size() == 1;
   finding.summary = fmt::format(
       "{} {} {}{}", said(finding.culprits), known ? (one ? "was" : "were") : (one ? "is" : "are"),

@@ -132,6 +132,14 @@ std::optional<model::Exit> exit_of(const model::JobModel& job, const model::Proc
   return std::nullopt;
 }
 
+bool was_cleaned_up(const model::JobModel& job, const model::Process& process) {
+  const auto cleaned = model::facts(job, "cleaned-up");
+  const auto exit = exit_of(job, process);
+  return std::any_of(cleaned.begin(), cleaned.end(), [&](const model::Fact* fact) {
+    return fact->pid == process.pid && (!exit || fact->number("signal") == exit->signal);
+  });
+}
+
 std::string named(pid_t pid, std::string_view otherwise) {
   return pid > 0 ? fmt::format("process {}", pid) : std::string(otherwise);
 }

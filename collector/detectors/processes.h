@@ -33,6 +33,9 @@ model::Exit exit_told_by(const model::Fact& fact);
 /// How a process ended: its own exit, or an `exit` fact about its pid.
 std::optional<model::Exit> exit_of(const model::JobModel& job, const model::Process& process);
 
+/// Its launcher ended it, and in this way, when the job was over already.
+bool was_cleaned_up(const model::JobModel& job, const model::Process& process);
+
 /// "process 7"; `otherwise` for a process whose pid was not told.
 std::string named(pid_t pid, std::string_view otherwise);
 

@@ -11,7 +11,7 @@ SEGMENT_AT = GROUP_AT + 64 * 256 + 4 * 65600 + 1024 * 24
 TEXT_AT = SEGMENT_AT + 256 * 120
 WAIT_AT = 480
 KINDS = {1: "collective", 2: "point-to-point", 3: "store", 8: "fork", 10: "exit", 11: "child-exit", 12: "team", 14: "shm-open", 15: "shm-unlink",
-         16: "shm-size", 17: "cuda", 18: "cuda-after-fork", 19: "descriptors-full", 21: "wait-end", 23: "no-space"}
+         16: "shm-size", 17: "cuda", 18: "cuda-after-fork", 19: "descriptors-full", 21: "wait-end", 23: "no-space", 28: "signal-sent"}
 MADE, MAPPED = 1, 2  # bits of a segment
 
 

@@ -7,8 +7,8 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <sys/wait.h>
 
+#include "collector/model/building/child_ends.h"
 #include "collector/model/building/compiled_sites.h"
 #include "collector/model/building/devices.h"
 #include "collector/model/building/ended_ranks.h"
@@ -202,35 +202,6 @@ void add_calls(JobModel& job, const std::vector<Recording>& recordings,
   }
 }
 
-/// MPICH's launcher kills the others with the same SIGKILL as soon as one was killed: only the
-/// first of its children fell by itself.
-bool ends_the_others(const Recording& recording) {
-  return recording.command.find("hydra_pmi_proxy") != std::string::npos;
-}
-
-/// Ends of children as their parents saw them: the only witness of a SIGKILL.
-std::map<pid_t, Exit> ends_of_children(const std::vector<Recording>& recordings) {
-  std::map<pid_t, Exit> ends;
-  for (const Recording& recording : recordings) {
-    bool cleaning_up = false;
-    for (const sources::RecordedEvent& event : recording.events) {
-      const auto status = static_cast<int>(event.peer);
-      const bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
-      if (event.kind != "child-exit" || event.count <= 0 || (cleaning_up && killed)) {
-        continue;
-      }
-      cleaning_up = cleaning_up || (killed && ends_the_others(recording));
-      Exit& end = ends[static_cast<pid_t>(event.count)];
-      if (WIFSIGNALED(status)) {
-        end.signal = WTERMSIG(status);
-      } else if (WIFEXITED(status)) {
-        end.status = WEXITSTATUS(status);
-      }
-    }
-  }
-  return ends;
-}
-
 std::optional<Exit> end_of(const Recording& recording, const std::map<pid_t, Exit>& ends) {
   if (const auto seen = ends.find(recording.pid); seen != ends.end()) {
     return seen->second;
@@ -249,7 +220,7 @@ void add_processes(JobModel& job, const std::vector<Recording>& recordings) {
   if (job.observations.empty()) {
     job.observations.emplace_back();
   }
-  const std::map<pid_t, Exit> ends = ends_of_children(recordings);
+  const std::map<pid_t, Exit> ends = child_ends(recordings);
   std::vector<Process>& processes = job.observations.back().processes;
   for (const Recording& recording : recordings) {
     const auto there =
@@ -301,10 +272,19 @@ void add_processes(JobModel& job, const std::vector<Recording>& recordings) {
   keep_own_threads(processes, recordings);
 }
 
+/// Who was ended by its launcher and did not fall by itself.
+void add_cleaned_up(JobModel& job, const std::vector<Recording>& recordings) {
+  for (Fact& fact : cleaned_up(recordings)) {
+    const Process* known = process(job, *fact.pid);
+    fact.rank = known == nullptr ? std::nullopt : known->rank;
+    job.facts.push_back(std::move(fact));
+  }
+}
+
 /// A child that left no ring of its own is known by its end only.
 void add_ends_of_strangers(JobModel& job, const std::vector<Recording>& recordings) {
   for (const Recording& recording : recordings) {
-    for (const auto& [pid, end] : ends_of_children({recording})) {
+    for (const auto& [pid, end] : child_ends({recording})) {
       const Process* known = process(job, pid);
       const bool told =
           (known != nullptr && known->exit) ||
@@ -347,6 +327,7 @@ void add_ranks(JobModel& job, const std::vector<Recording>& recordings) {
   add_groups(job, groups);
   add_calls(job, current, groups);
   add_processes(job, recordings);
+  add_cleaned_up(job, recordings);
   add_ends_of_strangers(job, recordings);
   bool complete = !recordings.empty();
   for (const Recording& recording : current) {

@@ -79,8 +79,8 @@ struct RecordedReducer {
 
 /// Anything else that happened.
 struct RecordedEvent {
-  std::string kind{};  // "store", "fork", "child-exit", "team", "shm-open", "shm-unlink",
-                       // "shm-size", "exit", "cuda-after-fork", "descriptors-full",
+  std::string kind{};  // "store", "fork", "child-exit", "signal-sent", "team", "shm-open",
+                       // "shm-unlink", "shm-size", "exit", "cuda-after-fork", "descriptors-full",
                        // "no-space", "wait-end", "gpu-window", "gpu-kernel" (state unknown where
                        // ends are not told), "gpu-wait" of a thread, "gpu-behind" of a stream; what
                        // their numbers mean: wire/events.h

@@ -72,6 +72,8 @@ constexpr const char* kept_as(wire::EventKind kind) {
       return "fork";
     case wire::EventKind::kChildExit:
       return "child-exit";
+    case wire::EventKind::kSignalSent:
+      return "signal-sent";
     case wire::EventKind::kTeam:
       return "team";
     case wire::EventKind::kShmOpen:

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "collector/model/questions.h"
 #include "tests/unit/detectors/asked.h"
 
 namespace ddpdoctor::detectors {
@@ -35,6 +36,24 @@ TEST(DeadRank, DoesNotBlameThoseWhoseEndNobodySaw) {
   const auto findings = asked(kKind, told);
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+}
+
+TEST(DeadRank, DoesNotBlameThoseWhomTheLauncherEndedByTheSameSignal) {
+  const auto told = [](int signal) {
+    auto about = job().ranks(3).killed(0, 9).killed(1, 9).killed(2, 9).build();
+    for (const model::Rank rank : {0, 2}) {
+      about.facts.push_back({.rank = rank,
+                             .pid = model::rank_process(about, rank)->pid,
+                             .kind = "cleaned-up",
+                             .fields = {{"signal", std::int64_t{signal}}}});
+    }
+    return about;
+  };
+  const auto findings = asked(kKind, told(9));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+  EXPECT_EQ(asked(kKind, told(15))[0].culprits, model::RankSet({0, 1, 2})) << "another signal";
 }
 
 TEST(DeadRank, LeavesAnAbortInACallOfTwoSizesToThatDisagreement) {

@@ -178,25 +178,15 @@ TEST(AddRecordings, TellsTheEndThatAParentSaw) {
   EXPECT_EQ(dead->exit->signal, 9);
 }
 
-TEST(AddRecordings, TellsNoEndOfThoseWhomMpichsLauncherKilledAfterTheFirst) {
+TEST(AddRecordings, TellsWhichRankItsLauncherEnded) {
   sources::Recording launcher;
   launcher.pid = 10;
   launcher.command = "/usr/bin/hydra_pmi_proxy --proxy-id 0";
-  for (const std::int64_t pid : {102, 101, 103}) {
-    launcher.events.push_back({.kind = "child-exit", .count = pid, .peer = 9});
-  }
-  const auto ends = [](const sources::Recording& parent) {
-    JobModel job;
-    add_recordings(job, {parent, recording_of(101, 0), recording_of(102, 1), recording_of(103, 2)});
-    std::vector<bool> told;
-    for (const pid_t pid : {101, 102, 103}) {
-      told.push_back(process(job, pid)->exit.has_value());
-    }
-    return told;
-  };
-  EXPECT_EQ(ends(launcher), (std::vector<bool>{false, true, false}));
-  launcher.command = "mpirun";
-  EXPECT_EQ(ends(launcher), (std::vector<bool>{true, true, true}));
+  launcher.events.push_back({.kind = "signal-sent", .count = 101, .peer = 9});
+  JobModel job;
+  add_recordings(job, {launcher, recording_of(101, 1)});
+  ASSERT_EQ(facts(job, "cleaned-up").size(), 1U);
+  EXPECT_EQ(facts(job, "cleaned-up").front()->rank, 1);
 }
 
 TEST(AddRecordings, NamesParametersThatGotNoGradient) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank is killed in the middle of the work. (MPICH's launcher then kills the others with the same signal: who was first is told by the
-// order in which it reaped them.)
+// One rank is killed in the middle of the work. (MPICH's launcher then kills the others with the same signal; who was dying before is
+// told when it sends them.)
 #include "job.h"
 
 static void run(void) {
