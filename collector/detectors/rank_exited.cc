@@ -7,6 +7,7 @@
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/processes.h"
+#include "collector/detectors/signs.h"
 #include "collector/detectors/suspects.h"
 #include "collector/detectors/wording.h"
 #include "collector/model/questions.h"
@@ -107,6 +108,58 @@ std::vector<Location> ways_out(const graph::Examination& examination, const Find
   return out;
 }
 
+bool has_python(const model::Thread& thread) {
+  return std::any_of(thread.frames.begin(), thread.frames.end(), [](const model::Frame& frame) {
+    return frame.language == model::Language::kPython;
+  });
+}
+
+/// Waits for a semaphore that processes share, and nothing in its process ends that by itself.
+bool waits_for_a_signal(const model::JobModel& job, const graph::Standing& standing) {
+  const model::Thread* main = standing.thread;
+  return main != nullptr && main->waits_on && main->waits_on->kind == "semaphore" &&
+         std::none_of(standing.process->threads.begin(), standing.process->threads.end(),
+                      [&job](const model::Thread& thread) {
+                        return has_python(thread) && thread.waits_on && thread.waits_on->limit &&
+                               !polls(job, thread);
+                      });
+}
+
+/// A process that is no rank and cannot give it: no Python, or it only waits for another process of
+/// the job, or watches over the ranks as torch's launchers do.
+bool only_waits(const model::Process& process) {
+  const model::Thread* main = model::main_thread(process);
+  if (main == nullptr || process.threads.empty()) {
+    return false;
+  }
+  const bool waits = main->waits_on &&
+                     (main->waits_on->kind == "process" || main->waits_on->kind == "pipe") &&
+                     main->waits_on->target.starts_with("pid:");
+  return waits || std::none_of(process.threads.begin(), process.threads.end(), has_python) ||
+         python_frame_in(*main, "torch/multiprocessing/spawn.py") != nullptr ||
+         python_frame_in(*main, "torch/distributed/elastic/agent/server/api.py") != nullptr;
+}
+
+/// All ranks that are left, when each of them waits for a signal that only another process can give
+/// and nobody is left who could: those who live wait as well.
+model::RankSet wait_for_a_signal(const graph::Examination& examination) {
+  model::RankSet waiting;
+  for (const graph::Standing& standing : examination.standings) {
+    if (standing.activity == graph::Activity::kExited) {
+      continue;
+    }
+    if (!waits_for_a_signal(examination.job, standing)) {
+      return {};
+    }
+    waiting.insert(standing.rank);
+  }
+  const auto all = processes(examination.job);
+  const bool nobody_else = std::all_of(all.begin(), all.end(), [](const model::Process* process) {
+    return process->rank || !alive(*process) || only_waits(*process);
+  });
+  return nobody_else ? waiting : model::RankSet{};
+}
+
 /// The others failed in a call that it had left before.
 Findings after_the_end(const graph::Examination& examination, const model::RankSet& left) {
   for (const Forsaken& forsaken : forsaken_calls(examination)) {
@@ -146,6 +199,10 @@ Findings detect(const graph::Examination& examination) {
                                  exit_of(examination.job, *standing.process)));
   });
   add_waiting(examination, finding);
+  const bool for_a_signal = finding.waiting.empty();
+  if (for_a_signal && !finding.culprits.empty()) {
+    add_waiting(examination, wait_for_a_signal(examination), finding);
+  }
   const auto still = stuck(examination);
   if (finding.waiting.empty() && !finding.culprits.empty() && examination.job.ended) {
     return after_the_end(examination, finding.culprits);
@@ -159,8 +216,9 @@ Findings detect(const graph::Examination& examination) {
     ends = ways_out(examination, finding);
   }
   finding.locations.insert(finding.locations.begin(), ends.begin(), ends.end());
-  // The exit status and the stacks of those who wait: two facts.
-  finding.confidence = *still == Confidence::kLikely ? Confidence::kCertain : *still;
+  // The exit status and the stacks of those who wait for ranks: two facts.
+  finding.confidence =
+      *still == Confidence::kLikely && !for_a_signal ? Confidence::kCertain : *still;
   const bool well =
       ranks_where(examination, left_in_peace).common(finding.culprits) == finding.culprits;
   finding.summary =

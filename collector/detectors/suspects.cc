@@ -139,7 +139,11 @@ Finding accuse(const graph::Examination& examination, std::string_view kind,
 }
 
 void add_waiting(const graph::Examination& examination, Finding& finding) {
-  finding.waiting = waiting_ranks(examination).minus(finding.culprits);
+  add_waiting(examination, waiting_ranks(examination).minus(finding.culprits), finding);
+}
+
+void add_waiting(const graph::Examination& examination, model::RankSet waiting, Finding& finding) {
+  finding.waiting = std::move(waiting);
   std::map<std::pair<model::CallSite, std::string>, model::RankSet> places;
   for (const model::Rank rank : finding.waiting) {
     const graph::Standing* standing = examination.standing(rank);

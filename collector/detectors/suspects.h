@@ -43,6 +43,8 @@ void add_where_accused_stand(const graph::Examination& examination, Finding& fin
 
 /// Sets `waiting` to the ranks that wait, and says where they do.
 void add_waiting(const graph::Examination& examination, Finding& finding);
+/// The same for ranks that wait for something else.
+void add_waiting(const graph::Examination& examination, model::RankSet waiting, Finding& finding);
 
 /// What may be said of a thread that seems stuck: kLikely when two observations show it at one
 /// place and nothing moved, kPossible when there was one look only, nothing when the job moves.

@@ -23,6 +23,35 @@ TEST(RankExited, IsSilentOnAFailure) {
       asked("rank-exited", job().ranks(3).stack(kAll, kInBarrier).exited(1, 1).build()).empty());
 }
 
+/// Nobody is in a call of torch: the ranks that are left wait for an mp.Event.
+JobBuilder left_alone(std::string last_frame) {
+  JobBuilder story = job().ranks(3).exited(2, 0);
+  for (const model::Rank rank : {0, 1}) {
+    story
+        .stack(rank, "native:__futex_abstimed_wait_common@libc.so.6 | " + last_frame +
+                         "py:wait@/usr/lib/python3.11/multiprocessing/synchronize.py:356 | "
+                         "py:check_in@/srv/arena.py:26 | py:player@/srv/arena.py:43")
+        .waits(rank, {.kind = "semaphore", .target = {}, .detail = {}});
+  }
+  return story;
+}
+
+TEST(RankExited, NamesTheRankThatLeftOthersWaitingForASignal) {
+  const auto findings = asked("rank-exited", left_alone("").build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({2}));
+  EXPECT_EQ(findings[0].waiting, model::RankSet({0, 1}));
+}
+
+TEST(RankExited, IsSilentWhileSomebodyCouldStillGiveTheSignal) {
+  JobBuilder story = left_alone("");
+  story.process({.pid = 77, .threads = {{.stack = "py:main@/srv/server.py:9"}}});
+  EXPECT_TRUE(asked("rank-exited", story.build()).empty());
+  JobBuilder timer = left_alone("");
+  timer.waits(1, {.kind = "semaphore", .target = {}, .detail = {}, .limit = 60});
+  EXPECT_TRUE(asked("rank-exited", timer.build()).empty());
+}
+
 const std::string kInRendezvous =
     "native:__poll@libc.so.6 | native:c10d::TCPStore::TCPStore@libtorch_cpu.so | "
     "py:_create_c10d_store@/opt/site-packages/torch/distributed/rendezvous.py:198 | "
