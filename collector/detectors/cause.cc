@@ -90,7 +90,7 @@ bool read_loop(const Examination& examination, Explanation& explanation) {
   }
   const Side& in_loop = explanation.loop->ours_left ? parting.rest : parting.odd;
   const Side& out = explanation.loop->ours_left ? parting.odd : parting.rest;
-  if (!in_loop.calls() || !has_gone_on(out)) {
+  if (explanation.loop->fixed || !in_loop.calls() || !has_gone_on(out)) {
     explanation.loop.reset();
     return false;
   }
@@ -198,9 +198,10 @@ bool read_libraries(const Examination& examination, Explanation& explanation) {
   }
   const bool sharded = rest != nullptr && in_sharded_module(*rest);
   // Who has left the loop that the others gather parameters in did not skip a module in it.
-  const bool left = (generating || sharded) && explanation.fork &&
-                    is_over_batches(left_loop(examination.job, *explanation.fork)) &&
-                    read_loop(examination, explanation);
+  const auto loop = (generating || sharded) && explanation.fork
+                        ? left_loop(examination.job, *explanation.fork)
+                        : std::nullopt;
+  const bool left = is_over_batches(loop) && !loop->in_step && read_loop(examination, explanation);
   if (generating || (sharded && !left)) {
     explanation.cause = generating ? Cause::kGenerate : Cause::kSharded;
   }

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "collector/detectors/agreement.h"
+#include "collector/detectors/fixed_loop.h"
 #include "collector/detectors/source_blocks.h"
 #include "collector/detectors/source_path.h"
 #include "collector/graph/history.h"
@@ -125,11 +126,13 @@ std::optional<Branch> way_out_of(const Lines& lines, const Block& loop, const mo
 }
 
 LeftLoop loop_of(const Lines& lines, const Block& loop, const model::CallSite& in, bool ours_left) {
-  return {.where = {.file = in.file, .line = loop.line, .function = in.function},
-          .header = loop.text,
-          .ours_left = ours_left,
-          .over_keys = goes_over_keys(lines, loop),
-          .way_out = way_out_of(lines, loop, in)};
+  LeftLoop left{.where = {.file = in.file, .line = loop.line, .function = in.function},
+                .header = loop.text,
+                .ours_left = ours_left,
+                .over_keys = goes_over_keys(lines, loop),
+                .way_out = way_out_of(lines, loop, in)};
+  left.fixed = !left.way_out && is_fixed(lines, loop, in.line);
+  return left;
 }
 
 // A loop around `in` that `out` is not in: `out` lies behind it, or both lie in a further loop.
@@ -166,6 +169,31 @@ std::optional<LeftLoop> loop_below(const model::JobModel& job, const Path& below
   return found;
 }
 
+// What ranks may go round differently in one round of a loop that they all go round equally often:
+// a loop over batches below it, or one over names or over what a test lets through.
+std::optional<LeftLoop> differing_inside(const model::JobModel& job, const Path& below,
+                                         bool ours_left) {
+  std::optional<LeftLoop> over_keys;
+  for (const model::CallSite& site : below) {
+    const Lines& lines = lines_of(job, site.file);
+    for (const Block& block : python_source::enclosing(lines, site.line)) {
+      if (!is_loop(block)) {
+        continue;
+      }
+      LeftLoop loop = loop_of(lines, block, site, ours_left);
+      const bool all_alike = block.text.find("parameters(") != std::string::npos &&
+                             !is_filtered(lines, block, site.line);
+      if (loop.over_keys && !over_keys && !all_alike) {
+        over_keys = std::move(loop);
+      } else if (!loop.fixed && is_over_batches(loop)) {
+        loop.in_step = !mentions(loop.header, kBatchWords);
+        return loop;
+      }
+    }
+  }
+  return over_keys;
+}
+
 // "trainer.fit().save()": one line calls both, the second after the first has returned.
 bool are_chained(const model::JobModel& job, const Fork& fork) {
   const auto text = model::source_line(job, fork.ours.file, fork.ours.line);
@@ -184,7 +212,8 @@ bool are_chained(const model::JobModel& job, const Fork& fork) {
 }  // namespace
 
 bool is_over_batches(const std::optional<LeftLoop>& loop) {
-  return loop && !loop->over_keys && (loop->way_out || mentions(loop->header, kBatchWords));
+  return loop && !loop->over_keys && !loop->fixed &&
+         (loop->way_out || mentions(loop->header, kBatchWords));
 }
 
 std::optional<LeftLoop> left_loop(const model::JobModel& job, const Fork& fork) {
@@ -195,11 +224,17 @@ std::optional<LeftLoop> left_loop(const model::JobModel& job, const Fork& fork) 
     return theirs && ours ? std::nullopt : (theirs ? theirs : ours);
   }
   const Lines& lines = lines_of(job, fork.ours.file);
-  if (const auto loop = loop_without(lines, fork.theirs.line, fork.ours.line)) {
-    return loop_of(lines, *loop, fork.theirs, true);
-  }
-  if (const auto loop = loop_without(lines, fork.ours.line, fork.theirs.line)) {
-    return loop_of(lines, *loop, fork.ours, false);
+  for (const bool ours_left : {true, false}) {
+    const model::CallSite& in = ours_left ? fork.theirs : fork.ours;
+    const model::CallSite& out = ours_left ? fork.ours : fork.theirs;
+    const auto block = loop_without(lines, in.line, out.line);
+    if (!block) {
+      continue;
+    }
+    LeftLoop loop = loop_of(lines, *block, in, ours_left);
+    const Path& below = ours_left ? fork.below_theirs : fork.below_ours;
+    auto inside = loop.fixed ? differing_inside(job, below, ours_left) : std::nullopt;
+    return inside ? std::move(inside) : std::optional(std::move(loop));
   }
   // Both may be in loops of their own functions: who stands further down has left the other's.
   const auto around_theirs = loop_below(job, fork.below_theirs, true);

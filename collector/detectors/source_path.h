@@ -55,6 +55,8 @@ struct LeftLoop {
   std::string header;     // "for batch in loader"
   bool ours_left = true;
   bool over_keys = false;         // goes over names or tensors, not over batches
+  bool fixed = false;             // every rank goes round it equally often: nobody left it early
+  bool in_step = false;           // lies within one round of such a loop, and is not over batches
   std::optional<Branch> way_out;  // a condition that leaves it, decided by rank or data
 };
 

@@ -65,6 +65,44 @@ TEST(CollectiveCount, LeavesLoopsOverBatchesToUnevenInputs) {
   EXPECT_EQ(asked("uneven-inputs", builder.build()).size(), 1U);
 }
 
+// All go round the loop of steps equally often: who waits in it made a call more in some step.
+JobBuilder filtered(const std::string& bound) {
+  const std::string text = R"(
+STEPS = 300
+def average(model):
+    for p in model.parameters():
+        if p.grad is not None:
+            dist.all_reduce(p.grad)
+
+def main():
+    for step in range()" + bound +
+                           R"():
+        average(model)
+    dist.barrier()
+)";
+  JobBuilder builder = job();
+  builder.ranks(3).source(kTrain, text).stack(kAll, in("barrier", at("main", "dist.barrier")));
+  builder.stack(1, in("all_reduce",
+                      at("average", "dist.all_reduce") + " | " + at("main", "    average(model)")));
+  return builder;
+}
+
+TEST(CollectiveCount, IsWhatDiffersInALoopThatAllGoRoundEquallyOften) {
+  for (const char* bound : {"300", "0, 300", "STEPS"}) {
+    const model::JobModel told = filtered(bound).build();
+    const Findings findings = asked("collective-count", told);
+    ASSERT_EQ(findings.size(), 1U) << bound;
+    EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
+    EXPECT_EQ(findings[0].locations.at(0).function, "average");
+    EXPECT_TRUE(asked("uneven-inputs", told).empty()) << bound;
+  }
+}
+
+TEST(CollectiveCount, IsNotSaidOfALoopWhoseLengthEachRankDecides) {
+  EXPECT_TRUE(asked("collective-count", filtered("len(batches)").build()).empty());
+  EXPECT_EQ(asked("uneven-inputs", filtered("len(batches)").build()).size(), 1U);
+}
+
 TEST(CollectiveCount, IsSilentOnTheHealthyTwin) {
   JobBuilder builder = told();
   builder.stack(1, in("barrier", at("main", "barrier")));

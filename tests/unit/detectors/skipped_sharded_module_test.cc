@@ -39,6 +39,22 @@ TEST(SkippedShardedModule, IsSilentWhenTheOthersHaveLeftTheLoopOverTheBatches) {
   EXPECT_EQ(uneven[0].culprits, (model::RankSet{3}));
 }
 
+TEST(SkippedShardedModule, IsWhatDiffersInALoopThatAllGoRoundEquallyOften) {
+  constexpr const char* kEarlyExit =
+      "def forward(x):\n    for layer in layers:\n        x = layer(x)\n"
+      "        if x.min() > sure:\n            break\n\n"
+      "def main():\n    for i in range(50):\n        hits += forward(x)\n    "
+      "dist.all_reduce(hits)\n";
+  JobBuilder builder = job();
+  builder.ranks(3).source(kTrain, kEarlyExit);
+  builder.stack(kAll, kGather + at("forward", "x = layer") + " | " + at("main", "hits += forward"));
+  builder.stack(1, in("all_reduce", at("main", "dist.all_reduce")));
+  EXPECT_TRUE(asked("uneven-inputs", builder.build()).empty());
+  const Findings findings = asked("skipped-sharded-module", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
+}
+
 TEST(SkippedShardedModule, IsSilentWhenAllRunItOrTheJobMoves) {
   JobBuilder builder = told();
   builder.stack(kAll, kGather + "py:vision@/srv/train.py:8 | py:main@/srv/train.py:30");

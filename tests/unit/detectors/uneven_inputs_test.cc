@@ -92,6 +92,28 @@ def work(rank):
   EXPECT_EQ(findings[0].locations.at(0).line, 8);
 }
 
+TEST(UnevenInputs, LooksForTheLoopOverBatchesInEpochsThatAllGoThrough) {
+  constexpr std::string_view kEpochs = R"(
+def train():
+    for batch in loader:
+        loss(batch).backward()
+
+def main():
+    for epoch in range(3):
+        train()
+    dist.barrier()
+)";
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .source(kTrain, kEpochs)
+      .stack(kAll, in_backward(at("train", "backward") + " | " + at("main", "    train()")))
+      .stack(2, in("barrier", at("main", "dist.barrier")));
+  const Findings findings = asked("uneven-inputs", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{2}));
+  EXPECT_NE(findings[0].summary.find("for batch in loader"), std::string::npos);
+}
+
 TEST(UnevenInputs, IsSilentWhileTheJobMovesOrAllAreInTheLoop) {
   model::JobModel running = told().build();
   running.collectives.clear();
