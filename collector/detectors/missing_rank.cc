@@ -49,7 +49,10 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
                                 waiting_call(examination, explanation));
   const graph::Standing* standing = parting.odd.standing;
   if (standing != nullptr && standing->activity != graph::Activity::kUnobserved) {
-    finding.summary += ": it " + whereabouts(examination.job, *standing);
+    finding.summary += fmt::format(
+        ": {} {}",
+        parting.odd.ranks.size() == 1 ? "it" : fmt::format("rank {}", standing->rank),
+        whereabouts(examination.job, *standing));
   }
   if (standing == nullptr || !standing->user.known()) {
     finding.fix =

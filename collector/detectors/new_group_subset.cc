@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // new_group is called by its members only: every rank must call it, else groups get different names
 // on different ranks and one of the next waits.
+#include <algorithm>
 #include <charconv>
 #include <map>
 #include <optional>
@@ -10,6 +11,7 @@
 
 #include "base/text.h"
 #include "collector/detectors/agreement.h"
+#include "collector/detectors/cause.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/source_path.h"
 #include "collector/detectors/suspects.h"
@@ -176,6 +178,19 @@ model::RankSet odd_ranks(const model::RankSet& inside, const model::RankSet& out
   return few_inside ? inside : outside;
 }
 
+/// Those who are not in it wait for ranks as well, and their source has no reason for it of its own:
+/// the call that is not made by all is this one.
+bool is_what_all_wait_for(const graph::Examination& examination, const model::RankSet& outside) {
+  if (outside.empty() || !outside.minus(waiting_ranks(examination)).empty() ||
+      stuck(examination) != Confidence::kLikely) {
+    return false;
+  }
+  const std::vector<Explanation> others = explanations(examination);
+  return std::all_of(others.begin(), others.end(), [](const Explanation& one) {
+    return one.cause == Cause::kMissing || one.cause == Cause::kExtra || one.cause == Cause::kNone;
+  });
+}
+
 Findings detect(const graph::Examination& examination) {
   const model::RankSet inside = ranks_where(examination, in_new_group);
   const model::RankSet outside = ranks_where(examination, is_observed);
@@ -190,7 +205,9 @@ Findings detect(const graph::Examination& examination) {
   }
   Finding finding;
   finding.kind = "new-group-subset";
-  finding.confidence = guarded ? Confidence::kCertain : Confidence::kLikely;
+  finding.confidence = guarded || is_what_all_wait_for(examination, outside)
+                           ? Confidence::kCertain
+                           : Confidence::kLikely;
   if (!unobserved_ranks(examination).empty()) {
     finding.confidence = Confidence::kPossible;
   }

@@ -58,6 +58,23 @@ TEST(NewGroupSubset, FindsTheEarlierGuardedCallWhenAllStandInALaterOne) {
   EXPECT_EQ(findings[0].locations.at(0).line, 3);
 }
 
+TEST(NewGroupSubset, IsCertainWhenTheOthersWaitForThoseWhoAreInIt) {
+  constexpr const char* kLazy =
+      "def group():\n    return dist.new_group(ranks)\n\ndef mean(x):\n"
+      "    dist.all_reduce(x, group=group())\n\ndef main():\n    dist.broadcast(x, src=0)\n"
+      "    if active:\n        mean(x)\n";
+  JobBuilder builder = job();
+  builder.ranks(4).source(kTrain, kLazy);
+  builder.stack({0, 1, 2}, in("new_group", at("group", "new_group") + " | " +
+                                               at("mean", "dist.all_reduce") + " | " +
+                                               at("main", "    mean(x)")));
+  builder.stack(3, in("broadcast", at("main", "dist.broadcast")));
+  const Findings findings = asked("new-group-subset", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{3}));
+  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+}
+
 /// Ranks 0 and 2, and ranks 1 and 3, each call their own pair group 3.
 JobBuilder mixed_up(const std::string& source) {
   JobBuilder builder = job();
