@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "collector/detectors/advice_on_end.h"
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/gloo_words.h"
@@ -194,6 +195,18 @@ bool all_wait_past_the_start(const graph::Examination& examination) {
                      });
 }
 
+/// Somebody waits in a group that it belongs to, or where is not known.
+bool is_waited_for(const graph::Examination& examination, model::Rank rank) {
+  return std::any_of(examination.standings.begin(), examination.standings.end(),
+                     [&](const graph::Standing& standing) {
+                       const graph::GroupView* group =
+                           standing.call ? examination.group(standing.call->group) : nullptr;
+                       const bool stranger = group != nullptr && !group->group.ranks.empty() &&
+                                             !model::RankSet(group->group.ranks).contains(rank);
+                       return standing.waits_for_ranks() && !stranger;
+                     });
+}
+
 /// Ranks without a process although others are past the rendezvous, which needed them.
 model::RankSet vanished(const graph::Examination& examination) {
   const bool joined = all_wait_past_the_start(examination) ||
@@ -206,8 +219,10 @@ model::RankSet vanished(const graph::Examination& examination) {
   if (!joined || !examination.still()) {
     return {};
   }
-  return ranks_where(examination,
-                     [](const graph::Standing& standing) { return standing.activity == kAbsent; });
+  return ranks_where(examination, [&examination](const graph::Standing& standing) {
+    return standing.activity == kAbsent &&
+           (all_wait_past_the_start(examination) || is_waited_for(examination, standing.rank));
+  });
 }
 
 /// The look covered whole machines: a launcher is among what was seen, or the looker says what it
@@ -281,25 +296,6 @@ void add_places_of_others(const graph::Examination& examination, Finding& findin
   }
 }
 
-std::string fix_for(const std::optional<model::Exit>& exit) {
-  const int signal = exit ? exit->signal.value_or(0) : 0;
-  if (signal == 9) {
-    return "Look for the out-of-memory killer (dmesg, the memory limit of the container) or "
-           "whoever sent SIGKILL; lower the memory "
-           "of this rank. Start ranks with torchrun, which ends the others when one dies.";
-  }
-  if (signal == 7) {
-    return "SIGBUS is a full /dev/shm more often than not: raise it (--shm-size, --ipc=host) or "
-           "lower num_workers.";
-  }
-  if (signal == 11 || signal == 6 || signal == 4 || signal == 8) {
-    return "Find the native crash: run this rank with python -X faulthandler, or open its core "
-           "file.";
-  }
-  return "Find out why this rank ended (its log, dmesg); start ranks with torchrun, which ends the "
-         "others when one dies.";
-}
-
 Finding killed(const graph::Examination& examination, const std::vector<Death>& dead) {
   Finding finding;
   finding.kind = kKind;
@@ -331,7 +327,7 @@ Finding killed(const graph::Examination& examination, const std::vector<Death>& 
   finding.summary = fmt::format(
       "{} {} {}{}", said(finding.culprits), known ? (one ? "was" : "were") : (one ? "is" : "are"),
       known ? how_it_ended(dead.front().exit) : std::string("dead"), and_who_waits(finding));
-  finding.fix = fix_for(dead.front().exit);
+  finding.fix = advice_on_end(examination.job, dead.front().exit);
   const bool all_were_ending = std::all_of(dead.begin(), dead.end(), [&](const Death& death) {
     return aborted_while_ending(examination.job, death.rank, death.exit);
   });
@@ -364,7 +360,7 @@ Findings detect(const graph::Examination& examination) {
   add_places_of_others(examination, finding);
   finding.summary = fmt::format("{} {} no process any more{}", said(gone), has_or_have(gone),
                                 and_who_waits(finding));
-  finding.fix = fix_for(std::nullopt);
+  finding.fix = advice_on_end(examination.job, std::nullopt);
   finding.evidence.push_back(
       {.rank = std::nullopt,
        .text =

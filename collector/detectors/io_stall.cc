@@ -141,11 +141,20 @@ bool is_in_circle(const graph::Examination& examination, model::Rank rank) {
   });
 }
 
+/// Who holds the lock ran between the looks: it will give it back.
+bool holder_goes_on(const model::JobModel& job, const model::WaitsOn& waits) {
+  const auto pid = waits.kind == kFileLock ? target_pid(waits) : std::nullopt;
+  const model::Process* holder = pid ? model::process(job, *pid) : nullptr;
+  const model::Thread* main = holder == nullptr ? nullptr : model::main_thread(*holder);
+  return main != nullptr && alive(*holder) &&
+         (main->state == 'R' || graph::ran_between_looks(job, *holder, *main));
+}
+
 std::optional<Stall> channel_stall(const model::JobModel& job, const model::Process& rank,
                                    const model::Thread& thread) {
   if (!thread.waits_on ||
       std::find(kChannels.begin(), kChannels.end(), thread.waits_on->kind) == kChannels.end() ||
-      is_within_job(job, rank, *thread.waits_on)) {
+      is_within_job(job, rank, *thread.waits_on) || holder_goes_on(job, *thread.waits_on)) {
     return std::nullopt;
   }
   if (graph::ran_between_looks(job, rank, thread)) {  // something came, if slowly

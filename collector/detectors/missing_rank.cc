@@ -50,8 +50,7 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
   const graph::Standing* standing = parting.odd.standing;
   if (standing != nullptr && standing->activity != graph::Activity::kUnobserved) {
     finding.summary += fmt::format(
-        ": {} {}",
-        parting.odd.ranks.size() == 1 ? "it" : fmt::format("rank {}", standing->rank),
+        ": {} {}", parting.odd.ranks.size() == 1 ? "it" : fmt::format("rank {}", standing->rank),
         whereabouts(examination.job, *standing));
   }
   if (standing == nullptr || !standing->user.known()) {

@@ -178,8 +178,8 @@ model::RankSet odd_ranks(const model::RankSet& inside, const model::RankSet& out
   return few_inside ? inside : outside;
 }
 
-/// Those who are not in it wait for ranks as well, and their source has no reason for it of its own:
-/// the call that is not made by all is this one.
+/// Those who are not in it wait for ranks as well, and their source has no reason for it of its
+/// own: the call that is not made by all is this one.
 bool is_what_all_wait_for(const graph::Examination& examination, const model::RankSet& outside) {
   if (outside.empty() || !outside.minus(waiting_ranks(examination)).empty() ||
       stuck(examination) != Confidence::kLikely) {
@@ -205,9 +205,8 @@ Findings detect(const graph::Examination& examination) {
   }
   Finding finding;
   finding.kind = "new-group-subset";
-  finding.confidence = guarded || is_what_all_wait_for(examination, outside)
-                           ? Confidence::kCertain
-                           : Confidence::kLikely;
+  finding.confidence = guarded || is_what_all_wait_for(examination, outside) ? Confidence::kCertain
+                                                                             : Confidence::kLikely;
   if (!unobserved_ranks(examination).empty()) {
     finding.confidence = Confidence::kPossible;
   }

@@ -127,6 +127,14 @@ model::RankSet odd_one(const graph::Examination& examination, const model::RankS
                                                                               : circle;
 }
 
+/// One sends to the other, who receives from it, with another tag: their order is right.
+bool only_tags_differ(const graph::Examination& examination, const model::RankSet& circle) {
+  const Standing& one = *examination.standing(circle.front());
+  const Standing& other = *examination.standing(circle.values().back());
+  return circle.size() == 2 && tags_differ(one, other) && one.call->peer == other.rank &&
+         other.call->peer == one.rank && one.call->operation != other.call->operation;
+}
+
 Finding circle_finding(const graph::Examination& examination, const model::RankSet& circle) {
   Finding finding;
   finding.kind = "p2p-deadlock";
@@ -143,9 +151,11 @@ Finding circle_finding(const graph::Examination& examination, const model::RankS
         (finding.summary.empty() ? "" : ", ") + sentence(*examination.standing(rank));
     add_rank(examination, rank, finding);
   }
-  finding.fix =
-      "Let one side of each pair send while the other receives (order by rank), or post both with "
-      "batch_isend_irecv().";
+  finding.fix = only_tags_differ(examination, circle)
+                    ? "Give both sides the same tag: one of them counts a message more than the "
+                      "other, or numbers its messages differently."
+                    : "Let one side of each pair send while the other receives (order by rank), or "
+                      "post both with batch_isend_irecv().";
   return finding;
 }
 

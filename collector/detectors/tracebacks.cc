@@ -120,7 +120,9 @@ model::CallSite user_place_above(const LogStream& stream, std::size_t index) {
     if (site && !installed.known() && may_be_users_file(site->file)) {
       installed = *site;
     }
-    if (back > 0 && begins_traceback(line)) {
+    // A worker's own traceback stands inside that of the process that waits for its batch.
+    const bool inner = line.find("Original Traceback") != std::string_view::npos;
+    if (back > 0 && begins_traceback(line) && !inner) {
       break;
     }
   }

@@ -3,6 +3,7 @@
 // is never reduced there, and the backward of the others waits for it. The raising form ("Expected
 // to have finished reduction") is read from the logs.
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <map>
 #include <optional>
@@ -103,7 +104,18 @@ void add_names(const model::JobModel& job, Finding& finding) {
   finding.details["parameters"] = names;
 }
 
-constexpr std::string_view kRaised = "Expected to have finished reduction in the prior iteration";
+/// What the next forward raises: torch's own words, and what Lightning makes of them.
+constexpr std::array<std::string_view, 2> kRaised = {
+    "Expected to have finished reduction in the prior iteration",
+    "has parameters that were not used in producing the loss"};
+
+/// Which of them a line says; empty when none.
+std::string_view raised_in(std::string_view line) {
+  const auto* const found = std::find_if(
+      kRaised.begin(), kRaised.end(),
+      [line](std::string_view words) { return line.find(words) != std::string_view::npos; });
+  return found == kRaised.end() ? std::string_view() : *found;
+}
 
 constexpr std::string_view kWithout = "did not receive grad for rank ";
 
@@ -112,7 +124,7 @@ struct Told {
   model::RankSet ranks;  // who said it
   std::map<model::Rank, std::string> numbers;
   std::map<model::Rank, std::string> names;
-  bool raised = false;
+  std::string_view raised{};  // of kRaised
 };
 
 /// "Parameter indices which did not receive grad for rank 1: 2 3"; the rank in it is of the group.
@@ -138,8 +150,8 @@ Told told_by_logs(const model::JobModel& job) {
   Told told;
   for (const LogStream& stream : job.logs.empty() ? std::vector<LogStream>{} : log_streams(job)) {
     for (const LogLine& line : stream) {
-      if (line.text.find(kRaised) != std::string_view::npos) {
-        told.raised = true;
+      if (const std::string_view words = raised_in(line.text); !words.empty()) {
+        told.raised = words;
         told.ranks = line.rank ? told.ranks.united({*line.rank}) : told.ranks;
       }
       read_parameters(line.text, line.rank, told);
@@ -166,7 +178,7 @@ void add_raising_lines(const model::JobModel& job, Finding& finding) {
   std::map<model::CallSite, model::RankSet> places;
   for (const LogStream& stream : log_streams(job)) {
     for (std::size_t i = 0; i < stream.size(); ++i) {
-      const bool raised = stream[i].text.find(kRaised) != std::string_view::npos;
+      const bool raised = !raised_in(stream[i].text).empty();
       const model::CallSite place = raised ? user_place_above(stream, i) : model::CallSite{};
       if (place.known()) {
         model::RankSet& ranks = places[place];
@@ -181,7 +193,7 @@ void add_raising_lines(const model::JobModel& job, Finding& finding) {
 
 void add_raised(const graph::Examination& examination, Findings& findings) {
   const Told told = findings.empty() ? told_by_logs(examination.job) : Told{};
-  if (!told.raised) {
+  if (told.raised.empty()) {
     return;
   }
   const model::RankSet& ranks = told.ranks;
@@ -202,10 +214,12 @@ void add_raised(const graph::Examination& examination, Findings& findings) {
   finding.summary = fmt::format(
       "{} started a forward although the backward before had not reduced every parameter{}",
       ranks.empty() ? "a rank" : said(ranks), without);
-  finding.fix =
-      "Wrap the model with find_unused_parameters=True, or let the loss depend on every parameter "
-      "(add 0 * unused.sum()).";
-  finding.evidence.push_back({.rank = std::nullopt, .text = std::string(kRaised)});
+  finding.fix = told.raised == kRaised.front()
+                    ? "Wrap the model with find_unused_parameters=True, or let the loss depend on "
+                      "every parameter (add 0 * unused.sum())."
+                    : "Trainer(strategy=\"ddp_find_unused_parameters_true\"), or let the loss "
+                      "depend on every parameter (add 0 * unused.sum()).";
+  finding.evidence.push_back({.rank = std::nullopt, .text = std::string(told.raised)});
   for (const auto& [rank, list] : by_rank) {
     if (finding.evidence.size() < kMostEvidence) {
       finding.evidence.push_back(

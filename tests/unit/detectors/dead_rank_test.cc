@@ -18,6 +18,38 @@ TEST(DeadRank, NamesTheRankAndTheSignal) {
   EXPECT_NE(findings[0].summary.find("SIGKILL"), std::string::npos);
 }
 
+TEST(DeadRank, WithoutAProcessIsNoneOfTheGroupThatSomebodyWaitsIn) {
+  const auto told = [](std::vector<model::Rank> members) {
+    JobBuilder builder = job().ranks(4).group("1", std::move(members));
+    builder.stack(0, "native:clock_nanosleep | py:main@/srv/train.py:25");
+    builder.stack(1,
+                  "native:c10d::Work::wait | py:all_reduce{group='1'}@/v/torch/distributed/"
+                  "distributed_c10d.py:3100 | py:main@/srv/train.py:30");
+    builder.call(1, {.operation = "all_reduce", .group = "1"}).absent(2).absent(3);
+    return asked(kKind, builder.build());
+  };
+  EXPECT_EQ(told({0, 1, 2, 3}).size(), 1u);
+  EXPECT_TRUE(told({0, 1}).empty());
+}
+
+TEST(DeadRank, AdvisesOnABusErrorByHowFullSharedMemoryWas) {
+  const auto advice = [](std::int64_t used) {
+    return asked(kKind, job()
+                            .ranks(2)
+                            .stack(kAll, kInBarrier)
+                            .killed(1, 7)
+                            .fact("shm-usage", {{"bytes_total", std::int64_t{100}},
+                                                {"bytes_used", used},
+                                                {"peak", true}})
+                            .build())
+        .at(0)
+        .fix;
+  };
+  EXPECT_NE(advice(99).find("--shm-size"), std::string::npos);
+  EXPECT_EQ(advice(2).find("--shm-size"), std::string::npos);
+  EXPECT_NE(advice(2).find("2 % full"), std::string::npos);
+}
+
 TEST(DeadRank, DoesNotBlameThoseWhomTheLauncherEnded) {
   const auto findings =
       asked(kKind, job().ranks(3).killed(0, 15).killed(1, 11).killed(2, 15).ended().build());

@@ -108,6 +108,26 @@ TEST(IoStall, NamesTheFileWhoseLockIsHeld) {
   EXPECT_NE(findings[0].evidence.at(0).text.find("/data/shared.db"), std::string::npos);
 }
 
+TEST(IoStall, IsSilentWhileTheHolderOfTheLockGoesOn) {
+  model::JobModel told = story()
+                             .stack(0, "native:flock@libc.so.6 | py:main@/srv/train.py:20")
+                             .stack(1, "native:clock_nanosleep | py:unpack@/srv/train.py:50")
+                             .waits(0, {.kind = "file-lock",
+                                        .target = "pid:" + std::to_string(pid_of(1)),
+                                        .detail = "/data/node.lock, held by rank 1"})
+                             .build();
+  EXPECT_EQ(asked(kKind, told).size(), 1u);
+  std::uint64_t count = 40;
+  for (model::Observation& look : told.observations) {
+    for (model::Process& process : look.processes) {
+      if (!process.threads.empty()) {
+        process.threads.front().run_count = process.rank == 1 ? ++count : 7;
+      }
+    }
+  }
+  EXPECT_TRUE(asked(kKind, told).empty());
+}
+
 TEST(IoStall, KnowsACommandThatWritesToAPipeOnlyTheRankCouldRead) {
   const auto told = [](const std::string& reader) {
     return story()

@@ -65,9 +65,9 @@ TEST(NewGroupSubset, IsCertainWhenTheOthersWaitForThoseWhoAreInIt) {
       "    if active:\n        mean(x)\n";
   JobBuilder builder = job();
   builder.ranks(4).source(kTrain, kLazy);
-  builder.stack({0, 1, 2}, in("new_group", at("group", "new_group") + " | " +
-                                               at("mean", "dist.all_reduce") + " | " +
-                                               at("main", "    mean(x)")));
+  builder.stack({0, 1, 2},
+                in("new_group", at("group", "new_group") + " | " + at("mean", "dist.all_reduce") +
+                                    " | " + at("main", "    mean(x)")));
   builder.stack(3, in("broadcast", at("main", "dist.broadcast")));
   const Findings findings = asked("new-group-subset", builder.build());
   ASSERT_EQ(findings.size(), 1U);

@@ -31,6 +31,7 @@ TEST(P2pDeadlock, SeesThatTheTagsOfTheTwoSidesDiffer) {
   const Findings findings = asked("p2p-deadlock", builder.build());
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_NE(findings[0].summary.find("from rank 0 with tag 2"), std::string::npos);
+  EXPECT_NE(findings[0].fix.find("the same tag"), std::string::npos);
   builder.stack(1, in("recv", "py:second@/srv/train.py:9", "src=0; tag=1"));
   EXPECT_TRUE(asked("p2p-deadlock", builder.build()).empty());
 }

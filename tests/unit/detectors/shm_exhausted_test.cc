@@ -32,6 +32,25 @@ TEST(ShmExhausted, IsSilentWhileThereIsRoom) {
   EXPECT_TRUE(asked(kKind, story(1 << 20).killed(1, 7).build()).empty());
 }
 
+TEST(ShmExhausted, OfAWorkerIsToldAtTheLineThatWaitsForItsBatch) {
+  const std::string said =
+      "[rank0]: Traceback (most recent call last):\n"
+      "[rank0]:   File \"/srv/train.py\", line 16, in <module>\n"
+      "[rank0]:     for volumes in loader:\n"
+      "[rank0]:   File \"/v/site-packages/torch/_utils.py\", line 794, in reraise\n"
+      "[rank0]:     raise exception\n"
+      "[rank0]: RuntimeError: Caught RuntimeError in DataLoader worker process 0.\n"
+      "[rank0]: Original Traceback (most recent call last):\n"
+      "[rank0]:   File \"/v/site-packages/torch/storage.py\", line 414, in _new_shared\n"
+      "[rank0]:     return cls._new_using_fd_cpu(size)\n"
+      "[rank0]: RuntimeError: unable to allocate shared memory(shm) for file </torch_2_7_0>: No "
+      "space left on device (28)\n";
+  const auto findings = asked(kKind, job().ranks(2).log({}, said).build());
+  ASSERT_EQ(findings.size(), 1u);
+  ASSERT_FALSE(findings[0].locations.empty());
+  EXPECT_EQ(findings[0].locations[0].line, 16);
+}
+
 TEST(ShmExhausted, SuspectsABusErrorOfWhoHadSegmentsMapped) {
   const auto told = [](int signal, model::Rank mapper) {
     return asked(kKind, story(1 << 20)

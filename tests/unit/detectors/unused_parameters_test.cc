@@ -161,6 +161,21 @@ TEST(UnusedParameters, ReadsTheRaisingFormFromTheLog) {
             (std::vector<std::string>{"4", "5"}));
 }
 
+TEST(UnusedParameters, ReadsWhatLightningMakesOfIt) {
+  const std::string said =
+      "[rank1]: Traceback (most recent call last):\n"
+      "[rank1]:   File \"/srv/train.py\", line 43, in <module>\n"
+      "[rank1]:     trainer.fit(task, loader)\n"
+      "[rank1]: RuntimeError: It looks like your LightningModule has parameters that were not used "
+      "in producing the loss returned by training_step. If this is intentional, you must ...\n";
+  const Findings findings = asked("unused-parameters", job().ranks(2).log({}, said).build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
+  ASSERT_FALSE(findings[0].locations.empty());
+  EXPECT_EQ(findings[0].locations[0].line, 43);
+  EXPECT_NE(findings[0].fix.find("ddp_find_unused_parameters_true"), std::string::npos);
+}
+
 TEST(UnusedParameters, IsSilentOnTheHealthyTwin) {
   JobBuilder builder = told();
   builder.stack(kAll, in_backward(at("main", "backward")));

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// What to do about a rank that ended, by the signal that ended it.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "collector/model/job_model.h"
+
+namespace ddpdoctor::detectors {
+
+std::string advice_on_end(const model::JobModel& job, const std::optional<model::Exit>& exit);
+
+}  // namespace ddpdoctor::detectors
