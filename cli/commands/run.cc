@@ -62,16 +62,19 @@ class Reporter {
       accused_ = rank_pids(*kept);
     }
     // What was seen while the job stood still tells more than what is left of it afterwards; of
-    // one that went on in spite of a finding, the end belongs to the report.
-    // A signal often reaches the job before us: then it shows how it ends, not how it stood.
-    const bool at_rest = occasion != monitor::Occasion::kSuspected &&
-                         (occasion != monitor::Occasion::kInterrupted || !suspected_);
-    const bool better = opinion.finding || (!found_ && (!written_ || at_rest));
+    // one that went on in spite of a finding, the end belongs to the report. A signal often reaches
+    // the job before us: then it shows how it ends, not how it stood.
+    const bool says_something =
+        !diagnosis.findings.empty() && diagnosis.findings.front().kind != "undetermined";
+    const bool knows_more = occasion == monitor::Occasion::kEnded || says_something || !suspected_;
+    const bool while_it_ends = occasion == monitor::Occasion::kInterrupted && suspected_;
+    const bool better =
+        opinion.finding || (!found_ && (!written_ || (knows_more && !while_it_ends)));
     const bool went_on = went_on_ && opinion.finding && identity(diagnosis) == said_;
     if (better && (!found_ || occasion != monitor::Occasion::kEnded || went_on)) {
       write(diagnosis, opinion.finding);
       went_on_ = diagnosis.verdict == diagnosis::Verdict::kRunning;
-      suspected_ = !diagnosis.findings.empty() && diagnosis.findings.front().kind != "undetermined";
+      suspected_ = says_something;
     }
     found_ = found_ || opinion.finding;
     if (opinion.hang && opinion.finding) {

@@ -61,6 +61,16 @@ bool takes_work(std::string_view condition) {
   return calls_any(condition, kTakers);
 }
 
+/// "while time.time() < end", and nothing but the clock ends it: it waits for nobody.
+bool is_until_a_time(const python_source::Lines& lines, const python_source::Block& loop,
+                     int line) {
+  constexpr std::array<std::string_view, 3> kClocks = {"time()", "monotonic()", "perf_counter()"};
+  const auto exits = python_source::loop_exits(lines, line);
+  return calls_any(loop.condition, kClocks) &&
+         std::none_of(exits.begin(), exits.end(),
+                      [&loop](const python_source::Block& exit) { return exit.line > loop.line; });
+}
+
 /// "while True: connection = server.accept(); time.sleep(8); …": between two pieces of work it may
 /// pause in each.
 bool took_work_before(const python_source::Lines& lines, int loop, int line) {
@@ -79,7 +89,8 @@ bool in_waiting_loop(const python_source::Lines& lines, int line) {
   for (const python_source::Block& block : python_source::enclosing(lines, line)) {
     switch (block.kind) {
       case python_source::BlockKind::kWhile:
-        return !takes_work(block.condition) && !took_work_before(lines, block.line, line);
+        return !takes_work(block.condition) && !took_work_before(lines, block.line, line) &&
+               !is_until_a_time(lines, block, line);
       case python_source::BlockKind::kFor:
         return is_endless_range(block.condition);
       case python_source::BlockKind::kIf:

@@ -35,6 +35,7 @@ constexpr Seconds kSettle{0.7};
 // (--on-hang kill) is ended in the end.
 constexpr Seconds kPassOn{1.5};
 constexpr Seconds kEndUnattended{12};
+constexpr double kJustNow = 1;  // second: ends since then are the signal's
 // While a job is still but nothing can be said of it, it is looked at again, less and less often.
 constexpr double kPatience = 2;
 
@@ -90,13 +91,27 @@ class Watch {
       interrupted_ = true;
       return;
     }
-    if (!interrupted_ && quiet() > Seconds(1)) {
-      tell(Occasion::kInterrupted);  // before the job unwinds: afterwards there is nothing to see
+    // Before the job unwinds: afterwards there is nothing to see. What was seen in this standstill
+    // still holds.
+    if (!interrupted_ && quiet() > Seconds(1) && !looked_ && !unwinds()) {
+      tell(Occasion::kInterrupted);
     }
     interrupted_ = true;
     interrupted_at_ = Clock::now();
     signal_ = info.si_signo;
     ::kill(child_, info.si_signo);
+  }
+
+  /// Who sent the signal sent it to the job as well, and the job was faster.
+  [[nodiscard]] bool unwinds() const {
+    std::vector<std::string> problems;
+    const double now =
+        std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+    const auto recordings = sources::read_spool(spool_, problems);
+    return recordings &&
+           std::any_of(recordings->begin(), recordings->end(), [now](const auto& recording) {
+             return recording.exit && now - recording.exit->time < kJustNow;
+           });
   }
 
   void insist() {
@@ -147,6 +162,7 @@ class Watch {
       processes_ = now.processes;
       last_beat_ = Clock::now();
       next_suspicion_ = options_.hang_timeout;
+      looked_ = false;
     }
     if ((contradicted_ || now.children_killed > killed_) && !proof_due_) {
       contradicted_ = false;
@@ -158,6 +174,7 @@ class Watch {
       consider(Occasion::kProvable);
     } else if (quiet().count() >= next_suspicion_) {
       next_suspicion_ *= kPatience;
+      looked_ = true;
       consider(Occasion::kSuspected);
     }
   }
@@ -228,6 +245,7 @@ class Watch {
   int killed_ = 0;
   Clock::time_point last_beat_ = Clock::now();
   double next_suspicion_ = options_.hang_timeout;
+  bool looked_ = false;  // since the last beat
   std::optional<Clock::time_point> proof_due_;
 };
 

@@ -59,6 +59,15 @@ TEST(Working, ASleepInAWhileLoopWaitsForSomething) {
       works(sleeper("def upload():\n    while not done():\n        time.sleep(1)\n", 3, 0.7)));
 }
 
+TEST(Working, AWhileLoopThatOnlyTheClockEndsIsWork) {
+  EXPECT_TRUE(works(
+      sleeper("def unpack():\n    while time.time() < end:\n        time.sleep(0.05)\n", 3, 0.03)));
+  EXPECT_FALSE(works(sleeper(
+      "def wait():\n    while time.time() < end:\n        time.sleep(1)\n        if ready():"
+      "\n            break\n",
+      3, 0.7)));
+}
+
 TEST(Working, AWhileLoopThatTakesWorkEndsWithIt) {
   EXPECT_TRUE(
       works(sleeper("def run(self):\n    while (item := self.q.get()) is not None:\n"
