@@ -8,6 +8,7 @@
 #include <array>
 
 #include "collector/detectors/agreement.h"
+#include "collector/detectors/exceptions_in_hand.h"
 #include "collector/detectors/handlers.h"
 #include "collector/detectors/processes.h"
 #include "collector/detectors/side_questions.h"
@@ -315,8 +316,7 @@ bool handles_exception(const Examination& examination, const Parting& parting) {
   const Side& odd = parting.odd;
   const bool in_one = in_handler(examination.job, odd.path, parting.rest.path) !=
                       in_handler(examination.job, parting.rest.path, odd.path);
-  const bool in_with = odd.standing != nullptr && odd.standing->thread != nullptr &&
-                       throws_into_generator(examination.job, *odd.standing->thread);
+  const bool in_with = odd.standing != nullptr && leaves_a_with(examination.job, *odd.standing);
   return in_one || in_with ||
          (!odd.ranks.empty() &&
           cleans_up_after_exception(examination.job, odd.ranks.front(), odd.path));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "collector/detectors/handlers.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -50,6 +51,18 @@ std::optional<ExceptionInHand> exception_of(const model::JobModel& job,
 std::optional<ExceptionInHand> handled_by(const model::JobModel& job,
                                           const graph::Standing& standing) {
   return exception_of(job, standing, false);
+}
+
+bool leaves_a_with(const model::JobModel& job, const graph::Standing& standing) {
+  if (standing.thread != nullptr && throws_into_generator(job, *standing.thread)) {
+    return true;
+  }
+  const auto hand = handled_by(job, standing);
+  return hand && !steers(hand->exception) &&
+         std::any_of(
+             standing.callers.begin(), standing.callers.end(), [](const model::CallSite& site) {
+               return site.function.ends_with("__exit__") || site.function.ends_with("__aexit__");
+             });
 }
 
 std::optional<ExceptionInHand> failed_with(const model::JobModel& job,

@@ -20,6 +20,9 @@ struct ExceptionInHand {
 std::optional<ExceptionInHand> handled_by(const model::JobModel& job,
                                           const graph::Standing& standing);
 
+/// An exception leads it out of a `with`: it stands in its __exit__, or in the generator behind it.
+bool leaves_a_with(const model::JobModel& job, const graph::Standing& standing);
+
 /// What the rank's program has failed with and printed; it is on its way to its end since.
 std::optional<ExceptionInHand> failed_with(const model::JobModel& job,
                                            const graph::Standing& standing);

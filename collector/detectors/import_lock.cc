@@ -47,6 +47,14 @@ const model::Thread* waits_in_turn(const model::Process& process, const model::T
   return nullptr;
 }
 
+/// The module's code goes on, or will by itself: it computes, sleeps for a while, waits with a
+/// limit.
+bool goes_on(const model::JobModel& job, const model::Process& process,
+             const model::Thread& importer) {
+  return graph::ran_between_looks(job, process, importer) || sleeps_by_choice(importer) ||
+         (importer.waits_on && importer.waits_on->limit);
+}
+
 /// The line of the importing thread that holds everything up: the user's, else the innermost of the
 /// module being imported.
 model::CallSite blocked_line(const model::Thread& thread) {
@@ -65,6 +73,10 @@ std::optional<Suspect> half_imported(const graph::Examination& examination,
     return std::nullopt;
   }
   const model::Thread* other = waits_in_turn(process, *waiter);
+  if (other == nullptr && holder != process.threads.end() &&
+      goes_on(examination.job, process, *holder)) {
+    return std::nullopt;
+  }
   const bool held = other == nullptr && holder != process.threads.end() && asleep(*holder);
   const bool both = other != nullptr || held;
   const model::Thread& blamed = held ? *holder : *waiter;

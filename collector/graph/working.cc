@@ -175,13 +175,25 @@ bool its_server_works(const model::JobModel& job, const model::Process& process,
   });
 }
 
+/// Runs the code of a module that it imports.
+bool imports(const model::Thread& thread) {
+  return model::find_python_frame(thread, "_load_unlocked") != nullptr;
+}
+
 bool an_awaited_thread_works(const model::JobModel& job, const model::Process& process,
                              const model::Thread& thread) {
-  return thread.waits_on &&
-         std::any_of(process.threads.begin(), process.threads.end(), [&](const model::Thread& one) {
-           return thread.waits_on->target == "thread:" + std::to_string(one.tid) &&
-                  waits_for_a_moment(job, one);
-         });
+  if (!thread.waits_on) {
+    return false;
+  }
+  // An import lock does not always name its holder: some thread that imports.
+  const bool any_import = thread.waits_on->kind == "import-lock" && thread.waits_on->target.empty();
+  return std::any_of(process.threads.begin(), process.threads.end(), [&](const auto& one) {
+    const bool awaited = any_import
+                             ? one.tid != thread.tid && imports(one)
+                             : thread.waits_on->target == "thread:" + std::to_string(one.tid);
+    return awaited &&
+           (waits_for_a_moment(job, one) || (any_import && ran_between_looks(job, process, one)));
+  });
 }
 
 const model::Process* same_process(const model::Observation& there, const model::Process& process) {

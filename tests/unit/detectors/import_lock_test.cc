@@ -44,6 +44,16 @@ TEST(ImportLock, OnlySuspectsAWaitWhoseHolderIsAtWork) {
                                               .build())));
 }
 
+TEST(ImportLock, IsSilentWhileTheModulesCodeGoesOn) {
+  const std::string sleeps =
+      "native:clock_nanosleep@libc.so.6 | native:time_sleep@libpython3.11.so | "
+      "py:<module>@/srv/heavy.py:6 | py:_call_with_frames_removed@<frozen "
+      "importlib._bootstrap>:241 | py:_load_unlocked@<frozen importlib._bootstrap>:690 | "
+      "py:_find_and_load@<frozen importlib._bootstrap>:1178 | py:warm_up@/srv/train.py:12";
+  JobBuilder builder = job().ranks(2).stack(kAll, kInBarrier).stack(1, kWaitsForImport);
+  EXPECT_TRUE(asked(kKind, builder.thread(1, {.stack = sleeps}).build()).empty());
+}
+
 TEST(ImportLock, IsSilentOnALongImport) {
   EXPECT_TRUE(
       asked(kKind, job().ranks(2).stack(kAll, kInBarrier).stack(1, kImportsAndJoins).build())

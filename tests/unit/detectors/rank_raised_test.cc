@@ -129,6 +129,35 @@ TEST(RankRaised, SeesAnExceptionOnItsWayThroughAWith) {
   EXPECT_TRUE(asked(kKind, told("")).empty());
 }
 
+TEST(RankRaised, SeesAnExceptionInTheExitOfAWith) {
+  JobBuilder builder =
+      job()
+          .ranks(3)
+          .stack(kAll,
+                 "native:c10d::Work::wait@libtorch_cpu.so | py:all_reduce@/opt/site-packages/"
+                 "torch/distributed/distributed_c10d.py:3000 | py:main@/srv/train.py:27")
+          .stack(
+              1,
+              "native:c10d::Work::wait@libtorch_cpu.so | py:barrier@/opt/site-packages/torch/"
+              "distributed/distributed_c10d.py:4830 | py:synced_timer.__exit__@/srv/timing.py:18 "
+              "| py:main@/srv/train.py:24");
+  EXPECT_TRUE(asked(kKind, builder.build()).empty());
+  EXPECT_EQ(asked("mismatched-op", builder.build()).size(), 1u);
+  builder.fact("exception",
+               {{"exception", std::string("KeyError: 'Cat'")},
+                {"file", std::string("/srv/train.py")},
+                {"line", std::int64_t{9}},
+                {"function", std::string("encode")},
+                {"handler_file", std::string("/srv/train.py")},
+                {"handler_function", std::string("main")}},
+               1, pid_of(1));
+  const auto findings = asked(kKind, builder.build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 9);
+  EXPECT_TRUE(asked("mismatched-op", builder.build()).empty());
+}
+
 TEST(RankRaised, IsSilentOnConsequencesOnly) {
   EXPECT_TRUE(asked(kKind, job()
                                .ranks(2)

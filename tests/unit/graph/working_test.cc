@@ -183,6 +183,27 @@ TEST(Working, AThreadThatWantsACpuInBothLooksWorksForTheOneThatWaits) {
   EXPECT_FALSE(works(with_thread('R', "native:poll | native:ncclProxyProgress")));
 }
 
+TEST(Working, AModuleThatAnotherThreadImportsAndThatGoesOnIsWaitedFor) {
+  const auto told = [](double seconds) {
+    return job()
+        .ranks(2)
+        .stack(kAll,
+               "native:sem_wait | py:acquire@<frozen importlib._bootstrap>:180 | "
+               "py:main@/srv/train.py:21")
+        .waits(0, {.kind = "import-lock", .target = {}, .detail = "import of heavy"})
+        .source("/srv/heavy.py", "for i in range(24):\n    time.sleep(.5)\n")
+        .thread(0,
+                {.stack = "native:clock_nanosleep | py:<module>@/srv/heavy.py:2 | "
+                          "py:_load_unlocked@<frozen importlib._bootstrap>:690 | "
+                          "py:warm_up@/srv/train.py:8",
+                 .waits_on =
+                     model::WaitsOn{.kind = "timer", .target = {}, .detail = {}, .limit = seconds}})
+        .build();
+  };
+  EXPECT_TRUE(works(told(0.4)));
+  EXPECT_FALSE(works(told(86'400)));
+}
+
 /// Rank 0 waits for the end of g++, whose child stands in this letter in both looks.
 model::JobModel compiles(char letter) {
   return job()
