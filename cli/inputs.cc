@@ -15,6 +15,7 @@
 #include "collector/imports/logs/text_file.h"
 #include "collector/imports/merge.h"
 #include "collector/imports/stack_dumps/dump_processes.h"
+#include "collector/imports/stack_dumps/dump_sources.h"
 #include "collector/model/building/build_model.h"
 #include "collector/monitor/spool_job.h"
 
@@ -175,6 +176,26 @@ void read_sorted(const Sorted& sorted, Reading& reading) {
   }
 }
 
+/// Where the job's sources may lie: where its dumps lie, the folders above those, and here.
+std::vector<std::string> near(const std::vector<std::string>& paths) {
+  std::vector<std::string> out;
+  const auto add = [&out](const fs::path& folder) {
+    std::string name = folder.empty() ? std::string(".") : folder.string();
+    if (std::find(out.begin(), out.end(), name) == out.end()) {
+      out.push_back(std::move(name));
+    }
+  };
+  for (const std::string& path : paths) {
+    std::error_code error;
+    const fs::path whole = fs::absolute(path, error).lexically_normal();
+    const fs::path folder = fs::is_directory(whole, error) ? whole / "" : whole;
+    add(folder.parent_path());
+    add(folder.parent_path().parent_path());
+  }
+  add(".");
+  return out;
+}
+
 std::string unknown_files(const std::vector<std::string>& paths) {
   std::string names;
   for (std::size_t i = 0; i < std::min(paths.size(), kMostNamed); ++i) {
@@ -214,6 +235,7 @@ base::Result<model::JobModel> read_inputs(const std::vector<std::string>& paths,
     return tl::make_unexpected(std::move(first));
   }
   if (imports::settle_dumps(*reading.job)) {
+    imports::find_short_sources(*reading.job, near(paths));
     model::load_local_sources(*reading.job);
     imports::infer_waits(*reading.job);
   }

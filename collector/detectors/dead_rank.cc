@@ -266,9 +266,14 @@ void add_kernel_lines(const model::JobModel& job, Finding& finding) {
   }
 }
 
-/// A dead rank has no stack: the line of its newest recorded call is the nearest to its end.
+/// Most dead ranks have no stack: the line of its newest recorded call is the nearest to its end.
 void add_last_calls(const model::JobModel& job, Finding& finding) {
   for (const model::Rank rank : finding.culprits) {
+    if (const model::Frame* crash = place_of_crash(model::rank_process(job, rank))) {
+      finding.locations.push_back(location(model::call_site(*crash), model::RankSet{rank},
+                                           fmt::format("rank {} crashed here", rank)));
+      continue;
+    }
     const model::CollectiveCall* last = nullptr;
     for (const model::CollectiveCall& call : job.collectives) {
       const bool newer = last == nullptr || call.time.value_or(0) >= last->time.value_or(0);

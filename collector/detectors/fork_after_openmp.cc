@@ -37,6 +37,16 @@ bool all_threads_read(const model::Process& process) {
   return true;
 }
 
+/// Where only a team of several waits. Without the others there was a fork, whoever was the parent;
+/// this can be told of a process whose tool shows threads without Python.
+bool waits_for_team_of_nobody(const model::Process& process, const model::Frame& pool) {
+  const bool for_team = pool.function.find("gomp_team_barrier_wait") != std::string::npos ||
+                        pool.function.find("__kmp_join_barrier") != std::string::npos ||
+                        pool.function.find("__kmp_hyper_barrier") != std::string::npos;
+  const std::string& tool = process.threads.front().capture;
+  return for_team && (tool.ends_with(" gdb") || tool.ends_with(" eu-stack"));
+}
+
 std::string pool_name(const model::Frame& frame) {
   return frame.function.empty() ? frame.module : frame.function;
 }
@@ -57,7 +67,8 @@ std::optional<Suspect> forked_into_dead_pool(const graph::Examination& examinati
     return std::nullopt;
   }
   const model::Frame* pool = waits_for_native_pool(*main);
-  if (pool == nullptr || !forked_without_exec(examination.job, process)) {
+  if (pool == nullptr || (!forked_without_exec(examination.job, process) &&
+                          !waits_for_team_of_nobody(process, *pool))) {
     return std::nullopt;
   }
   Suspect suspect = suspect_in(examination, process, main);

@@ -40,6 +40,10 @@ constexpr std::string_view kDevice =
     "Call torch.cuda.set_device(int(os.environ[\"LOCAL_RANK\"])) before any CUDA or collective "
     "call, and load checkpoints with map_location.";
 
+constexpr std::string_view kStart =
+    "Start every rank, or set WORLD_SIZE (--nproc-per-node, --nnodes) to the number of processes "
+    "you start.";
+
 constexpr KnownException kTable[] = {
     {"fork-after-cuda", "Cannot re-initialize CUDA in forked subprocess", "",
      "used CUDA in a child that was forked after CUDA had started", kSpawn},
@@ -106,9 +110,13 @@ constexpr KnownException kTable[] = {
      kMaster},
     {"master-unreachable", "EADDRINUSE", "", "found the port of the rendezvous taken", kMaster},
     {"master-unreachable", "client socket has failed to connect", "", "cannot reach the rendezvous",
-     kMaster},
+     kMaster, false, true},
     {"master-unreachable", "client socket has timed out", "", "cannot reach the rendezvous",
      kMaster},
+    {"rendezvous-incomplete", "waiting for clients", "clients joined",
+     "waited for ranks that never joined", kStart},
+    {"rendezvous-incomplete", "store based barrier",
+     "num_workers_joined=", "waited for ranks that never joined", kStart},
     {"", "Connection closed by peer", "", "", ""},
     {"", "Connection reset by peer", "", "", ""},
     {"", "Broken pipe", "", "", ""},
@@ -144,6 +152,16 @@ bool matches_with_next(const KnownException& known, const LogStream& stream, std
   return !known.also.empty() && known.kind == "state-dict-prefix" && index + 1 < stream.size() &&
          stream[index].text.find(known.pattern) != std::string_view::npos &&
          stream[index + 1].text.find(known.also) != std::string_view::npos;
+}
+
+/// Something else was written after it: what was tried again went well, or another message tells.
+bool passed(const KnownException& known, const LogStream& stream, std::size_t index) {
+  return known.passes &&
+         std::any_of(stream.begin() + static_cast<std::ptrdiff_t>(index) + 1, stream.end(),
+                     [&known](const LogLine& line) {
+                       return !base::trim(line.text).empty() && !matches(known, line.text) &&
+                              line.text.find("socket.cpp") == std::string_view::npos;
+                     });
 }
 
 /// The program lived on after its message: it was caught, or was a warning.
@@ -195,7 +213,8 @@ std::vector<Sighting> sightings(const model::JobModel& job, std::string_view kin
   for (const LogStream& stream : log_streams(job)) {
     for (std::size_t i = 0; i < stream.size(); ++i) {
       for (const KnownException& known : kTable) {
-        if (known.kind == kind && matches_with_next(known, stream, i)) {
+        if (known.kind == kind && matches_with_next(known, stream, i) &&
+            !passed(known, stream, i)) {
           out.push_back({.exception = &known,
                          .rank = stream[i].rank,
                          .place = known.place_below ? user_place_below(stream, i)

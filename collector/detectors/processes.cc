@@ -140,6 +140,18 @@ bool was_cleaned_up(const model::JobModel& job, const model::Process& process) {
   });
 }
 
+const model::Frame* place_of_crash(const model::Process* process) {
+  if (process == nullptr) {
+    return nullptr;
+  }
+  for (const model::Thread& thread : process->threads) {
+    if (thread.state == 'X') {
+      return model::user_frame(thread);
+    }
+  }
+  return nullptr;
+}
+
 std::string named(pid_t pid, std::string_view otherwise) {
   return pid > 0 ? fmt::format("process {}", pid) : std::string(otherwise);
 }

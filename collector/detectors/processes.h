@@ -36,6 +36,9 @@ std::optional<model::Exit> exit_of(const model::JobModel& job, const model::Proc
 /// Its launcher ended it, and in this way, when the job was over already.
 bool was_cleaned_up(const model::JobModel& job, const model::Process& process);
 
+/// The user's line where it crashed, when it wrote its stack as it died.
+const model::Frame* place_of_crash(const model::Process* process);
+
 /// "process 7"; `otherwise` for a process whose pid was not told.
 std::string named(pid_t pid, std::string_view otherwise);
 

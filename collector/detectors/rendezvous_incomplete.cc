@@ -3,6 +3,7 @@
 // wait in the store for the rest. A node was not started, a rank died before the rendezvous, or
 // WORLD_SIZE is too large.
 #include <algorithm>
+#include <charconv>
 #include <set>
 #include <string>
 
@@ -10,6 +11,7 @@
 
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
+#include "collector/detectors/known_exceptions.h"
 #include "collector/detectors/suspects.h"
 #include "collector/detectors/wording.h"
 #include "collector/model/questions.h"
@@ -64,13 +66,48 @@ bool count_differently(const model::JobModel& job) {
   return worlds.size() > 1;
 }
 
+/// "3/4 clients joined", "(world_size=4, num_workers_joined=3": 4.
+std::optional<int> world_in(std::string_view line) {
+  const std::size_t joined = line.find(" clients joined");
+  const std::size_t slash = joined == line.npos ? line.npos : line.rfind('/', joined);
+  const std::size_t size = line.find("world_size=");
+  const std::string_view text = size != line.npos    ? line.substr(size + 11)
+                                : slash != line.npos ? line.substr(slash + 1)
+                                                     : std::string_view();
+  int world = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), world);
+  return error == std::errc() && world > 0 && world < model::kMaxWorldSize ? std::optional(world)
+                                                                           : std::nullopt;
+}
+
+/// Who gave up waiting is there; those of the world who did not write so are not.
+Findings told_by_logs(const graph::Examination& examination) {
+  Findings findings = findings_from_text(examination, kKind);
+  std::optional<int> world;
+  model::RankSet there;
+  for (const Sighting& sighting : sightings(examination.job, kKind)) {
+    world = world ? world : world_in(sighting.line);
+    there = sighting.rank ? there.united({*sighting.rank}) : there;
+  }
+  for (Finding& finding : findings) {
+    finding.waiting = there;
+    finding.culprits = {};
+    for (model::Rank rank = 0; !there.empty() && rank < world.value_or(0); ++rank) {
+      if (!there.contains(rank)) {
+        finding.culprits.insert(rank);
+      }
+    }
+  }
+  return findings;
+}
+
 Findings detect(const graph::Examination& examination) {
   const model::RankSet arrived = ranks_in(examination, kRendezvous);
   const model::RankSet absent = ranks_in(examination, kAbsent);
   const auto still = stuck(examination);
   if (arrived.empty() || absent.empty() || !still || somebody_is_past_it(examination) ||
       count_differently(examination.job)) {
-    return {};
+    return told_by_logs(examination);
   }
   Finding finding;
   finding.kind = kKind;

@@ -114,8 +114,29 @@ Findings refused_segments(const graph::Examination& examination) {
   return findings;
 }
 
+/// A worker that dies of it says so without its rank; the rank that lost the worker is the one.
+void add_who_lost_a_worker(const graph::Examination& examination, Finding& finding) {
+  if (!finding.culprits.empty() || !finding.locations.empty()) {
+    return;
+  }
+  for (const Sighting& sighting : sightings(examination.job, "dataloader-worker-killed")) {
+    if (sighting.place.known() && finding.locations.empty()) {
+      const model::RankSet ranks =
+          sighting.rank ? model::RankSet{*sighting.rank} : model::RankSet{};
+      finding.culprits = ranks;
+      finding.locations.push_back(location(sighting.place, ranks, "lost its worker here"));
+      finding.confidence = Confidence::kCertain;
+      finding.summary = fmt::format("{} ran out of shared memory at {}",
+                                    ranks.empty() ? "a rank" : said(ranks), place(sighting.place));
+    }
+  }
+}
+
 Findings detect(const graph::Examination& examination) {
   Findings findings = findings_from_text(examination, kKind);
+  for (Finding& finding : findings) {
+    add_who_lost_a_worker(examination, finding);
+  }
   if (!findings.empty()) {
     return findings;
   }

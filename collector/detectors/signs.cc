@@ -26,7 +26,14 @@ bool contains_any(std::string_view text, std::span<const std::string_view> parts
 bool is_kernel_door(const Frame& frame) {
   constexpr std::array<std::string_view, 5> kModules = {"libc.so", "libc-2", "libpthread",
                                                         "ld-linux", "[vdso]"};
-  return contains_any(frame.module, kModules);
+  return contains_any(frame.module, kModules) || frame.file.starts_with("../sysdeps/") ||
+         frame.file.starts_with("./nptl/");  // as gdb names libc's own sources
+}
+
+/// A dump without Python frames still shows where the interpreter runs.
+bool runs_interpreter(const Thread& thread) {
+  return model::has_native_frame(thread, "_PyEval_") ||
+         model::has_native_frame(thread, "Py_RunMain");
 }
 
 bool is_pool_module(std::string_view module) {
@@ -142,7 +149,7 @@ const Frame* waits_for_native_pool(const Thread& thread) {
 }
 
 bool serves_native_pool(const Thread& thread) {
-  return innermost_python(thread) == nullptr &&
+  return innermost_python(thread) == nullptr && !runs_interpreter(thread) &&
          std::any_of(thread.frames.begin(), thread.frames.end(), [](const Frame& frame) {
            return is_pool_module(frame.module) || is_pool_function(frame.function);
          });

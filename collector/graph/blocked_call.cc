@@ -132,6 +132,19 @@ void read_arguments(BlockedCall& call, const model::JobModel& job, const stacks:
   }
 }
 
+// Without Python frames: gloo's classes for messages say which side they are.
+std::optional<BlockedCall> message_in(std::span<const stacks::Frame> frames) {
+  for (const stacks::Frame& frame : frames) {
+    const bool receives = frame.function.find("::RecvWork::wait") != std::string::npos;
+    if (receives || frame.function.find("::SendWork::wait") != std::string::npos) {
+      BlockedCall call;
+      call.operation = receives ? "recv" : "send";
+      return call;
+    }
+  }
+  return std::nullopt;
+}
+
 const model::CollectiveCall* newest_record(const BlockedCall& call, model::Rank rank,
                                            const History& history) {
   // torch's group may be known by name only, its calls by those of NCCL below it
@@ -216,7 +229,7 @@ std::optional<BlockedCall> call_in_frames(const model::JobModel& job,
       return call;
     }
   }
-  return std::nullopt;
+  return message_in(frames);
 }
 
 void complete_from_history(BlockedCall& call, Activity activity, model::Rank rank,

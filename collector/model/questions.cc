@@ -79,11 +79,23 @@ std::vector<const Frame*> installed_frames(const Thread& thread) {
   return program ? out : std::vector<const Frame*>{};
 }
 
+/// "_PyEval_EvalFrameDefault", "Py_RunMain": what it calls may be the user's, itself it is not.
+bool is_interpreter_function(std::string_view function) {
+  return function.starts_with("_PyEval_") || function.starts_with("PyEval_") ||
+         function == "Py_RunMain" || function == "Py_BytesMain";
+}
+
 /// Frames of a program without Python that lie in the user's own code, which are those outside of
 /// MPI: an MPI built by the user has sources of its own.
 std::vector<const Frame*> compiled_frames(const Thread& thread) {
   std::vector<const Frame*> out;
   for (const Frame& frame : thread.frames) {
+    if (is_interpreter_function(frame.function)) {  // written in C; inside is what it called
+      std::erase_if(out, [](const Frame* inner) {
+        return inner->file.ends_with(".c") || inner->file.ends_with(".h");
+      });
+      break;
+    }
     if (is_mpi_function(frame.function)) {
       out.clear();
     } else if (!frame.file.empty() && frame.function != "_start" && is_user_file(frame.file)) {

@@ -21,7 +21,9 @@ namespace {
 
 constexpr RemoteAddress kBias = 0x7f0000000000;
 constexpr RemoteAddress kStack = 0x7ffe00000000;
-constexpr std::size_t kStackBytes = 16384;
+constexpr std::size_t kStackBytes = 2048;  // a walk that meets no end costs a frame for every 32
+constexpr std::size_t kMost = 16;          // places of a file from which a walk begins
+constexpr std::uint64_t kOfSegment = 8;
 
 /// A stack full of addresses of the file, so that unwinding goes on as long as the file's rules let
 /// it.
@@ -95,9 +97,9 @@ void use(ElfFile& file) {
   std::vector<std::uint64_t> addresses;
   for (const Elf64_Phdr& segment : file.parts().segments) {
     static_cast<void>(file.address_of_offset(segment.p_offset, (segment.p_flags & PF_X) != 0));
-    if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0 && addresses.size() < 64) {
-      for (std::uint64_t i = 0; i < 16; ++i) {
-        addresses.push_back(segment.p_vaddr + segment.p_filesz / 16 * i + i);
+    if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0 && addresses.size() < kMost) {
+      for (std::uint64_t i = 0; i < kOfSegment; ++i) {
+        addresses.push_back(segment.p_vaddr + segment.p_filesz / kOfSegment * i + i);
       }
     }
   }

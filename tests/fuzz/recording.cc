@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "collector/diagnosis/diagnosis.h"
+#include "collector/imports/capture/capture.h"
 #include "collector/imports/capture/rescue.h"
 
 // NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
@@ -18,8 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     (void)ddpdoctor::diagnosis::diagnose(*job);
   }
   if (const auto job = ddpdoctor::imports::rescue_capture(bytes, "fuzz", "cut")) {
-    (void)ddpdoctor::diagnosis::diagnose(*job);
-    (void)ddpdoctor::recording::save(*job);
+    (void)ddpdoctor::imports::write_capture(*job);  // packing it would cost more than all the rest
   }
   return 0;
 }

@@ -14,7 +14,9 @@
 // NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ddpdoctor;
-  std::vector<std::byte> bytes(sizeof(wire::Ring));
+  // Megabytes of zeros: made once, and what an input changed is undone.
+  static std::vector<std::byte> bytes(sizeof(wire::Ring));
+  std::vector<std::size_t> changed;
   std::memcpy(bytes.data() + offsetof(wire::Header, magic), &wire::kMagic, sizeof wire::kMagic);
   std::memcpy(bytes.data() + offsetof(wire::Header, version), &wire::kVersion,
               sizeof wire::kVersion);
@@ -24,11 +26,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::memcpy(&place, data + at, sizeof place);
     // every other patch goes to the header and the first slots, where it tells most
     const std::size_t room = (at / kPatch) % 2 == 0 ? 8192 : bytes.size() - 8;
-    std::memcpy(bytes.data() + 12 + place % (room - 12), data + at + 4, 8);
+    changed.push_back(12 + place % (room - 12));
+    std::memcpy(bytes.data() + changed.back(), data + at + 4, 8);
   }
   if (const auto recording = sources::read_ring(bytes, "fuzzed.ring")) {
     model::JobModel job;
     model::add_recordings(job, {*recording, *recording});
+  }
+  for (const std::size_t place : changed) {
+    std::memset(bytes.data() + place, 0, 8);
   }
   return 0;
 }

@@ -3,6 +3,7 @@
 // diagnosed.
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "collector/diagnosis/diagnosis.h"
@@ -16,19 +17,32 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace ddpdoctor;
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): bytes are text here
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  for (const auto recognises :
-       {imports::is_py_spy, imports::is_py_spy_json, imports::is_pystack, imports::is_gdb,
-        imports::is_eu_stack, imports::is_faulthandler, imports::is_log, imports::is_ras_json,
-        imports::is_ras_text, imports::is_error_file}) {
-    static_cast<void>(recognises(text, "rank_1/fuzzed.txt"));
-  }
-  for (const auto read : {imports::read_text, imports::read_py_spy_dump, imports::read_ras_json,
-                          imports::read_error_file}) {
-    if (auto job = read(text, "fuzzed.txt")) {
+  struct Format {
+    bool (*recognises)(std::string_view head, std::string_view path);
+    base::Result<model::JobModel> (*read)(std::string_view bytes, const std::string& path);
+  };
+  constexpr std::string_view kPath = "rank_1/fuzzed.txt";
+  for (const auto& [recognises, read] :
+       {Format{imports::is_py_spy_json, imports::read_py_spy_dump},
+        Format{imports::is_ras_json, imports::read_ras_json},
+        Format{imports::is_error_file, imports::read_error_file},
+        Format{imports::is_py_spy, imports::read_text},
+        Format{imports::is_pystack, imports::read_text},
+        Format{imports::is_gdb, imports::read_text},
+        Format{imports::is_eu_stack, imports::read_text},
+        Format{imports::is_faulthandler, imports::read_text},
+        Format{imports::is_ras_text, imports::read_text},
+        Format{imports::is_log, imports::read_text},
+        Format{[](std::string_view, std::string_view) { return true; }, imports::read_text}}) {
+    if (!recognises(text, kPath)) {
+      continue;
+    }
+    if (auto job = read(text, std::string(kPath))) {  // the first that knows it, as `report` does
       imports::settle_dumps(*job);
       imports::infer_waits(*job);
       static_cast<void>(diagnosis::diagnose(*job));
     }
+    break;
   }
   return 0;
 }

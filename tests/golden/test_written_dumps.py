@@ -38,6 +38,26 @@ else:
 """
 
 
+MESSAGES = """import torch, torch.distributed as dist
+dist.init_process_group("gloo")
+rank, ranks = dist.get_rank(), dist.get_world_size()
+data, theirs = torch.ones(4, 3), torch.zeros(4, 3)
+dist.all_reduce(data)
+right, left = (rank + 1) % ranks, (rank - 1) % ranks
+for work in [dist.isend(data, right), dist.isend(data, left, tag=5), dist.irecv(theirs, left), dist.irecv(theirs, right, tag=5)]:
+    work.wait()
+for work in dist.batch_isend_irecv([dist.P2POp(dist.irecv, theirs, left), dist.P2POp(dist.isend, data, right)]):
+    work.wait()
+dist.barrier()
+if rank == 1:
+    dist.recv(theirs, 2)  # NEVER SENT
+if rank != 2:
+    dist.all_reduce(data)
+else:
+    dist.recv(theirs, 1)
+"""
+
+
 def has_analyser():
     try:
         return importlib.util.find_spec(ANALYSER) is not None
@@ -51,13 +71,11 @@ def report(*words, folder):
     return json.loads((folder / "x.json").read_text())["findings"][0], done.stderr
 
 
-@pytest.fixture(scope="module")
-def dumps(tmp_path_factory):
-    """A folder with job.ddpd and job.fr/ of a job whose rank 2 calls another operation."""
+def hung_job(folder, program):
+    """job.ddpd of a job of three ranks that hangs."""
     if not has_analyser():
         pytest.skip(f"{sys.executable} has no {ANALYSER}")
-    folder = tmp_path_factory.mktemp("job")
-    (folder / "train.py").write_text(PROGRAM)
+    (folder / "train.py").write_text(program)
     done = subprocess.run([TOOL, "run", "--on-hang", "kill", "--always", "--report-dir", ".", "--", sys.executable, "-m", "torch.distributed.run",
                            "--nproc_per_node=3", "train.py"], cwd=folder, capture_output=True, text=True, timeout=120, stdin=subprocess.DEVNULL,
                           env={**os.environ, "GLOO_SOCKET_IFNAME": "lo", "OMP_NUM_THREADS": "1"})
@@ -65,16 +83,54 @@ def dumps(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def dumps(tmp_path_factory):
+    """Of a job whose rank 2 calls another operation."""
+    return hung_job(tmp_path_factory.mktemp("job"), PROGRAM)
+
+
+@pytest.fixture(scope="module")
+def messages(tmp_path_factory):
+    """Of a job whose ranks 1 and 2 receive from each other, after messages that went well."""
+    return hung_job(tmp_path_factory.mktemp("messages"), MESSAGES)
+
+
+def analysed(folder, dumps):
+    done = subprocess.run([sys.executable, "-m", ANALYSER, dumps], cwd=folder, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
 def test_torchfrtrace_names_the_call_and_no_other(dumps):
     _, told = report("job.ddpd", "-o", "job.fr", folder=dumps)
-    assert "2 sends and receives are left out" in told
+    assert "left out" not in told
     assert sorted(path.name for path in (dumps / "job.fr").iterdir()) == ["rank_0", "rank_1", "rank_2"]
-    done = subprocess.run([sys.executable, "-m", ANALYSER, "job.fr"], cwd=dumps, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
-    said = done.stdout + done.stderr
-    assert done.returncode == 0, said
+    said = analysed(dumps, "job.fr")
     assert said.count("has errors") == 1 and "COLLECTIVE_TYPE_MISMATCH" in said and "Not all ranks" not in said, said
     place = 1 + PROGRAM[:PROGRAM.index("# PARTS")].count("\n")
     assert f"train.py:{place}" in said
+
+
+def test_torchfrtrace_pairs_messages_and_names_those_without_a_partner(messages):
+    _, told = report("job.ddpd", "-o", "job.fr", folder=messages)
+    assert "left out" not in told
+    said = analysed(messages, "job.fr")
+    lines = MESSAGES[:MESSAGES.index("# NEVER SENT")].count("\n") + 1
+    complaints = said.split("Not all ranks joining collective")[1:]
+    assert "has errors" not in said.split("gloo:recv")[0], said  # what went well is paired
+    assert any(f"train.py:{lines}" in one and "gloo:recv 0<-1" in one for one in complaints), said
+    dump = pickle.loads((messages / "job.fr" / "rank_1").read_bytes())
+    entry = next(entry for entry in dump["entries"] if entry["is_p2p"])
+    assert entry["p2p_seq_id"] == entry["collective_seq_id"] and entry["input_sizes"] == entry["output_sizes"]
+    assert dump["pg_config"][entry["process_group"][0]]["pair_of"] == "0"
+
+
+def test_our_own_reader_finds_the_same_in_messages(messages):
+    live, _ = report("job.ddpd", "-o", "again.fr", folder=messages)
+    read, _ = report("again.fr", folder=messages)
+    assert read["kind"] == live["kind"] == "p2p-deadlock"
+    assert read["culprits"] == live["culprits"] == [1, 2]
+    assert read["locations"] == live["locations"]
 
 
 def test_our_own_reader_finds_the_same(dumps):
@@ -88,7 +144,7 @@ def test_our_own_reader_finds_the_same(dumps):
 def test_plain_python_reads_it(dumps):
     report("job.ddpd", "-o", "plain.fr", folder=dumps)
     dump = pickle.loads((dumps / "plain.fr" / "rank_2").read_bytes())
-    assert dump["version"] == "2.10" and set(dump["pg_config"]) == {"0"}
+    assert dump["version"] == "2.10" and set(dump["pg_config"]) == {"0"}  # of pairs only those it is in
     assert [entry["collective_seq_id"] for entry in dump["entries"]] == list(range(1, len(dump["entries"]) + 1))
     assert dump["entries"][-1]["profiling_name"] == "gloo:broadcast" and dump["entries"][-1]["input_sizes"] == [[12]]
 

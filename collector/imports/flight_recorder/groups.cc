@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "collector/imports/flight_recorder/messages.h"
 #include "collector/imports/flight_recorder/parts.h"
 
 namespace ddpdoctor::imports {
@@ -71,11 +72,13 @@ void DumpReader::read_groups(const PlainDocument& document, Dump& out) {
     }
     const PlainValue* ranks = document.find(items[i + 1], "ranks");
     const PlainValue* description = document.find(items[i + 1], "desc");
+    const PlainValue* pair_of = document.find(items[i + 1], kPairOf);
     out.groups.push_back(
         {.name = std::string(name),
          .description = std::string(description == nullptr ? "" : description->as_text()),
          .backend = {},
-         .members = ranks == nullptr ? 0 : members_of(document, *ranks)});
+         .members = ranks == nullptr ? 0 : members_of(document, *ranks),
+         .pair_of = std::string(pair_of == nullptr ? "" : pair_of->as_text())});
   }
 }
 

@@ -48,6 +48,7 @@ struct JoinedGroup {
   Fingerprint members = 0;
   std::vector<Lane> lanes;
   std::vector<Lane> pairs;  // sends and receives
+  std::string pair_of;      // DumpedGroup::pair_of
 };
 
 bool open(const DumpedCall& call) {
@@ -90,6 +91,9 @@ class Groups {
     }
     if (joined.group.backend.empty()) {
       joined.group.backend = group.backend;
+    }
+    if (joined.pair_of.empty()) {
+      joined.pair_of = group.pair_of;
     }
     return joined;
   }
@@ -204,14 +208,15 @@ class Writer {
  public:
   Writer(const Vocabulary& vocabulary, JobModel& job) : vocabulary_(vocabulary), job_(job) {}
 
-  void add(const DumpedCall& call, Rank rank, const model::ProcessGroup& group) {
+  void add(const DumpedCall& call, Rank rank, const JoinedGroup& joined) {
+    const model::ProcessGroup& group = joined.group;
     const auto known = vocabulary_.calls.find(call.what);
     if (known == vocabulary_.calls.end()) {
       return;
     }
     model::CollectiveCall& out = job_.collectives.emplace_back(known->second);
     out.rank = rank;
-    out.group = group.id;
+    out.group = joined.pair_of.empty() ? group.id : joined.pair_of;
     out.sequence = call.sequence;
     out.state = call.state;
     out.time = call.created_ns > 0
@@ -272,7 +277,7 @@ void add_pairs(const JoinedGroup& group, Writer& writer) {
     std::size_t opened = 0;
     for (std::size_t i = 0; i < lane.calls.size(); ++i) {
       if (i >= recent || (open(lane.calls[i]) && ++opened <= kNewestPairs * kNewestPairs)) {
-        writer.add(lane.calls[i], lane.dump->rank, group.group);
+        writer.add(lane.calls[i], lane.dump->rank, group);
       }
     }
   }
@@ -289,10 +294,10 @@ std::size_t add_calls(std::vector<JoinedGroup>& groups, Writer& writer) {
     for (const Lane& lane : groups[i].lanes) {
       const Kept kept = kept_of(lane, partings[i], window);
       for (const DumpedCall& call : kept.stretch) {
-        writer.add(call, lane.dump->rank, groups[i].group);
+        writer.add(call, lane.dump->rank, groups[i]);
       }
       if (kept.newest != nullptr) {
-        writer.add(*kept.newest, lane.dump->rank, groups[i].group);
+        writer.add(*kept.newest, lane.dump->rank, groups[i]);
       }
       total += lane.calls.size();
     }
@@ -337,7 +342,9 @@ JobModel job_of_dumps(const std::vector<Dump>& dumps, const Vocabulary& vocabula
     if (group.group.name.empty() && group.group.id == kWorldGroup) {
       group.group.name = kWorldName;
     }
-    job.groups.push_back(std::move(group.group));
+    if (group.pair_of.empty()) {
+      job.groups.push_back(std::move(group.group));
+    }
   }
   model::complete_groups(job);
   judge_progress(dumps, job);

@@ -41,6 +41,7 @@ struct DumpedGroup {
   std::string description;
   std::string backend;
   Fingerprint members = 0;  // in Vocabulary::members
+  std::string pair_of{};    // where we wrote the dump: the group in which two ranks exchange
 };
 
 /// The dump of one rank.

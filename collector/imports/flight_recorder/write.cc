@@ -13,6 +13,7 @@
 
 #include "collector/imports/documents/pickle_write.h"
 #include "collector/imports/flight_recorder/sizes.h"
+#include "collector/imports/flight_recorder/told.h"
 
 namespace ddpdoctor::imports {
 namespace {
@@ -20,166 +21,16 @@ namespace {
 using model::CallState;
 using model::CollectiveCall;
 using model::JobModel;
-using model::ProcessGroup;
 using model::Rank;
 using std::string_view;
 
 constexpr string_view kVersion = "2.10";
-constexpr string_view kUndescribed = "undefined";
 constexpr double kNanoseconds = 1e9;
-
-/// Backends that torchfrtrace knows; calls of any other are written as gloo's.
-constexpr std::array<string_view, 8> kBackends = {"nccl", "ncclx", "xccl", "gloo",
-                                                  "rccl", "rcclx", "mccl", "hccl"};
-
-/// PyTorch's spelling → the recorder's, for every operation that torchfrtrace knows.
-constexpr std::array<std::pair<string_view, string_view>, 18> kNames = {{
-    {"all_gather", "all_gather"},
-    {"all_gather_coalesced", "ALLGATHER_coalesced"},
-    {"all_gather_into_tensor", "_all_gather_base"},
-    {"all_gather_into_tensor_coalesced", "all_gather_into_tensor_coalesced"},
-    {"all_reduce", "all_reduce"},
-    {"all_reduce_coalesced", "allreduce_coalesced"},
-    {"all_to_all", "all_to_all"},
-    {"all_to_all_single", "all_to_all"},
-    {"barrier", "barrier"},
-    {"broadcast", "broadcast"},
-    {"gather", "gather"},
-    {"monitored_barrier", "barrier"},
-    {"reduce", "reduce"},
-    {"reduce_scatter", "reduce_scatter"},
-    {"reduce_scatter_tensor", "_reduce_scatter_base"},
-    {"reduce_scatter_tensor_coalesced", "reduce_scatter_tensor_coalesced"},
-    {"scatter", "scatter"},
-    {"split", "split"},
-}};
-
-string_view name_of(string_view operation) {
-  const auto* const found = std::find_if(
-      kNames.begin(), kNames.end(), [operation](const auto& n) { return n.first == operation; });
-  return found == kNames.end() ? string_view() : found->second;
-}
 
 std::int64_t nanoseconds(double seconds) {
   constexpr double kMost = 9e18;
   const double count = std::floor(seconds * kNanoseconds);
   return count > 0 && count < kMost ? static_cast<std::int64_t>(count) : 0;
-}
-
-/// The calls of each rank that can be told, in the rank's order.
-class Told {
- public:
-  explicit Told(const JobModel& job) {
-    for (const CollectiveCall& call : job.collectives) {
-      add(call);
-    }
-    if (!job.history_complete) {
-      begin_alike();
-    }
-    for (auto& [rank, calls] : calls_) {
-      std::stable_sort(calls.begin(), calls.end(),
-                       [](const CollectiveCall* a, const CollectiveCall* b) {
-                         return a->time.value_or(0) < b->time.value_or(0);
-                       });
-    }
-  }
-
-  [[nodiscard]] const std::map<Rank, std::vector<const CollectiveCall*>>& calls() const {
-    return calls_;
-  }
-  [[nodiscard]] std::vector<std::string> left_out() const {
-    std::vector<std::string> out;
-    if (messages_ > 0) {
-      out.push_back(fmt::format("{} sends and receives are left out", messages_));
-    }
-    for (const auto& [operation, count] : nameless_) {
-      out.push_back(fmt::format("{} calls of {} are left out: torch's recorder has no name for it",
-                                count, operation));
-    }
-    return out;
-  }
-
- private:
-  void add(const CollectiveCall& call) {
-    if (call.point_to_point) {
-      ++messages_;
-    } else if (name_of(call.operation).empty()) {
-      ++nameless_[call.operation];
-    } else {
-      calls_[call.rank].push_back(&call);
-    }
-  }
-
-  /// What one rank has forgotten others must not tell: it would seem never to have called it.
-  void begin_alike() {
-    std::map<std::pair<string_view, Rank>, std::int64_t> oldest;
-    for (const auto& [rank, calls] : calls_) {
-      for (const CollectiveCall* call : calls) {
-        auto [known, added] = oldest.try_emplace({call->group, rank}, call->sequence);
-        known->second = std::min(known->second, call->sequence);
-      }
-    }
-    std::map<string_view, std::int64_t> first;
-    for (const auto& [member, sequence] : oldest) {
-      auto [known, added] = first.try_emplace(member.first, sequence);
-      known->second = std::max(known->second, sequence);
-    }
-    for (auto& [rank, calls] : calls_) {
-      std::erase_if(calls, [&](const CollectiveCall* call) {
-        return call->sequence < first.at(call->group);
-      });
-    }
-  }
-
-  std::map<Rank, std::vector<const CollectiveCall*>> calls_;
-  std::map<std::string, std::size_t> nameless_;
-  std::size_t messages_ = 0;
-};
-
-/// A group with the members that torchfrtrace wants to know.
-struct KnownGroup {
-  std::string description;
-  std::string backend;
-  std::vector<Rank> ranks;
-  std::size_t index = 0;
-  std::string listed{};         // the ranks as a dump says them
-  std::vector<Rank> members{};  // the ranks in order
-};
-
-std::map<string_view, KnownGroup> groups_of(const JobModel& job, const Told& told) {
-  std::map<string_view, KnownGroup> out;
-  for (const ProcessGroup& group : job.groups) {
-    const bool invented = group.name.empty() || group.name == "group " + group.id;
-    const bool known =
-        std::find(kBackends.begin(), kBackends.end(), group.backend) != kBackends.end();
-    out.try_emplace(group.id,
-                    KnownGroup{.description = invented ? std::string(kUndescribed) : group.name,
-                               .backend = known ? group.backend : "gloo",
-                               .ranks = group.ranks,
-                               .index = out.size()});
-  }
-  std::map<string_view, std::set<Rank>> callers;
-  for (const auto& [rank, calls] : told.calls()) {
-    for (const CollectiveCall* call : calls) {
-      callers[call->group].insert(rank);
-    }
-  }
-  for (const auto& [id, ranks] : callers) {
-    KnownGroup& group = out.try_emplace(id, KnownGroup{.description = std::string(kUndescribed),
-                                                       .backend = "gloo",
-                                                       .ranks = {},
-                                                       .index = out.size()})
-                            .first->second;
-    if (group.ranks.empty()) {  // unknown: at least those that call in it
-      group.ranks.assign(ranks.begin(), ranks.end());
-    }
-  }
-  for (auto& [id, group] : out) {
-    group.listed = fmt::format("[{}]", fmt::join(group.ranks, ", "));
-    group.members = group.ranks;
-    std::sort(group.members.begin(), group.members.end());
-  }
-  return out;
 }
 
 bool is_member(const KnownGroup& group, Rank rank) {
@@ -188,9 +39,9 @@ bool is_member(const KnownGroup& group, Rank rank) {
 
 class DumpWriter {
  public:
-  explicit DumpWriter(const std::map<string_view, KnownGroup>& groups) : groups_(groups) {}
+  explicit DumpWriter(const KnownGroups& groups) : groups_(groups) {}
 
-  std::string dump(Rank rank, const std::vector<const CollectiveCall*>& calls) {
+  std::string dump(Rank rank, const ToldCalls& calls) {
     out_.open_dict();
     say("version", kVersion);
     say("comm_lib_version", "");
@@ -206,8 +57,8 @@ class DumpWriter {
     out_.text("entries");
     out_.open_list();
     std::int64_t index = 0;
-    for (const CollectiveCall* call : calls) {
-      write_entry(*call, index++);
+    for (const ToldCall& call : calls) {
+      write_entry(call, index++);
     }
     out_.close_list();
     out_.close_dict();
@@ -215,9 +66,9 @@ class DumpWriter {
   }
 
  private:
-  static bool called_in(string_view group, const std::vector<const CollectiveCall*>& calls) {
+  static bool called_in(string_view group, const ToldCalls& calls) {
     return std::any_of(calls.begin(), calls.end(),
-                       [group](const CollectiveCall* call) { return call->group == group; });
+                       [group](const ToldCall& call) { return call.group == group; });
   }
 
   void say(string_view key, string_view value) {
@@ -235,24 +86,31 @@ class DumpWriter {
     say("name", id);
     say("desc", group.description);
     say("ranks", group.listed);
+    if (!group.pair_of.empty()) {
+      say(kPairOf, group.pair_of);
+    }
     out_.close_dict();
   }
 
-  void write_status(const std::vector<const CollectiveCall*>& calls) {
+  void write_status(const ToldCalls& calls) {
     struct Newest {
       std::int64_t enqueued = -1;
       std::int64_t started = -1;
       std::int64_t completed = -1;
     };
     std::map<string_view, Newest> status;
-    for (const CollectiveCall* call : calls) {
-      Newest& newest = status[call->group];
-      newest.enqueued = std::max(newest.enqueued, call->sequence);
-      if (call->state == CallState::kStarted || model::is_over(call->state)) {
-        newest.started = std::max(newest.started, call->sequence);
+    for (const ToldCall& told : calls) {
+      if (told.call->point_to_point) {
+        continue;
       }
-      if (call->state == CallState::kCompleted) {
-        newest.completed = std::max(newest.completed, call->sequence);
+      const CallState state = told.call->state;
+      Newest& newest = status[told.group];
+      newest.enqueued = std::max(newest.enqueued, told.sequence);
+      if (state == CallState::kStarted || model::is_over(state)) {
+        newest.started = std::max(newest.started, told.sequence);
+      }
+      if (state == CallState::kCompleted) {
+        newest.completed = std::max(newest.completed, told.sequence);
       }
     }
     out_.text("pg_status");
@@ -315,21 +173,22 @@ class DumpWriter {
     }
   }
 
-  void write_entry(const CollectiveCall& call, std::int64_t index) {
-    const KnownGroup& group = groups_.at(call.group);
+  void write_entry(const ToldCall& told, std::int64_t index) {
+    const CollectiveCall& call = *told.call;
+    const KnownGroup& group = groups_.at(told.group);
     const bool completed = call.state == CallState::kCompleted;
     out_.open_dict();
     write_frames(call);
     say("record_id", index);
     say("pg_id", static_cast<std::int64_t>(group.index));
     out_.text("process_group");
-    out_.text(call.group);
+    out_.text(told.group);
     out_.text(group.description);
     out_.pair();
-    say("collective_seq_id", call.sequence);
-    say("p2p_seq_id", 0);
-    say("op_id", call.sequence);
-    say("profiling_name", fmt::format("{}:{}", group.backend, name_of(call.operation)));
+    say("collective_seq_id", told.sequence);  // also of messages: by it torchfrtrace pairs them
+    say("p2p_seq_id", call.point_to_point ? told.sequence : 0);
+    say("op_id", told.sequence);
+    say("profiling_name", fmt::format("{}:{}", group.backend, told.name));
     say("time_created_ns", nanoseconds(call.time.value_or(0)));
     const SizesOfCall sizes = sizes_of(call, group.ranks.size());
     const std::string dtype = recorded_dtype(call.dtype);
@@ -344,11 +203,11 @@ class DumpWriter {
     out_.text("retired");
     out_.flag(model::is_over(call.state));
     out_.text("is_p2p");
-    out_.flag(false);
+    out_.flag(call.point_to_point);
     out_.close_dict();
   }
 
-  const std::map<string_view, KnownGroup>& groups_;
+  const KnownGroups& groups_;
   PickleWriter out_;
 };
 
@@ -377,7 +236,7 @@ base::Result<WrittenDumps> write_flight_recorder(const JobModel& job) {
     }
   }
   const auto groups = groups_of(job, told);
-  const std::vector<const CollectiveCall*> none;
+  const ToldCalls none;
   for (const Rank rank : ranks) {
     const auto calls = told.calls().find(rank);
     out.files.push_back({.name = fmt::format("rank_{}", rank),

@@ -24,9 +24,8 @@ struct WrittenDumps {
 };
 
 /// Version 2.10. A rank of which nothing was recorded has no file, one that called nothing an empty
-/// one. Sends and receives are left out, as torch's recorder of gloo does (torchfrtrace takes each
-/// for a collective of the whole group), and so are operations that torchfrtrace refuses to see. An
-/// error when no call was recorded.
+/// one. Left out are operations that torchfrtrace refuses to see, and sends and receives whose
+/// other side cannot be told (messages.h). An error when no call was recorded.
 base::Result<WrittenDumps> write_flight_recorder(const model::JobModel& job);
 
 }  // namespace ddpdoctor::imports

@@ -277,7 +277,8 @@ void add_timeouts(Reading& reading, model::JobModel& job) {
     }
   }
   for (const auto& [whose, last] : reading.idle) {
-    const auto& [group, rank] = whose;
+    const std::string& group = whose.first;  // clang 14 captures no structured bindings
+    const Rank rank = whose.second;
     const bool also_timed_out = std::any_of(
         job.collectives.begin(), job.collectives.end(),
         [&](const CollectiveCall& call) { return call.rank == rank && call.group == group; });

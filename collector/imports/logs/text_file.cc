@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -15,8 +16,10 @@
 
 #include "base/text.h"
 #include "collector/imports/logs/c10d_text.h"
+#include "collector/imports/logs/labels.h"
 #include "collector/imports/logs/launcher_text.h"
 #include "collector/imports/logs/plain_text.h"
+#include "collector/imports/logs/timed_out.h"
 #include "collector/imports/logs/torchrun_text.h"
 #include "collector/imports/nccl_ras.h"
 #include "collector/imports/stack_dumps/dump_processes.h"
@@ -54,56 +57,6 @@ struct Finding {
   std::set<std::string_view> tools;
   std::vector<bool> taken;  // by line of the file
 };
-
-/// "3: text" of srun --label and "[3] text" of MPICH: a mere number is a rank when nearly every
-/// line has one and there are several.
-bool numbered_lines(const std::vector<std::string_view>& lines, char open, char close) {
-  std::size_t fit = 0;
-  std::size_t all = 0;
-  std::set<std::int64_t> numbers;
-  for (std::string_view line : lines) {
-    line = model::read_log_line(line.substr(0, kLongestLine)).text;
-    all += base::trim(line).empty() ? 0 : 1;
-    line = line.substr(std::min(line.find_first_not_of(' '), line.size()));
-    if (open != 0 && !take_prefix(line, std::string_view(&open, 1))) {
-      continue;
-    }
-    const auto number = take_number(line, model::kMaxWorldSize - 1);
-    if (number && line.starts_with(close)) {
-      ++fit;
-      numbers.insert(*number);
-    }
-  }
-  return numbers.size() > 1 && fit * 10 >= all * 9;
-}
-
-/// The text with "[rank3]: " for such numbers; empty when there are none.
-std::string with_ranks_named(std::string_view text) {
-  const auto lines = base::split(text, '\n');
-  const bool labelled = numbered_lines(lines, 0, ':');
-  const bool bracketed = !labelled && numbered_lines(lines, '[', ']');
-  if (!labelled && !bracketed) {
-    return {};
-  }
-  std::string out;
-  out.reserve(text.size() + lines.size() * 8);
-  for (std::string_view line : lines) {
-    std::string_view rest = model::read_log_line(line.substr(0, kLongestLine)).text;
-    const auto prefix = line.substr(0, static_cast<std::size_t>(rest.data() - line.data()));
-    const bool whole = line.size() <= kLongestLine;
-    rest = rest.substr(std::min(rest.find_first_not_of(' '), rest.size()));
-    take_prefix(rest, bracketed ? "[" : "");
-    const auto number = take_number(rest, model::kMaxWorldSize - 1);
-    if (whole && number && take_prefix(rest, bracketed ? "]" : ":")) {
-      take_prefix(rest, " ");
-      out += fmt::format("{}[rank{}]: {}\n", prefix, *number, rest);
-    } else {
-      out += line;
-      out += '\n';
-    }
-  }
-  return out;
-}
 
 std::map<std::optional<model::Rank>, Stream> streams_of(
     const std::vector<std::string_view>& lines) {
@@ -157,6 +110,37 @@ void read_dumps(const Stream& stream, std::optional<model::Rank> rank, Finding& 
       lines.take();
     }
   }
+}
+
+/// Ranks of which no tool dumped a stack, and whose own words are one. Tells who raised.
+std::map<model::Rank, bool> add_timed_out(
+    const std::map<std::optional<model::Rank>, Stream>& streams, const std::string& path,
+    Finding& finding) {
+  std::map<model::Rank, bool> raised;
+  std::vector<StackDump> stacks;
+  bool timed_out = false;
+  for (const auto& [named, stream] : streams) {
+    const auto rank = named ? named : rank_in_path(path, {});
+    const bool dumped =
+        std::any_of(finding.dumps.begin(), finding.dumps.end(),
+                    [&rank](const StackDump& dump) { return dump.process.rank == rank; });
+    if (!rank || dumped) {
+      continue;
+    }
+    raised[*rank] = std::any_of(stream.lines.begin(), stream.lines.end(), [](auto line) {
+      return line.find("Traceback (most recent call last)") != line.npos;
+    });
+    if (auto last = last_stack(stream.lines)) {
+      last->dump.process.rank = rank;
+      timed_out = timed_out || last->timed_out;
+      stacks.push_back(std::move(last->dump));
+    }
+  }
+  if (timed_out) {  // who only lost a connection tells of another's failure
+    std::move(stacks.begin(), stacks.end(), std::back_inserter(finding.dumps));
+    finding.tools.insert(kTimedOut);
+  }
+  return raised;
 }
 
 /// Lines that nobody took; empty when they are mere rules and blanks.
@@ -226,16 +210,18 @@ std::string tool_names(const Finding& finding) {
 base::Result<model::JobModel> read_text(std::string_view bytes, const std::string& path) {
   const bool cut = bytes.size() > kMostBytes;
   bytes = bytes.substr(cut ? bytes.size() - kMostBytes : 0);
-  const std::string renamed = with_ranks_named(bytes);
-  const std::string_view named = renamed.empty() ? bytes : std::string_view(renamed);
+  const Labels labels = with_ranks_named(bytes);
+  const std::string_view named = labels.text.empty() ? bytes : std::string_view(labels.text);
   const auto plain = plain_text(named);
   const std::string_view text = plain ? std::string_view(*plain) : named;
   const auto lines = base::split(text, '\n');
   Finding finding;
   finding.taken.resize(lines.size());
-  for (const auto& [rank, stream] : streams_of(lines)) {
+  const auto streams = streams_of(lines);
+  for (const auto& [rank, stream] : streams) {
     read_dumps(stream, rank, finding);
   }
+  auto raised = add_timed_out(streams, path, finding);
   model::JobModel job;
   if (!finding.dumps.empty()) {
     job = job_of_dumps(std::move(finding.dumps), path, tool_names(finding));
@@ -244,11 +230,17 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
   if (!rest.empty()) {
     const auto rank = rank_in_path(path, {});
     read_c10d_text(rest, rank, job);
-    read_torchrun_text(rest, job);
+    for (const model::Rank ended : read_torchrun_text(rest, job)) {
+      raised.try_emplace(ended, false);
+    }
     read_launcher_text(rest, job);
     read_ras_text(rest, job);
     job.coverage.observed.push_back(fmt::format("the log {}", base::file_name(path)));
     job.logs.push_back({.rank = rank, .text = shortened(std::move(rest))});
+  }
+  settle_timed_out(raised, job);
+  if (!labels.warning.empty()) {
+    job.coverage.warnings.push_back(labels.warning);
   }
   if (cut) {
     job.coverage.warnings.push_back(fmt::format("of {} only the last {} were read", path,

@@ -16,6 +16,7 @@
 #include "collector/imports/capture/parts.h"
 #include "collector/imports/documents/json_cursor.h"
 #include "collector/imports/documents/json_text.h"
+#include "collector/imports/logs/timed_out.h"
 #include "collector/imports/stack_dumps/dump_processes.h"
 #include "collector/imports/stack_dumps/stack_text.h"
 #include "collector/model/log_lines.h"
@@ -62,7 +63,12 @@ bool begins_failure(std::string_view line) {
   return take_prefix(line, "[") && take_number(line, kMostFailures) && line == "]:";
 }
 
-std::vector<model::Process> failures_in(std::string_view log) {
+struct Failures {
+  std::vector<model::Process> own;
+  std::vector<model::Rank> ended;  // by the launcher, because another one had failed
+};
+
+Failures failures_in(std::string_view log) {
   std::vector<model::Process> out;
   bool inside = false;
   std::size_t first_root = 0;
@@ -81,12 +87,14 @@ std::vector<model::Process> failures_in(std::string_view log) {
       read_field(line, out.back());
     }
   }
-  std::vector<model::Process> told;
+  Failures told;
   for (std::size_t i = 0; i < out.size(); ++i) {
     const bool ended_by_launcher =
         i < first_root && out[i].exit && out[i].exit->signal == kTerminated;
-    if (out[i].rank && out[i].exit && !ended_by_launcher) {
-      told.push_back(std::move(out[i]));
+    if (out[i].rank && ended_by_launcher) {
+      told.ended.push_back(*out[i].rank);
+    } else if (out[i].rank && out[i].exit) {
+      told.own.push_back(std::move(out[i]));
     }
   }
   return told;
@@ -110,6 +118,28 @@ double seconds_of(const Cursor& in) {
   return static_cast<double>(number.value_or(0));
 }
 
+/// A crash report of faulthandler that names no rank is that of the one rank that the launcher saw
+/// end by this signal.
+void name_crashed(const std::vector<model::Process>& ended, model::JobModel& job) {
+  for (const model::Process& process : ended) {
+    const auto same_signal = [&process](const model::Process& other) {
+      return other.exit && process.exit && process.exit->signal &&
+             other.exit->signal == process.exit->signal;
+    };
+    const auto nameless = [&](const model::Process& other) {
+      return !other.rank && !other.threads.empty() && same_signal(other);
+    };
+    auto& seen = job.observations.back().processes;
+    const auto crashed = std::find_if(seen.begin(), seen.end(), nameless);
+    if (crashed != seen.end() && std::count_if(seen.begin(), seen.end(), nameless) == 1 &&
+        std::count_if(ended.begin(), ended.end(), same_signal) == 1) {
+      crashed->rank = process.rank;
+      crashed->pid = process.pid;
+      crashed->host = process.host;
+    }
+  }
+}
+
 }  // namespace
 
 model::Process failed_rank() {
@@ -128,6 +158,7 @@ void add_ended(std::vector<model::Process> ended, model::JobModel& job) {
     job.observations.emplace_back();
     job.ended = true;
   }
+  name_crashed(ended, job);
   auto& processes = job.observations.back().processes;
   for (model::Process& process : ended) {
     const auto known =
@@ -136,14 +167,16 @@ void add_ended(std::vector<model::Process> ended, model::JobModel& job) {
         });
     if (known == processes.end()) {
       processes.push_back(std::move(process));
-    } else if (!known->exit) {
+    } else if (!known->exit && !has_timed_out(*known)) {
       known->exit = process.exit;
     }
   }
 }
 
-void read_torchrun_text(std::string_view log, model::JobModel& job) {
-  add_ended(failures_in(log), job);
+std::vector<model::Rank> read_torchrun_text(std::string_view log, model::JobModel& job) {
+  Failures failures = failures_in(log);
+  add_ended(std::move(failures.own), job);
+  return std::move(failures.ended);
 }
 
 bool is_error_file(std::string_view head, std::string_view) {

@@ -12,8 +12,9 @@
 
 namespace ddpdoctor::imports {
 
-/// "Root Cause (first observed failure)" and what stands around it → ended processes.
-void read_torchrun_text(std::string_view log, model::JobModel& job);
+/// "Root Cause (first observed failure)" and what stands around it → ended processes. Yields the
+/// ranks that torchrun ended because another one had failed: they lived until then.
+std::vector<model::Rank> read_torchrun_text(std::string_view log, model::JobModel& job);
 
 /// A rank that has ended, of which nothing else is known yet.
 model::Process failed_rank();

@@ -79,8 +79,10 @@ Identity identity_of(const model::Process& process) {
   if (process.pid != 0) {
     return {process.host, process.pid};
   }
-  const std::int64_t main = process.threads.empty() ? 0 : process.threads.front().tid;
-  return {process.host + "/" + (process.rank ? std::to_string(*process.rank) : "?"), main};
+  if (process.rank) {
+    return {process.host + "/" + std::to_string(*process.rank), 0};
+  }
+  return {process.host + "/?", process.threads.empty() ? 0 : process.threads.front().tid};
 }
 
 /// Each process at most once in every observation; the last look at each is in the last one.
@@ -200,26 +202,37 @@ bool waits_for_batch(const model::Process& process) {
   });
 }
 
-/// The one process that may have started this DataLoader worker: the only rank, or the only one
-/// that waits for a batch.
-const model::Process* parent_of_worker(const model::Observation& now) {
+/// The one process that may have started this child: the only rank, the only one that waits for a
+/// batch, or the only one of which no Python is known and that waits for no other rank.
+const model::Process* parent_of_child(const model::Observation& now) {
   std::vector<const model::Process*> ranks;
   std::vector<const model::Process*> waiting;
+  std::vector<const model::Process*> elsewhere;
   for (const model::Process& process : now.processes) {
     if (process.role == model::Role::kRank && process.pid != 0) {
       ranks.push_back(&process);
       if (waits_for_batch(process)) {
         waiting.push_back(&process);
       }
+      if (!has_python(process) && !process.threads.empty() &&
+          !model::has_native_frame(process.threads.front(), "c10d::")) {
+        elsewhere.push_back(&process);
+      }
     }
   }
-  const auto& candidates = ranks.size() == 1 ? ranks : waiting;
+  const auto& candidates = ranks.size() == 1 ? ranks : waiting.empty() ? elsewhere : waiting;
   return candidates.size() == 1 ? candidates.front() : nullptr;
 }
 
-/// Stands in the dataset: below the worker's loop is a file of the user's.
+/// Stands in the dataset: below the worker's loop is a file of the user's. Without Python frames:
+/// it computes.
 bool works_on_batch(const model::Process& worker) {
   const auto& frames = worker.threads.front().frames;
+  if (!has_python(worker)) {
+    return std::any_of(frames.begin(), frames.end(), [](const model::Frame& frame) {
+      return frame.function.starts_with("at::") || frame.function.starts_with("gomp_");
+    });
+  }
   const auto loop = std::find_if(frames.begin(), frames.end(), [](const model::Frame& frame) {
     return frame.function.ends_with("_worker_loop");
   });
@@ -229,9 +242,11 @@ bool works_on_batch(const model::Process& worker) {
 }
 
 void give_parents(model::Observation& now) {
-  const model::Process* parent = parent_of_worker(now);
+  const model::Process* parent = parent_of_child(now);
   for (model::Process& process : now.processes) {
-    if (parent != nullptr && process.role == model::Role::kDataLoaderWorker && process.ppid < 0 &&
+    const bool native_child = process.role == model::Role::kOther && !has_python(process);
+    if (parent != nullptr && !process.threads.empty() &&
+        (process.role == model::Role::kDataLoaderWorker || native_child) && process.ppid < 0 &&
         process.pid > parent->pid && works_on_batch(process)) {
       process.ppid = parent->pid;
     }

@@ -50,6 +50,7 @@ int signal_of(std::string_view error) {
 struct Heading {
   std::string_view id;
   std::string_view name;
+  bool current = false;  // of a fatal error: the thread that met it
 };
 
 /// "Thread 0x00007f26f71336c0 [loader] (most recent call first):", "Current thread 0x…".
@@ -58,12 +59,15 @@ std::optional<Heading> thread_heading(std::string_view line) {
   if (!line.ends_with(kOrder)) {
     return std::nullopt;
   }
-  if (!take_prefix(line, "Current thread ") && !take_prefix(line, "Thread ")) {
+  const bool current = take_prefix(line, "Current thread ");
+  if (!current && !take_prefix(line, "Thread ")) {
     return line.starts_with("Stack ") ? std::optional(Heading{}) : std::nullopt;
   }
   const std::string_view id = line.substr(0, line.find(' '));
-  return hex_of(id) ? std::optional(Heading{.id = id, .name = between(line, "[", "]").value_or("")})
-                    : std::nullopt;
+  return hex_of(id)
+             ? std::optional(Heading{
+                   .id = id, .name = between(line, "[", "]").value_or(""), .current = current})
+             : std::nullopt;
 }
 
 /// What the kernel calls a thread is not said; the address stands for it, and is kept apart from
@@ -109,6 +113,7 @@ void read_threads(Lines& lines, StackDump& dump) {
       return;
     }
     read_frames(lines, *thread);
+    thread->state = heading->current && dump.process.exit ? 'X' : thread->state;  // died in it
     if (ends_dump(*thread)) {
       return;
     }
@@ -143,7 +148,6 @@ bool read_faulthandler(Lines& lines, std::vector<StackDump>& out) {
   lines = ahead;
   put_main_first(dump);
   dump.identity = fmt::format("{}", dump.process.threads.front().tid);
-  dump.process.threads.front().tid = 0;
   out.push_back(std::move(dump));
   return true;
 }

@@ -150,8 +150,10 @@ bool read_thread(Lines& lines, Reading& reading) {
   if (!begins(ahead.take(), thread)) {
     return false;
   }
+  const RankClaim claim = reading.claim;
   read_frames(ahead, thread, reading);
   if (reading.has_main && runs_python(thread)) {
+    reading.claim = claim;  // the locals just read are those of the next process
     return false;
   }
   reading.has_main = reading.has_main || is_main(thread);

@@ -204,6 +204,29 @@ bool is_relative_library(string_view path) {
   return !path.starts_with('/') && is_one_of(path.substr(0, path.find('/')), kLibraryRoots);
 }
 
+/// "./nptl/futex-internal.c", "../sysdeps/unix/x.S", "Modules/main.c", "/build/glibc-x/nptl/y.c":
+/// where debuggers say that distributions built libc and Python.
+bool is_source_of_system(string_view path) {
+  constexpr std::array<string_view, 20> kFolders = {
+      "nptl",   "sysdeps", "csu",   "elf",    "posix",   "stdio-common", "libio",
+      "stdlib", "socket",  "misc",  "io",     "time",    "signal",       "malloc",
+      "string", "debug",   "iconv", "Python", "Modules", "Objects"};
+  if (!(path.ends_with(".c") || path.ends_with(".h") || path.ends_with(".S"))) {
+    return false;
+  }
+  if (path.starts_with("/build/") || path.starts_with("/usr/src/") ||
+      path.starts_with("/usr/include/") || path.starts_with("/croot/")) {
+    return true;
+  }
+  const bool below = path.starts_with("./") || path.starts_with("../");
+  while (path.starts_with("./") || path.starts_with("../")) {
+    path.remove_prefix(path.find('/') + 1);
+  }
+  const string_view folder = path.substr(0, path.find('/'));
+  const bool capital = !folder.empty() && folder.front() >= 'A' && folder.front() <= 'Z';
+  return folder.size() < path.size() && (below || capital) && is_one_of(folder, kFolders);
+}
+
 /// "mytrain" of "/venv/lib/python3.11/site-packages/mytrain/loop.py"; empty outside.
 string_view installed_root(string_view path) {
   constexpr string_view kPackages = "-packages/";
@@ -251,7 +274,7 @@ bool is_user_file(std::string_view path) {
   const bool foreign = std::any_of(kForeign.begin(), kForeign.end(),
                                    [path](string_view part) { return contains(path, part); });
   return !foreign && !in_standard_library(path) && !is_launcher(path) && !is_torch_file(path) &&
-         !is_relative_library(path);
+         !is_relative_library(path) && !is_source_of_system(path);
 }
 
 }  // namespace ddpdoctor::model

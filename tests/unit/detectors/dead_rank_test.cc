@@ -50,6 +50,23 @@ TEST(DeadRank, AdvisesOnABusErrorByHowFullSharedMemoryWas) {
   EXPECT_NE(advice(2).find("2 % full"), std::string::npos);
 }
 
+TEST(DeadRank, PointsAtTheLineWhereItCrashedWhenItWroteItsStack) {
+  auto told = job().ranks(2).stack(kAll, "py:step@/srv/ops.py:77").build();
+  for (model::Observation& observation : told.observations) {
+    for (model::Process& process : observation.processes) {
+      if (process.rank == 1) {
+        process.exit = model::Exit{.status = {}, .signal = 11};
+        process.threads.front().state = 'X';
+      }
+    }
+  }
+  const auto findings = asked("dead-rank", told);
+  ASSERT_EQ(findings.size(), 1u);
+  ASSERT_FALSE(findings[0].locations.empty());
+  EXPECT_EQ(findings[0].locations[0].line, 77);
+  EXPECT_EQ(findings[0].locations[0].rank, 1);
+}
+
 TEST(DeadRank, DoesNotBlameThoseWhomTheLauncherEnded) {
   const auto findings =
       asked(kKind, job().ranks(3).killed(0, 15).killed(1, 11).killed(2, 15).ended().build());

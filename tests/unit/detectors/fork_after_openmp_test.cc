@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "collector/model/questions.h"
 #include "tests/unit/detectors/asked.h"
 
 namespace ddpdoctor::detectors {
@@ -94,6 +95,26 @@ TEST(ForkAfterOpenmp, IsSilentOnASpawnedChild) {
                                             "from multiprocessing.spawn import spawn_main"};
   }
   EXPECT_TRUE(asked("fork-after-openmp", spawned).empty());
+}
+
+/// The child as another tool shows it: no command, no parent.
+model::JobModel dumped_by(std::string_view tool) {
+  auto told = story(hiding_the_fork(kDeadTeam)).build();
+  for (model::Observation& observation : told.observations) {
+    model::Process& child = observation.processes.back();
+    child.command.clear();
+    child.ppid = -1;
+    for (model::Thread& thread : child.threads) {
+      thread.capture = std::string(model::kDumpedFrom) + std::string(tool);
+      thread.frames.at(1).function = "gomp_team_barrier_wait_end";
+    }
+  }
+  return told;
+}
+
+TEST(ForkAfterOpenmp, ATeamBarrierWithoutATeamIsProofEnoughWhereNativeThreadsAreShown) {
+  EXPECT_EQ(asked("fork-after-openmp", dumped_by("gdb")).size(), 1u);
+  EXPECT_TRUE(asked("fork-after-openmp", dumped_by("py-spy")).empty());  // hides such threads
 }
 
 TEST(ForkAfterOpenmp, IsOnlyPossibleWhenAThreadCouldNotBeRead) {

@@ -50,6 +50,16 @@ TEST(MasterUnreachable, AccusesTheRankThatWasToldAPortOfItsOwn) {
   EXPECT_EQ(findings[0].locations.at(0).line, 9);
 }
 
+constexpr std::string_view kRetry =
+    "[W1120 10:00:03.1 socket.cpp:752] [c10d] The client socket has failed to connect to "
+    "[localhost]:29500 (errno: 99 - Cannot assign requested address).\n";
+
+TEST(MasterUnreachable, AConnectionThatIsTriedAgainCountsOnlyWhereNothingFollowed) {
+  const std::string log = std::string(kRetry) + std::string(kRetry);
+  EXPECT_EQ(asked(kKind, job().log({}, log).build()).size(), 1u);
+  EXPECT_TRUE(asked(kKind, job().log({}, log + "step 1 loss 0.4\n").build()).empty());
+}
+
 TEST(MasterUnreachable, IsSilentWhenTheJobListens) {
   EXPECT_TRUE(asked(kKind, story(true).build()).empty());
 }

@@ -47,6 +47,18 @@ TEST(RendezvousIncomplete, LeavesRanksThatCountDifferentlyToTheirEnvironment) {
   EXPECT_EQ(differs[0].culprits, model::RankSet({2}));
 }
 
+TEST(RendezvousIncomplete, WhoeverDidNotWriteThatItGaveUpNeverCame) {
+  const std::string text =
+      "RuntimeError: ../x.cpp Timed out after 1801 seconds waiting for clients. 2/3 clients "
+      "joined.\n";
+  const auto findings = asked("rendezvous-incomplete", job().log(0, text).log(2, text).build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+  EXPECT_EQ(findings[0].waiting, model::RankSet({0, 2}));
+  EXPECT_TRUE(
+      asked("rendezvous-incomplete", job().log(0, "3/3 clients joined.\n").build()).empty());
+}
+
 TEST(RendezvousIncomplete, IsSilentWhenEveryoneIsThere) {
   EXPECT_TRUE(asked(kKind, job().ranks(4).stack(kAll, kInInit).build()).empty());
 }

@@ -92,6 +92,24 @@ JobBuilder refused(std::int64_t error) {
             0, pid_of(0));
 }
 
+TEST(ShmExhausted, ABusErrorOfAWorkerIsThatOfTheRankThatLostOne) {
+  const auto findings =
+      asked("shm-exhausted",
+            job()
+                .log({},
+                     "ERROR: Unexpected bus error encountered in worker. This might be caused by "
+                     "insufficient shared memory (shm).\n"
+                     "[rank2]: Traceback (most recent call last):\n"
+                     "[rank2]:   File \"/srv/train.py\", line 61, in main\n"
+                     "[rank2]:     for batch in loader:\n"
+                     "[rank2]: RuntimeError: DataLoader worker (pid(s) 5124) exited unexpectedly\n")
+                .build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({2}));
+  ASSERT_FALSE(findings[0].locations.empty());
+  EXPECT_EQ(findings[0].locations[0].line, 61);
+}
+
 TEST(ShmExhausted, BelievesTheAgentThatASegmentWasRefused) {
   const auto findings = asked(kKind, refused(28).build());
   ASSERT_EQ(findings.size(), 1u);

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Written dumps are read back by the reader of torch's own.
+#include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <map>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "collector/imports/documents/pickle.h"
 #include "collector/imports/documents/pickle_write.h"
 #include "collector/imports/flight_recorder/flight_recorder.h"
+#include "collector/imports/flight_recorder/messages.h"
 #include "collector/imports/flight_recorder/write.h"
 #include "tests/support/job_builder.h"
 #include "tests/support/temp_dir.h"
@@ -88,16 +92,86 @@ TEST(FlightRecorderWriter, SaysEveryCallAsItWas) {
   EXPECT_EQ(last.state, CallState::kStarted);
 }
 
-TEST(FlightRecorderWriter, LeavesMessagesAndForeignOperationsOutAndSaysSo) {
-  const auto dumps = written(mismatched()
-                                 .send(0, 1, 1)
-                                 .recv(1, 0, 1)
-                                 .call(0, {.operation = "mpi_ibcast", .sequence = 3})
-                                 .build());
-  ASSERT_EQ(dumps.left_out.size(), 2U);
-  EXPECT_EQ(dumps.left_out[0], "2 sends and receives are left out");
-  EXPECT_NE(dumps.left_out[1].find("1 calls of mpi_ibcast"), std::string::npos);
+TEST(FlightRecorderWriter, LeavesForeignOperationsOutAndSaysSo) {
+  const auto dumps =
+      written(mismatched().call(0, {.operation = "mpi_ibcast", .sequence = 3}).build());
+  ASSERT_EQ(dumps.left_out.size(), 1U);
+  EXPECT_NE(dumps.left_out[0].find("1 calls of mpi_ibcast"), std::string::npos);
   EXPECT_EQ(read_back(dumps).collectives.size(), 6U);
+}
+
+TEST(FlightRecorderWriter, ASendAndItsReceiveAreReadBackAsTheyWere) {
+  const auto dumps = written(mismatched().send(0, 2, 1).recv(2, 0, 1).send(2, 1, 2).build());
+  EXPECT_TRUE(dumps.left_out.empty());
+  const JobModel job = read_back(dumps);
+  ASSERT_EQ(job.groups.size(), 1U);  // pairs are no groups of the job
+  EXPECT_EQ(job.groups[0].ranks, (std::vector<model::Rank>{0, 1, 2}));
+  std::vector<std::string> messages;
+  for (const model::CollectiveCall& call : job.collectives) {
+    if (call.point_to_point) {
+      messages.push_back(fmt::format("{} {} {} in {}", call.rank, call.operation,
+                                     call.peer.value_or(-1), call.group));
+    }
+  }
+  std::sort(messages.begin(), messages.end());
+  EXPECT_EQ(messages,
+            (std::vector<std::string>{"0 send 2 in 0", "2 recv 0 in 0", "2 send 1 in 0"}));
+}
+
+TEST(FlightRecorderWriter, BothSidesOfAMessageHaveOneNumberInTheGroupOfTheirPair) {
+  tests::JobBuilder story = tests::job().ranks(3).complete_history();
+  // both send before they receive: the first of each must not be taken for one message
+  const JobModel job =
+      story.send(1, 2, 1).recv(1, 2, 2).send(2, 1, 1).recv(2, 1, 2).send(0, 1, 1).build();
+  const PairedMessages paired = pair_messages(job);
+  std::map<std::string, std::vector<std::string>> told;
+  for (const PairedMessage& message : paired.messages) {
+    told[fmt::format("{} #{}", message.pair->id, message.number)].push_back(
+        name_of_message(message));
+  }
+  ASSERT_EQ(told.size(), 3U);
+  EXPECT_EQ(told["0/0:1 #1"], (std::vector<std::string>{"send 0->1"}));
+  for (const auto& [number, sides] : told) {
+    if (sides.size() == 2) {
+      EXPECT_EQ(sides[0].substr(0, 4) == "send", sides[1].substr(0, 4) == "recv") << number;
+      EXPECT_NE(sides[0].substr(0, 4), sides[1].substr(0, 4)) << number;
+    }
+  }
+}
+
+TEST(FlightRecorderWriter, OfAHistoryWithoutItsBeginningOnlyOpenMessagesAreTold) {
+  const auto open = CallState::kStarted;
+  const JobModel job =
+      tests::job()
+          .ranks(2)
+          .all_reduce(kAll, 7)
+          .call(0, {.operation = "send", .sequence = 1, .peer = 1, .state = CallState::kCompleted})
+          .call(0, {.operation = "send", .sequence = 2, .peer = 1, .state = open})
+          .build();
+  const auto dumps = written(job);
+  ASSERT_EQ(dumps.left_out.size(), 1U);
+  EXPECT_NE(dumps.left_out[0].find("1 sends and receives that are over"), std::string::npos);
+  EXPECT_EQ(pair_messages(job).messages.size(), 1U);
+}
+
+TEST(FlightRecorderWriter, WhoReceivesFromAnyRankHasNoPairs) {
+  JobModel job = tests::job()
+                     .ranks(3)
+                     .complete_history()
+                     .all_reduce(kAll, 1)
+                     .recv(0, 2, 1)
+                     .send(1, 0, 1)
+                     .send(2, 1, 1)
+                     .build();
+  for (model::CollectiveCall& call : job.collectives) {
+    if (call.operation == "recv") {
+      call.peer.reset();
+    }
+  }
+  const PairedMessages paired = pair_messages(job);
+  EXPECT_EQ(paired.nameless, 2U);  // the receive, and a send that it may have taken
+  ASSERT_EQ(paired.messages.size(), 1U);
+  EXPECT_EQ(paired.messages[0].call->rank, 2);
 }
 
 TEST(FlightRecorderWriter, ARankThatCalledNothingHasAnEmptyDumpOnlyWhenAllWasRecorded) {

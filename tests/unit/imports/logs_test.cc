@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages of torch, torchrun and NCCL in the output of a job.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/text.h"
 #include "collector/imports/logs/text_file.h"
 #include "collector/imports/logs/torchrun_text.h"
 #include "collector/imports/nccl_ras.h"
+#include "collector/model/log_lines.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::imports {
@@ -215,6 +218,84 @@ TEST(Logs, LabelsOfSrunAreRanks) {
       read("0: step 1\n1: step 1\n0: step 2\n1: Traceback (most recent call last):\n1:   File\n");
   ASSERT_EQ(job.logs.size(), 1U);
   EXPECT_NE(job.logs[0].text.find("[rank1]:   File"), std::string::npos);
+}
+
+std::string said_by_hosts(std::string_view inner) {
+  std::string out;
+  for (int i = 0; i < 10; ++i) {
+    out += fmt::format("node10: {}step {}\nnode9: {}step {}\n", inner, i, inner, i);
+  }
+  return out;
+}
+
+TEST(Logs, HostsOfPdshStandForRanksInTheOrderOfTheirNumbers) {
+  const auto job = read(said_by_hosts("") +
+                        "node10: Traceback (most recent call last):\n"
+                        "node10:   File \"/srv/train.py\", line 3, in main\n"
+                        "node10: ValueError: no\n");
+  EXPECT_EQ(model::read_log_line(base::split(job.logs.front().text, '\n').front()).rank, 1);
+  ASSERT_EQ(job.coverage.warnings.size(), 1U);
+  EXPECT_NE(job.coverage.warnings[0].find("rank 0 is node9, rank 1 is node10"), std::string::npos);
+}
+
+TEST(Logs, BehindTheNameOfAHostALineMayNameItsRank) {
+  const auto job = read(said_by_hosts("[rank7]: "));
+  EXPECT_EQ(model::read_log_line(base::split(job.logs.front().text, '\n').front()).rank, 7);
+  EXPECT_TRUE(job.coverage.warnings.empty());
+}
+
+TEST(Logs, WordsOfOneShapeBeforeAFewLinesAreNoHosts) {
+  std::string log;
+  for (int i = 0; i < 20; ++i) {
+    log += fmt::format("loss of step {} is small\nepoch{}: done\n", i, i);
+  }
+  EXPECT_FALSE(model::read_log_line(base::split(read(log).logs.front().text, '\n')[1]).rank);
+}
+
+std::string gave_up(int rank, std::string_view exception) {
+  return fmt::format(
+      "[rank{0}]: Traceback (most recent call last):\n"
+      "[rank{0}]:   File \"/srv/train.py\", line 16, in main\n"
+      "[rank{0}]:     dist.all_reduce(x)\n"
+      "[rank{0}]:   File \"/usr/lib/python3/dist-packages/torch/distributed/distributed_c10d.py\", "
+      "line 3252, in all_reduce\n"
+      "[rank{0}]:     work.wait()\n"
+      "[rank{0}]: RuntimeError: {1}\n",
+      rank, exception);
+}
+
+constexpr std::string_view kGlooTimeout =
+    "[../gloo/transport/tcp/unbound_buffer.cc:78] Timed out waiting 6000ms for recv operation to "
+    "complete";
+
+TEST(TimedOut, ATracebackIsTheStackOfARankThatWaited) {
+  const auto job = read("[rank2]: loading\n" + gave_up(0, kGlooTimeout) +
+                        gave_up(1, "Connection closed by peer [127.0.0.1]:1"));
+  const model::Process* process = model::rank_process(job, 0);
+  ASSERT_NE(process, nullptr);
+  ASSERT_EQ(process->threads.front().frames.size(), 2U);
+  EXPECT_EQ(process->threads.front().frames[0].function, "all_reduce");
+  EXPECT_EQ(process->threads.front().frames[1].line, 16);
+  EXPECT_EQ(job.sources.at("/srv/train.py").at(16), "dist.all_reduce(x)");
+  EXPECT_EQ(job.progress, model::Progress::kStill);
+  EXPECT_EQ(model::ranks_seen(job), model::RankSet({0, 1, 2}));
+  EXPECT_TRUE(model::rank_process(job, 2)->threads.front().frames.empty());
+}
+
+TEST(TimedOut, WhoFailedByItselfWaitedForNobody) {
+  const auto job =
+      read(gave_up(0, kGlooTimeout) + gave_up(1, "no such key") + gave_up(1, kGlooTimeout));
+  EXPECT_EQ(model::ranks_seen(job), model::RankSet({0}));
+}
+
+TEST(TimedOut, HowItEndedSaysNothingAndWhoWasEndedLived) {
+  const auto job = read(gave_up(0, kGlooTimeout) +
+                        "Failures:\n[1]:\n  rank      : 2 (local_rank: 2)\n  exitcode  : -15 (pid: "
+                        "13)\nRoot Cause (first observed failure):\n[0]:\n  rank      : 0 "
+                        "(local_rank: 0)\n  exitcode  : 1 (pid: 11)\n=====\n");
+  EXPECT_FALSE(model::rank_process(job, 0)->exit);
+  ASSERT_NE(model::rank_process(job, 2), nullptr);
+  EXPECT_FALSE(model::rank_process(job, 2)->exit);
 }
 
 TEST(Logs, ANumberBeforeALineIsNotAlwaysARank) {

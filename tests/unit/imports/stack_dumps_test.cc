@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One small dump of each tool, and what people do with dumps: several in one file, pasted, mixed
 // with output, taken twice.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "collector/imports/logs/text_file.h"
@@ -137,6 +138,21 @@ TEST(Pystack, AMainThreadBeginsAnotherProcess) {
   EXPECT_EQ(job.observations.back().processes[1].pid, 19);
 }
 
+TEST(Pystack, LocalsOfTheNextProcessNameNoRankOfThisOne) {
+  const auto dump_of = [](std::string_view tid, std::string_view rank) {
+    return fmt::format(
+        "Traceback for thread {} (python) [] (most recent call last):\n"
+        "    (Python) File \"/srv/train.py\", line 9, in main\n        wait()\n"
+        "      Locals:\n        rank: {}\n\n",
+        tid, rank);
+  };
+  const auto job = read(dump_of("81", "0") + dump_of("82", "1"));
+  const auto& processes = job.observations.back().processes;
+  ASSERT_EQ(processes.size(), 2U);
+  EXPECT_EQ(processes[0].rank, 0);
+  EXPECT_EQ(processes[1].rank, 1);
+}
+
 TEST(Pystack, ACoreSaysHowTheProcessDied) {
   const auto job = read(
       "Core file information:\nstate: t zombie: True niceness: 0\n"
@@ -203,6 +219,43 @@ TEST(Gdb, PyBtTakesThePlaceOfTheInterpreter) {
   EXPECT_EQ(frames[2].function, "<module>");
 }
 
+TEST(Gdb, SourcesOfLibcAndOfTheInterpreterAreNotTheUsers) {
+  const auto job = read(R"(Thread 1 (Thread 0x7f26 (LWP 91) "python"):
+#0  ___pthread_cond_wait (cond=0x1, mutex=0x2) at ./nptl/pthread_cond_wait.c:618
+#1  0x00007f26 in c10d::Work::wait(long) () from /usr/lib/libtorch_cpu.so
+#2  0x00007f27 in _PyObject_VectorcallTstate (args=0x0) at /home/me/Python-3.11.7/Include/internal/pycore_call.h:92
+#3  0x00007f27 in _PyEval_EvalFrameDefault (tstate=0x0) at Python/ceval.c:4769
+#4  0x00007f28 in Py_RunMain () at Modules/main.c:680
+#5  0x00007f29 in __libc_start_call_main (main=0x1) at ../sysdeps/nptl/libc_start_call_main.h:58
+[Inferior 1 (process 91) detached]
+)");
+  EXPECT_EQ(model::user_frame(only(job).threads.front()), nullptr);
+}
+
+TEST(Gdb, TheRankThatWaitsForNobodyIsTheParentOfAChildThatComputes) {
+  const auto process = [](int pid, std::string_view name, std::string_view inner) {
+    return fmt::format(
+        "Thread 2 (Thread 0x7f26 (LWP {1}) \"pt_gloo_runloop\"):\n"
+        "#0  0x00007f27 in c10d::ProcessGroupGloo::runLoop(int) () from /usr/lib/libtorch_cpu.so\n"
+        "Thread 1 (Thread 0x7f26 (LWP {0}) \"{2}\"):\n"
+        "#0  0x00007f26 in {3} () from /usr/lib/x.so\n"
+        "#1  0x00007f27 in _PyEval_EvalFrameDefault () from /usr/lib/libpython3.so\n"
+        "[Inferior 1 (process {0}) detached]\n",
+        pid, pid + 1, name, inner);
+  };
+  const auto job =
+      read(process(10, "python", "c10d::Work::wait(long)") + process(20, "python", "poll") +
+           R"(Thread 1 (Thread 0x7f26 (LWP 40) "pt_data_worker"):
+#0  0x00007f26 in gomp_team_barrier_wait_end () from /usr/lib/libgomp.so.1
+#1  0x00007f27 in _PyEval_EvalFrameDefault () from /usr/lib/libpython3.so
+[Inferior 1 (process 40) detached]
+)");
+  const auto& processes = job.observations.back().processes;
+  ASSERT_EQ(processes.size(), 3U);
+  EXPECT_EQ(processes[2].role, model::Role::kDataLoaderWorker);
+  EXPECT_EQ(processes[2].ppid, 20);
+}
+
 TEST(EuStack, ReadsThreadsAndModules) {
   const auto job = read(
       "PID 20 - process\nTID 20:\n#0  0x00007f267baa3f16 pthread_cond_wait@@GLIBC_2.3.2\n"
@@ -215,59 +268,6 @@ TEST(EuStack, ReadsThreadsAndModules) {
   EXPECT_EQ(process.threads[0].frames[0].function, "pthread_cond_wait");
   EXPECT_EQ(process.threads[0].frames[1].module, "libtorch_cpu.so");
   EXPECT_EQ(process.threads[0].frames[1].line, 80);
-}
-
-constexpr std::string_view kFaulthandler = R"(Timeout (0:00:30)!
-Thread 0x00007f26f71336c0 [loader] (most recent call first):
-  File "/app/data.py", line 327 in wait
-  ...
-
-Thread 0x00007f26f8c76b80 (most recent call first):
-  File "/usr/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py", line 4287 in barrier
-  File "/app/train.py", line 15 in <module>
-)";
-
-TEST(Faulthandler, ReadsThreadsMainFirst) {
-  const auto job = read(kFaulthandler, "hang_rank3.txt");
-  const auto& process = only(job);
-  EXPECT_EQ(process.rank, 3);
-  ASSERT_EQ(process.threads.size(), 2U);
-  EXPECT_EQ(process.threads[0].frames[1].line, 15);
-  EXPECT_EQ(process.threads[0].frames[0].function, "barrier");
-  EXPECT_EQ(process.threads[1].name, "loader");
-}
-
-TEST(Faulthandler, ATimerThatFiresAgainIsASecondLook) {
-  const std::string twice = std::string(kFaulthandler) + std::string(kFaulthandler);
-  const auto still = read(twice, "rank_0.txt");
-  ASSERT_EQ(still.observations.size(), 2U);
-  EXPECT_EQ(still.progress, model::Progress::kStill);
-  std::string moved = twice;
-  moved.replace(moved.rfind("line 15"), 7, "line 16");
-  EXPECT_EQ(read(moved, "rank_0.txt").progress, model::Progress::kMoving);
-}
-
-TEST(Faulthandler, RanksOfOneLogAreToldApart) {
-  std::string log;
-  std::string_view text = kFaulthandler;
-  while (!text.empty()) {  // line by line, as two ranks write at once
-    const std::string line(text.substr(0, text.find('\n') + 1));
-    log += "[default0]:" + line + "[rank1]: " + line;
-    text.remove_prefix(line.size());
-  }
-  const auto job = read(log);
-  EXPECT_EQ(model::ranks_seen(job), model::RankSet({0, 1}));
-  EXPECT_EQ(model::rank_process(job, 1)->threads.size(), 2U);
-}
-
-TEST(Faulthandler, AFatalErrorIsTheEndOfTheProcess) {
-  const auto job = read(
-      "Fatal Python error: Segmentation fault\n\nCurrent thread 0x00007f26f8c76b80 (most recent "
-      "call "
-      "first):\n  File \"/app/train.py\", line 15 in <module>\n\nExtension modules: numpy\n",
-      "rank_1.err");
-  ASSERT_TRUE(only(job).exit);
-  EXPECT_EQ(only(job).exit->signal, 11);
 }
 
 TEST(Dumps, WithoutRanksAreNumberedByPid) {

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Labels that a launcher puts before every line of a log, and that one line alone does not give
+// away: a mere number, the name of a host.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace ddpdoctor::imports {
+
+struct Labels {
+  std::string text;     // with "[rank3]: " for such labels, or without them; empty = has none
+  std::string warning;  // what was taken for granted
+};
+
+/// "3: " of srun --label and "[3] " of MPICH are ranks; "node3: " of pdsh is a host, and stands for
+/// a rank, in the order of names, where nothing else in the text names ranks.
+Labels with_ranks_named(std::string_view text);
+
+}  // namespace ddpdoctor::imports

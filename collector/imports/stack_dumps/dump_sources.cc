@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/imports/stack_dumps/dump_sources.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+using std::string_view;
+
+constexpr std::size_t kMostFiles = 200;
+constexpr std::size_t kMostFolders = 32;
+constexpr std::uintmax_t kMostBytes = 2 << 20;
+
+/// Line and function of a frame.
+using Places = std::set<std::pair<int, std::string>>;
+
+bool is_short(string_view file) {
+  return file.ends_with(".py") && !file.starts_with('/') && !file.starts_with('<') &&
+         file.find("..") == file.npos && file.find('\0') == file.npos && model::is_user_file(file);
+}
+
+std::map<std::string, Places> short_files(const model::JobModel& job) {
+  std::map<std::string, Places> out;
+  for (const model::Observation& observation : job.observations) {
+    for (const model::Process& process : observation.processes) {
+      for (const model::Thread& thread : process.threads) {
+        for (const model::Frame& frame : thread.frames) {
+          if (frame.language == model::Language::kPython && is_short(frame.file) &&
+              (out.size() < kMostFiles || out.contains(frame.file))) {
+            out[frame.file].emplace(frame.line, frame.function);
+          }
+        }
+      }
+    }
+  }
+  return out;
+}
+
+/// Short names lie below sys.path, whose first folder is that of the script.
+void add_script_folders(const model::JobModel& job, std::vector<std::string>& folders) {
+  for (const model::Observation& observation : job.observations) {
+    for (const model::Process& process : observation.processes) {
+      for (const std::string& word : process.command) {
+        if (word.starts_with('/') && word.ends_with(".py") && folders.size() < kMostFolders) {
+          folders.push_back(word.substr(0, word.rfind('/')));
+        }
+      }
+    }
+  }
+}
+
+std::optional<std::string> read_python(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error) || error ||
+      std::filesystem::file_size(path, error) > kMostBytes || error) {
+    return std::nullopt;
+  }
+  std::ifstream file(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+std::size_t indentation(string_view line) {
+  return std::min(line.find_first_not_of(" \t"), line.size());
+}
+
+/// "train" of "    async def train(self):"; empty for any other line.
+string_view defined_in(string_view line) {
+  line = base::trim(line);
+  if (line.starts_with("async ")) {
+    line = base::trim(line.substr(6));
+  }
+  if (!line.starts_with("def ")) {
+    return {};
+  }
+  line = base::trim(line.substr(4));
+  return line.substr(0, line.find_first_of("( [:"));
+}
+
+/// "train" of "Trainer.train" and "main.<locals>.train".
+string_view plain(string_view function) {
+  const std::size_t dot = function.rfind('.');
+  return dot == function.npos ? function : function.substr(dot + 1);
+}
+
+/// The line stands in a function of that name. Of lambdas, comprehensions and modules only that the
+/// line is there can be told.
+bool stands_in(const std::vector<string_view>& lines, int number, string_view function) {
+  const auto index = static_cast<std::size_t>(number) - 1;
+  if (number <= 0 || index >= lines.size() || base::trim(lines[index]).empty()) {
+    return false;
+  }
+  if (function.empty() || function.front() == '<' || plain(function).starts_with('<')) {
+    return true;
+  }
+  std::size_t limit = indentation(lines[index]);
+  for (std::size_t i = index; i-- > 0 && limit > 0;) {
+    const string_view line = lines[i];
+    if (base::trim(line).empty() || indentation(line) >= limit) {
+      continue;
+    }
+    const string_view defined = defined_in(line);
+    if (!defined.empty()) {
+      return defined == plain(function);
+    }
+    // A line that goes on, such as the end of a call's arguments, may be indented less.
+    limit = base::trim(line).starts_with(')') ? limit : indentation(line);
+  }
+  return false;
+}
+
+bool fits(string_view text, const Places& places) {
+  const std::vector<string_view> lines = base::split(text, '\n');
+  return std::all_of(places.begin(), places.end(), [&lines](const auto& place) {
+    return stands_in(lines, place.first, place.second);
+  });
+}
+
+using Found = std::map<std::string, std::string>;  // short → full
+
+Found found_in(const std::map<std::string, Places>& wanted,
+               const std::vector<std::string>& folders) {
+  Found out;
+  for (const auto& [file, places] : wanted) {
+    for (const std::string& folder : folders) {
+      const std::string path = folder + "/" + file;
+      const auto text = read_python(path);
+      if (text && fits(*text, places)) {
+        std::error_code error;
+        const auto full = std::filesystem::canonical(path, error);
+        out.emplace(file, error ? path : full.string());
+        break;
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+void find_short_sources(model::JobModel& job, std::span<const std::string> folders) {
+  std::vector<std::string> all(
+      folders.begin(),
+      folders.begin() + static_cast<std::ptrdiff_t>(std::min(folders.size(), kMostFolders / 2)));
+  add_script_folders(job, all);
+  const Found found = found_in(short_files(job), all);
+  if (found.empty()) {
+    return;
+  }
+  for (model::Observation& observation : job.observations) {
+    for (model::Process& process : observation.processes) {
+      for (model::Thread& thread : process.threads) {
+        for (model::Frame& frame : thread.frames) {
+          const auto full = found.find(frame.file);
+          if (full != found.end() && frame.language == model::Language::kPython) {
+            frame.file = full->second;
+          }
+        }
+      }
+    }
+  }
+  for (const auto& [file, full] : found) {
+    if (auto lines = job.sources.extract(file)) {
+      job.sources[full].merge(lines.mapped());
+    }
+  }
+}
+
+}  // namespace ddpdoctor::imports

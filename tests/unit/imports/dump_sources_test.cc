@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file that a dump names in short is found where its lines fit, and nowhere else.
+#include "collector/imports/stack_dumps/dump_sources.h"
+
+#include <gtest/gtest.h>
+
+#include "collector/imports/logs/text_file.h"
+#include "collector/imports/stack_dumps/dump_processes.h"
+#include "tests/support/temp_dir.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+constexpr std::string_view kProgram = R"(import torch
+
+
+class Trainer:
+    def step(self, batch):
+        for part in batch:
+            self.model(
+                part)
+
+    async def evaluate(self):
+        return 1
+
+
+Trainer().step([])
+)";
+
+std::string file_of_user_frame(const std::string& frame, const std::vector<std::string>& folders,
+                               const std::string& command = "python -u train.py") {
+  auto job = read_text("Process 7: " + command +
+                           "\nPython v3.11.7 (/usr/bin/python3)\n\nThread 7 (idle): "
+                           "\"MainThread\"\n    " +
+                           frame + "\n    <module> (train.py:14)\n",
+                       "dump.txt");
+  EXPECT_TRUE(job);
+  settle_dumps(*job);
+  find_short_sources(*job, folders);
+  return job->observations.back().processes.front().threads.front().frames.front().file;
+}
+
+TEST(ShortSources, AFileWhoseFunctionsStandAtTheseLinesIsFound) {
+  const tests::TempDir folder;
+  const std::string path = folder.write("train.py", kProgram);
+  EXPECT_EQ(file_of_user_frame("Trainer.step (train.py:7)", {folder.path(".")}), path);
+  EXPECT_EQ(file_of_user_frame("Trainer.step (train.py:8)", {"/nowhere", folder.path(".")}), path);
+  EXPECT_EQ(file_of_user_frame("evaluate (train.py:11)", {folder.path(".")}), path);
+}
+
+TEST(ShortSources, AFileOfOtherLinesIsAnotherProgram) {
+  const tests::TempDir folder;
+  folder.write("train.py", kProgram);
+  EXPECT_EQ(file_of_user_frame("Trainer.step (train.py:11)", {folder.path(".")}), "train.py");
+  EXPECT_EQ(file_of_user_frame("Trainer.step (train.py:99)", {folder.path(".")}), "train.py");
+  EXPECT_EQ(file_of_user_frame("other (train.py:7)", {folder.path(".")}), "train.py");
+}
+
+TEST(ShortSources, LieBesideTheScriptOfTheCommandLine) {
+  const tests::TempDir folder;
+  const std::string path = folder.write("train.py", kProgram);
+  EXPECT_EQ(file_of_user_frame("step (train.py:7)", {}, "python " + path), path);
+}
+
+TEST(ShortSources, ANameThatLeadsOutOfTheFolderIsNotOpened) {
+  const tests::TempDir folder;
+  folder.write("train.py", kProgram);
+  EXPECT_EQ(file_of_user_frame("step (sub/../train.py:7)", {folder.path(".")}), "sub/../train.py");
+}
+
+}  // namespace
+}  // namespace ddpdoctor::imports
