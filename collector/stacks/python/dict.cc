@@ -291,7 +291,9 @@ RemoteAddress PythonObjects::instance_dict(RemoteAddress object, const Type& typ
   std::int64_t offset = type.dict_offset;
   if (offset < 0 && type.item_size > 0) {  // counted from the end of a variable-sized object
     const auto count = memory_.get<std::int64_t>(at(object, layout_.object_size)).value_or(0);
-    if (std::abs(count % INT32_MAX) != std::abs(count) || type.item_size > 4096) {
+    const bool likely = count > -INT32_MAX && count < INT32_MAX && type.item_size <= 4096 &&
+                        type.basic_size >= 0 && type.basic_size < INT32_MAX && offset > -INT32_MAX;
+    if (!likely) {
       return 0;
     }
     offset += (type.basic_size + std::abs(count) * type.item_size + 7) / 8 * 8;
