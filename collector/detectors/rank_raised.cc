@@ -3,6 +3,7 @@
 // ("Connection closed by peer"), which are printed first. The rank may also sit in its handler and
 // wait there.
 #include <algorithm>
+#include <array>
 #include <csignal>
 
 #include <fmt/format.h>
@@ -19,6 +20,7 @@
 #include "collector/detectors/swallowed.h"
 #include "collector/detectors/tracebacks.h"
 #include "collector/detectors/wording.h"
+#include "collector/model/log_lines.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -38,6 +40,34 @@ bool lived_on(const model::JobModel& job, model::Rank rank) {
   }
   const auto exit = exit_of(job, *process);
   return exit ? exit->status == 0 : alive(*process) && !job.ended;
+}
+
+/// Words that a failing process or its libraries still write.
+bool is_last_word(std::string_view text) {
+  constexpr std::array<std::string_view, 10> kWords = {
+      "[W",     "[E",   "[F", "[I", "terminate called", "Exception ignored",
+      "wandb:", "NCCL", "W1", "E1"};
+  return text.front() == ' ' || text.front() == '\t' ||
+         std::any_of(kWords.begin(), kWords.end(),
+                     [text](std::string_view word) { return text.starts_with(word); }) ||
+         text.find("rror") != text.npos || text.find("xception") != text.npos;
+}
+
+/// By its log alone: the rank went on writing lines of its own after the traceback.
+bool wrote_on(const model::JobModel& job, const Traceback& traceback) {
+  constexpr int kEnough = 2;
+  if (model::rank_process(job, traceback.rank.value_or(-1)) != nullptr) {
+    return false;
+  }
+  const model::Log& log = job.logs.at(traceback.log);
+  const auto all = base::split(log.text, '\n');
+  int lines = 0;
+  for (std::size_t i = traceback.number; i < all.size() && lines <= kEnough; ++i) {
+    const model::LogLine line = model::read_log_line(all[i]);
+    const bool own = (line.rank ? line.rank : log.rank) == traceback.rank;
+    lines += own && !base::trim(line.text).empty() && !is_last_word(line.text) ? 1 : 0;
+  }
+  return lines >= kEnough;
 }
 
 /// It was swallowed, and with it the call in which the others wait.
@@ -79,7 +109,7 @@ Confidence sureness(const graph::Examination& examination, const Traceback& trac
     return Confidence::kCertain;
   }
   if (!lived_on(job, *traceback.rank)) {
-    return Confidence::kCertain;
+    return wrote_on(job, traceback) ? Confidence::kPossible : Confidence::kCertain;
   }
   return examination.still() && left_calls_out(examination, traceback) ? Confidence::kCertain
                                                                        : Confidence::kPossible;

@@ -48,6 +48,7 @@ struct Reading {
   std::set<Rank> own;                         // told of their own call
   std::optional<Place> barrier;               // who watched a monitored_barrier
   std::set<Rank> barrier_missing;
+  std::set<Rank> lagging;  // as torch's own report on a desync says
   std::set<Rank> barrier_reached;
 };
 
@@ -233,6 +234,18 @@ void read_barrier(std::string_view line, const Place& place, Reading& reading) {
   reading.barrier = place;
 }
 
+/// "s [2, 5] are the" of "To our best knowledge, ranks [2, 5] are the lagging ranks".
+void read_lagging(std::string_view text, Reading& reading) {
+  constexpr std::size_t kMost = 4096;
+  for (const std::string_view part :
+       base::split(between(text, "[", "]").value_or(std::string_view()), ',')) {
+    if (const auto rank = number_of(base::trim(part), kMaxRank);
+        rank && reading.lagging.size() < kMost) {
+      reading.lagging.insert(static_cast<Rank>(*rank));
+    }
+  }
+}
+
 void read_line(std::string_view line, std::optional<Rank> rank, const model::CallSite& site,
                Reading& reading) {
   const auto whose = rank ? rank : rank_in_message(line);
@@ -252,6 +265,8 @@ void read_line(std::string_view line, std::optional<Rank> rank, const model::Cal
   } else if (line.find("Detected mismatch between collectives on ranks") !=
              std::string_view::npos) {
     read_mismatch(line, site, reading);
+  } else if (const auto late = between(line, "To our best knowledge, rank", " lagging rank")) {
+    read_lagging(*late, reading);
   } else if (line.find("failed to pass monitoredBarrier") != std::string_view::npos) {
     read_barrier(line, {.rank = whose.value_or(0), .site = site}, reading);
   } else if (line.find("successfully reached monitoredBarrier") != std::string_view::npos) {
@@ -275,6 +290,9 @@ void add_timeouts(Reading& reading, model::JobModel& job) {
     if (newest[call.group] - call.sequence <= kMostApart) {
       job.collectives.push_back(std::move(call));
     }
+  }
+  for (const Rank rank : newest.empty() ? std::set<Rank>() : reading.lagging) {
+    reading.idle.try_emplace({newest.begin()->first, rank}, newest.begin()->second - 1);
   }
   for (const auto& [whose, last] : reading.idle) {
     const std::string& group = whose.first;  // clang 14 captures no structured bindings

@@ -130,6 +130,11 @@ std::map<model::Rank, bool> add_timed_out(
     raised[*rank] = std::any_of(stream.lines.begin(), stream.lines.end(), [](auto line) {
       return line.find("Traceback (most recent call last)") != line.npos;
     });
+    for (const std::string_view line : stream.lines) {
+      if (const auto awaited = awaited_rank(line)) {
+        raised.try_emplace(*awaited, false);
+      }
+    }
     if (auto last = last_stack(stream.lines)) {
       last->dump.process.rank = rank;
       timed_out = timed_out || last->timed_out;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +37,64 @@ bool says_consequence(std::string_view exception) {
          });
 }
 
+/// Calls of the default group are under way, as its watchdog tells, and no others: every rank is a
+/// member.
+bool all_in_the_world(const model::JobModel& job) {
+  const auto open = [](const model::CollectiveCall& call) {
+    return call.state == model::CallState::kStarted || call.state == model::CallState::kEnqueued;
+  };
+  return std::any_of(job.collectives.begin(), job.collectives.end(), open) &&
+         std::all_of(job.collectives.begin(), job.collectives.end(),
+                     [&](const model::CollectiveCall& call) {
+                       const auto group = std::find_if(
+                           job.groups.begin(), job.groups.end(),
+                           [&call](const model::ProcessGroup& g) { return g.id == call.group; });
+                       const bool world = group == job.groups.end()
+                                              ? call.group == "0"
+                                              : group->name == "default_pg" || group->id == "0";
+                       return !open(call) || world;
+                     });
+}
+
+/// Everybody who is known is a member of the default group, when they are 0 … n.
+void fill_world(const std::map<model::Rank, bool>& known, model::JobModel& job) {
+  if (known.empty() || known.begin()->first != 0 ||
+      known.rbegin()->first + 1 != static_cast<model::Rank>(known.size())) {
+    return;
+  }
+  const auto world = std::find_if(job.groups.begin(), job.groups.end(), [](const auto& group) {
+    return group.name == "default_pg" || group.id == "0";
+  });
+  model::ProcessGroup& group =
+      world != job.groups.end() ? *world
+                                : job.groups.emplace_back(model::ProcessGroup{
+                                      .id = "0", .name = "default_pg", .backend = {}, .ranks = {}});
+  if (group.ranks.empty()) {
+    std::transform(known.begin(), known.end(), std::back_inserter(group.ranks),
+                   [](const auto& one) { return one.first; });
+  }
+}
+
+/// What the others have completed this rank has, too; what they wait in it has not begun.
+void add_last_completed(model::Rank rank, model::JobModel& job) {
+  const model::CollectiveCall* first = nullptr;
+  for (const model::CollectiveCall& call : job.collectives) {
+    if (call.rank == rank) {
+      return;
+    }
+    const bool open = !model::is_over(call.state) && call.state != model::CallState::kUnknown;
+    first = open && (first == nullptr || call.sequence < first->sequence) ? &call : first;
+  }
+  if (first != nullptr && first->sequence > 1) {
+    model::CollectiveCall done;
+    done.rank = rank;
+    done.group = first->group;
+    done.sequence = first->sequence - 1;
+    done.state = model::CallState::kCompleted;
+    job.collectives.push_back(std::move(done));
+  }
+}
+
 struct Raised {
   std::vector<model::Frame> frames;  // outermost first
   std::map<std::string, std::map<int, std::string>> sources;
@@ -62,6 +121,13 @@ Raised read_traceback(Lines& lines) {
 }
 
 }  // namespace
+
+/// "[1] is setting up NCCL communicator and retrieving ncclUniqueId from [0]": 0 has not come.
+std::optional<model::Rank> awaited_rank(std::string_view line) {
+  const auto number = between(line, "retrieving ncclUniqueId from [", "]");
+  const auto rank = number ? number_of(*number, model::kMaxWorldSize - 1) : std::nullopt;
+  return rank ? std::optional(static_cast<model::Rank>(*rank)) : std::nullopt;
+}
 
 std::optional<LastStack> last_stack(std::span<const std::string_view> all) {
   Lines lines(all);
@@ -93,17 +159,24 @@ bool has_timed_out(const model::Process& process) {
 }
 
 void settle_timed_out(std::map<model::Rank, bool> raised, model::JobModel& job) {
-  if (job.observations.empty()) {
+  const bool waited = !job.observations.empty() &&
+                      std::any_of(job.observations.back().processes.begin(),
+                                  job.observations.back().processes.end(), has_timed_out);
+  if (!waited && !all_in_the_world(job)) {
     return;
+  }
+  if (job.observations.empty()) {
+    job.observations.emplace_back();
   }
   auto& processes = job.observations.back().processes;
-  if (std::none_of(processes.begin(), processes.end(), has_timed_out)) {
-    return;
-  }
   for (const model::CollectiveCall& call : job.collectives) {
     bool& told = raised[call.rank];
     told = told || call.state == model::CallState::kEnqueued ||
            call.state == model::CallState::kStarted;
+  }
+  const bool world = all_in_the_world(job);
+  if (world) {
+    fill_world(raised, job);
   }
   for (const auto& [rank, failed] : raised) {
     const bool known =
@@ -119,6 +192,9 @@ void settle_timed_out(std::map<model::Rank, bool> raised, model::JobModel& job) 
     model::Thread& main = process.threads.emplace_back();
     main.waits_on = model::WaitsOn{.kind = "elsewhere", .target = {}, .detail = {}};
     processes.push_back(std::move(process));
+    if (world) {
+      add_last_completed(rank, job);
+    }
   }
   job.progress = model::Progress::kStill;
 }

@@ -24,6 +24,9 @@ struct LastStack {
 /// ranks, and the rank raised nothing of its own before.
 std::optional<LastStack> last_stack(std::span<const std::string_view> lines);
 
+/// The rank that a line of torch's says it waits for.
+std::optional<model::Rank> awaited_rank(std::string_view line);
+
 /// Ranks that wrote to the log and did not raise (`raised` says who did), beside others that timed
 /// out: they live and are elsewhere, unless the log tells of their call. The job stands still.
 void settle_timed_out(std::map<model::Rank, bool> raised, model::JobModel& job);

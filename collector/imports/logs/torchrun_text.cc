@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <ctime>
 #include <optional>
 #include <utility>
@@ -118,6 +119,39 @@ double seconds_of(const Cursor& in) {
   return static_cast<double>(number.value_or(0));
 }
 
+/// NCCL's watchdog aborts every rank once a call has timed out: that says nothing of who was
+/// missing.
+bool fell_by_watchdog(const model::Process& process, const model::JobModel& job) {
+  return process.exit && process.exit->signal == SIGABRT &&
+         std::any_of(
+             job.collectives.begin(), job.collectives.end(),
+             [&process](const model::CollectiveCall& call) { return call.rank == process.rank; });
+}
+
+/// "failed (exitcode: -9) local_rank: 3 (pid: 4242) of binary": for a log without the table. The
+/// first one is told; others are ended for it.
+std::optional<model::Process> failure_in_line(std::string_view log) {
+  constexpr std::string_view kFailed = "failed (exitcode: ";
+  const std::size_t at = log.find(kFailed);
+  if (at == log.npos) {
+    return std::nullopt;
+  }
+  std::string_view line = log.substr(at + kFailed.size());
+  line = line.substr(0, line.find('\n'));
+  std::string_view rank = line.substr(std::min(line.find("local_rank: "), line.size()));
+  take_prefix(rank, "local_rank: ");
+  const auto number = take_number(rank, kMaxRank);
+  const model::Exit exit = exit_of(line);
+  if (!number || !exit.signal) {
+    return std::nullopt;
+  }
+  model::Process process = failed_rank();
+  process.rank = static_cast<model::Rank>(*number);
+  process.exit = exit;
+  process.pid = pid_of(between(line, "(pid: ", ")").value_or("")).value_or(0);
+  return process;
+}
+
 /// A crash report of faulthandler that names no rank is that of the one rank that the launcher saw
 /// end by this signal.
 void name_crashed(const std::vector<model::Process>& ended, model::JobModel& job) {
@@ -151,6 +185,8 @@ model::Process failed_rank() {
 }
 
 void add_ended(std::vector<model::Process> ended, model::JobModel& job) {
+  std::erase_if(ended,
+                [&job](const model::Process& process) { return fell_by_watchdog(process, job); });
   if (ended.empty()) {
     return;
   }
@@ -175,6 +211,11 @@ void add_ended(std::vector<model::Process> ended, model::JobModel& job) {
 
 std::vector<model::Rank> read_torchrun_text(std::string_view log, model::JobModel& job) {
   Failures failures = failures_in(log);
+  if (failures.own.empty() && failures.ended.empty()) {
+    if (auto process = failure_in_line(log)) {
+      failures.own.push_back(std::move(*process));
+    }
+  }
   add_ended(std::move(failures.own), job);
   return std::move(failures.ended);
 }

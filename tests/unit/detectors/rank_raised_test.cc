@@ -16,6 +16,19 @@ constexpr std::string_view kMixed = R"log([rank0]: Traceback (most recent call l
 [rank2]: KeyError: 'shard'
 )log";
 
+TEST(RankRaised, WhoWritesOnAfterATracebackHandledIt) {
+  const std::string handled =
+      "[rank1]: Traceback (most recent call last):\n[rank1]:   File \"/srv/a.py\", line 3, in "
+      "load\n[rank1]:     import apex\n[rank1]: ModuleNotFoundError: No module named 'apex'\n";
+  const auto sure = [](const std::string& log) {
+    const auto findings = asked("rank-raised", job().log({}, log).build());
+    return !findings.empty() && findings[0].confidence != Confidence::kPossible;
+  };
+  EXPECT_TRUE(sure(handled));
+  EXPECT_FALSE(sure(handled + "[rank1]: going on without\n[rank1]: step 1\n"));
+  EXPECT_TRUE(sure(handled + "[rank0]: step 1\n[rank0]: step 2\n"));  // of another rank
+}
+
 TEST(RankRaised, TakesTheRankWhoseErrorIsItsOwn) {
   const auto findings =
       asked(kKind, job().ranks(3).exited(kAll, 1).ended().log({}, std::string(kMixed)).build());

@@ -282,6 +282,49 @@ TEST(TimedOut, ATracebackIsTheStackOfARankThatWaited) {
   EXPECT_TRUE(model::rank_process(job, 2)->threads.front().frames.empty());
 }
 
+TEST(TimedOut, OfTheWorldASilentRankIsTheOneThatDidNotCome) {
+  const auto timeout = [](int rank) {
+    return fmt::format(
+        "[rank{0}]:[E1120 03:14:07.5 ProcessGroupNCCL.cpp:632] [Rank {0}] Watchdog caught "
+        "collective "
+        "operation timeout: WorkNCCL(SeqNum=88, OpType=ALLREDUCE, NumelIn=4, NumelOut=4, "
+        "Timeout(ms)=600000) ran for 600029 milliseconds before timing out.\n",
+        rank);
+  };
+  const auto job = read("[rank1]: writing a checkpoint\n" + timeout(0) + timeout(2) +
+                        "Root Cause (first observed failure):\n[0]:\n  rank      : 0 (local_rank: "
+                        "0)\n  exitcode  : -6 (pid: 11)\n=====\n");
+  EXPECT_EQ(model::rank_process(job, 0), nullptr);  // the watchdog's abort is no death
+  ASSERT_NE(model::rank_process(job, 1), nullptr);
+  ASSERT_FALSE(job.collectives.empty());
+  EXPECT_EQ(job.collectives.back().rank, 1);
+  EXPECT_EQ(job.collectives.back().sequence, 87);
+  EXPECT_EQ(model::group(job, "0")->ranks, (std::vector<model::Rank>{0, 1, 2}));
+}
+
+TEST(Watchdog, TheRanksThatItsReportCallsLaggingAreBehind) {
+  const auto job = read(
+      "[rank0]:[E ProcessGroupNCCL.cpp:456] [Rank 0] Watchdog caught collective operation timeout: "
+      "WorkNCCL(SeqNum=12, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=10000) ran for "
+      "10060 milliseconds before timing out.\n\t - To our best knowledge, ranks [1, 2] are the "
+      "lagging ranks that caused this timeout.\n");
+  ASSERT_EQ(job.collectives.size(), 3U);
+  EXPECT_EQ(job.collectives[1].sequence, 11);
+  EXPECT_EQ(job.collectives[2].rank, 2);
+}
+
+TEST(Torchrun, WithoutItsTableTheLineOfTheFirstFailureTells) {
+  const auto job = read(
+      "E1120 api.py:869] failed (exitcode: -9) local_rank: 3 (pid: 4242) of binary: "
+      "/usr/bin/python\n",
+      "torchrun.log");
+  ASSERT_NE(model::rank_process(job, 3), nullptr);
+  EXPECT_EQ(model::rank_process(job, 3)->exit->signal, 9);
+  EXPECT_EQ(
+      model::rank_process(read("x failed (exitcode: 1) local_rank: 3 (pid: 4)\n", "a.log"), 3),
+      nullptr);
+}
+
 TEST(TimedOut, WhoFailedByItselfWaitedForNobody) {
   const auto job =
       read(gave_up(0, kGlooTimeout) + gave_up(1, "no such key") + gave_up(1, kGlooTimeout));
