@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "collector/detectors/agreement.h"
+#include "collector/detectors/registration.h"
 #include "collector/detectors/source_blocks.h"
 #include "collector/graph/history.h"
 
@@ -203,7 +204,8 @@ std::optional<Branch> rank_branch(const model::JobModel& job, const Fork& fork,
   if (auto found = branch_at(job, fork, Dependence::kRank, ours, theirs)) {
     return found;
   }
-  return branch_below(job, fork.below_theirs, false, Dependence::kRank, ours, theirs);
+  auto found = branch_below(job, fork.below_theirs, false, Dependence::kRank, ours, theirs);
+  return found ? std::move(found) : registered_for_ranks(job, fork);
 }
 
 std::optional<Branch> data_branch(const model::JobModel& job, const Fork& fork, bool tie) {

@@ -46,6 +46,84 @@ TEST(RankConditionalCollective, NamesTheRankTheLineAndTheBranch) {
   EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
 }
 
+/// Rank 0 stands in a callback that main() runs on every rank that has it.
+Findings with_callback(const std::string& installs, const std::string& function) {
+  const std::string text = R"(
+class Evaluator:
+    def on_step(self, loss):
+        if loss < best:
+            dist.all_reduce(loss)
+
+)" + installs + R"(
+
+def main():
+    callbacks = make()
+    for step in range(9):
+        loss.backward()
+        for callback in callbacks:
+            callback(loss)
+)";
+  JobBuilder builder = job();
+  builder.ranks(3).source(kTrain, text);
+  builder.stack(kAll, in_backward(at("main", "loss.backward()")));
+  builder.stack(
+      0, in("all_reduce", at(function, "dist.all_reduce") + " | " + at("main", "callback(loss)")));
+  return asked("rank-conditional-collective", builder.build());
+}
+
+TEST(RankConditionalCollective, SeesTheTestUnderWhichACallbackWasInstalled) {
+  const auto under_if = with_callback(
+      "def make():\n    made = []\n    if dist.get_rank() == 0:\n"
+      "        made.append(Evaluator().on_step)\n    return made",
+      "Evaluator.on_step");
+  ASSERT_EQ(under_if.size(), 1U);
+  EXPECT_EQ(under_if[0].culprits, (model::RankSet{0}));
+  EXPECT_EQ(under_if[0].locations.at(0).line, 4);
+  EXPECT_EQ(under_if[0].locations.back().line, 8);
+  const auto in_line = with_callback(
+      "def make():\n    chief = dist.get_rank() == 0\n"
+      "    return [Evaluator().on_step if chief else print]",
+      "Evaluator.on_step");
+  ASSERT_EQ(in_line.size(), 1U);
+  EXPECT_NE(in_line[0].fix.find("`chief`"), std::string::npos);
+}
+
+TEST(RankConditionalCollective, IsNotSaidOfACallbackThatAllInstall) {
+  EXPECT_TRUE(
+      with_callback("def make():\n    return [Evaluator().on_step]", "Evaluator.on_step").empty());
+  EXPECT_TRUE(with_callback("def make():\n    if dist.get_rank() == 0:\n"
+                            "        Evaluator().on_step(0)\n    return [Evaluator().on_step]",
+                            "Evaluator.on_step")
+                  .empty());
+}
+
+TEST(RankConditionalCollective, SeesThatAFunctionExistsOnSomeRanksOnly) {
+  constexpr const char* kClosure = R"(
+def install(events):
+    if int(os.environ["LOCAL_RANK"]):
+        return
+    def collect(history):
+        if len(history) == every:
+            dist.all_gather_object(out, history)
+    events.append(collect)
+
+def main():
+    install(events)
+    for step in range(9):
+        loss.backward()
+        for event in events:
+            event(history)
+)";
+  JobBuilder builder = job();
+  builder.ranks(4).source(kTrain, kClosure);
+  builder.stack(kAll, in_backward(at("main", "loss.backward()")));
+  builder.stack({0, 2}, in("all_gather_object", at("install.<locals>.collect", "dist.all_gather") +
+                                                    " | " + at("main", "event(history)")));
+  const Findings findings = asked("rank-conditional-collective", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_TRUE(asked("divergent-branch", builder.build()).empty());
+}
+
 TEST(RankConditionalCollective, BreaksTheTieOfTwoRanksByTheBranch) {
   for (const model::Rank odd : {0, 1}) {
     JobBuilder builder = told(2, odd);

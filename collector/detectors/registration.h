@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Callbacks, handlers and strategies: the line that runs them is alike on all ranks, and the line
+// that put them in place stood under a test of the rank.
+#pragma once
+
+#include <optional>
+
+#include "collector/detectors/source_path.h"
+
+namespace ddpdoctor::detectors {
+
+/// The test of the rank under which a function on one side of the fork, or the class it belongs to,
+/// was put in place; nothing when some place that names it has no such test.
+std::optional<Branch> registered_for_ranks(const model::JobModel& job, const Fork& fork);
+
+}  // namespace ddpdoctor::detectors
