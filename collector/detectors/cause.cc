@@ -102,6 +102,10 @@ bool read_loop(const Examination& examination, Explanation& explanation) {
     explanation.cause = Cause::kCount;
     return true;
   }
+  if (parting.settled) {
+    explanation.cause = Cause::kCount;
+    return true;
+  }
   if (!explanation.loop->ours_left) {
     turn(explanation);
   }
@@ -305,7 +309,9 @@ Cause plain_cause(const Parting& parting) {
 // Few ranks in a call that most never reach: those few are the odd ones.
 void blame_the_few(Explanation& explanation) {
   const Parting& parting = explanation.parting;
-  if (plain_cause(parting) == Cause::kExtra && !parting.shifted) {
+  if (parting.extra) {
+    explanation.cause = Cause::kExtra;
+  } else if (plain_cause(parting) == Cause::kExtra && !parting.shifted && !parting.settled) {
     explanation.parting.turn();
     explanation.cause = Cause::kExtra;
   }
@@ -328,8 +334,9 @@ Explanation explain(const Examination& examination, const Parting& parting) {
                           .fork = std::nullopt,
                           .branch = std::nullopt,
                           .loop = std::nullopt};
-  if (is_slow(examination, parting)) {
-    explanation.cause = Cause::kSlow;
+  const bool slow = is_slow(examination, parting);
+  if (slow || parting.undecided) {
+    explanation.cause = slow ? Cause::kSlow : Cause::kMismatchedOp;
     return explanation;
   }
   if (is_gone(parting.odd) || roots_contradict(examination, parting.group)) {
@@ -355,14 +362,6 @@ Explanation explain(const Examination& examination, const Parting& parting) {
     explanation.cause = Cause::kNone;
   }
   return explanation;
-}
-
-// In each of two groups the odd ranks wait in the other one.
-bool is_mutual(const Parting& a, const std::vector<Parting>& all) {
-  return std::any_of(all.begin(), all.end(), [&a](const Parting& b) {
-    return a.group != b.group && !a.odd.ranks.common(b.rest.ranks).empty() &&
-           !a.rest.ranks.common(b.odd.ranks).empty();
-  });
 }
 
 // An order of groups, unless one side's call stands alone under a test of the rank.

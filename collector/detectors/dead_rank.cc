@@ -167,13 +167,11 @@ std::vector<Death> deaths(const graph::Examination& examination) {
         out, [](const Death& death) { return death.exit && death.exit->signal == kTerminated; });
   }
   // After the end of a job, those of whom no end was seen went with their launcher.
-  const bool one_is_known = std::any_of(
-      out.begin(), out.end(), [](const Death& death) { return death.exit && death.exit->signal; });
   const auto seen = processes(examination.job);
   const bool over = std::none_of(seen.begin(), seen.end(), [](const model::Process* process) {
     return process->rank && alive(*process);
   });
-  if (over && one_is_known) {
+  if (over) {  // nobody is left who waits, so those may have ended well, too
     std::erase_if(out, [](const Death& death) { return !death.exit; });
   }
   return out;

@@ -11,6 +11,17 @@ namespace {
 
 void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
   const Parting& parting = explanation.parting;
+  if (parting.undecided) {
+    finding.summary = fmt::format(
+        "{} {} in {} and {} in {}: one of these left it out and the others have gone on from it",
+        said(parting.rest.ranks), is_or_are(parting.rest.ranks),
+        waiting_call(examination, explanation), said(parting.odd.ranks),
+        odd_place(examination, explanation));
+    finding.fix =
+        fmt::format("Record the next run with ddpdoctor run, which tells who never called {} ({}).",
+                    parting.rest.operation, place(parting.rest.site()));
+    return;
+  }
   finding.summary = fmt::format("{} called {} where {} called {}", said(parting.odd.ranks),
                                 odd_place(examination, explanation), said(parting.rest.ranks),
                                 waiting_call(examination, explanation));

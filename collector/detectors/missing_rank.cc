@@ -9,9 +9,11 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/exceptions_in_hand.h"
 #include "collector/detectors/known_exceptions.h"
+#include "collector/detectors/mpi_partings.h"
 #include "collector/detectors/parting_finding.h"
 #include "collector/detectors/python_locks.h"
 #include "collector/detectors/signs.h"
+#include "collector/detectors/suspects.h"
 #include "collector/detectors/wording.h"
 #include "collector/model/questions.h"
 
@@ -96,10 +98,19 @@ bool raised(const graph::Examination& examination, const Side& odd) {
          });
 }
 
+/// All of them have called MPI_Finalize and nothing moves: rank-exited tells it.
+bool finalized(const graph::Examination& examination, const Side& odd) {
+  return stuck(examination) && !odd.ranks.empty() && odd.call == nullptr &&
+         std::all_of(odd.ranks.begin(), odd.ranks.end(),
+                     [&](model::Rank rank) { return is_in_finalize(examination.standing(rank)); });
+}
+
 // Ranks that were lost make every group of theirs wait: one cause, told where the waiting began.
 Findings detect(const graph::Examination& examination) {
   std::vector<Explanation> all = explanations(examination, Cause::kMissing);
-  std::erase_if(all, [&](const Explanation& one) { return raised(examination, one.parting.odd); });
+  std::erase_if(all, [&](const Explanation& one) {
+    return raised(examination, one.parting.odd) || finalized(examination, one.parting.odd);
+  });
   if (all.empty()) {
     return {};
   }

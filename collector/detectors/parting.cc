@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "collector/detectors/agreement.h"
+#include "collector/detectors/mpi_partings.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -214,10 +215,6 @@ std::optional<Parting> parting_from_records(const Examination& examination, cons
   return parting;
 }
 
-Side side_of_camp(const Examination& examination, const Camp& camp) {
-  return side_of_standing(examination, camp.ranks);
-}
-
 // Only stacks: those who stand in one call of the group, and those who do not.
 std::optional<Parting> parting_from_stacks(const Examination& examination, const GroupView& view) {
   std::map<model::Rank, std::string> said;
@@ -244,7 +241,7 @@ std::optional<Parting> parting_from_stacks(const Examination& examination, const
   Parting parting;
   parting.standing = true;
   if (!elsewhere.empty()) {
-    parting.rest = side_of_camp(examination, operations.front());
+    parting.rest = side_of_standing(examination, operations.front().ranks);
     parting.odd = side_of_standing(examination, elsewhere);
     parting.tie = parting.rest.ranks.size() == elsewhere.size();
     return parting;
@@ -267,8 +264,8 @@ std::optional<Parting> parting_from_stacks(const Examination& examination, const
     return std::nullopt;
   }
   parting.about = operations.size() > 1 ? Disagreement::kOperation : Disagreement::kCallSite;
-  parting.rest = side_of_camp(examination, places[0]);
-  parting.odd = side_of_camp(examination, places[1]);
+  parting.rest = side_of_standing(examination, places[0].ranks);
+  parting.odd = side_of_standing(examination, places[1].ranks);
   for (std::size_t i = 2; i < places.size(); ++i) {
     parting.odd.ranks = parting.odd.ranks.united(places[i].ranks);
   }
@@ -330,7 +327,8 @@ std::optional<Parting> without_held(const Examination& examination, const Partin
   std::vector<model::Rank> left;
   const model::RankSet waiting = who_wait_here(examination, parting);
   for (const model::Rank rank : parting.odd.ranks) {
-    if (!is_held_elsewhere(examination, parting, waiting, rank, all)) {
+    if (!is_inside_the_call(examination.standing(rank), parting) &&
+        !is_held_elsewhere(examination, parting, waiting, rank, all)) {
       left.push_back(rank);
     }
   }
@@ -367,6 +365,9 @@ std::vector<Parting> partings(const Examination& examination) {
     auto parting = parting_from_records(examination, view);
     if (!parting) {
       parting = parting_from_stacks(examination, view);
+      if (parting) {
+        settle_rooted(examination, *parting);
+      }
     }
     if (!parting || parting->odd.ranks.empty() || parting->rest.ranks.empty()) {
       continue;
@@ -381,6 +382,7 @@ std::vector<Parting> partings(const Examination& examination) {
   if (queued != all.begin()) {
     all.erase(queued, all.end());
   }
+  settle_splits(examination, all);
   ByGroup by_group;
   for (const Parting& parting : all) {
     by_group.emplace(parting.group, &parting);

@@ -42,6 +42,9 @@ struct Parting {
   bool standing = false;      // stacks show it
   bool shifted = false;       // an earlier call paired by order; odd.path leads to that call
   bool odd_skipped = false;   // then: odd left the call out (else it made one too many)
+  bool settled = false;       // other evidence than the number of ranks says who is odd
+  bool extra = false;         // then: odd is alone in a call that the rest have no part in
+  bool undecided = false;     // somebody of odd left the call out, the others went on from it
 
   [[nodiscard]] int facts() const {
     return (recorded ? 1 : 0) + (standing ? 1 : 0);

@@ -121,8 +121,8 @@ Finding finding_of(const Examination& examination, const Explanation& explanatio
                    int extra_facts) {
   const Parting& parting = explanation.parting;
   Finding finding;
-  finding.culprits = parting.odd.ranks;
-  finding.waiting = waiting_ranks(examination).united(parting.rest.ranks).minus(parting.odd.ranks);
+  finding.culprits = parting.undecided ? model::RankSet{} : parting.odd.ranks;
+  finding.waiting = waiting_ranks(examination).united(parting.rest.ranks).minus(finding.culprits);
   finding.confidence = confidence(examination, parting, extra_facts);
   add_locations(examination, explanation, finding);
   add_recorded(examination, parting.odd, finding);

@@ -6,6 +6,7 @@
 
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
+#include "collector/detectors/mpi_partings.h"
 #include "collector/detectors/processes.h"
 #include "collector/detectors/signs.h"
 #include "collector/detectors/suspects.h"
@@ -189,6 +190,25 @@ Findings after_the_end(const graph::Examination& examination, const model::RankS
   return {};
 }
 
+/// It has left its work as an ended process has: what it calls next ends MPI.
+Finding tell_finalized(const graph::Examination& examination, Finding finding) {
+  const graph::Standing* at = examination.standing(finding.culprits.front());
+  const std::string where = at->user.known() ? " at " + place(at->user) : "";
+  std::vector<Location> ends = ways_out(examination, finding);
+  if (at->user.known()) {
+    ends = {location(at->user, finding.culprits, "ends MPI here")};
+  }
+  finding.locations.insert(finding.locations.begin(), ends.begin(), ends.end());
+  finding.summary = fmt::format("{} {} done and {} in MPI_Finalize{}{}", said(finding.culprits),
+                                is_or_are(finding.culprits), is_or_are(finding.culprits), where,
+                                and_who_waits(finding));
+  add_whereabouts(finding, examination, finding.waiting);
+  finding.fix =
+      "Let every rank make the calls that the others wait in before it ends, or leave it out of "
+      "their communicator.";
+  return finding;
+}
+
 Findings detect(const graph::Examination& examination) {
   Finding finding;
   finding.kind = kKind;
@@ -198,6 +218,14 @@ Findings detect(const graph::Examination& examination) {
             aborted_while_ending(examination.job, standing.rank,
                                  exit_of(examination.job, *standing.process)));
   });
+  std::vector<model::Rank> ends_mpi;
+  for (const model::Rank rank : finalized_early(examination)) {
+    if (!printed_a_traceback(examination.job, rank)) {  // else rank-raised tells it
+      ends_mpi.push_back(rank);
+    }
+  }
+  const model::RankSet in_finalize(std::move(ends_mpi));
+  finding.culprits = finding.culprits.united(in_finalize);
   add_waiting(examination, finding);
   const bool for_a_signal = finding.waiting.empty();
   if (for_a_signal && !finding.culprits.empty()) {
@@ -219,6 +247,9 @@ Findings detect(const graph::Examination& examination) {
   // The exit status and the stacks of those who wait for ranks: two facts.
   finding.confidence =
       *still == Confidence::kLikely && !for_a_signal ? Confidence::kCertain : *still;
+  if (!in_finalize.empty() && in_finalize == finding.culprits) {
+    return {tell_finalized(examination, std::move(finding))};
+  }
   const bool well =
       ranks_where(examination, left_in_peace).common(finding.culprits) == finding.culprits;
   finding.summary =

@@ -14,6 +14,7 @@
 #include "collector/detectors/exceptions_in_hand.h"
 #include "collector/detectors/handlers.h"
 #include "collector/detectors/known_exceptions.h"
+#include "collector/detectors/mpi_partings.h"
 #include "collector/detectors/processes.h"
 #include "collector/detectors/signs.h"
 #include "collector/detectors/suspects.h"
@@ -108,7 +109,7 @@ Confidence sureness(const graph::Examination& examination, const Traceback& trac
       cleans_up_after_exception(job, *traceback.rank, standing->callers)) {
     return Confidence::kCertain;
   }
-  if (!lived_on(job, *traceback.rank)) {
+  if (!lived_on(job, *traceback.rank) || is_in_finalize(standing)) {
     return wrote_on(job, traceback) ? Confidence::kPossible : Confidence::kCertain;
   }
   return examination.still() && left_calls_out(examination, traceback) ? Confidence::kCertain

@@ -201,6 +201,16 @@ bool roots_contradict(const Examination& examination, const std::string& group) 
   });
 }
 
+bool hold_each_other(const Parting& a, const Parting& b) {
+  return a.group != b.group && !a.odd.ranks.common(b.rest.ranks).empty() &&
+         !a.rest.ranks.common(b.odd.ranks).empty();
+}
+
+bool is_mutual(const Parting& a, const std::vector<Parting>& all) {
+  return std::any_of(all.begin(), all.end(),
+                     [&a](const Parting& b) { return hold_each_other(a, b); });
+}
+
 bool is_in_circle(const Examination& examination, const Parting& parting) {
   const auto has = [](const std::vector<std::string>& cycle, const model::RankSet& ranks) {
     return std::any_of(ranks.begin(), ranks.end(), [&cycle](model::Rank rank) {

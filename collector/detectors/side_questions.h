@@ -36,6 +36,12 @@ bool evaluates(const Side& side);
 /// on was let through.
 bool roots_contradict(const graph::Examination& examination, const std::string& group);
 
+/// In each of the two groups the odd ranks wait in the other one.
+bool hold_each_other(const Parting& a, const Parting& b);
+
+/// One of these is such a group.
+bool is_mutual(const Parting& a, const std::vector<Parting>& all);
+
 /// The waiting goes round over more groups than two: meshes, where rows wait for columns.
 bool is_in_circle(const graph::Examination& examination, const Parting& parting);
 

@@ -173,6 +173,21 @@ BlockedCall call_of_mpi(const MpiFunction& function, model::Rank rank, const His
   return call;
 }
 
+bool take_method_of_mpi4py(std::span<const model::Frame> frames, Activity& activity,
+                           BlockedCall& call) {
+  const MpiFunction* const method = mpi_function(frames, false);
+  if (activity != Activity::kPointToPoint || method == nullptr ||
+      method->activity != Activity::kCollective) {
+    return false;
+  }
+  activity = Activity::kCollective;
+  BlockedCall whole;
+  whole.operation = method->operation;
+  whole.group = call.group;
+  call = whole;
+  return true;
+}
+
 void take_common_wait_for_a_collective(std::vector<Standing>& ranks) {
   const auto in_unknown_wait = [](const Standing& one) {
     return one.activity == Activity::kPointToPoint && one.call && !one.call->peer &&

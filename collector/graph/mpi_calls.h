@@ -29,6 +29,11 @@ const MpiFunction* mpi_function(std::span<const model::Frame> frames, bool recor
 BlockedCall call_of_mpi(const MpiFunction& function, model::Rank rank, const History& history,
                         Activity& activity);
 
+/// The call is one of several that a collective method of mpi4py's is made of: `activity` and
+/// `call` become that method's, in the same communicator and without a number there.
+bool take_method_of_mpi4py(std::span<const model::Frame> frames, Activity& activity,
+                           BlockedCall& call);
+
 /// Where most ranks stand in one wait of which nobody recorded what for, and all others in a
 /// collective, the wait is a collective's, too (MPI_Iallreduce), and the others are the odd ones.
 void take_common_wait_for_a_collective(std::vector<Standing>& ranks);

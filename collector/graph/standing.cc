@@ -180,11 +180,13 @@ Standing stand(const Context& context, const model::Process& process, const mode
   result.activity = activity_of(context.job, process, thread, result.call);
   const bool recorded =
       !context.history.groups().empty() || !context.history.point_to_point(result.rank).empty();
+  bool whole = false;
   const MpiFunction* mpi = result.call ? nullptr : mpi_function(frames, recorded);
   if (mpi != nullptr && !process.exit && result.activity != Activity::kStopped) {
     result.on_cpu = false;  // MPI waits by polling
     result.activity = mpi->activity;
     result.call = call_of_mpi(*mpi, result.rank, context.history, result.activity);
+    whole = take_method_of_mpi4py(frames, result.activity, *result.call);
   }
   const bool may_wait_for_gpu =
       result.activity == Activity::kRendezvous || !result.waits_for_ranks();  // init of NCCL is one
@@ -202,7 +204,7 @@ Standing stand(const Context& context, const model::Process& process, const mode
                                       an_awaited_thread_works(context.job, process, thread) ||
                                       another_thread_works(context.job, process, thread)));
   }
-  if (calls_ranks(result.activity)) {
+  if (calls_ranks(result.activity) && !whole) {
     result.call = result.call.value_or(BlockedCall{});
     if (result.activity == Activity::kDdpBackward && result.call->operation.empty()) {
       result.call->operation = "all_reduce";

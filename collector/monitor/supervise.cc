@@ -12,6 +12,7 @@
 
 #include "collector/model/building/add_recordings.h"
 #include "collector/model/building/build_model.h"
+#include "collector/model/questions.h"
 #include "collector/monitor/fullest_shm.h"
 #include "collector/monitor/left_behind.h"
 #include "collector/monitor/process_tree.h"
@@ -54,6 +55,16 @@ std::optional<siginfo_t> next_signal() {
   const timespec time{.tv_sec = 0, .tv_nsec = std::chrono::nanoseconds(kLook).count()};
   siginfo_t info{};
   return ::sigtimedwait(&set, &info, &time) > 0 ? std::optional(info) : std::nullopt;
+}
+
+/// A rank that was recorded is no longer there, and nobody knows how it ended.
+bool a_rank_ended(const model::JobModel& job, const std::vector<sources::Recording>& recordings) {
+  return !job.observations.empty() &&
+         std::any_of(recordings.begin(), recordings.end(), [&job](const auto& recording) {
+           const model::Process* seen = model::process(job, recording.pid);
+           const bool gone = seen == nullptr || seen->state == 'Z' || seen->state == 'X';
+           return recording.rank && !recording.exit && gone;
+         });
 }
 
 /// One run of supervise().
@@ -201,7 +212,8 @@ class Watch {
       job = processes_left(child_, outcome_.status, recordings.value_or(Recordings{}));
       job.ended = true;
     }
-    if (pulse().children_killed != killed) {  // who was killed while we looked
+    // who was killed, or ended, while we looked
+    if (pulse().children_killed != killed || (recordings && a_rank_ended(job, *recordings))) {
       problems.clear();
       recordings = sources::read_spool(spool_, problems);
     }
