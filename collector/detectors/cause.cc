@@ -339,8 +339,9 @@ Explanation explain(const Examination& examination, const Parting& parting) {
     explanation.cause = slow ? Cause::kSlow : Cause::kMismatchedOp;
     return explanation;
   }
-  if (is_gone(parting.odd) || roots_contradict(examination, parting.group)) {
-    explanation.cause = Cause::kNone;  // dead-rank, mismatched-root tell it
+  if (is_gone(parting.odd) || roots_contradict(examination, parting.group) ||
+      awaits_an_outsider(examination, parting.odd)) {
+    explanation.cause = Cause::kNone;  // dead-rank, mismatched-root, io-stall tell it
     return explanation;
   }
   if (is_blocked_elsewhere(parting.odd)) {

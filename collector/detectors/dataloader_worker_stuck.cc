@@ -10,6 +10,7 @@
 #include "collector/detectors/signs.h"
 #include "collector/detectors/suspects.h"
 #include "collector/detectors/wording.h"
+#include "collector/graph/working.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -51,14 +52,16 @@ std::string what_it_does(const model::JobModel& job, const model::Thread& thread
 
 /// A sleep or a computation may end by itself; a wait in a poll loop, a lock, a pipe or a device
 /// does not promise to.
-Confidence how_sure(const model::JobModel& job, const model::Thread& thread, Confidence still) {
+Confidence how_sure(const model::JobModel& job, const model::Process& worker,
+                    const model::Thread& thread, Confidence still) {
   if (long_without_progress(job)) {
     return still;
   }
   const model::WaitsOn* timer = waits_on(thread, "timer");
   const bool for_long = timer != nullptr && timer->limit.value_or(0) >= kLongBatchSeconds;
-  const bool may_end =
-      !asleep(thread) || (sleeps_by_choice(thread) && !polls(job, thread) && !for_long);
+  const bool may_end = !asleep(thread) ||
+                       (sleeps_by_choice(thread) && !polls(job, thread) && !for_long) ||
+                       graph::its_server_works(job, worker, thread);
   return may_end ? Confidence::kPossible : still;
 }
 
@@ -78,7 +81,7 @@ std::optional<Suspect> stuck_worker(const graph::Examination& examination,
   }
   const std::string doing = what_it_does(examination.job, *main);
   Suspect suspect = suspect_in(examination, worker, main);
-  suspect.confidence = how_sure(examination.job, *main, still);
+  suspect.confidence = how_sure(examination.job, worker, *main, still);
   const std::string number = worker.pid > 0 ? fmt::format(" {}", worker.pid) : std::string();
   suspect.note = fmt::format("DataLoader worker{} {} here", number, doing);
   suspect.evidence = fmt::format("{} waits for a batch; its DataLoader worker{} {} at {}",

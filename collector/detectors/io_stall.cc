@@ -221,6 +221,10 @@ std::optional<Suspect> stalled(const graph::Examination& examination,
   // The kernel names the object and the stack the user's line: two facts, once nothing moves.
   const bool both = stall->named && suspect.place.known() && still == Confidence::kLikely;
   suspect.confidence = both && !waiting_ranks(examination).empty() ? Confidence::kCertain : still;
+  const bool may_be_served = main->waits_on && main->waits_on->kind != kFileLock && !stall->choked;
+  if (may_be_served) {
+    suspect.confidence = unless_somebody_acts(examination, suspect.confidence);
+  }
   suspect.note = fmt::format("rank {} waits here for {}", standing.rank, stall->object);
   suspect.evidence = fmt::format("rank {} (process {}) is blocked on {}", standing.rank,
                                  standing.process->pid, stall->object);

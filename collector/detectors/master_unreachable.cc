@@ -121,6 +121,9 @@ Findings detect(const graph::Examination& examination) {
       add_waiting(examination, finding);
       finding.evidence.push_back({.rank = std::nullopt, .text = reason});
     }
+    if (!some) {  // rank 0 may be started yet
+      finding.confidence = unless_somebody_acts(examination, finding.confidence);
+    }
     finding.summary =
         fmt::format("{} cannot reach the rendezvous: {}", said(some ? told : waiting), reason);
     finding.fix =

@@ -172,6 +172,14 @@ bool partner_never_comes(const graph::Examination& examination, const Standing& 
     return false;
   }
   const Standing* peer = examination.standing(*standing.call->peer);
+  // Its collective is one of others: it may end, and the partner come, while somebody works.
+  const graph::GroupView* group =
+      peer != nullptr && peer->call ? examination.group(peer->call->group) : nullptr;
+  const bool of_others = group != nullptr && !group->group.ranks.empty() &&
+                         !model::RankSet(group->group.ranks).contains(standing.rank);
+  if (of_others && !working_ranks(examination).empty()) {
+    return false;
+  }
   return peer != nullptr && peer->thread != nullptr && !exchanges(*peer) &&
          peer->waits_for_ranks() && !held_up_by_others(examination, *peer);
 }

@@ -116,6 +116,7 @@ Findings detect(const graph::Examination& examination) {
   finding.confidence = still != Confidence::kLikely ? Confidence::kPossible
                        : seen_all                   ? Confidence::kCertain
                                                     : Confidence::kPossible;
+  finding.confidence = unless_somebody_acts(examination, finding.confidence);
   add_waiting(examination, finding);
   const std::size_t world = arrived.size() + absent.size();
   finding.summary =

@@ -98,6 +98,19 @@ bool is_gone(const Side& side) {
           side.activity() == Activity::kUnobserved);
 }
 
+bool awaits_an_outsider(const Examination& examination, const Side& side) {
+  constexpr std::array<std::string_view, 4> kChannels = {"fifo", "socket", "pipe", "input"};
+  const model::Thread* thread = side.standing == nullptr ? nullptr : side.standing->thread;
+  if (side.call != nullptr || thread == nullptr || !thread->waits_on ||
+      std::find(kChannels.begin(), kChannels.end(), thread->waits_on->kind) == kChannels.end()) {
+    return false;
+  }
+  const auto peer = target_pid(*thread->waits_on);
+  const model::Process* server = peer ? model::process(examination.job, *peer) : nullptr;
+  return (server == nullptr || !served_rank(examination.job, *server)) &&
+         graph::an_outsider_goes_on(examination.job);
+}
+
 bool is_blocked_elsewhere(const Side& side) {
   switch (side.activity()) {
     case Activity::kPointToPoint:

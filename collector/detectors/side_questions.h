@@ -13,6 +13,10 @@ bool is_slow(const graph::Examination& examination, const Parting& parting);
 /// Dead, absent or unseen, and without a call.
 bool is_gone(const Side& side);
 
+/// It waits at a pipe, a socket or a file for a process around the ranks, and one of those only
+/// pauses: the detectors of such waits tell it, as possible.
+bool awaits_an_outsider(const graph::Examination& examination, const Side& side);
+
 /// Blocked in something that has nothing to do with the calls of the source: others find its cause.
 bool is_blocked_elsewhere(const Side& side);
 

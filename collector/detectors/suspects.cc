@@ -12,6 +12,7 @@
 #include "collector/detectors/processes.h"
 #include "collector/detectors/signs.h"
 #include "collector/detectors/wording.h"
+#include "collector/graph/working.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -168,6 +169,10 @@ std::optional<Confidence> stuck(const graph::Examination& examination) {
     return std::nullopt;
   }
   return Confidence::kPossible;
+}
+
+Confidence unless_somebody_acts(const graph::Examination& examination, Confidence confidence) {
+  return graph::an_outsider_goes_on(examination.job) ? Confidence::kPossible : confidence;
 }
 
 std::string who(const std::vector<Suspect>& suspects) {

@@ -50,6 +50,10 @@ void add_waiting(const graph::Examination& examination, model::RankSet waiting, 
 /// place and nothing moved, kPossible when there was one look only, nothing when the job moves.
 std::optional<Confidence> stuck(const graph::Examination& examination);
 
+/// At most kPossible while a process around the ranks is only pausing: it may bring what is waited
+/// for.
+Confidence unless_somebody_acts(const graph::Examination& examination, Confidence confidence);
+
 /// "rank 1", "ranks 0-1", "process 77": whom a finding is about.
 std::string who(const std::vector<Suspect>& suspects);
 

@@ -15,12 +15,13 @@ namespace ddpdoctor::detectors {
 namespace {
 
 constexpr std::string_view kKind = "waiting-for-input";
+constexpr std::string_view kDebugs = "is in the debugger";
 
 /// How a thread waits for a person; empty when it does not.
 std::string_view asks_a_person(const model::JobModel& job, const model::Thread& thread) {
   if (python_frame_in(thread, "/pdb.py", {"interaction", "_cmdloop", "cmdloop"}) != nullptr ||
       python_frame_in(thread, "/cmd.py", {"cmdloop"}) != nullptr) {
-    return "is in the debugger";
+    return kDebugs;
   }
   const bool reads = model::has_native_frame(thread, "PyOS_Readline") ||
                      model::has_native_frame(thread, "builtin_input") ||
@@ -34,11 +35,15 @@ std::string_view asks_a_person(const model::JobModel& job, const model::Thread& 
       innermost == nullptr
           ? std::string_view()
           : model::source_line(job, innermost->file, innermost->line).value_or(std::string_view());
+  // A pipe whose writer is a process of the job is fed by a program, not by a person.
+  const model::WaitsOn* pipe = waits_on(thread, "pipe");
+  const bool fed = pipe != nullptr && target_pid(*pipe) && line.find("input(") == line.npos;
   const bool reads_channel = model::has_native_frame(thread, "read") ||
                              waits_on(thread, "pipe") != nullptr ||
                              waits_on(thread, "file") != nullptr;
-  if (reads_channel && (line.find("input(") != std::string_view::npos ||
-                        line.find("stdin") != std::string_view::npos)) {
+  if (reads_channel && !fed &&
+      (line.find("input(") != std::string_view::npos ||
+       line.find("stdin") != std::string_view::npos)) {
     return "reads from its standard input";
   }
   return {};
@@ -82,6 +87,9 @@ std::optional<Suspect> waits_for_person(const graph::Examination& examination,
   suspect.confidence = still == Confidence::kLikely && !waiting_ranks(examination).empty()
                            ? Confidence::kCertain
                            : *still;
+  if (!stopped && doing != kDebugs) {
+    suspect.confidence = unless_somebody_acts(examination, suspect.confidence);
+  }
   suspect.note = fmt::format(
       "{} {} here", suspect.rank ? fmt::format("rank {}", *suspect.rank) : "the process", doing);
   suspect.evidence =

@@ -147,6 +147,31 @@ bool waits_for_a_moment(const model::JobModel& job, const model::Thread& thread)
   return !by_torch && in_bounded_user_code(job, thread, user);
 }
 
+/// "while True: time.sleep(8); with cond: cond.notify_all()": what it sleeps between is what others
+/// of its process wait for.
+bool gives_signals(const model::JobModel& job, const model::Thread& thread) {
+  constexpr std::array<std::string_view, 7> kSignals = {
+      ".notify(", ".notify_all(", ".set(", ".put(", ".release(", ".set_result(", ".put_nowait("};
+  const model::Frame* user = model::user_frame(thread);
+  const auto source = user == nullptr ? job.sources.end() : job.sources.find(user->file);
+  if (!thread.waits_on || !thread.waits_on->limit || *thread.waits_on->limit >= kMoment ||
+      source == job.sources.end()) {
+    return false;
+  }
+  const auto loop = python_source::loop_around(source->second, user->line);
+  for (auto at = source->second.upper_bound(loop ? loop->line : user->line);
+       loop && at != source->second.end(); ++at) {
+    const std::size_t indent = at->second.find_first_not_of(" \t");
+    if (indent != at->second.npos && indent <= static_cast<std::size_t>(loop->indent)) {
+      break;
+    }
+    if (calls_any(at->second, kSignals)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 bool another_thread_works(const model::JobModel& job, const model::Process& process,
                           const model::Thread& thread) {
   const model::Observation* then = model::previous(job);
@@ -156,23 +181,53 @@ bool another_thread_works(const model::JobModel& job, const model::Process& proc
            const auto earlier =
                std::find_if(before->threads.begin(), before->threads.end(),
                             [&one](const model::Thread& other) { return other.tid == one.tid; });
-           return one.tid != thread.tid && one.state == 'R' && innermost_python(one) != nullptr &&
-                  earlier != before->threads.end() && earlier->state == 'R';
+           const bool wants_cpu =
+               one.state == 'R' && earlier != before->threads.end() && earlier->state == 'R';
+           return one.tid != thread.tid && innermost_python(one) != nullptr &&
+                  (wants_cpu || waits_for_a_moment(job, one) || gives_signals(job, one));
          });
 }
 
+// NOLINTNEXTLINE(misc-no-recursion): as deep as kLongestChain
 bool its_server_works(const model::JobModel& job, const model::Process& process,
-                      const model::Thread& thread) {
+                      const model::Thread& thread, int depth) {
+  constexpr int kLongestChain = 4;
   const model::Observation* now = model::latest(job);
-  if (now == nullptr || !thread.waits_on) {
+  if (now == nullptr || !thread.waits_on || depth > kLongestChain) {
     return false;
   }
   return std::any_of(now->processes.begin(), now->processes.end(), [&](const model::Process& one) {
     const model::Thread* main = model::main_thread(one);
-    return one.pid != process.pid && one.role != model::Role::kRank && main != nullptr &&
-           thread.waits_on->target == "pid:" + std::to_string(one.pid) &&
-           (main->state == 'R' || waits_for_a_moment(job, *main));
+    if (one.pid == process.pid || main == nullptr ||
+        thread.waits_on->target != "pid:" + std::to_string(one.pid)) {
+      return false;
+    }
+    // A rank serves its worker from another thread: its main one waits for the worker.
+    return one.role == model::Role::kRank
+               ? process.role != model::Role::kRank && another_thread_works(job, one, *main)
+               : main->state == 'R' || waits_for_a_moment(job, *main) ||
+                     its_server_works(job, one, *main, depth + 1);
   });
+}
+
+bool an_outsider_goes_on(const model::JobModel& job) {
+  const model::Observation* now = model::latest(job);
+  const auto is_below_rank = [&job](const model::Process& process) {
+    constexpr int kDeepest = 16;
+    const model::Process* at = &process;
+    for (int i = 0; at != nullptr && i < kDeepest; ++i) {
+      if (at->rank || at->role == model::Role::kRank) {
+        return true;
+      }
+      at = model::process(job, at->ppid);
+    }
+    return false;
+  };
+  return now != nullptr &&
+         std::any_of(now->processes.begin(), now->processes.end(), [&](const auto& process) {
+           const model::Thread* main = model::main_thread(process);
+           return main != nullptr && !is_below_rank(process) && waits_for_a_moment(job, *main);
+         });
 }
 
 /// Runs the code of a module that it imports.

@@ -23,6 +23,17 @@ TEST(RendezvousIncomplete, NamesTheRanksThatWereNotStarted) {
   EXPECT_EQ(findings[0].locations.at(0).line, 9);
 }
 
+TEST(RendezvousIncomplete, OnlySuspectsWhileTheScriptAroundItPauses) {
+  JobBuilder builder = job().ranks(4).stack(kAll, kInInit).absent(3);
+  builder.process({.pid = 800,
+                   .threads = {{.stack = "native:clock_nanosleep@libc.so.6",
+                                .waits_on = model::WaitsOn{.kind = "timer",
+                                                           .target = {},
+                                                           .detail = {},
+                                                           .limit = 9}}}});
+  EXPECT_TRUE(nothing_likely(asked(kKind, builder.build())));
+}
+
 TEST(RendezvousIncomplete, OnlySuspectsRanksThatMayRunOnAnotherNode) {
   const auto told = job()
                         .ranks(4)

@@ -204,6 +204,39 @@ TEST(Working, AModuleThatAnotherThreadImportsAndThatGoesOnIsWaitedFor) {
   EXPECT_FALSE(works(told(86'400)));
 }
 
+TEST(Working, AThreadThatSignalsBetweenItsSleepsWorksForTheOneThatWaits) {
+  const auto told = [](const std::string& after) {
+    return job()
+        .ranks(2)
+        .stack(kAll,
+               "native:sem_wait | py:wait@/usr/lib/python3.11/threading.py:327 | "
+               "py:main@/srv/train.py:9")
+        .source("/srv/tokens.py",
+                "def renew(self):\n    while True:\n        time.sleep(8)\n        " + after + "\n")
+        .thread(0, {.stack = "native:clock_nanosleep | py:renew@/srv/tokens.py:3",
+                    .waits_on =
+                        model::WaitsOn{.kind = "timer", .target = {}, .detail = {}, .limit = 1.4}})
+        .build();
+  };
+  EXPECT_TRUE(works(told("self.cond.notify_all()")));
+  EXPECT_FALSE(works(told("log(time.time())")));
+}
+
+TEST(Working, AnOutsiderIsNeitherRankNorBelowOne) {
+  const model::WaitsOn timer{.kind = "timer", .target = {}, .detail = {}, .limit = 9};
+  const auto told = [&timer](pid_t parent) {
+    return job()
+        .ranks(2)
+        .process({.pid = 800,
+                  .ppid = parent,
+                  .threads = {{.stack = "native:clock_nanosleep", .waits_on = timer}}})
+        .build();
+  };
+  EXPECT_TRUE(an_outsider_goes_on(told(tests::kLauncherPid)));
+  EXPECT_FALSE(an_outsider_goes_on(told(tests::pid_of(0))));
+  EXPECT_FALSE(an_outsider_goes_on(job().ranks(2).build()));
+}
+
 /// Rank 0 waits for the end of g++, whose child stands in this letter in both looks.
 model::JobModel compiles(char letter) {
   return job()
