@@ -176,16 +176,16 @@ bool another_thread_works(const model::JobModel& job, const model::Process& proc
                           const model::Thread& thread) {
   const model::Observation* then = model::previous(job);
   const model::Process* before = then == nullptr ? nullptr : same_process(*then, process);
-  return before != nullptr &&
-         std::any_of(process.threads.begin(), process.threads.end(), [&](const model::Thread& one) {
-           const auto earlier =
-               std::find_if(before->threads.begin(), before->threads.end(),
-                            [&one](const model::Thread& other) { return other.tid == one.tid; });
-           const bool wants_cpu =
-               one.state == 'R' && earlier != before->threads.end() && earlier->state == 'R';
-           return one.tid != thread.tid && innermost_python(one) != nullptr &&
-                  (wants_cpu || waits_for_a_moment(job, one) || gives_signals(job, one));
-         });
+  const auto wanted_cpu = [before](const model::Thread& one) {
+    return before != nullptr &&
+           std::any_of(before->threads.begin(), before->threads.end(), [&](const auto& earlier) {
+             return earlier.tid == one.tid && earlier.state == 'R' && one.state == 'R';
+           });
+  };
+  return std::any_of(process.threads.begin(), process.threads.end(), [&](const auto& one) {
+    return one.tid != thread.tid && innermost_python(one) != nullptr &&
+           (wanted_cpu(one) || waits_for_a_moment(job, one) || gives_signals(job, one));
+  });
 }
 
 // NOLINTNEXTLINE(misc-no-recursion): as deep as kLongestChain
