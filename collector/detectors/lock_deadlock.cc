@@ -12,6 +12,7 @@
 #include "collector/detectors/python_locks.h"
 #include "collector/detectors/signs.h"
 #include "collector/detectors/suspects.h"
+#include "collector/detectors/wait_under_lock.h"
 #include "collector/detectors/wording.h"
 #include "collector/model/questions.h"
 
@@ -192,6 +193,35 @@ Finding deadlock(const graph::Examination& examination, const std::vector<Suspec
   return finding;
 }
 
+/// One holds the lock and waits for what the other one does after it has got it.
+std::optional<Finding> waits_inside(const graph::Examination& examination,
+                                    const model::Process& process) {
+  const auto sure = stuck(examination);
+  const auto found = sure ? wait_under_lock(examination.job, process) : std::nullopt;
+  if (!found) {
+    return std::nullopt;
+  }
+  const Confidence confidence =
+      found->proven && *sure == Confidence::kLikely ? Confidence::kCertain : *sure;
+  const std::string awaited =
+      found->awaited.empty() ? std::string("there") : fmt::format("in {}()", found->awaited);
+  const std::vector<Suspect> both = {
+      member(examination, process, *found->holder,
+             fmt::format("holds {} and waits {} without limit", found->lock, awaited), confidence),
+      member(examination, process, *found->wanter, fmt::format("wants {}", found->lock),
+             confidence)};
+  Finding finding = accuse(examination, kKind, both);
+  finding.summary = fmt::format(
+      "{} waits at {} with {} held, and thread {} of it, which would end that wait, wants this "
+      "lock at {}{}",
+      who(both), place(both.front().place), found->lock, found->wanter->name,
+      place(both.back().place), and_who_waits(finding));
+  finding.fix = fmt::format(
+      "Do not wait with the lock held: leave the block of {} before {}, or wait with a timeout.",
+      found->lock, found->awaited.empty() ? "waiting" : found->awaited + "()");
+  return finding;
+}
+
 Findings detect(const graph::Examination& examination) {
   Findings findings;
   std::set<const model::Process*> told;
@@ -212,6 +242,10 @@ Findings detect(const graph::Examination& examination) {
         told.contains(process) ? std::vector<Suspect>{} : circle_by_source(examination, *process);
     if (!circle.empty()) {
       findings.push_back(deadlock(examination, circle));
+    } else if (!told.contains(process)) {
+      if (auto inside = waits_inside(examination, *process)) {
+        findings.push_back(std::move(*inside));
+      }
     }
   }
   return findings;
@@ -227,7 +261,8 @@ const Detector lock_deadlock{
         R"(What you see: one rank stands in `with some_lock:`; another thread of the same process stands in another lock; the other
 ranks wait for that rank in a collective.
 
-Why: thread A holds lock 1 and wants lock 2, thread B holds lock 2 and wants lock 1 (or one thread takes a plain Lock twice).
+Why: thread A holds lock 1 and wants lock 2, thread B holds lock 2 and wants lock 1 (or one thread takes a plain Lock twice). Or
+thread A waits, with the lock held, for something (room in a queue, an event, a result) that thread B does once it has the lock.
 
 How it is recognised: the owners that the mutexes themselves name form a circle; for Python locks, which name no owner, the
 source around each line of the stacks says what a thread has entered already.

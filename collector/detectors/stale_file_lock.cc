@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/processes.h"
@@ -106,8 +107,10 @@ bool polls_for_lock(const model::JobModel& job, const model::Thread& thread) {
 
 /// Waits until a lock file goes away, by the frames of those who do so.
 bool waits_for_lock_file(const model::JobModel& job, const model::Thread& thread) {
-  if (waits_on(thread, "lock-file") != nullptr ||
-      python_frame_in(thread, "torch/utils/file_baton.py", {"wait"}) != nullptr) {
+  if (const model::WaitsOn* known = waits_on(thread, "lock-file")) {
+    return !known->limit;  // with one it gives up by itself
+  }
+  if (python_frame_in(thread, "torch/utils/file_baton.py", {"wait"}) != nullptr) {
     return true;
   }
   for (const model::Frame& frame : thread.frames) {
@@ -142,9 +145,27 @@ std::optional<std::string> lock_path(const model::Thread& thread, const model::F
 
 std::string age_of(const model::Fact& fact) {
   const auto age = fact.number("age_seconds");
-  return fact.flag("older_than_job").value_or(false)
-             ? ", which is older than every process of the job"
-             : (age ? fmt::format(", which is {:.0f} s old", *age) : std::string());
+  const bool old = fact.flag("older_than_job").value_or(false);
+  std::string out = age ? fmt::format(", which is {} old", base::duration(*age)) : std::string();
+  if (old) {
+    out += age ? ", older than every process of the job"
+               : ", which is older than every process of the job";
+  }
+  const auto pid = fact.number("named_pid");
+  if (pid) {
+    const auto host = fact.text("named_host");
+    const auto lives = fact.flag("named_alive");
+    out += fmt::format("; it names process {:.0f}{}{}", *pid,
+                       host ? fmt::format(" on {}", *host) : std::string(),
+                       lives == false ? ", which is gone" : "");
+  }
+  return out;
+}
+
+/// Made while the job ran, by a process of another machine that may well work under it.
+bool may_be_held_elsewhere(const model::Fact& fact) {
+  return fact.number("named_pid") && !fact.flag("named_alive") &&
+         !fact.flag("older_than_job").value_or(false);
 }
 
 /// Nobody in the job can be the one who works under the lock: every rank polls for it or waits for
@@ -181,10 +202,12 @@ std::optional<Waiter> waits_for_nobody(const graph::Examination& examination,
   Suspect suspect = suspect_in(examination, process, main);
   const bool ownerless =
       fact != nullptr && fact->flag("exists").value_or(false) && fact->flag("held") == false;
-  const bool old = fact != nullptr && fact->flag("older_than_job").value_or(false);
-  suspect.confidence = ownerless && old && still == Confidence::kLikely ? Confidence::kCertain
-                       : ownerless || old                               ? *still
-                                                                        : Confidence::kPossible;
+  const bool old = fact != nullptr && (fact->flag("older_than_job").value_or(false) ||
+                                       fact->flag("named_alive") == false);
+  suspect.confidence = ownerless && may_be_held_elsewhere(*fact)          ? Confidence::kPossible
+                       : ownerless && old && still == Confidence::kLikely ? Confidence::kCertain
+                       : ownerless || old                                 ? *still
+                                                                          : Confidence::kPossible;
   // The baton has no owner to ask for: its wait alone is as good as a file without a holder.
   if (fact == nullptr &&
       (python_frame_in(*main, "torch/utils/file_baton.py", {"wait"}) != nullptr ||

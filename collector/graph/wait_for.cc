@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "collector/graph/blocked_call.h"
+#include "collector/graph/working.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::graph {
@@ -171,7 +172,7 @@ void add_rank_edges(WaitForGraph& graph, const std::vector<Standing>& standings,
   }
 }
 
-constexpr std::array<std::pair<std::string_view, EdgeKind>, 12> kKinds = {
+constexpr std::array<std::pair<std::string_view, EdgeKind>, 13> kKinds = {
     {{"mutex", EdgeKind::kMutex},
      {"gil", EdgeKind::kGil},
      {"process", EdgeKind::kProcess},
@@ -179,6 +180,7 @@ constexpr std::array<std::pair<std::string_view, EdgeKind>, 12> kKinds = {
      {"socket", EdgeKind::kSocket},
      {"fifo", EdgeKind::kFifo},
      {"file-lock", EdgeKind::kFileLock},
+     {"lock-file", EdgeKind::kFileLock},
      {"store-key", EdgeKind::kStoreKey},
      {"import-lock", EdgeKind::kImportLock},
      {"semaphore", EdgeKind::kMutex},
@@ -239,7 +241,10 @@ void add_thread_edges(WaitForGraph& graph, const model::JobModel& job) {
       if (!thread.waits_on || thread.waits_on->kind == "timer") {  // a timer is nobody
         continue;
       }
-      const std::string to = target_node(nodes, *thread.waits_on);
+      const pid_t holder =
+          thread.waits_on->kind == "lock-file" ? holder_of_lock_file(job, process) : pid_t{0};
+      const std::string to = holder != 0 ? nodes.of(fmt::format("pid:{}", holder))
+                                         : target_node(nodes, *thread.waits_on);
       const std::string from = nodes.of(fmt::format("thread:{}", thread.tid));
       if (!to.empty() && to != from) {
         const std::string& detail = thread.waits_on->detail;

@@ -188,6 +188,18 @@ bool another_thread_works(const model::JobModel& job, const model::Process& proc
   });
 }
 
+pid_t holder_of_lock_file(const model::JobModel& job, const model::Process& process) {
+  const std::string pid = std::to_string(process.pid);
+  for (const model::Fact* fact : model::facts(job, "lock-file")) {
+    const auto waiting = fact->list("waiting_pids");
+    if (fact->flag("held").value_or(false) &&
+        std::find(waiting.begin(), waiting.end(), pid) != waiting.end()) {
+      return static_cast<pid_t>(fact->number("holder_pid").value_or(0));
+    }
+  }
+  return 0;
+}
+
 // NOLINTNEXTLINE(misc-no-recursion): as deep as kLongestChain
 bool its_server_works(const model::JobModel& job, const model::Process& process,
                       const model::Thread& thread, int depth) {
@@ -196,10 +208,17 @@ bool its_server_works(const model::JobModel& job, const model::Process& process,
   if (now == nullptr || !thread.waits_on || depth > kLongestChain) {
     return false;
   }
+  const pid_t holder =
+      thread.waits_on->kind == "lock-file" ? holder_of_lock_file(job, process) : pid_t{0};
+  const bool inside = std::any_of(now->processes.begin(), now->processes.end(),
+                                  [holder](const auto& one) { return one.pid == holder; });
+  if (holder != 0 && !inside) {
+    return true;  // another program's lock: what it does there is not ours to judge
+  }
   return std::any_of(now->processes.begin(), now->processes.end(), [&](const model::Process& one) {
     const model::Thread* main = model::main_thread(one);
     if (one.pid == process.pid || main == nullptr ||
-        thread.waits_on->target != "pid:" + std::to_string(one.pid)) {
+        (one.pid != holder && thread.waits_on->target != "pid:" + std::to_string(one.pid))) {
       return false;
     }
     // A rank serves its worker from another thread: its main one waits for the worker.

@@ -39,6 +39,10 @@ bool an_awaited_thread_works(const model::JobModel& job, const model::Process& p
 bool another_thread_works(const model::JobModel& job, const model::Process& process,
                           const model::Thread& thread);
 
+/// Who holds the lock file that a thread of the process tries to take again and again; 0 = nobody
+/// known.
+pid_t holder_of_lock_file(const model::JobModel& job, const model::Process& process);
+
 /// The process at the other end of what the thread waits for works, or is in a short pause of it,
 /// or waits in turn for one that does.
 bool its_server_works(const model::JobModel& job, const model::Process& process,

@@ -2,15 +2,19 @@
 // Locks on files (/proc/locks), and files that are locks: batons whose existence keeps others
 // waiting.
 #include <algorithm>
+#include <array>
 #include <dirent.h>
 #include <fcntl.h>
 #include <map>
 #include <memory>
+#include <unistd.h>
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 
 #include "base/text.h"
+#include "base/unique_fd.h"
 #include "collector/sources/facts/fact_sources.h"
 #include "collector/sources/files/mounts.h"
 #include "collector/sources/processes/proc_file.h"
@@ -157,7 +161,7 @@ void find_in_frames(const Scene& scene, LockFiles& files) {
   for (const stacks::ProcessStacks& stacks : scene.stacks) {
     const JobProcess* process = scene.context.job().find(stacks.pid);
     for (const stacks::ThreadStack& thread : stacks.threads) {
-      const auto frame = process == nullptr ? std::nullopt : lock_file_frame(thread);
+      const auto frame = process == nullptr ? std::nullopt : lock_file_frame(thread, stacks.pid);
       if (!frame) {
         continue;
       }
@@ -210,6 +214,59 @@ pid_t holder_of(const Scene& scene, const std::string& path, const LockFile& fil
              : first_stranger(scene.context.descriptors().holders_anywhere(path));
 }
 
+constexpr std::size_t kLongestNote = 1024;
+
+/// What whoever made a lock file wrote into it: the number of a process, and often a host below.
+struct Named {
+  pid_t pid = 0;
+  std::string host;
+};
+
+Named named_in(const std::string& path) {
+  const base::UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
+  std::array<char, kLongestNote> buffer{};
+  struct stat state{};
+  if (!file || ::fstat(file.get(), &state) != 0 || !S_ISREG(state.st_mode)) {
+    return {};
+  }
+  const ssize_t size = ::read(file.get(), buffer.data(), buffer.size());
+  const std::string_view text(buffer.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  const auto pid = number<pid_t>(base::trim(text.substr(0, end)));
+  if (!pid || *pid <= 0) {
+    return {};
+  }
+  const std::string_view rest = end < text.size() ? text.substr(end + 1) : std::string_view();
+  return {.pid = *pid, .host = base::printable(base::trim(rest.substr(0, rest.find('\n'))))};
+}
+
+/// The process it names, and whether that one lives: nothing is known of other machines. Its pid
+/// when it does, else 0.
+pid_t add_named(const Scene& scene, const LockFile& file, const std::string& path, double made,
+                RawFact& fact) {
+  const Named named = named_in(path);
+  if (named.pid == 0) {
+    return 0;
+  }
+  fact.fields["named_pid"] = std::int64_t{named.pid};
+  utsname here{};
+  if (!named.host.empty()) {
+    fact.fields["named_host"] = named.host;
+    if (::uname(&here) != 0 || named.host != static_cast<const char*>(here.nodename)) {
+      return 0;
+    }
+  }
+  const pid_t pid = scene.context.outer_pid(file.process->row, named.pid);
+  if (pid == 0) {
+    return 0;  // of that container, and not of this job
+  }
+  const auto row = read_process(pid);
+  // A process that began after the file was made has only got the number.
+  const bool alive = row && row->state != 'Z' && row->start_time <= made + 1;
+  fact.fields["named_alive"] = alive;
+  return alive ? pid : 0;
+}
+
 void add_lock_file(const Scene& scene, const std::string& path, const LockFile& file,
                    Facts& facts) {
   RawFact fact = fact_about(*file.process, "lock-file");
@@ -221,6 +278,7 @@ void add_lock_file(const Scene& scene, const std::string& path, const LockFile& 
     fact.fields["waiting_pids"] = pid_list(file.waiting);
   }
   struct stat state{};
+  pid_t named = 0;
   const pid_t pid = file.process->row.pid;
   const auto mount = mount_of_path(mounts_of(pid), path);
   if (!(scene.server_silent && mount && mount->remote())) {
@@ -232,9 +290,13 @@ void add_lock_file(const Scene& scene, const std::string& path, const LockFile& 
       fact.fields["modified"] = modified;
       fact.fields["age_seconds"] = std::max(0.0, scene.now - modified);
       fact.fields["older_than_job"] = modified < scene.job_start;
+      if (file.by_existence) {
+        named = add_named(scene, file, proc_path(pid, "root") + path, modified, fact);
+      }
     }
   }
-  const pid_t holder = holder_of(scene, path, file, state.st_ino);
+  const pid_t user = holder_of(scene, path, file, state.st_ino);
+  const pid_t holder = user != 0 ? user : named;
   fact.fields["held"] = holder != 0;
   if (holder != 0) {
     fact.fields["holder_pid"] = std::int64_t{holder};

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/sources/processes/python_frames.h"
 
+#include <algorithm>
 #include <array>
+#include <charconv>
+#include <span>
 
 #include <fmt/format.h>
+
+#include "collector/sources/processes/proc_file.h"
 
 namespace ddpdoctor::sources {
 
@@ -21,6 +26,48 @@ std::string path_within(std::string_view text) {
   }
   const std::string_view rest = text.substr(begin);
   return std::string(rest.substr(0, rest.find_first_of("'\"")));
+}
+
+bool in_any(std::string_view file, std::span<const std::string_view> pieces) {
+  return std::any_of(pieces.begin(), pieces.end(), [file](std::string_view piece) {
+    return file.find(piece) != std::string_view::npos;
+  });
+}
+
+/// Libraries that take a lock on a file by trying again and again, and copies that others ship.
+bool waits_for_lock_file(const stacks::Frame& frame) {
+  constexpr std::array<std::string_view, 8> kLibraries{
+      "/filelock/",    "/filelock.py", "/_filelock.py",      "/fasteners/",
+      "/portalocker/", "/lockfile/",   "/oslo_concurrency/", "/flufl/lock/"};
+  constexpr std::array<std::string_view, 4> kCalls{"acquire", "_acquire", "lock", "__enter__"};
+  const std::string_view name = short_name(frame);
+  return (frame.file.ends_with("torch/utils/file_baton.py") && name == "wait") ||
+         (in_any(frame.file, kLibraries) &&
+          std::find(kCalls.begin(), kCalls.end(), name) != kCalls.end());
+}
+
+/// A caller that tries again whenever the library gives up.
+bool patient(const stacks::Frame& frame) {
+  return frame.file.find("/huggingface_hub/") != std::string::npos &&
+         short_name(frame) == "WeakFileLock";
+}
+
+/// The file is the lock, and not what the kernel locks: soft locks and batons.
+bool by_existence(const stacks::Frame& frame, std::string_view self) {
+  constexpr std::array<std::string_view, 2> kFolders{"/lockfile/", "/flufl/lock/"};
+  return frame.file.ends_with("file_baton.py") || in_any(frame.file, kFolders) ||
+         self.substr(0, self.find(' ')).find("Soft") != std::string_view::npos;
+}
+
+/// Its argument `timeout`; None and negative ones are for ever.
+std::optional<double> limit_of(const stacks::Frame& frame) {
+  const auto text = local_text(frame, "timeout");
+  double seconds = 0;
+  if (!text ||
+      std::from_chars(text->data(), text->data() + text->size(), seconds).ec != std::errc()) {
+    return std::nullopt;
+  }
+  return seconds >= 0 ? std::optional(seconds) : std::nullopt;
 }
 
 }  // namespace
@@ -66,28 +113,46 @@ std::optional<std::string> attribute_text(std::string_view object, std::string_v
 }
 
 std::optional<LockFileFrame> lock_file_frame(const stacks::ThreadStack& thread) {
+  constexpr std::array<std::string_view, 5> kNames{"canonical_path", "lock_file_path",
+                                                   "lock_filename", "lock_file", "filename"};
+  std::optional<LockFileFrame> found;
   for (const stacks::Frame& frame : thread.frames) {
     if (frame.language != stacks::Language::kPython) {
       continue;
     }
-    const bool baton = frame.file.ends_with("torch/utils/file_baton.py");
-    const bool library = frame.file.find("/filelock/") != std::string::npos;
-    if (!(baton && short_name(frame) == "wait") &&
-        !(library && (short_name(frame) == "acquire" || short_name(frame) == "_acquire"))) {
+    if (found && patient(frame)) {
+      found->gives_up.reset();
+    }
+    if (!waits_for_lock_file(frame)) {
       continue;
     }
-    LockFileFrame found{.path = {}, .function = frame.function, .by_existence = baton};
-    constexpr std::array<std::string_view, 4> kNames{"lock_file_path", "lock_filename", "lock_file",
-                                                     "self"};
+    const std::string self = local_text(frame, "self").value_or("");
+    if (!found) {
+      found = LockFileFrame{.path = {}, .function = frame.function};
+    }
+    found->by_existence = found->by_existence || by_existence(frame, self);
+    found->gives_up = found->gives_up ? found->gives_up : limit_of(frame);
     for (const std::string_view name : kNames) {
       const auto value = local_text(frame, name);
-      if (value && found.path.empty()) {
-        found.path = value->starts_with('/') ? *value : path_within(*value);
+      const bool better = found->path.empty() || !found->path.starts_with('/');
+      if (value && better && !value->starts_with('<')) {
+        found->path = *value;
       }
     }
-    return found;
+    if (found->path.empty()) {
+      found->path = path_within(self);
+    }
   }
-  return std::nullopt;
+  return found;
+}
+
+std::optional<LockFileFrame> lock_file_frame(const stacks::ThreadStack& thread, pid_t pid) {
+  auto found = lock_file_frame(thread);
+  if (found && !found->path.empty() && !found->path.starts_with('/')) {
+    const auto folder = read_link(proc_path(pid, "cwd"));
+    found->path = folder ? fmt::format("{}/{}", *folder, found->path) : std::string();
+  }
+  return found;
 }
 
 }  // namespace ddpdoctor::sources

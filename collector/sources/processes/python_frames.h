@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include <sys/types.h>
+
 #include "collector/stacks/stack.h"
 
 namespace ddpdoctor::sources {
@@ -25,10 +27,13 @@ std::optional<std::string> attribute_text(std::string_view object, std::string_v
 
 /// A function that waits until a lock file is free or gone.
 struct LockFileFrame {
-  std::string path;           // empty = not readable from the frame
+  std::string path;  // empty = not readable from the frame; may be relative to the process's folder
   std::string function;       // "FileBaton.wait"
   bool by_existence = false;  // the file's existence is the lock (baton), not a flock on it
+  std::optional<double> gives_up = {};  // seconds after which it fails; none = it waits for ever
 };
 std::optional<LockFileFrame> lock_file_frame(const stacks::ThreadStack& thread);
+/// The same, with a relative path completed by the folder the process is in.
+std::optional<LockFileFrame> lock_file_frame(const stacks::ThreadStack& thread, pid_t pid);
 
 }  // namespace ddpdoctor::sources

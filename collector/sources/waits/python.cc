@@ -78,14 +78,15 @@ std::optional<WaitTarget> import_wait(const WaitingThread& waiting) {
 }
 
 std::optional<WaitTarget> lock_file_wait(const WaitingThread& waiting) {
-  const auto waited = lock_file_frame(waiting.thread);
+  const auto waited = lock_file_frame(waiting.thread, waiting.process.row.pid);
   if (!waited) {
     return std::nullopt;
   }
   return WaitTarget{
       .kind = "lock-file",
       .target = waited->path.empty() ? std::string() : "file:" + waited->path,
-      .detail = waited->path.empty() ? "polls a lock file" : base::printable(waited->path)};
+      .detail = waited->path.empty() ? "polls a lock file" : base::printable(waited->path),
+      .limit = waited->gives_up};
 }
 
 /// Thread.join of a Python thread, by the name in `self`'s text.

@@ -32,7 +32,8 @@ std::optional<WaitTarget> target_of(WaitContext& context, const WaitingThread& w
   auto found = awaited(context, waiting);
   const bool ends_by_itself = waiting.thread.syscall && waiting.thread.state != 'R';
   const auto limit = ends_by_itself ? time_limit(context, waiting) : std::nullopt;
-  if (found && !found->limit) {
+  const bool tries_again = found && found->kind == "lock-file";  // after each short sleep
+  if (found && !found->limit && !tries_again) {
     found->limit = limit;
   } else if (!found && limit &&  // an event loop's next timer, a condition with a timeout
              waiting.thread.tid == waiting.process.row.pid) {

@@ -79,7 +79,8 @@ void name_instance(PythonObjects& objects, RemoteAddress instance, std::string& 
   if (!text.starts_with('<') || !text.ends_with('>')) {
     return;
   }
-  for (const std::string_view name : {"lock_file_path", "_name", "name", "pid"}) {
+  for (const std::string_view name :
+       {"lock_file_path", "_lock_file", "_name", "name", "pid", "path"}) {
     const auto value = objects.attribute(instance, name);
     const bool plain = value && (objects.string(*value) || objects.integer(*value));
     if (plain) {
@@ -122,6 +123,11 @@ constexpr auto kWaitingPlaces = std::to_array<WaitingPlace>({
     {.file = "multiprocessing/synchronize.py", .functions = ""},
     {.file = "filelock/_api.py", .functions = ""},
     {.file = "filelock/_unix.py", .functions = ""},
+    {.file = "filelock/_soft.py", .functions = ""},
+    {.file = "filelock.py", .functions = " acquire _acquire "},
+    {.file = "_filelock.py", .functions = " acquire _acquire "},
+    {.file = "fasteners/process_lock.py", .functions = " acquire "},
+    {.file = "portalocker/utils.py", .functions = " acquire "},
     {.file = "<frozen importlib._bootstrap>", .functions = " acquire __enter__ "},
     {.file = "importlib/_bootstrap.py", .functions = " acquire __enter__ "},
 });

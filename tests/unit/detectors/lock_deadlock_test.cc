@@ -193,5 +193,27 @@ TEST(LockDeadlock, IsOnlyPossibleAfterOneLook) {
   EXPECT_TRUE(nothing_likely(asked(kKind, story(kTwoOrders).looked_once().build())));
 }
 
+TEST(LockDeadlock, APolledLockFileThatARankHoldsInACollectiveClosesTheCircle) {
+  const auto findings = asked(
+      kKind, job()
+                 .ranks(2)
+                 .stack(0, kInBarrier)
+                 .all_reduce({0}, 1)
+                 .stack(1,
+                        "native:clock_nanosleep@libc.so.6 | "
+                        "py:BaseFileLock.acquire@/opt/site-packages/filelock/_api.py:300 | "
+                        "py:load@/srv/train.py:2")
+                 .waits(1, {.kind = "lock-file", .target = {}, .detail = {}, .limit = {}})
+                 .fact("lock-file",
+                       {{"path", std::string("/cache/vocab.lock")},
+                        {"exists", true},
+                        {"held", true},
+                        {"holder_pid", std::int64_t{pid_of(0)}},
+                        {"waiting_pids", std::vector<std::string>{std::to_string(pid_of(1))}}})
+                 .build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0, 1}));
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

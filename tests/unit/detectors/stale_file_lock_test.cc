@@ -70,6 +70,52 @@ TEST(StaleFileLock, IsOnlyPossibleAfterOneLook) {
   EXPECT_TRUE(nothing_likely(asked(kKind, story().looked_once().build())));
 }
 
+/// Rank 1 polls a soft lock; `fact` is what is known of its file.
+model::JobModel soft_lock(std::map<std::string, model::FactValue> fact,
+                          std::optional<double> limit = {}) {
+  fact.emplace("path", std::string("/cache/vocab.lock"));
+  fact.emplace("exists", true);
+  fact.emplace("waiting_pids", std::vector<std::string>{std::to_string(pid_of(1))});
+  return job()
+      .ranks(2)
+      .source("/srv/train.py", "def load():\n    with SoftFileLock(path):\n        pass\n")
+      .stack(kAll, kInBarrier)
+      .stack(1,
+             "native:clock_nanosleep@libc.so.6 | "
+             "py:BaseFileLock.acquire@/opt/site-packages/filelock/_api.py:300 | "
+             "py:load@/srv/train.py:2")
+      .waits(1, {.kind = "lock-file", .target = {}, .detail = {}, .limit = limit})
+      .fact("lock-file", std::move(fact))
+      .build();
+}
+
+TEST(StaleFileLock, AFileThatNamesADeadProcessIsStale) {
+  const auto findings = asked(
+      kKind, soft_lock({{"held", false}, {"named_pid", std::int64_t{77}}, {"named_alive", false}}));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+  EXPECT_NE(findings[0].evidence.at(0).text.find("process 77, which is gone"), std::string::npos)
+      << findings[0].evidence.at(0).text;
+}
+
+TEST(StaleFileLock, AYoungFileOfAnotherMachineIsOnlyPossible) {
+  EXPECT_TRUE(nothing_likely(asked(kKind, soft_lock({{"held", false},
+                                                     {"named_pid", std::int64_t{77}},
+                                                     {"named_host", std::string("node17")},
+                                                     {"older_than_job", false}}))));
+}
+
+TEST(StaleFileLock, WhoGivesUpByItselfWaitsForNobody) {
+  EXPECT_TRUE(asked(kKind, soft_lock({{"held", false}, {"older_than_job", true}}, 30)).empty());
+}
+
+TEST(StaleFileLock, ALockOfAnotherProgramIsWaitedForPatiently) {
+  const auto held = soft_lock({{"held", true}, {"holder_pid", std::int64_t{4'000'000}}});
+  EXPECT_TRUE(asked(kKind, held).empty());
+  EXPECT_TRUE(nothing_likely(asked("missing-rank", held)));
+  EXPECT_FALSE(nothing_likely(asked("missing-rank", soft_lock({{"held", false}}))));
+}
+
 constexpr std::string_view kExclusive = R"py(
 def take(path):
     while True:

@@ -180,6 +180,41 @@ std::vector<RawFact> baton_facts(pid_t pid, const std::string& path) {
   return facts_of(surroundings(job_of({pid}), {stacks}), "lock-file");
 }
 
+/// The fact about a soft lock of this text that a process waits for.
+RawFact soft_lock_fact(const std::string& text) {
+  const Folder folder;
+  const std::string path = folder.file("soft.lock");
+  write_file(path, text);
+  Child waiter([] { hold(); });
+  EXPECT_TRUE(eventually([&] { return sleeps_in(waiter.pid(), SYS_pause); }));
+  stacks::ProcessStacks stacks = captured(waiter.pid());
+  stacks::Frame frame;
+  frame.language = stacks::Language::kPython;
+  frame.function = "BaseFileLock.acquire";
+  frame.file = "/x/filelock/_api.py";
+  frame.locals = {{"self", "<SoftFileLock at 0x7f>"}, {"lock_filename", "'" + path + "'"}};
+  stacks.threads[0].frames = {frame};
+  const auto facts = facts_of(surroundings(job_of({waiter.pid()}), {stacks}), "lock-file");
+  return facts.empty() ? RawFact{} : facts[0];
+}
+
+TEST(Facts, ASoftLockIsHeldByTheLivingProcessThatItsFileNames) {
+  const RawFact held = soft_lock_fact(fmt::format("{}\n", ::getpid()));
+  EXPECT_TRUE(field<bool>(held, "named_alive"));
+  EXPECT_TRUE(field<bool>(held, "held"));
+  EXPECT_EQ(field<std::int64_t>(held, "holder_pid"), ::getpid());
+}
+
+TEST(Facts, ASoftLockOfADeadProcessIsHeldByNobodyAndOfAnotherHostByWhoKnows) {
+  const RawFact dead = soft_lock_fact("4194303\n");
+  EXPECT_FALSE(field<bool>(dead, "named_alive"));
+  EXPECT_FALSE(field<bool>(dead, "held"));
+  const RawFact elsewhere = soft_lock_fact("4194303\nno-such-host.invalid\n");
+  EXPECT_EQ(field<std::int64_t>(elsewhere, "named_pid"), 4194303);
+  EXPECT_EQ(elsewhere.fields.count("named_alive"), 0U);
+  EXPECT_EQ(soft_lock_fact(std::string(5000, 'x')).fields.count("named_pid"), 0U);
+}
+
 TEST(Facts, ALockFileOlderThanTheJobThatNobodyHoldsIsSeenAsSuch) {
   const Folder folder;
   const std::string path = folder.file("lock");

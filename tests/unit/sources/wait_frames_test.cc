@@ -141,6 +141,24 @@ TEST(WaitFrames, ABatonNamesItsFile) {
             "");
 }
 
+TEST(WaitFrames, ALockFileIsPolledForEverUnlessTheLibraryGivesUp) {
+  const auto polled = [](const char* timeout, stacks::Frame caller) {
+    return wait_of(
+        process_with({native("clock_nanosleep"),
+                      python("BaseFileLock.acquire", "/x/filelock/_api.py",
+                             {{"timeout", timeout},
+                              {"lock_filename", "'cache/set.lock'"},
+                              {"canonical_path", "'/data/cache/set.lock'"}}),
+                      python("BaseFileLock.__enter__", "/x/filelock/_api.py"), std::move(caller)}));
+  };
+  const auto for_ever = polled("-1.0", python("load", "/x/train.py"));
+  ASSERT_TRUE(for_ever);
+  EXPECT_EQ(for_ever->target, "file:/data/cache/set.lock");
+  EXPECT_FALSE(for_ever->limit);
+  EXPECT_EQ(polled("10", python("load", "/x/train.py"))->limit, 10.0);
+  EXPECT_FALSE(polled("10", python("WeakFileLock", "/x/huggingface_hub/utils/_fixes.py"))->limit);
+}
+
 TEST(WaitFrames, AJoinOfAPythonThreadNamesItByItsName) {
   stacks::ProcessStacks process = process_with(
       {native("sem_wait"), python("Thread._wait_for_tstate_lock", "/lib/python3.11/threading.py"),
