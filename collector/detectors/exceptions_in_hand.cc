@@ -19,15 +19,22 @@ bool steers(std::string_view exception) {
   return std::find(kTypes.begin(), kTypes.end(), type) != kTypes.end();
 }
 
+enum class Found { kHandled, kPrinted, kLostInTask };
+
+Found found_as(const model::Fact& fact) {
+  return fact.flag("lost_in_task").value_or(false) ? Found::kLostInTask
+         : fact.flag("printed").value_or(false)    ? Found::kPrinted
+                                                   : Found::kHandled;
+}
+
 std::optional<ExceptionInHand> exception_of(const model::JobModel& job,
-                                            const graph::Standing& standing, bool printed) {
+                                            const graph::Standing& standing, Found found) {
   if (standing.process == nullptr) {
     return std::nullopt;
   }
   for (const model::Fact* fact : model::facts(job, "exception")) {
     const auto exception = fact->text("exception");
-    if (fact->pid != standing.process->pid || !exception ||
-        fact->flag("printed").value_or(false) != printed) {
+    if (fact->pid != standing.process->pid || !exception || found_as(*fact) != found) {
       continue;
     }
     ExceptionInHand out{.exception = *exception, .raised = {}};
@@ -50,7 +57,7 @@ std::optional<ExceptionInHand> exception_of(const model::JobModel& job,
 
 std::optional<ExceptionInHand> handled_by(const model::JobModel& job,
                                           const graph::Standing& standing) {
-  return exception_of(job, standing, false);
+  return exception_of(job, standing, Found::kHandled);
 }
 
 bool leaves_a_with(const model::JobModel& job, const graph::Standing& standing) {
@@ -67,7 +74,15 @@ bool leaves_a_with(const model::JobModel& job, const graph::Standing& standing) 
 
 std::optional<ExceptionInHand> failed_with(const model::JobModel& job,
                                            const graph::Standing& standing) {
-  return exception_of(job, standing, true);
+  if (auto printed = exception_of(job, standing, Found::kPrinted)) {
+    return printed;
+  }
+  const bool waits = standing.activity == graph::Activity::kEventLoop && !standing.on_cpu;
+  auto lost = waits ? exception_of(job, standing, Found::kLostInTask) : std::nullopt;
+  if (lost) {
+    lost->in_task = true;
+  }
+  return lost;
 }
 
 }  // namespace ddpdoctor::detectors

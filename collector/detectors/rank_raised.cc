@@ -224,7 +224,13 @@ std::vector<Suspect> failed_on_their_way_out(const graph::Examination& examinati
     suspect.rank = standing.rank;
     suspect.confidence = *still == Confidence::kLikely ? Confidence::kCertain : *still;
     suspect.note = "is on its way out here";
-    suspect.evidence = fmt::format("rank {} failed and ends", standing.rank);
+    suspect.evidence =
+        failed->in_task
+            ? fmt::format(
+                  "the event loop of rank {} has nothing to do since a task of it ended "
+                  "unseen",
+                  standing.rank)
+            : fmt::format("rank {} failed and ends", standing.rank);
     tell_exception(*failed, suspect);
     out.push_back(std::move(suspect));
   }
@@ -272,6 +278,12 @@ std::vector<Suspect> left_without_word(const graph::Examination& examination) {
   return out;
 }
 
+bool waits_in_event_loop(const graph::Examination& examination, const Suspect& suspect) {
+  const graph::Standing* standing =
+      suspect.process == nullptr || !suspect.rank ? nullptr : examination.standing(*suspect.rank);
+  return standing != nullptr && standing->activity == graph::Activity::kEventLoop;
+}
+
 /// Beside the line that raised: where the rank handles it.
 void add_handler(const graph::Examination& examination, const std::vector<Suspect>& suspects,
                  Finding& finding) {
@@ -280,8 +292,9 @@ void add_handler(const graph::Examination& examination, const std::vector<Suspec
         suspect.process == nullptr || !suspect.rank ? nullptr : examination.standing(*suspect.rank);
     if (standing != nullptr && standing->user.known() &&
         !graph::same_line(standing->user, suspect.place)) {
-      finding.locations.push_back(
-          location(*standing, fmt::format("rank {} handles it here", *suspect.rank)));
+      const bool waits = waits_in_event_loop(examination, suspect);
+      finding.locations.push_back(location(*standing, fmt::format("rank {} {} here", *suspect.rank,
+                                                                  waits ? "waits" : "handles it")));
     }
   }
 }
@@ -306,9 +319,11 @@ Findings detect(const graph::Examination& examination) {
         there.front().place.known() ? " at " + place(there.front().place) : std::string(),
         and_who_waits(finding));
     add_handler(examination, there, finding);
-    finding.fix =
-        "Fix the exception; let a rank that fails end at once instead of waiting for the others "
-        "(no barrier in except or finally).";
+    finding.fix = waits_in_event_loop(examination, there.front())
+                      ? "Fix the exception; await the task itself (asyncio.TaskGroup, gather), so "
+                        "that its failure is raised where its results are waited for."
+                      : "Fix the exception; let a rank that fails end at once instead of waiting "
+                        "for the others (no barrier in except or finally).";
     findings.push_back(std::move(finding));
   }
   return findings;

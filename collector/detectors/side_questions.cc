@@ -120,6 +120,7 @@ bool is_blocked_elsewhere(const Side& side) {
     case Activity::kDataLoader:
     case Activity::kJoin:
     case Activity::kQueue:
+    case Activity::kEventLoop:
     case Activity::kLock:
     case Activity::kImport:
     case Activity::kInput:

@@ -24,7 +24,7 @@ namespace {
 constexpr int kOperationWeight = 60;
 constexpr int kBackwardWeight = 55;
 
-constexpr std::array<std::pair<Activity, std::string_view>, 27> kNames = {{
+constexpr std::array<std::pair<Activity, std::string_view>, 28> kNames = {{
     {Activity::kUnobserved, "unobserved"},
     {Activity::kAbsent, "absent"},
     {Activity::kDead, "dead"},
@@ -41,6 +41,7 @@ constexpr std::array<std::pair<Activity, std::string_view>, 27> kNames = {{
     {Activity::kJoin, "waiting for a process or thread to end"},
     {Activity::kQueue, "waiting at a queue or pipe"},
     {Activity::kLock, "waiting for a lock"},
+    {Activity::kEventLoop, "in an event loop that has nothing to do"},
     {Activity::kImport, "waiting for an import lock"},
     {Activity::kInput, "waiting for input"},
     {Activity::kStopped, "stopped"},
@@ -51,7 +52,7 @@ constexpr std::array<std::pair<Activity, std::string_view>, 27> kNames = {{
     {Activity::kExit, "ending"},
     {Activity::kComputing, "computing"},
     {Activity::kBetweenCalls, "past its newest recorded call"},
-    {Activity::kUnknown, "at a place that says nothing"},
+    {Activity::kUnknown, "waiting for something"},
 }};
 
 using Segment = std::span<const stacks::Frame>;
@@ -234,7 +235,8 @@ Standing stand(const Context& context, const model::Process& process, const mode
 // Training may run in a thread that the main thread only waits for.
 bool only_waits_for_threads(const Standing& standing) {
   return standing.activity == Activity::kJoin || standing.activity == Activity::kLock ||
-         standing.activity == Activity::kQueue || standing.activity == Activity::kUnknown;
+         standing.activity == Activity::kQueue || standing.activity == Activity::kEventLoop ||
+         standing.activity == Activity::kUnknown;
 }
 
 /// A thread of which no more is told than that it sleeps, in a rank without records.

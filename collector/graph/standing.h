@@ -30,6 +30,7 @@ enum class Activity {
   kJoin,        // waits for a child process or thread
   kQueue,       // multiprocessing queue or pipe
   kLock,        // Python or native lock
+  kEventLoop,   // asyncio, while no task can go on
   kImport,
   kInput,     // pdb, input()
   kStopped,   // state T

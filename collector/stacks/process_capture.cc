@@ -255,6 +255,25 @@ void ProcessCapture::assemble(CapturedThread& thread, const FunctionNames& names
       stack.problem += (stack.problem.empty() ? "" : "; ") + problem;
     }
   }
+  if (stack.has_python && stack.tid == result_.pid) {
+    add_awaiting(thread);
+  }
+}
+
+/// As if the main task had called the loop that runs it: its coroutines lie outside of the loop's
+/// frames.
+void ProcessCapture::add_awaiting(CapturedThread& thread) {
+  std::vector<Frame> awaiting = python_->awaiting(thread.python);
+  auto& frames = thread.stack.frames;
+  const auto loop = std::find_if(frames.begin(), frames.end(), runs_event_loop);
+  if (awaiting.empty() || loop == frames.end()) {
+    return;
+  }
+  frames.insert(loop + 1, std::make_move_iterator(awaiting.begin()),
+                std::make_move_iterator(awaiting.end()));
+  if (const RemoteAddress lost = python_->lost_exception(); lost != 0) {
+    result_.python->lost = python_->decode_exception(lost);
+  }
 }
 
 void ProcessCapture::describe_python() {

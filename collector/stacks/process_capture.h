@@ -37,6 +37,7 @@ class ProcessCapture {
   [[nodiscard]] std::vector<NativeFrame> native_frames(const CapturedThread& thread,
                                                        const FunctionNames& names);
   void assemble(CapturedThread& thread, const FunctionNames& names);
+  void add_awaiting(CapturedThread& thread);
   void find_mutex(CapturedThread& thread, const std::vector<NativeFrame>& native) const;
   void describe_gil(std::optional<pid_t> before);
   [[nodiscard]] std::optional<pid_t> outer_tid(pid_t inner) const;

@@ -126,6 +126,7 @@ struct PythonRuntime {
   bool gil_moving = false;                         // changed while we looked
   std::map<std::string, std::string> environment;  // os.environ as Python sees it, where readable
   std::optional<RaisedException> printed;          // sys.last_value: what the program failed with
+  std::optional<RaisedException> lost;  // of an asyncio task whose result nobody has asked for
   std::string problem;
 };
 

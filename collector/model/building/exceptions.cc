@@ -10,12 +10,18 @@
 namespace ddpdoctor::model {
 namespace {
 
+/// Where an exception was found.
+enum class Found { kHandled, kPrinted, kLostInTask };
+
 void add_exception(JobModel& job, const Process& process, const stacks::RaisedException& raised,
-                   bool printed) {
+                   Found found) {
   Fact fact{.rank = process.rank, .pid = process.pid, .kind = "exception", .fields = {}};
   fact.fields["exception"] =
       raised.text.empty() ? raised.type : fmt::format("{}: {}", raised.type, raised.text);
-  fact.fields["printed"] = printed;
+  fact.fields["printed"] = found == Found::kPrinted;
+  if (found == Found::kLostInTask) {
+    fact.fields["lost_in_task"] = true;
+  }
   const auto user =
       std::find_if(raised.places.begin(), raised.places.end(),
                    [](const stacks::Frame& place) { return is_user_file(place.file); });
@@ -42,10 +48,13 @@ void add_exceptions(JobModel& job, const Look& look) {
     const auto main = std::find_if(stacks.threads.begin(), stacks.threads.end(),
                                    [&](const auto& thread) { return thread.tid == stacks.pid; });
     if (main != stacks.threads.end() && main->handles) {
-      add_exception(job, *known, *main->handles, false);
+      add_exception(job, *known, *main->handles, Found::kHandled);
     }
     if (stacks.python && stacks.python->printed) {
-      add_exception(job, *known, *stacks.python->printed, true);
+      add_exception(job, *known, *stacks.python->printed, Found::kPrinted);
+    }
+    if (stacks.python && stacks.python->lost) {
+      add_exception(job, *known, *stacks.python->lost, Found::kLostInTask);
     }
   }
 }

@@ -128,6 +128,7 @@ constexpr auto kWaitingPlaces = std::to_array<WaitingPlace>({
     {.file = "_filelock.py", .functions = " acquire _acquire "},
     {.file = "fasteners/process_lock.py", .functions = " acquire "},
     {.file = "portalocker/utils.py", .functions = " acquire "},
+    {.file = "asyncio/base_events.py", .functions = " run_until_complete "},
     {.file = "<frozen importlib._bootstrap>", .functions = " acquire __enter__ "},
     {.file = "importlib/_bootstrap.py", .functions = " acquire __enter__ "},
 });
@@ -148,6 +149,13 @@ bool locals_wanted(std::string_view file, std::string_view function) {
     return whole &&
            (place.functions.empty() || place.functions.find(name) != std::string_view::npos);
   });
+}
+
+std::optional<RawPythonFrame> read_python_frame(RemoteMemory& memory, const PythonLayout& layout,
+                                                RemoteAddress address) {
+  RawPythonFrame frame;
+  RemoteAddress previous = 0;
+  return read_frame(memory, layout, address, frame, previous) ? std::optional(frame) : std::nullopt;
 }
 
 RawPythonStack read_python_stack(RemoteMemory& memory, const PythonLayout& layout,
@@ -268,6 +276,20 @@ std::vector<std::pair<std::string, std::string>> FrameDecoder::locals(const RawP
     }
   }
   return shown;
+}
+
+RemoteAddress FrameDecoder::local(const RawPythonFrame& frame, std::string_view name) {
+  const Code& code = code_at(frame.code);
+  const auto found = std::find(code.local_names.begin(), code.local_names.end(), name);
+  if (found == code.local_names.end()) {
+    return 0;
+  }
+  const auto slot = static_cast<RemoteAddress>(found - code.local_names.begin());
+  const RemoteAddress value = untagged(
+      pointer(memory_, at(frame.address, layout_.frame_locals) + 8 * slot), layout_.version);
+  const bool in_cell =
+      value != 0 && code.local_is_cell[slot] && objects_.type_name(value) == "cell";
+  return in_cell ? pointer(memory_, at(value, layout_.cell_content)) : value;
 }
 
 std::optional<Frame> FrameDecoder::decode_code(RemoteAddress address, int lasti) {

@@ -23,6 +23,10 @@ RemoteAddress untagged(RemoteAddress reference, std::int32_t version);
 RawPythonStack read_python_stack(RemoteMemory& memory, const PythonLayout& layout,
                                  RemoteAddress thread_state);
 
+/// One frame by its address: of a coroutine that no thread runs. Nothing when it cannot be read.
+std::optional<RawPythonFrame> read_python_frame(RemoteMemory& memory, const PythonLayout& layout,
+                                                RemoteAddress address);
+
 /// True for the places whose locals explain a wait: torch.distributed, and the waits of the
 /// standard library and of torch.
 bool locals_wanted(std::string_view file, std::string_view function);
@@ -39,6 +43,9 @@ class FrameDecoder {
   /// A place in a code object; `lasti` in bytes whatever the version. Nothing when it is no code
   /// object.
   std::optional<Frame> decode_code(RemoteAddress address, int lasti);
+  /// The object that a local of this frame refers to; 0 = none, or locals of this place are not
+  /// wanted.
+  RemoteAddress local(const RawPythonFrame& frame, std::string_view name);
 
  private:
   struct Code {

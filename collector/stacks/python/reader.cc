@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "collector/stacks/python/event_loop.h"
 #include "collector/stacks/python/exception.h"
 #include "collector/stacks/python/frames.h"
 #include "collector/stacks/python/objects.h"
@@ -33,6 +34,15 @@ bool describes_job(std::string_view key) {
   return std::ranges::find(kKeys, key) != kKeys.end() ||
          std::ranges::any_of(kPrefixes,
                              [key](std::string_view prefix) { return key.starts_with(prefix); });
+}
+
+/// The innermost frame is the selector's.
+bool waits_in_event_loop(FrameDecoder& decoder, const RawPythonStack& stack) {
+  const auto innermost =
+      std::find_if(stack.begin(), stack.end(), [](const RawPythonFrame& one) { return !one.shim; });
+  const auto frame =
+      innermost == stack.end() ? std::nullopt : decoder.decode_code(innermost->code, 0);
+  return frame && frame->file.ends_with("/selectors.py");
 }
 
 class LivePythonReader final : public PythonReader {
@@ -99,6 +109,29 @@ class LivePythonReader final : public PythonReader {
     return describe_exception(objects_, exception, [this](RemoteAddress code, int lasti) {
       return decoder_.decode_code(code, lasti);
     });
+  }
+
+  std::vector<Frame> awaiting(const RawPythonStack& stack) override {
+    if (!waits_in_event_loop(decoder_, stack)) {
+      return {};
+    }
+    std::vector<Frame> out;
+    for (const RawPythonFrame& one : stack) {
+      const auto frame = decoder_.decode_code(one.code, 0);
+      if (!frame || !runs_event_loop(*frame)) {
+        continue;
+      }
+      for (PythonFrame& inner :
+           decoder_.decode(awaiting_frames(objects_, decoder_.local(one, "future")))) {
+        out.push_back(std::move(inner.frame));
+      }
+      break;
+    }
+    return out;
+  }
+
+  RemoteAddress lost_exception() override {
+    return stacks::lost_exception(objects_);
   }
 
   std::optional<pid_t> gil_holder() override {

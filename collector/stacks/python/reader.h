@@ -41,6 +41,9 @@ struct PythonFrame {
   Frame frame;
 };
 
+/// run_until_complete of asyncio's loop: its caller waits for the main task.
+bool runs_event_loop(const Frame& frame);
+
 class PythonReader {
  public:
   virtual ~PythonReader() = default;
@@ -65,6 +68,15 @@ class PythonReader {
   /// Nothing when there is no exception at that address (any more).
   virtual std::optional<RaisedException> decode_exception(RemoteAddress /*exception*/) {
     return std::nullopt;
+  }
+  /// A thread that waits in asyncio's event loop: the coroutines in which the loop's main task
+  /// waits, innermost first. Empty for other threads.
+  virtual std::vector<Frame> awaiting(const RawPythonStack& /*stack*/) {
+    return {};
+  }
+  /// The exception of a finished asyncio task that nobody has asked for its result; 0 = none.
+  virtual RemoteAddress lost_exception() {
+    return 0;
   }
   /// Inner tid of the thread that holds the GIL now; nothing when nobody does or it cannot be read.
   virtual std::optional<pid_t> gil_holder() = 0;

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An asyncio program whose loop has nothing to do, for tests/unit/stacks/python_event_loop_test.cc: python_event_loop.py
+generator | task | lost | asked. Says "ready" when it stands."""
+import asyncio
+import sys
+
+
+class LostSample(Exception):
+    pass
+
+
+async def never():
+    await asyncio.get_running_loop().create_future()
+
+
+async def rows():
+    await never()
+    yield 1
+
+
+async def stand():
+    async for _ in rows():
+        pass
+
+
+async def fail():
+    raise LostSample("no row")  # RAISED
+
+
+def announce():
+    asyncio.get_running_loop().call_later(0.05, print, "ready")
+
+
+async def generator():
+    announce()
+    await stand()
+
+
+async def task():
+    announce()
+    await asyncio.ensure_future(stand())
+
+
+async def lost():
+    failing = asyncio.ensure_future(fail())
+    announce()
+    await stand()
+    return failing
+
+
+async def asked():
+    failing = asyncio.ensure_future(fail())
+    await asyncio.wait([failing])
+    failing.exception()
+    announce()
+    await stand()
+
+
+sys.stdout.reconfigure(line_buffering=True)
+asyncio.run(globals()[sys.argv[1]]())

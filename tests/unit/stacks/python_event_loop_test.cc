@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// What asyncio's tasks wait for in real interpreters, over every installation found.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "collector/stacks/python/event_loop.h"
+#include "collector/stacks/python/reader.h"
+#include "collector/stacks/target/live_target.h"
+#include "tests/support/child_process.h"
+
+namespace ddpdoctor::stacks {
+namespace {
+
+using test::PythonInstallation;
+
+/// tests/support/python_event_loop.py in one of its moods, and our reader on it.
+class Looping {
+ public:
+  Looping(const PythonInstallation& python, const std::string& mood)
+      : child_({python.command, DDPDOCTOR_SOURCE_DIR "/tests/support/python_event_loop.py", mood},
+               true) {
+    if (!child_.lines_until("ready")) {
+      return;
+    }
+    // "ready" is printed by the loop: it goes back to its selector at once.
+    auto opened = LiveTarget::open(child_.pid(), files_);
+    if (opened) {
+      target_ = std::move(*opened);
+      reader = open_python(*target_, problem);
+    }
+  }
+
+  /// Functions of the main task, innermost first, until the loop has come to rest.
+  std::vector<std::string> awaiting() {
+    std::vector<std::string> functions;
+    for (int i = 0; i < 1000 && functions.empty(); ++i) {
+      target_->memory().forget();
+      for (const PythonThreadState& state : reader->thread_states()) {
+        for (const Frame& frame : reader->awaiting(reader->read_stack(state.address))) {
+          functions.push_back(frame.function);
+        }
+      }
+    }
+    return functions;
+  }
+
+  std::string problem;
+  std::unique_ptr<PythonReader> reader;
+
+ private:
+  test::ChildProcess child_;
+  ElfCache files_;
+  std::unique_ptr<LiveTarget> target_;
+};
+
+class EventLoops : public testing::TestWithParam<int> {
+ protected:
+  void SetUp() override {
+    installations = test::python_installations(GetParam());
+    if (installations.empty()) {
+      GTEST_SKIP() << "no CPython 3." << GetParam() << " on this machine";
+    }
+  }
+
+  std::vector<PythonInstallation> installations;
+};
+
+TEST_P(EventLoops, TellTheCoroutinesThatTheMainTaskWaitsIn) {
+  for (const PythonInstallation& python : installations) {
+    SCOPED_TRACE(python.command);
+    for (const std::string mood : {"generator", "task"}) {
+      Looping seen(python, mood);
+      ASSERT_NE(seen.reader, nullptr) << seen.problem;
+      EXPECT_EQ(seen.awaiting(), (std::vector<std::string>{"never", "rows", "stand", mood}));
+      EXPECT_EQ(seen.reader->lost_exception(), 0U);
+    }
+  }
+}
+
+TEST_P(EventLoops, KnowWhatATaskFailedWithUnseen) {
+  for (const PythonInstallation& python : installations) {
+    SCOPED_TRACE(python.command);
+    Looping seen(python, "lost");
+    ASSERT_NE(seen.reader, nullptr) << seen.problem;
+    EXPECT_EQ(seen.awaiting().back(), "lost");
+    const auto lost = seen.reader->decode_exception(seen.reader->lost_exception());
+    ASSERT_TRUE(lost.has_value());
+    EXPECT_EQ(lost->type, "LostSample");
+    EXPECT_EQ(lost->places.front().function, "fail");
+    EXPECT_EQ(lost->places.front().line, 27);
+  }
+}
+
+TEST_P(EventLoops, ForgetAnExceptionThatWasAskedFor) {
+  for (const PythonInstallation& python : installations) {
+    SCOPED_TRACE(python.command);
+    Looping seen(python, "asked");
+    ASSERT_NE(seen.reader, nullptr) << seen.problem;
+    EXPECT_EQ(seen.awaiting().back(), "asked");
+    EXPECT_EQ(seen.reader->lost_exception(), 0U);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Python3, EventLoops, testing::Range(8, 14));
+
+}  // namespace
+}  // namespace ddpdoctor::stacks
