@@ -289,12 +289,31 @@ bool children_keep_failing(const model::JobModel& job, const model::Process& pro
          }) >= kMany;
 }
 
+/// Every Python thread of it waits without limit in a condition or queue of the process itself, or
+/// for another of these threads: nothing that a child does can wake it.
+bool only_waits_for_itself(const model::Process& process) {
+  constexpr std::array<std::string_view, 2> kFiles = {"/threading.py", "/queue.py"};
+  const model::Thread* main = model::main_thread(process);
+  return main != nullptr && innermost_python(*main) != nullptr &&
+         std::all_of(process.threads.begin(), process.threads.end(), [&](const auto& thread) {
+           const model::Frame* python = innermost_python(thread);
+           const bool own = (python == nullptr && !thread.frames.empty()) ||
+                            (python != nullptr &&
+                             std::any_of(kFiles.begin(), kFiles.end(), [python](const auto file) {
+                               return python->file.ends_with(file);
+                             }));
+           const bool limited = thread.waits_on && thread.waits_on->limit;
+           return own && (python == nullptr || (thread.state != 'R' && !limited));
+         });
+}
+
 // NOLINTNEXTLINE(misc-no-recursion): as deep as kDeepest
 bool a_child_works(const model::JobModel& job, const model::Process& process, int depth) {
   constexpr int kDeepest = 8;
   const model::Observation* then = model::previous(job);
   const model::Observation* now = model::latest(job);
-  if (now == nullptr || depth > kDeepest || (then != nullptr && now->time <= then->time)) {
+  if (now == nullptr || depth > kDeepest || (then != nullptr && now->time <= then->time) ||
+      only_waits_for_itself(process)) {
     return false;
   }
   const bool births_count = !children_keep_failing(job, process);
@@ -326,6 +345,12 @@ bool ran_between_looks(const model::JobModel& job, const model::Process& process
   const model::Observation* then = model::previous(job);
   const model::Process* before = then == nullptr ? nullptr : same_process(*then, process);
   return before != nullptr && ran_since(*before, thread);
+}
+
+bool an_event_came(const model::JobModel& job, const model::Process& process,
+                   const model::Thread& thread) {
+  const bool by_timer = thread.waits_on && thread.waits_on->limit;
+  return !by_timer && ran_between_looks(job, process, thread);
 }
 
 bool is_served_from_outside(const model::JobModel& job, const model::Process& process,

@@ -16,6 +16,10 @@ const model::Process* same_process(const model::Observation& there, const model:
 bool ran_between_looks(const model::JobModel& job, const model::Process& process,
                        const model::Thread& thread);
 
+/// An event loop without a timer was on a CPU between the looks: what it waits for comes.
+bool an_event_came(const model::JobModel& job, const model::Process& process,
+                   const model::Thread& thread);
+
 /// Bytes come or go, if slowly: it ran between the looks, and stands in both in a channel that
 /// leads out of the job.
 bool is_served_from_outside(const model::JobModel& job, const model::Process& process,

@@ -2,6 +2,7 @@
 """An asyncio program whose loop has nothing to do, for tests/unit/stacks/python_event_loop_test.cc: python_event_loop.py
 generator | task | lost | asked. Says "ready" when it stands."""
 import asyncio
+import os
 import sys
 
 
@@ -28,7 +29,9 @@ async def fail():
 
 
 def announce():
-    asyncio.get_running_loop().call_later(0.05, print, "ready")
+    loop = asyncio.get_running_loop()
+    loop.add_reader(sys.stdin, os._exit, 0)  # the test closes it
+    loop.call_later(0.05, print, "ready")
 
 
 async def generator():

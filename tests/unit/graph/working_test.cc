@@ -257,6 +257,53 @@ TEST(Working, AGrandchildThatWantsACpuInBothLooksWorks) {
   EXPECT_FALSE(works(compiles('S')));
 }
 
+/// Rank 0 waits for room in a window that its thread makes; a child of it renders something.
+model::JobModel beside_a_dashboard(const std::string& thread_stack) {
+  return job()
+      .ranks(2)
+      .stack(kAll,
+             "native:sem_wait | py:Condition.wait@/usr/lib/python3.11/threading.py:327 | "
+             "py:push@/srv/train.py:9")
+      .thread(0, {.stack = thread_stack, .name = "compact"})
+      .process({.pid = 800,
+                .ppid = tests::pid_of(0),
+                .state = 'R',
+                .threads = {{.stack = "native:main", .state = 'R'}}})
+      .build();
+}
+
+TEST(Working, AChildToWhichNoThreadListensIsNoWorkOfTheRank) {
+  EXPECT_FALSE(works(
+      beside_a_dashboard("native:sem_wait | py:Condition.wait@/usr/lib/python3.11/threading.py:327 "
+                         "| py:compact@/srv/train.py:20")));
+  EXPECT_TRUE(works(beside_a_dashboard(
+      "native:read | py:Connection.recv@/usr/lib/python3.11/multiprocessing/connection.py:250")));
+}
+
+/// Rank 0 waits in asyncio's loop, and ran between the looks or not.
+model::JobModel in_event_loop(std::uint64_t runs_later) {
+  model::JobModel told =
+      job()
+          .ranks(2)
+          .stack(kAll,
+                 "native:epoll_wait | py:select@/usr/lib/python3.11/selectors.py:468 | "
+                 "py:_run_once@/usr/lib/python3.11/asyncio/base_events.py:1884 | "
+                 "py:main@/srv/train.py:9")
+          .build();
+  for (std::size_t i = 0; i < told.observations.size(); ++i) {
+    for (model::Process& process : told.observations[i].processes) {
+      process.threads[0].run_count = i == 0 ? 5 : runs_later;
+    }
+  }
+  return told;
+}
+
+TEST(Working, AnEventLoopToWhichSomethingCameIsAtWork) {
+  EXPECT_TRUE(works(in_event_loop(6)));
+  EXPECT_FALSE(works(in_event_loop(5)));
+  EXPECT_EQ(standings(in_event_loop(5)).front().activity, Activity::kEventLoop);
+}
+
 /// Rank 0 waits for a pool whose worker was born between the looks, after so many others failed.
 model::JobModel with_new_worker(int failures) {
   tests::JobBuilder builder = job();

@@ -87,7 +87,7 @@ TEST_P(EventLoops, KnowWhatATaskFailedWithUnseen) {
     ASSERT_TRUE(lost.has_value());
     EXPECT_EQ(lost->type, "LostSample");
     EXPECT_EQ(lost->places.front().function, "fail");
-    EXPECT_EQ(lost->places.front().line, 27);
+    EXPECT_EQ(lost->places.front().line, 28);
   }
 }
 
