@@ -8,6 +8,9 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "collector/detectors/exceptions_in_hand.h"
+#include "collector/detectors/handlers.h"
+#include "collector/detectors/processes.h"
 #include "collector/detectors/suspects.h"
 #include "collector/detectors/tracebacks.h"
 #include "collector/detectors/wording.h"
@@ -17,6 +20,7 @@ namespace ddpdoctor::detectors {
 namespace {
 
 constexpr std::size_t kLongestLine = 240;  // of a message quoted as evidence
+constexpr std::string_view kGpuFault = "gpu-fault";
 
 constexpr std::string_view kSpawn =
     "Start children with spawn or forkserver, and touch CUDA only after that (no torch.cuda call, "
@@ -184,6 +188,16 @@ bool survived(const model::JobModel& job) {
   });
 }
 
+/// The rank that printed it calls collectives since, and handles no exception: it was caught, or
+/// was never raised. What GPUs and their drivers report is no exception of the rank's.
+bool went_on(const graph::Examination& examination, std::optional<model::Rank> rank) {
+  const graph::Standing* standing = rank ? examination.standing(*rank) : nullptr;
+  return standing != nullptr && standing->process != nullptr && alive(*standing->process) &&
+         standing->waits_for_ranks() && standing->activity != graph::Activity::kRendezvous &&
+         !handled_by(examination.job, *standing) && !failed_with(examination.job, *standing) &&
+         !in_handler(examination.job, standing->callers, {});
+}
+
 Suspect suspect_of(const Sighting& sighting, bool harmless) {
   const Confidence sure = sighting.place.known() ? Confidence::kCertain : Confidence::kLikely;
   return {.rank = sighting.rank,
@@ -197,6 +211,10 @@ Suspect suspect_of(const Sighting& sighting, bool harmless) {
 
 std::span<const KnownException> known_exceptions() {
   return kTable;
+}
+
+bool outlived(const graph::Examination& examination, std::optional<model::Rank> rank) {
+  return survived(examination.job) || went_on(examination, rank);
 }
 
 bool is_consequence(std::string_view message) {
@@ -231,8 +249,9 @@ std::vector<Sighting> sightings(const model::JobModel& job, std::string_view kin
 Findings findings_from_text(const graph::Examination& examination, std::string_view kind) {
   std::map<std::string_view, std::vector<Suspect>> by_fix;
   std::map<std::string_view, const KnownException*> known;
-  const bool harmless = survived(examination.job);
   for (const Sighting& sighting : sightings(examination.job, kind)) {
+    const bool harmless =
+        kind == kGpuFault ? survived(examination.job) : outlived(examination, sighting.rank);
     by_fix[sighting.exception->fix].push_back(suspect_of(sighting, harmless));
     known.emplace(sighting.exception->fix, sighting.exception);
   }

@@ -31,6 +31,9 @@ std::span<const KnownException> known_exceptions();
 /// True for messages that a rank writes because another one failed ("Connection closed by peer").
 bool is_consequence(std::string_view message);
 
+/// The program lived on after a message of this rank: it was caught, was a warning, or only quoted.
+bool outlived(const graph::Examination& examination, std::optional<model::Rank> rank);
+
 /// Where a known message was read.
 struct Sighting {
   const KnownException* exception = nullptr;

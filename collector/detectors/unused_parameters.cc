@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "collector/detectors/detector.h"
+#include "collector/detectors/known_exceptions.h"
 #include "collector/detectors/parting_finding.h"
 #include "collector/detectors/tracebacks.h"
 #include "collector/detectors/wording.h"
@@ -209,7 +210,11 @@ void add_raised(const graph::Examination& examination, Findings& findings) {
   }
   Finding finding;
   finding.kind = "unused-parameters";
-  finding.confidence = Confidence::kCertain;
+  const bool over_it =
+      ranks.empty() ? outlived(examination, {})
+                    : std::all_of(ranks.begin(), ranks.end(),
+                                  [&](model::Rank rank) { return outlived(examination, rank); });
+  finding.confidence = over_it ? Confidence::kPossible : Confidence::kCertain;
   finding.culprits = ranks;
   finding.summary = fmt::format(
       "{} started a forward although the backward before had not reduced every parameter{}",

@@ -27,10 +27,8 @@ TEST(RendezvousIncomplete, OnlySuspectsWhileTheScriptAroundItPauses) {
   JobBuilder builder = job().ranks(4).stack(kAll, kInInit).absent(3);
   builder.process({.pid = 800,
                    .threads = {{.stack = "native:clock_nanosleep@libc.so.6",
-                                .waits_on = model::WaitsOn{.kind = "timer",
-                                                           .target = {},
-                                                           .detail = {},
-                                                           .limit = 9}}}});
+                                .waits_on = model::WaitsOn{
+                                    .kind = "timer", .target = {}, .detail = {}, .limit = 9}}}});
   EXPECT_TRUE(nothing_likely(asked(kKind, builder.build())));
 }
 

@@ -161,6 +161,14 @@ TEST(UnusedParameters, ReadsTheRaisingFormFromTheLog) {
             (std::vector<std::string>{"4", "5"}));
 }
 
+TEST(UnusedParameters, IsOnlyPossibleWhereTheRankWentOnAfterTheMessage) {
+  const std::string said =
+      "sample: RuntimeError: Expected to have finished reduction in the prior iteration before\n";
+  JobBuilder builder = job();
+  builder.ranks(2).stack(kAll, in("all_reduce", "py:main@/srv/train.py:37")).log(0, said);
+  EXPECT_TRUE(nothing_likely(asked("unused-parameters", builder.build())));
+}
+
 TEST(UnusedParameters, ReadsWhatLightningMakesOfIt) {
   const std::string said =
       "[rank1]: Traceback (most recent call last):\n"
