@@ -83,6 +83,17 @@ bool others_wait_for_the_failed(const graph::Examination& examination,
          });
 }
 
+/// Ranks of two jobs were taken for one: nothing of it is sure.
+void doubt_mixed_jobs(std::vector<Judged>& all, const model::JobModel& job) {
+  if (!model::are_several_jobs(job)) {
+    return;
+  }
+  for (Judged& judged : all) {
+    judged.finding.confidence =
+        std::min(judged.finding.confidence, detectors::Confidence::kPossible);
+  }
+}
+
 /// No rank is left that could hang; the launcher may still be clearing up.
 bool all_ranks_ended(const model::JobModel& job) {
   const model::Observation* now = model::latest(job);
@@ -174,6 +185,7 @@ Diagnosis diagnose(const model::JobModel& job) {
     return !may_be_said(judged, diagnosis.examination);
   });
   doubt_one_moment(all, job);
+  doubt_mixed_jobs(all, job);
   all = without_explained(std::move(all), diagnosis.examination);
   put_in_order(all, diagnosis.examination);
   tell_native_places(all, diagnosis.examination);

@@ -242,10 +242,18 @@ bool an_outsider_goes_on(const model::JobModel& job) {
     }
     return false;
   };
+  // Who began long after the standstill did, as the next `sleep` of a loop does, is not what the
+  // job waits for.
+  const auto began_later = [&](const model::Process& process) {
+    constexpr double kLong = 15;  // seconds
+    return process.start_time && job.seconds_without_progress &&
+           *process.start_time > now->time - *job.seconds_without_progress + kLong;
+  };
   return now != nullptr &&
          std::any_of(now->processes.begin(), now->processes.end(), [&](const auto& process) {
            const model::Thread* main = model::main_thread(process);
-           return main != nullptr && !is_below_rank(process) && waits_for_a_moment(job, *main);
+           return main != nullptr && !began_later(process) && !is_below_rank(process) &&
+                  waits_for_a_moment(job, *main);
          });
 }
 

@@ -80,4 +80,7 @@ std::string id_of_namesake(std::string_view name, const RankSet& members);
 /// The name in such an id: "3"; of any other id the whole.
 std::string_view name_in_id(std::string_view id);
 
+/// Two jobs or more below one command, each of them whole: what one does says nothing of the other.
+bool are_several_jobs(const JobModel& job);
+
 }  // namespace ddpdoctor::model

@@ -235,6 +235,17 @@ TEST(Working, AnOutsiderIsNeitherRankNorBelowOne) {
   EXPECT_TRUE(an_outsider_goes_on(told(tests::kLauncherPid)));
   EXPECT_FALSE(an_outsider_goes_on(told(tests::pid_of(0))));
   EXPECT_FALSE(an_outsider_goes_on(job().ranks(2).build()));
+
+  model::JobModel loop = told(tests::kLauncherPid);
+  loop.seconds_without_progress = 40;
+  for (model::Process& process : loop.observations.back().processes) {
+    process.start_time = loop.observations.back().time - (process.pid == 800 ? 50 : 60);
+  }
+  EXPECT_TRUE(an_outsider_goes_on(loop));
+  for (model::Process& process : loop.observations.back().processes) {
+    process.start_time = loop.observations.back().time - (process.pid == 800 ? 11 : 60);
+  }
+  EXPECT_FALSE(an_outsider_goes_on(loop));
 }
 
 /// Rank 0 waits for the end of g++, whose child stands in this letter in both looks.

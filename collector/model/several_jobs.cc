@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two jobs below one command: a sweep, two trainings in one script. Their ranks have the same
+// numbers, and calls of one must not be held against calls of the other.
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::model {
+namespace {
+
+std::string setting(const Process& process, const char* name) {
+  const auto value = process.environment.find(name);
+  return value == process.environment.end() ? std::string() : value->second;
+}
+
+/// Where its rendezvous is, or who started it.
+std::string job_of(const Process& process) {
+  const std::string port = setting(process, "MASTER_PORT");
+  return port.empty() ? "child of " + std::to_string(process.ppid)
+                      : setting(process, "MASTER_ADDR") + ":" + port;
+}
+
+struct OneJob {
+  RankSet ranks;
+  std::string world_size;  // as its ranks were told; empty = not told
+  bool consistent = true;  // each rank once, all told the same
+
+  void add(const Process& process) {
+    const std::string told = setting(process, "WORLD_SIZE");
+    consistent =
+        consistent && !ranks.contains(*process.rank) && (ranks.empty() || told == world_size);
+    ranks.insert(*process.rank);
+    world_size = told;
+  }
+
+  /// Ranks 0 to N-1: nobody of it is in another one by a wrong setting.
+  [[nodiscard]] bool is_whole() const {
+    return consistent && ranks.front() == 0 &&
+           ranks.values().back() + 1 == static_cast<Rank>(ranks.size()) &&
+           (world_size.empty() || world_size == std::to_string(ranks.size()));
+  }
+};
+
+}  // namespace
+
+bool are_several_jobs(const JobModel& job) {
+  std::map<std::string, OneJob> jobs;
+  const Observation* now = latest(job);
+  for (std::size_t i = 0; now != nullptr && i < now->processes.size(); ++i) {
+    const Process& process = now->processes[i];
+    if (process.role == Role::kRank && process.rank) {
+      jobs[job_of(process)].add(process);
+    }
+  }
+  return jobs.size() > 1 && std::all_of(jobs.begin(), jobs.end(),
+                                        [](const auto& one) { return one.second.is_whole(); });
+}
+
+}  // namespace ddpdoctor::model
