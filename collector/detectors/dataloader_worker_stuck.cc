@@ -10,7 +10,7 @@
 #include "collector/detectors/signs.h"
 #include "collector/detectors/suspects.h"
 #include "collector/detectors/wording.h"
-#include "collector/graph/working.h"
+#include "collector/graph/servers.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {

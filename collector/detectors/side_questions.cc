@@ -12,6 +12,7 @@
 #include "collector/detectors/python_locks.h"
 #include "collector/detectors/signs.h"
 #include "collector/graph/mpi_calls.h"
+#include "collector/graph/servers.h"
 #include "collector/graph/working.h"
 #include "collector/model/questions.h"
 

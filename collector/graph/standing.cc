@@ -13,6 +13,7 @@
 #include "collector/graph/history.h"
 #include "collector/graph/mpi_calls.h"
 #include "collector/graph/recorded_standing.h"
+#include "collector/graph/servers.h"
 #include "collector/graph/working.h"
 #include "collector/model/questions.h"
 

@@ -172,6 +172,20 @@ bool gives_signals(const model::JobModel& job, const model::Thread& thread) {
   return false;
 }
 
+/// In a pause of straight work: a thread that goes round in a `while` serves somebody, but not
+/// always the one that waits.
+bool pauses_once(const model::JobModel& job, const model::Thread& thread) {
+  const model::Frame* user = model::user_frame(thread);
+  const auto source = user == nullptr ? job.sources.end() : job.sources.find(user->file);
+  const auto around = source == job.sources.end()
+                          ? std::vector<python_source::Block>{}
+                          : python_source::enclosing(source->second, user->line);
+  return waits_for_a_moment(job, thread) &&
+         std::none_of(around.begin(), around.end(), [](const python_source::Block& block) {
+           return block.kind == python_source::BlockKind::kWhile;
+         });
+}
+
 bool another_thread_works(const model::JobModel& job, const model::Process& process,
                           const model::Thread& thread) {
   const model::Observation* then = model::previous(job);
@@ -184,7 +198,7 @@ bool another_thread_works(const model::JobModel& job, const model::Process& proc
   };
   return std::any_of(process.threads.begin(), process.threads.end(), [&](const auto& one) {
     return one.tid != thread.tid && innermost_python(one) != nullptr &&
-           (wanted_cpu(one) || waits_for_a_moment(job, one) || gives_signals(job, one));
+           (wanted_cpu(one) || pauses_once(job, one) || gives_signals(job, one));
   });
 }
 
@@ -198,63 +212,6 @@ pid_t holder_of_lock_file(const model::JobModel& job, const model::Process& proc
     }
   }
   return 0;
-}
-
-// NOLINTNEXTLINE(misc-no-recursion): as deep as kLongestChain
-bool its_server_works(const model::JobModel& job, const model::Process& process,
-                      const model::Thread& thread, int depth) {
-  constexpr int kLongestChain = 4;
-  const model::Observation* now = model::latest(job);
-  if (now == nullptr || !thread.waits_on || depth > kLongestChain) {
-    return false;
-  }
-  const pid_t holder =
-      thread.waits_on->kind == "lock-file" ? holder_of_lock_file(job, process) : pid_t{0};
-  const bool inside = std::any_of(now->processes.begin(), now->processes.end(),
-                                  [holder](const auto& one) { return one.pid == holder; });
-  if (holder != 0 && !inside) {
-    return true;  // another program's lock: what it does there is not ours to judge
-  }
-  return std::any_of(now->processes.begin(), now->processes.end(), [&](const model::Process& one) {
-    const model::Thread* main = model::main_thread(one);
-    if (one.pid == process.pid || main == nullptr ||
-        (one.pid != holder && thread.waits_on->target != "pid:" + std::to_string(one.pid))) {
-      return false;
-    }
-    // A rank serves its worker from another thread: its main one waits for the worker.
-    return one.role == model::Role::kRank
-               ? process.role != model::Role::kRank && another_thread_works(job, one, *main)
-               : main->state == 'R' || waits_for_a_moment(job, *main) ||
-                     its_server_works(job, one, *main, depth + 1);
-  });
-}
-
-bool an_outsider_goes_on(const model::JobModel& job) {
-  const model::Observation* now = model::latest(job);
-  const auto is_below_rank = [&job](const model::Process& process) {
-    constexpr int kDeepest = 16;
-    const model::Process* at = &process;
-    for (int i = 0; at != nullptr && i < kDeepest; ++i) {
-      if (at->rank || at->role == model::Role::kRank) {
-        return true;
-      }
-      at = model::process(job, at->ppid);
-    }
-    return false;
-  };
-  // Who began long after the standstill did, as the next `sleep` of a loop does, is not what the
-  // job waits for.
-  const auto began_later = [&](const model::Process& process) {
-    constexpr double kLong = 15;  // seconds
-    return process.start_time && job.seconds_without_progress &&
-           *process.start_time > now->time - *job.seconds_without_progress + kLong;
-  };
-  return now != nullptr &&
-         std::any_of(now->processes.begin(), now->processes.end(), [&](const auto& process) {
-           const model::Thread* main = model::main_thread(process);
-           return main != nullptr && !began_later(process) && !is_below_rank(process) &&
-                  waits_for_a_moment(job, *main);
-         });
 }
 
 /// Runs the code of a module that it imports.

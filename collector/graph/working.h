@@ -47,15 +47,6 @@ bool another_thread_works(const model::JobModel& job, const model::Process& proc
 /// known.
 pid_t holder_of_lock_file(const model::JobModel& job, const model::Process& process);
 
-/// The process at the other end of what the thread waits for works, or is in a short pause of it,
-/// or waits in turn for one that does.
-bool its_server_works(const model::JobModel& job, const model::Process& process,
-                      const model::Thread& thread, int depth = 0);
-
-/// A process of the job that is neither rank nor launcher of torch's, nor below a rank, pauses for
-/// a moment: it may start a rank, feed a pipe, connect.
-bool an_outsider_goes_on(const model::JobModel& job);
-
 /// In a wait of the user's program that will be over in a moment by itself: a short sleep, alone or
 /// in a `for` loop of few rounds, or anything that is waited for with a timeout. In a `while` loop
 /// it waits for something.

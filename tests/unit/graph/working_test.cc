@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/graph/working.h"
-
 #include <string>
 
 #include <gtest/gtest.h>
 
+#include "collector/graph/servers.h"
 #include "collector/graph/standing.h"
 #include "collector/model/questions.h"
 #include "tests/support/job_builder.h"
@@ -220,6 +219,7 @@ TEST(Working, AThreadThatSignalsBetweenItsSleepsWorksForTheOneThatWaits) {
   };
   EXPECT_TRUE(works(told("self.cond.notify_all()")));
   EXPECT_FALSE(works(told("log(time.time())")));
+  EXPECT_FALSE(works(told("if healthy and connection.recv(10): answer()")));
 }
 
 TEST(Working, AnOutsiderIsNeitherRankNorBelowOne) {
