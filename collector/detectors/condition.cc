@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "base/text.h"
+#include "base/word.h"
 #include "collector/detectors/source_path.h"
 
 namespace ddpdoctor::detectors {
@@ -64,10 +65,6 @@ bool is_uniform_name(std::string_view word) {
          word.ends_with("_freq") || word.starts_with("do_") || word.ends_with("_epochs");
 }
 
-bool is_word(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-}
-
 // Words outside of quotes; an attribute belongs to its object ("args.resume" is args), that of self
 // speaks for itself.
 std::vector<std::string_view> names_in(std::string_view text) {
@@ -82,11 +79,11 @@ std::vector<std::string_view> names_in(std::string_view text) {
       quote = text[i];
       continue;
     }
-    if (!is_word(text[i])) {
+    if (!base::is_word(text[i])) {
       continue;
     }
     std::size_t end = i;
-    while (end < text.size() && is_word(text[end])) {
+    while (end < text.size() && base::is_word(text[end])) {
       ++end;
     }
     const std::string_view word = text.substr(i, end - i);
@@ -106,7 +103,7 @@ std::string without_none_tests(std::string_view text) {
   for (const std::string_view test : {" is not None", " is None"}) {
     for (std::size_t at = result.find(test); at != std::string::npos; at = result.find(test)) {
       std::size_t start = at;
-      while (start > 0 && (is_word(result[start - 1]) || result[start - 1] == '.')) {
+      while (start > 0 && (base::is_word(result[start - 1]) || result[start - 1] == '.')) {
         --start;
       }
       result.replace(start, at + test.size() - start, "True");

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/word.h"
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/side_questions.h"
 #include "collector/model/questions.h"
@@ -50,16 +51,12 @@ struct RankTest {
   bool equal = false;
 };
 
-bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
 /// A plain test of one name against one number, in C or Python: the only comparison of the text.
 std::optional<RankTest> rank_test(std::string_view text) {
   const std::size_t condition = text.find("if");
   const bool alone = condition != std::string_view::npos &&
-                     (condition == 0 || !is_word(text[condition - 1])) &&
-                     condition + 2 < text.size() && !is_word(text[condition + 2]);
+                     (condition == 0 || !base::is_word(text[condition - 1])) &&
+                     condition + 2 < text.size() && !base::is_word(text[condition + 2]);
   const std::size_t sign = alone ? text.find('=', condition) : std::string_view::npos;
   if (sign == std::string_view::npos || sign == 0 || sign + 1 >= text.size()) {
     return std::nullopt;

@@ -110,9 +110,7 @@ std::vector<Location> ways_out(const graph::Examination& examination, const Find
 }
 
 bool has_python(const model::Thread& thread) {
-  return std::any_of(thread.frames.begin(), thread.frames.end(), [](const model::Frame& frame) {
-    return frame.language == model::Language::kPython;
-  });
+  return model::innermost_python(thread) != nullptr;
 }
 
 /// Waits for a semaphore that processes share, and nothing in its process ends that by itself.

@@ -2,10 +2,10 @@
 #include "collector/detectors/registration.h"
 
 #include <algorithm>
-#include <cctype>
 #include <vector>
 
 #include "base/text.h"
+#include "base/word.h"
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/source_blocks.h"
 
@@ -19,16 +19,12 @@ using python_source::Lines;
 
 constexpr std::string_view kLocals = "<locals>.";
 
-bool is_word(char c) {
-  return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0;
-}
-
 /// The name stands in the line as a word of its own.
 bool names(std::string_view line, std::string_view name) {
   for (std::size_t at = line.find(name); at != line.npos; at = line.find(name, at + 1)) {
     const std::size_t end = at + name.size();
-    const bool begins = at == 0 || !is_word(line[at - 1]);
-    if (begins && (end == line.size() || !is_word(line[end]))) {
+    const bool begins = at == 0 || !base::is_word(line[at - 1]);
+    if (begins && (end == line.size() || !base::is_word(line[end]))) {
       return true;
     }
   }

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <set>
 #include <string_view>
 #include <vector>
 
+#include "base/word.h"
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/python_locks.h"
 #include "collector/detectors/signs.h"
@@ -99,8 +99,7 @@ std::string awaited_object(const model::JobModel& job, const Thread& thread, con
     return {};
   }
   std::size_t begin = end;
-  while (begin > 0 && (std::isalnum(static_cast<unsigned char>(text[begin - 1])) != 0 ||
-                       text[begin - 1] == '_' || text[begin - 1] == '.')) {
+  while (begin > 0 && (base::is_word(text[begin - 1]) || text[begin - 1] == '.')) {
     --begin;
   }
   return text.substr(begin, end - begin);

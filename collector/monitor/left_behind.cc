@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <fcntl.h>
-#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -13,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "collector/model/building/child_ends.h"
 #include "collector/model/questions.h"
 #include "collector/monitor/observe.h"
 #include "collector/monitor/process_tree.h"
@@ -39,25 +39,16 @@ std::vector<pid_t> still_there() {
   return left;
 }
 
-std::set<pid_t> killed_children(const std::vector<sources::Recording>& recordings) {
-  std::set<pid_t> killed;
-  for (const sources::Recording& recording : recordings) {
-    for (const sources::RecordedEvent& event : recording.events) {
-      if (event.kind == "child-exit" && event.count > 0 &&
-          WIFSIGNALED(static_cast<int>(event.peer))) {
-        killed.insert(static_cast<pid_t>(event.count));
-      }
-    }
-  }
-  return killed;
-}
-
 /// Those whose parent, when they began to record, was killed.
 std::vector<pid_t> bereaved(const std::vector<sources::Recording>& recordings) {
-  const std::set<pid_t> killed = killed_children(recordings);
+  const auto ends = model::child_ends(recordings);
+  const auto killed = [&ends](pid_t pid) {
+    const auto end = ends.find(pid);
+    return end != ends.end() && end->second.signal.has_value();
+  };
   std::vector<pid_t> out;
   for (const sources::Recording& recording : recordings) {
-    if (killed.contains(recording.ppid) && !killed.contains(recording.pid) && !recording.exit) {
+    if (killed(recording.ppid) && !killed(recording.pid) && !recording.exit) {
       out.push_back(recording.pid);
     }
   }

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <thread>
 #include <unistd.h>
 #include <vector>
 

@@ -3,12 +3,12 @@
 // return is no Python. The line's text says which call it can be.
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <optional>
 
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "base/word.h"
 #include "collector/imports/stack_dumps/dump_processes.h"
 #include "collector/model/questions.h"
 
@@ -16,10 +16,6 @@ namespace ddpdoctor::imports {
 namespace {
 
 using std::string_view;
-
-bool is_word(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-}
 
 bool contains_any(string_view text, std::initializer_list<string_view> parts) {
   return std::any_of(parts.begin(), parts.end(),
@@ -35,7 +31,7 @@ string_view code_of(string_view line) {
 /// "open(path, 'r')". Nothing when it is not called.
 std::optional<string_view> argument_of(string_view code, string_view call) {
   for (std::size_t at = code.find(call); at != string_view::npos; at = code.find(call, at + 1)) {
-    const bool starts = at == 0 || (!is_word(code[at - 1]) && code[at - 1] != '.');
+    const bool starts = at == 0 || (!base::is_word(code[at - 1]) && code[at - 1] != '.');
     const string_view rest = code.substr(at + call.size());
     if (starts && rest.starts_with('(')) {
       return base::trim(rest.substr(1, rest.find_first_of(",)(", 1) - 1));
@@ -52,7 +48,7 @@ string_view receiver_of(string_view code, string_view method) {
     return {};
   }
   std::size_t start = dot;
-  while (start > 0 && (is_word(code[start - 1]) || code[start - 1] == '.')) {
+  while (start > 0 && (base::is_word(code[start - 1]) || code[start - 1] == '.')) {
     --start;
   }
   return code.substr(start, dot - start);

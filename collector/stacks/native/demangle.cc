@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstdlib>
 #include <cxxabi.h>
 #include <memory>
 
 #include "base/text.h"
+#include "base/word.h"
 
 namespace ddpdoctor::stacks {
 
@@ -35,14 +35,10 @@ std::size_t after_group(std::string_view text, std::size_t open) {
   return text.size();
 }
 
-bool is_word(char letter) {
-  return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_';
-}
-
 bool ends_with_operator(std::string_view name) {
   constexpr std::string_view kOperator = "operator";
-  return name.ends_with(kOperator) &&
-         (name.size() == kOperator.size() || !is_word(name[name.size() - kOperator.size() - 1]));
+  return name.ends_with(kOperator) && (name.size() == kOperator.size() ||
+                                       !base::is_word(name[name.size() - kOperator.size() - 1]));
 }
 
 /// Scans a demangled name once, keeping what names the function.
@@ -82,7 +78,8 @@ void Folder::operator_symbol() {
   if (accept("()", "()")) {
     return;
   }
-  while (at_ < text_.size() && text_[at_] != '(' && text_[at_] != ' ' && !is_word(text_[at_])) {
+  while (at_ < text_.size() && text_[at_] != '(' && text_[at_] != ' ' &&
+         !base::is_word(text_[at_])) {
     name_ += text_[at_++];
   }
   if (text_.substr(at_).starts_with(" <")) {
@@ -95,7 +92,7 @@ void Folder::operator_symbol() {
 void Folder::blank() {
   ++at_;
   if (ends_with_operator(name_)) {
-    if (at_ < text_.size() && is_word(text_[at_])) {
+    if (at_ < text_.size() && base::is_word(text_[at_])) {
       name_ += ' ';
     }
     return;
@@ -119,7 +116,7 @@ void Folder::blank() {
 
 void Folder::step() {
   const char letter = text_[at_];
-  if (letter != ' ' && ends_with_operator(name_) && !is_word(letter)) {
+  if (letter != ' ' && ends_with_operator(name_) && !base::is_word(letter)) {
     operator_symbol();
     return;
   }

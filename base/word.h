@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// What names of variables and functions are made of, in Python and in C++.
+#pragma once
+
+#include <cctype>
+
+namespace ddpdoctor::base {
+
+/// A letter, a digit or "_".
+inline bool is_word(char c) {
+  return c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0;
+}
+
+}  // namespace ddpdoctor::base
