@@ -12,6 +12,7 @@
 #include "collector/detectors/signs.h"
 #include "collector/detectors/suspects.h"
 #include "collector/detectors/wording.h"
+#include "collector/graph/servers.h"
 #include "collector/graph/working.h"
 #include "collector/model/questions.h"
 
@@ -126,8 +127,104 @@ std::optional<Suspect> does_not_end(const graph::Examination& examination,
   return suspect;
 }
 
+/// The thread or the process that a launcher joins in its own code.
+std::optional<Holdup> joins(const model::JobModel& job, const model::Process& process,
+                            const model::Thread& main) {
+  if (python_frame_in(main, "/threading.py", {"join"}) != nullptr) {
+    const pid_t tid = main.waits_on ? target_thread(*main.waits_on).value_or(0) : 0;
+    const auto joined =
+        std::find_if(process.threads.begin(), process.threads.end(),
+                     [tid](const model::Thread& thread) { return thread.tid == tid; });
+    const model::Thread* thread =
+        joined == process.threads.end() ? user_thread(process, main) : &*joined;
+    return Holdup{.process = &process,
+                  .thread = thread == nullptr ? &main : thread,
+                  .what = thread == nullptr
+                              ? "a thread that does not end"
+                              : fmt::format("thread {} ({})", thread->tid, thread->name)};
+  }
+  const model::WaitsOn* wait = waits_on(main, "process");
+  const auto pid = wait == nullptr ? std::nullopt : target_pid(*wait);
+  const model::Process* child = pid ? model::process(job, *pid) : nullptr;
+  if (child == nullptr || !alive(*child)) {
+    return std::nullopt;
+  }
+  return Holdup{.process = child,
+                .thread = model::main_thread(*child),
+                .what = fmt::format("child process {}", child->pid)};
+}
+
+/// Every rank has ended, and well.
+bool all_ranks_are_done(const graph::Examination& examination) {
+  return !examination.standings.empty() &&
+         std::all_of(examination.standings.begin(), examination.standings.end(),
+                     [](const graph::Standing& standing) {
+                       return standing.activity == kExited && standing.process != nullptr &&
+                              standing.process->exit && standing.process->exit->status == 0;
+                     });
+}
+
+/// A Python program that started ranks and is none.
+bool started_ranks(const model::JobModel& job, const model::Process& process) {
+  const auto children = children_of(job, process);
+  return !process.rank && std::any_of(children.begin(), children.end(),
+                                      [](const auto* child) { return child->rank.has_value(); });
+}
+
+/// What it started, or a thread of its, goes on: it may still end by itself.
+bool goes_on(const model::JobModel& job, const model::Process& process, const model::Thread& main) {
+  return main.state == 'R' || graph::waits_for_a_moment(job, main) ||
+         graph::a_child_works(job, process) || graph::another_thread_works(job, process, main) ||
+         graph::its_server_works(job, process, main);
+}
+
+/// The ranks are gone and their launcher is not.
+std::optional<Suspect> launcher_stays(const graph::Examination& examination,
+                                      const model::Process& process) {
+  const model::JobModel& job = examination.job;
+  const model::Thread* main = model::main_thread(process);
+  if (!alive(process) || main == nullptr || model::innermost_python(*main) == nullptr ||
+      !started_ranks(job, process) || goes_on(job, process, *main)) {
+    return std::nullopt;
+  }
+  auto held = holdup(job, process, *main);
+  held = held ? held : joins(job, process, *main);
+  if (!held) {
+    return std::nullopt;
+  }
+  Suspect suspect = suspect_in(examination, *held->process, held->thread);
+  suspect.rank = std::nullopt;
+  suspect.note = fmt::format("process {} waits for {}, which is here", process.pid, held->what);
+  suspect.evidence =
+      fmt::format("every rank has ended with status 0; process {}, which started them, waits for {}",
+                  process.pid, held->what);
+  return suspect;
+}
+
+Findings launchers_that_stay(const graph::Examination& examination, Confidence still) {
+  Findings findings;
+  for (const model::Process* process : processes(examination.job)) {
+    auto suspect = launcher_stays(examination, *process);
+    if (!suspect) {
+      continue;
+    }
+    suspect->confidence = still;
+    Finding finding = accuse(examination, kKind, {std::move(*suspect)});
+    finding.summary = fmt::format(
+        "all ranks are done and their launcher, process {}, does not exit", process->pid);
+    finding.fix =
+        "End that thread or child before joining it (a stop event, a last item for its queue, "
+        "terminate()), or start it with daemon=True.";
+    findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
 Findings detect(const graph::Examination& examination) {
   const auto still = stuck(examination);
+  if (still && all_ranks_are_done(examination)) {
+    return launchers_that_stay(examination, *still);
+  }
   if (!still || somebody_still_trains(examination)) {
     return {};
   }
@@ -168,7 +265,8 @@ Why: Python ends a process only after all its non-daemon threads have ended and 
 destroy_process_group waits for peers.
 
 How it is recognised: the main thread is in threading._shutdown, in multiprocessing's exit function or in
-destroy_process_group, and no rank trains any more.
+destroy_process_group, and no rank trains any more. Or all ranks have ended with status 0, and the program that started them joins a thread
+or a child that does not end.
 
 Fix:
     - threading.Thread(target=heartbeat).start()

@@ -264,6 +264,7 @@ void add_processes(JobModel& job, const std::vector<Recording>& recordings) {
         process.command = {recording.command};
       }
       process.state = 'X';
+      process.host = job.hosts.size() == 1 ? job.hosts.front() : "";
     }
     if (there == processes.end()) {
       processes.push_back(std::move(added));

@@ -53,6 +53,50 @@ TEST(ExitHang, BlamesAFunctionThatWasRegisteredWithAtexit) {
   EXPECT_EQ(findings[0].locations.at(0).line, 8);
 }
 
+/// All ranks have ended; process 800 started them and joins a thread that stands in `frame`.
+JobBuilder launcher_that_joins(const std::string& frame, std::optional<double> limit) {
+  JobBuilder builder = job().ranks(2).exited(0, 0).exited(1, 0);
+  ThreadStory exporter{.stack = frame, .name = "exporter"};
+  if (limit) {
+    exporter.waits_on = model::WaitsOn{.kind = "timer", .target = {}, .detail = {}, .limit = limit};
+  }
+  builder.process({.pid = 800,
+                   .threads = {{.stack = "native:sem_wait@libc.so.6 | "
+                                         "py:Thread.join@/usr/lib/python3.11/threading.py:1119 | "
+                                         "py:main@/srv/launch.py:16"},
+                               exporter}});
+  return builder;
+}
+
+/// The ranks' parent is process 800.
+Findings asked_of_launcher(const JobBuilder& builder) {
+  model::JobModel told = builder.build();
+  for (model::Observation& look : told.observations) {
+    for (model::Process& process : look.processes) {
+      process.ppid = process.rank ? 800 : process.ppid;
+    }
+  }
+  return asked(kKind, told);
+}
+
+TEST(ExitHang, NamesWhatALauncherJoinsWhenItsRanksAreDone) {
+  const auto findings = asked_of_launcher(
+      launcher_that_joins("native:sem_wait@libc.so.6 | py:get@/usr/lib/python3.11/queue.py:171 | "
+                          "py:export_metrics@/srv/launch.py:5",
+                          std::nullopt));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_TRUE(findings[0].culprits.empty());
+  EXPECT_EQ(findings[0].locations.at(0).line, 5);
+  EXPECT_NE(findings[0].summary.find("800"), std::string::npos);
+}
+
+TEST(ExitHang, IsSilentOnALauncherWhoseThreadGoesOnOrWhoseRanksFailed) {
+  const std::string uploads = "native:clock_nanosleep@libc.so.6 | py:upload@<string>:3";
+  EXPECT_TRUE(asked_of_launcher(launcher_that_joins(uploads, 0.7)).empty());
+  JobBuilder failed = launcher_that_joins("native:sem_wait@libc.so.6 | py:f@/srv/l.py:5", {});
+  EXPECT_TRUE(asked_of_launcher(failed.exited(1, 1)).empty());
+}
+
 TEST(ExitHang, IsSilentWhenOtherRanksStillTrain) {
   EXPECT_TRUE(asked(kKind, job()
                                .ranks(2)

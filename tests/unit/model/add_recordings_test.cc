@@ -178,6 +178,17 @@ TEST(AddRecordings, TellsTheEndThatAParentSaw) {
   EXPECT_EQ(dead->exit->signal, 9);
 }
 
+TEST(AddRecordings, PutsTheDeadOnTheHostOfTheirJob) {
+  JobModel job;
+  job.hosts = {"node1"};
+  add_recordings(job, {recording_of(100, 0)});
+  EXPECT_EQ(rank_process(job, 0)->host, "node1");
+  JobModel of_two;
+  of_two.hosts = {"node1", "node2"};
+  add_recordings(of_two, {recording_of(100, 0)});
+  EXPECT_EQ(rank_process(of_two, 0)->host, "");
+}
+
 TEST(AddRecordings, TellsWhichRankItsLauncherEnded) {
   sources::Recording launcher;
   launcher.pid = 10;
