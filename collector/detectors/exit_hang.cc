@@ -195,9 +195,9 @@ std::optional<Suspect> launcher_stays(const graph::Examination& examination,
   Suspect suspect = suspect_in(examination, *held->process, held->thread);
   suspect.rank = std::nullopt;
   suspect.note = fmt::format("process {} waits for {}, which is here", process.pid, held->what);
-  suspect.evidence =
-      fmt::format("every rank has ended with status 0; process {}, which started them, waits for {}",
-                  process.pid, held->what);
+  suspect.evidence = fmt::format(
+      "every rank has ended with status 0; process {}, which started them, waits for {}",
+      process.pid, held->what);
   return suspect;
 }
 
