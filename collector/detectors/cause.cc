@@ -9,6 +9,7 @@
 
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/exceptions_in_hand.h"
+#include "collector/detectors/gradient_sync.h"
 #include "collector/detectors/handlers.h"
 #include "collector/detectors/processes.h"
 #include "collector/detectors/side_questions.h"
@@ -125,8 +126,7 @@ bool read_loop(const Examination& examination, Explanation& explanation) {
 }
 
 bool read_unused(const Examination& examination, Explanation& explanation) {
-  if (explanation.parting.tie && in_backward(examination, explanation.parting.odd) &&
-      !in_backward(examination, explanation.parting.rest)) {
+  if (rest_is_past_backward(examination, explanation.parting)) {
     turn(explanation);
   }
   const Parting& parting = explanation.parting;
@@ -134,7 +134,8 @@ bool read_unused(const Examination& examination, Explanation& explanation) {
       !parting.odd.calls() || has_all_gradients(examination.job, parting.odd)) {
     return false;
   }
-  explanation.cause = Cause::kUnused;
+  explanation.branch = own_choice_of_sync(examination.job, parting.rest.path);
+  explanation.cause = explanation.branch ? Cause::kDivergent : Cause::kUnused;
   return true;
 }
 

@@ -177,6 +177,13 @@ bool lacks_gradients(const model::JobModel& job, const Parting& parting) {
   return open && left >= waiting;
 }
 
+bool rest_is_past_backward(const Examination& examination, const Parting& parting) {
+  const bool recorded = parting.recorded && !parting.shifted && parting.rest.calls() &&
+                        parting.about == graph::Disagreement::kOperation;
+  return (parting.tie || recorded) && in_backward(examination, parting.odd) &&
+         !in_backward(examination, parting.rest);
+}
+
 bool has_all_gradients(const model::JobModel& job, const Side& side) {
   bool known = false;
   for (const model::Fact* fact : model::facts(job, "reducer")) {

@@ -3,6 +3,7 @@
 // numbers, and calls of one must not be held against calls of the other.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 
 #include "collector/model/questions.h"
@@ -43,10 +44,33 @@ struct OneJob {
   }
 };
 
+using Jobs = std::map<std::string, OneJob>;
+
+bool are_whole(const Jobs& jobs) {
+  return std::all_of(jobs.begin(), jobs.end(),
+                     [](const auto& one) { return one.second.is_whole(); });
+}
+
+/// Told another rendezvous and another size, and some rank is in two of them: no slip of one
+/// setting, though ranks may have ended.
+bool share_only_numbers(const Jobs& jobs) {
+  std::set<std::string> sizes;
+  RankSet seen;
+  bool shared = false;
+  for (const auto& [key, one] : jobs) {
+    if (!one.consistent || one.world_size.empty() || !sizes.insert(one.world_size).second) {
+      return false;
+    }
+    shared = shared || !seen.common(one.ranks).empty();
+    seen = seen.united(one.ranks);
+  }
+  return shared;
+}
+
 }  // namespace
 
 bool are_several_jobs(const JobModel& job) {
-  std::map<std::string, OneJob> jobs;
+  Jobs jobs;
   const Observation* now = latest(job);
   for (std::size_t i = 0; now != nullptr && i < now->processes.size(); ++i) {
     const Process& process = now->processes[i];
@@ -54,8 +78,7 @@ bool are_several_jobs(const JobModel& job) {
       jobs[job_of(process)].add(process);
     }
   }
-  return jobs.size() > 1 && std::all_of(jobs.begin(), jobs.end(),
-                                        [](const auto& one) { return one.second.is_whole(); });
+  return jobs.size() > 1 && (are_whole(jobs) || share_only_numbers(jobs));
 }
 
 }  // namespace ddpdoctor::model

@@ -12,6 +12,7 @@
 #include "collector/model/building/compiled_sites.h"
 #include "collector/model/building/devices.h"
 #include "collector/model/building/ended_ranks.h"
+#include "collector/model/building/other_jobs.h"
 #include "collector/model/building/recorded_facts.h"
 #include "collector/model/gpu_calls.h"
 #include "collector/model/gpu_queue.h"
@@ -360,14 +361,36 @@ void add_ranks(JobModel& job, const std::vector<Recording>& recordings) {
   }
 }
 
+/// What is left of ranks of another job: they have ended and nobody has asked how.
+void leave_out(JobModel& job, const std::set<pid_t>& others) {
+  for (Observation& look : job.observations) {
+    for (Process& process : look.processes) {
+      if (others.contains(process.pid)) {
+        process.rank.reset();
+        process.role = Role::kOther;
+      }
+    }
+  }
+}
+
 }  // namespace
 
 void add_recordings(JobModel& job, const std::vector<Recording>& recordings) {
   if (std::any_of(recordings.begin(), recordings.end(), drives_devices)) {
     add_ranks(job, by_device(recordings));
-  } else {
-    add_ranks(job, recordings);
+    return;
   }
+  const std::set<pid_t> others = of_other_jobs(job, recordings);
+  if (others.empty()) {
+    add_ranks(job, recordings);
+    return;
+  }
+  std::vector<Recording> marked = recordings;
+  for (Recording& recording : marked) {
+    recording.superseded = recording.superseded || others.contains(recording.pid);
+  }
+  leave_out(job, others);
+  add_ranks(job, marked);
 }
 
 }  // namespace ddpdoctor::model

@@ -144,6 +144,43 @@ TEST(UnusedParameters, BreaksTheTieOfTwoRanksByBackward) {
   }
 }
 
+TEST(UnusedParameters, BlamesThoseWhoAreBehindABucketThatOneStillReduces) {
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .source(kTrain, kSource)
+      .stack(kAll, in("barrier", at("main", "barrier")))
+      .stack(1, in_backward(at("main", "backward")))
+      .history(kAll, 1, 3)
+      .call(1, {.operation = "all_reduce", .sequence = 4, .site = site("main", "backward")})
+      .call({0, 2}, {.operation = "barrier", .sequence = 4, .site = site("main", "barrier")});
+  const Findings findings = asked("unused-parameters", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0, 2}));
+  EXPECT_TRUE(asked("mismatched-op", builder.build()).empty());
+}
+
+TEST(UnusedParameters, LooksWhetherEachRankChoosesWhenToReduce) {
+  const auto told = [](const char* kind, const std::string& choice) {
+    JobBuilder builder = job();
+    builder.ranks(2)
+        .source(kTrain,
+                "def main():\n    seen = 0\n    for i, ids in enumerate(loader):\n        " +
+                    choice +
+                    "\n            with model.no_sync():\n"
+                    "                model(ids).sum().backward()\n"
+                    "        else:\n"
+                    "            model(ids).sum().backward()  # and reduce\n"
+                    "        seen += ids.numel()\n"
+                    "        dist.barrier()\n")
+        .stack(0, in_backward(at("main", "# and reduce")))
+        .stack(1, in("barrier", at("main", "barrier")));
+    return asked(kind, builder.build());
+  };
+  const std::string own = "if seen + ids.numel() < tokens:";
+  EXPECT_TRUE(told("unused-parameters", own).empty());
+  EXPECT_EQ(told("divergent-branch", own).size(), 1U);
+}
+
 TEST(UnusedParameters, ReadsTheRaisingFormFromTheLog) {
   const model::JobModel raised =
       job()

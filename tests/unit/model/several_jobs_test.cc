@@ -32,8 +32,12 @@ TEST(SeveralJobs, AreThoseOfWhichEachIsWhole) {
   EXPECT_TRUE(are_several_jobs(two_trials("31234", "3")));
 }
 
+TEST(SeveralJobs, AreThoseWithAPortAndASizeOfTheirOwn) {
+  EXPECT_TRUE(are_several_jobs(two_trials("31234", "5")));  // some ranks of it have ended
+}
+
 TEST(SeveralJobs, AreNotRanksThatWereToldSomethingWrong) {
-  EXPECT_FALSE(are_several_jobs(two_trials("31234", "5")));  // a rank of it is missing
+  EXPECT_FALSE(are_several_jobs(two_trials("31234", "2")));  // one size, and a rank too many
   EXPECT_FALSE(are_several_jobs(two_trials("31134", "3")));  // one rendezvous: ranks twice
   EXPECT_FALSE(are_several_jobs(tests::job().ranks(4).build()));
   tests::JobBuilder astray = tests::job().ranks(3);

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/gradient_sync.h"
+
+#include <set>
+#include <string>
+
+#include "base/text.h"
+#include "collector/detectors/agreement.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using python_source::Block;
+using python_source::BlockKind;
+using python_source::Dependence;
+
+std::string function_around(const python_source::Lines& lines, int line) {
+  for (const Block& block : python_source::enclosing(lines, line)) {
+    if (block.kind == BlockKind::kFunction) {
+      return block.condition;
+    }
+  }
+  return {};
+}
+
+std::optional<Branch> choice_at(const std::string& file, const python_source::Lines& lines,
+                                int line) {
+  for (const Block& block : python_source::deciding_branches(lines, line)) {
+    const Dependence on = python_source::dependence(block.condition, lines, block.line);
+    if (on == Dependence::kNone || is_uniform(block.condition)) {
+      continue;
+    }
+    const std::string function = function_around(lines, line);
+    return Branch{.where = {.file = file, .line = block.line, .function = function},
+                  .condition = block.condition,
+                  .on = on,
+                  .leads_to_ours = false,
+                  .guarded = {.file = file, .line = line, .function = function}};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Branch> own_choice_of_sync(const model::JobModel& job, const Path& path) {
+  std::set<std::string> files;
+  for (const model::CallSite& site : path) {
+    files.insert(site.file);
+  }
+  for (const std::string& file : files) {
+    const python_source::Lines& lines = lines_of(job, file);
+    for (const auto& [number, text] : lines) {
+      const bool code = !base::trim(text).starts_with("#");
+      if (!code || text.find(".no_sync(") == std::string::npos) {
+        continue;
+      }
+      if (auto choice = choice_at(file, lines, number)) {
+        return choice;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace ddpdoctor::detectors
