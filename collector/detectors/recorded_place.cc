@@ -18,6 +18,13 @@ bool called_later(const model::JobModel& job, model::Rank rank, double time) {
 
 }  // namespace
 
+model::CallSite recorded_place(const model::Fact& fact) {
+  const auto file = fact.text("file");
+  return file ? model::CallSite{*file, static_cast<int>(fact.number("line").value_or(0)),
+                                fact.text("function").value_or("")}
+              : model::CallSite{};
+}
+
 std::optional<Suspect> suspect_of(const graph::Examination& examination, const model::Fact& fact) {
   const model::Process* process = fact.pid ? model::process(examination.job, *fact.pid) : nullptr;
   if (process == nullptr) {
@@ -28,9 +35,8 @@ std::optional<Suspect> suspect_of(const graph::Examination& examination, const m
   if (suspect.rank && time && called_later(examination.job, *suspect.rank, *time)) {
     return std::nullopt;
   }
-  if (const auto file = fact.text("file")) {
-    suspect.place = {*file, static_cast<int>(fact.number("line").value_or(0)),
-                     fact.text("function").value_or("")};
+  if (const model::CallSite place = recorded_place(fact); place.known()) {
+    suspect.place = place;
   }
   suspect.confidence = examination.job.progress == model::Progress::kMoving ? Confidence::kPossible
                                                                             : Confidence::kLikely;

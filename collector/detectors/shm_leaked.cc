@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/processes.h"
+#include "collector/detectors/recorded_place.h"
 #include "collector/detectors/suspects.h"
 #include "collector/detectors/wording.h"
 #include "collector/model/questions.h"
@@ -82,9 +83,8 @@ std::optional<Suspect> maker(const graph::Examination& examination, const model:
     return std::nullopt;
   }
   Suspect suspect = suspect_in(examination, *process, nullptr);
-  if (const auto file = segment.text("file")) {
-    suspect.place = {*file, static_cast<int>(segment.number("line").value_or(0)),
-                     segment.text("function").value_or("")};
+  if (const model::CallSite place = recorded_place(segment); place.known()) {
+    suspect.place = place;
   }
   suspect.confidence = Confidence::kLikely;
   suspect.note = fmt::format("process {} made it here", process->pid);

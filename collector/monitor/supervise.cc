@@ -16,6 +16,7 @@
 #include "collector/monitor/left_behind.h"
 #include "collector/monitor/process_tree.h"
 #include "collector/monitor/spool.h"
+#include "collector/monitor/strays.h"
 #include "collector/sources/rings/reader.h"
 
 namespace ddpdoctor::monitor {
@@ -71,7 +72,12 @@ class Watch {
  public:
   Watch(pid_t child, const std::string& spool, const SuperviseOptions& options,
         const Listener& listener)
-      : child_(child), spool_(spool), options_(options), listener_(listener), rings_(spool) {}
+      : child_(child),
+        spool_(spool),
+        options_(options),
+        listener_(listener),
+        rings_(spool),
+        strays_(::getpid(), child) {}
 
   Outcome run() {
     while (!ended_) {
@@ -174,6 +180,7 @@ class Watch {
       next_suspicion_ = options_.hang_timeout;
       looked_ = false;
     }
+    look_for_strays();
     if ((contradicted_ || now.children_killed > killed_) && !proof_due_) {
       contradicted_ = false;
       proof_due_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(kSettle);
@@ -186,6 +193,18 @@ class Watch {
       next_suspicion_ *= kPatience;
       looked_ = true;
       consider(Occasion::kSuspected);
+    }
+  }
+
+  /// Only while nothing moves: a job that trains leaves nobody.
+  void look_for_strays() {
+    const double now = quiet().count();
+    if (now < strays_seen_) {
+      strays_seen_ = 0;
+    }
+    if (now >= strays_seen_ + 1) {
+      strays_seen_ = now;
+      strays_.look(std::chrono::duration<double>(Clock::now().time_since_epoch()).count());
     }
   }
 
@@ -227,6 +246,7 @@ class Watch {
     }
     if (occasion != Occasion::kEnded && !job.observations.empty()) {
       note_what_it_is_not(job);
+      strays_.add_to(job);
     }
     add_fullest_shm(shm_, job);
     job.coverage.warnings.insert(job.coverage.warnings.end(), problems.begin(), problems.end());
@@ -245,6 +265,8 @@ class Watch {
   PulseWatch rings_;
   bool contradicted_ = false;
   FullestShm shm_;
+  Strays strays_;
+  double strays_seen_ = 0;  // seconds of quiet
   Outcome outcome_;
   bool ended_ = false;
   bool interrupted_ = false;

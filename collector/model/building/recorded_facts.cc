@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -143,6 +144,35 @@ void add_end(JobModel& job, const Recording& recording) {
   job.facts.push_back(std::move(fact));
 }
 
+/// The newest children of a rank whose end it did not wait for, and where it started them. A child
+/// of vfork has no pid yet when it is recorded: its time tells it.
+void add_unwaited_children(JobModel& job, const Recording& recording) {
+  constexpr int kMost = 64;
+  std::set<std::int64_t> ended;
+  for (const RecordedEvent& event : recording.events) {
+    if (event.kind == "child-exit") {
+      ended.insert(event.count);
+    }
+  }
+  int added = 0;
+  for (auto event = recording.events.rbegin(); event != recording.events.rend() && added < kMost;
+       ++event) {
+    if (!recording.rank || event->kind != "fork" || ended.contains(event->count)) {
+      continue;
+    }
+    Fact fact{.rank = recording.rank,
+              .pid = std::nullopt,
+              .kind = "child-started",
+              .fields = {{"parent_pid", static_cast<std::int64_t>(recording.pid)}}};
+    if (event->count > 0) {
+      fact.pid = static_cast<pid_t>(event->count);
+    }
+    put_place(fact, *event);
+    job.facts.push_back(std::move(fact));
+    ++added;
+  }
+}
+
 /// All that the process mapped of /dev/shm in one fact, with the largest by name.
 void add_mapped_segments(JobModel& job, const Recording& recording) {
   constexpr std::int64_t kLargest = std::int64_t{1} << 48;  // no memory is larger: a torn record
@@ -235,6 +265,7 @@ void add_recorded_facts(JobModel& job, const Recording& recording) {
     add_event(job, recording, event);
   }
   add_end(job, recording);
+  add_unwaited_children(job, recording);
   add_mapped_segments(job, recording);
   name_store_key(job, recording);
   for (const sources::RecordedWait& wait : recording.waits) {

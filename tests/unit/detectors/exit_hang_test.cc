@@ -97,6 +97,37 @@ TEST(ExitHang, IsSilentOnALauncherWhoseThreadGoesOnOrWhoseRanksFailed) {
   EXPECT_TRUE(asked_of_launcher(failed.exited(1, 1)).empty());
 }
 
+/// Both ranks have ended; process 810 reads their output, which process 900 of rank 1 holds open.
+JobBuilder output_held_by(double idle, const std::string& more = {}) {
+  JobBuilder builder = job().ranks(2).exited(0, 0).exited(1, 0);
+  const model::WaitsOn pipe{.kind = "input",
+                            .target = {},
+                            .detail =
+                                "standard input; reads fd 0 (pipe:[1]); the other end is open "
+                                "in pid 900 (sleep, not of this job)" +
+                                more,
+                            .limit = {}};
+  builder.process({.pid = 810, .threads = {{.stack = "native:read@libc.so.6", .waits_on = pipe}}});
+  builder.fact("child-started", {{"time", 99.98}, {"file", "/srv/other.py"}, {"line", 3}}, 0);
+  builder.fact("child-started", {{"time", 99.93}, {"file", "/srv/train.py"}, {"line", 7}}, 1);
+  return builder.fact(
+      "stray", {{"command", "sleep"}, {"start_time", 100.0}, {"idle_seconds", idle}}, 1, 900);
+}
+
+TEST(ExitHang, NamesWhoLeftAProcessThatHoldsTheOutputOpen) {
+  const auto findings = asked(kKind, output_held_by(4).build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
+  EXPECT_EQ(findings[0].locations.at(0).file, "/srv/train.py");
+  EXPECT_EQ(findings[0].locations.at(0).line, 7);
+}
+
+TEST(ExitHang, IsSilentOnAHolderOfTheOutputThatRunsOrIsNotTheOnlyOne) {
+  EXPECT_TRUE(asked(kKind, output_held_by(0.5).build()).empty());
+  EXPECT_TRUE(
+      asked(kKind, output_held_by(4, ", pid 901 (rsync, not of this job)").build()).empty());
+}
+
 TEST(ExitHang, IsSilentWhenOtherRanksStillTrain) {
   EXPECT_TRUE(asked(kKind, job()
                                .ranks(2)

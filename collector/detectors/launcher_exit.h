@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// exit-hang of who started the ranks: all of them have ended well, and a process above them joins a
+// thread or a child that does not end, or reads a pipe that a process which they left holds open.
+#pragma once
+
+#include "collector/detectors/finding.h"
+#include "collector/graph/examination.h"
+
+namespace ddpdoctor::detectors {
+
+/// Every rank has ended, with status 0.
+bool all_ranks_are_done(const graph::Examination& examination);
+
+/// A finding for each; `still` is what the standstill allows to say.
+Findings launchers_that_stay(const graph::Examination& examination, Confidence still);
+
+}  // namespace ddpdoctor::detectors
