@@ -87,8 +87,8 @@ std::optional<Finding> launcher_stays(const graph::Examination& examination,
       "every rank has ended with status 0; process {}, which started them, waits for {}",
       process.pid, held->what);
   Finding finding = accuse(examination, kKind, {std::move(suspect)});
-  finding.summary = fmt::format("all ranks are done and their launcher, process {}, does not exit",
-                                process.pid);
+  finding.summary =
+      fmt::format("all ranks are done and their launcher, process {}, does not exit", process.pid);
   finding.fix =
       "End that thread or child before joining it (a stop event, a last item for its queue, "
       "terminate()), or start it with daemon=True.";
@@ -148,8 +148,8 @@ std::optional<Finding> output_is_held(const graph::Examination& examination,
   const model::Thread* main = model::main_thread(reader);
   std::vector<Suspect> suspects;
   std::string left;
-  for (const model::Fact* stray : main == nullptr ? std::vector<const model::Fact*>{}
-                                                  : idle_holders(job, *main)) {
+  for (const model::Fact* stray :
+       main == nullptr ? std::vector<const model::Fact*>{} : idle_holders(job, *main)) {
     const std::string name =
         fmt::format("process {} ({})", *stray->pid, stray->text("command").value_or("?"));
     Suspect suspect = suspect_in(examination, reader, main);
@@ -162,10 +162,10 @@ std::optional<Finding> output_is_held(const graph::Examination& examination,
       suspect.place = place.known() ? place : suspect.place;
       suspect.note = place.known() ? fmt::format("{} was started here", name) : suspect.note;
     }
-    suspect.evidence = fmt::format("{} holds the other end of the pipe at which process {} waits, "
-                                   "and has not run for {}",
-                                   name, reader.pid,
-                                   base::duration(stray->number("idle_seconds").value_or(0)));
+    suspect.evidence = fmt::format(
+        "{} holds the other end of the pipe at which process {} waits, "
+        "and has not run for {}",
+        name, reader.pid, base::duration(stray->number("idle_seconds").value_or(0)));
     left += (left.empty() ? "" : " and ") + name;
     suspects.push_back(std::move(suspect));
   }

@@ -19,8 +19,9 @@ class Strays {
 
   /// Counts how often each was given a processor so far; `now` in seconds of any clock.
   void look(double now);
-  /// Adds a "stray" fact for each that lives, of the rank whose environment it has: "command" (its name), "start_time" (seconds since the
-  /// epoch), "idle_seconds" since the look after which no thread of it has run.
+  /// Adds a "stray" fact for each that lives, of the rank whose environment it has: "command" (its
+  /// name), "start_time" (seconds since the epoch), "idle_seconds" since the look after which no
+  /// thread of it has run.
   void add_to(model::JobModel& job) const;
 
  private:

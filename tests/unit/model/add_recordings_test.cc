@@ -112,11 +112,27 @@ TEST(AddRecordings, SaysThatAChildUsedCudaAfterTheFork) {
       {.kind = "cuda-after-fork", .count = 0, .peer = 100, .text = "cudaMalloc"});
   JobModel job;
   add_recordings(job, {parent, child});
-  ASSERT_EQ(job.facts.size(), 2U);
-  EXPECT_EQ(job.facts[0].flag("used"), false);
-  EXPECT_EQ(job.facts[0].pid, 101);
-  EXPECT_EQ(job.facts[1].flag("used"), true);
-  EXPECT_EQ(job.facts[1].number("parent_pid"), 100);
+  const auto forks = facts(job, "cuda-fork");
+  ASSERT_EQ(forks.size(), 2U);
+  EXPECT_EQ(forks[0]->flag("used"), false);
+  EXPECT_EQ(forks[0]->pid, 101);
+  EXPECT_EQ(forks[1]->flag("used"), true);
+  EXPECT_EQ(forks[1]->number("parent_pid"), 100);
+}
+
+TEST(AddRecordings, TellsWhichChildrenARankDidNotWaitFor) {
+  sources::Recording parent = recording_of(100, 0);
+  parent.events.push_back({.kind = "fork", .count = 101});
+  parent.events.push_back({.kind = "fork", .count = 102});
+  parent.events.push_back({.kind = "fork", .time = 7, .count = -1, .text = "vfork"});
+  parent.events.push_back({.kind = "child-exit", .count = 101});
+  JobModel job;
+  add_recordings(job, {parent});
+  const auto children = facts(job, "child-started");
+  ASSERT_EQ(children.size(), 2U);
+  EXPECT_EQ(children[0]->pid, std::nullopt);
+  EXPECT_EQ(children[0]->number("time"), 7);
+  EXPECT_EQ(children[1]->pid, 102);
 }
 
 TEST(AddRecordings, CallsMpisNonblockingTwinsByAnotherName) {
