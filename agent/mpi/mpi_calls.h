@@ -32,7 +32,8 @@ enum class MpiKind : std::uint8_t {
   kNewCommunicatorOfGroup,
   kCommFree,
   kInit,
-  kFinalize
+  kFinalize,
+  kAbort
 };
 
 /// Where the arguments of a function stand, -1 = it has none; see mpi_calls.inc.
@@ -52,7 +53,7 @@ struct MpiCall {
   std::int8_t place;
 };
 
-inline constexpr int kMpiCalls = 77;
+inline constexpr int kMpiCalls = 78;
 extern const MpiCall mpi_calls[kMpiCalls];
 
 }  // namespace ddpdoctor::agent

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "agent/inside.h"
+#include "agent/mpi/mpi_end.h"
 #include "agent/record/group_table.h"
 #include "agent/record/native_site.h"
 #include "agent/record/python_site.h"
@@ -15,9 +16,7 @@
 namespace ddpdoctor::agent {
 namespace {
 
-/// The outermost call of this thread. An exception or longjmp may leave MPI without an end: a call
-/// whose frame is not below it makes it void.
-constinit thread_local std::uintptr_t open_frame = 0;
+constinit thread_local OpenMpiCall open_call{};
 
 std::int32_t integer(Word argument) {
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(argument));
@@ -261,6 +260,9 @@ void entered(wire::Ring& ring, const MpiLibrary& library, const MpiCall& call,
     case MpiKind::kCommFree:
       mpi_communicator_freed(ring, mpi_handle_at(library, arguments[call.request], 0));
       break;
+    case MpiKind::kAbort:
+      mpi_ends_process(ring, integer(arguments[1]));
+      break;
     default:
       break;
   }
@@ -307,24 +309,42 @@ void left(wire::Ring& ring, const MpiLibrary& library, const MpiCall& call, cons
     case MpiKind::kStart:
     case MpiKind::kCommFree:
     case MpiKind::kFinalize:
+    case MpiKind::kAbort:
       break;
     default:
       requests_ended(ring, call, arguments, frame);
   }
 }
 
+/// A handler of the program's, for errors or signals, gives up: the place is that of the call.
+void aborted_in_a_call(int id, const Word* arguments) {
+  const Inside inside;
+  open_call.id = id;
+  if (wire::Ring* const ring_now = ring(); ring_now != nullptr) {
+    mpi_ends_process(*ring_now, integer(arguments[1]));
+  }
+}
+
 }  // namespace
+
+OpenMpiCall open_mpi_call() {
+  const int here = 0;
+  return reinterpret_cast<std::uintptr_t>(&here) < open_call.frame ? open_call : OpenMpiCall{};
+}
 
 void mpi_entered(int id, bool large, const Word* arguments, const void* caller, MpiFrame& frame) {
   frame.large = large;
   const auto here = reinterpret_cast<std::uintptr_t>(&frame);
   frame.key = {};
   frame.requests = 0;
-  frame.outermost = open_frame == 0 || here >= open_frame;
+  frame.outermost = open_call.frame == 0 || here >= open_call.frame;
   if (!frame.outermost) {
+    if (mpi_calls[id].kind == MpiKind::kAbort) {
+      aborted_in_a_call(id, arguments);
+    }
     return;
   }
-  open_frame = here;
+  open_call = {.frame = here, .id = id, .caller = caller};
   const Inside inside;
   const MpiLibrary* const library = mpi_library();
   wire::Ring* const ring = library == nullptr ? nullptr : ring_or_make();
@@ -337,7 +357,7 @@ void mpi_left(int id, const Word* arguments, MpiFrame& frame, int result) {
   if (!frame.outermost) {
     return;
   }
-  open_frame = 0;
+  open_call.frame = 0;
   const Inside inside;
   const MpiLibrary* const library = mpi_library();
   wire::Ring* const ring_now = library == nullptr ? nullptr : ring();

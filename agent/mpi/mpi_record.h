@@ -23,4 +23,14 @@ struct MpiFrame {
 void mpi_entered(int id, bool large, const Word* arguments, const void* caller, MpiFrame& frame);
 void mpi_left(int id, const Word* arguments, MpiFrame& frame, int result);
 
+/// The outermost call of MPI that this thread is in.
+struct OpenMpiCall {
+  std::uintptr_t frame = 0;  // address of its MpiFrame, 0 = none
+  int id = 0;
+  const void* caller = nullptr;
+};
+/// An exception or longjmp may leave MPI without an end: a call whose frame is not below the caller
+/// of this is over, and none is told.
+OpenMpiCall open_mpi_call();
+
 }  // namespace ddpdoctor::agent

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 
 #include "agent/inside.h"
+#include "agent/mpi/mpi_end.h"
 #include "agent/process/rank_end.h"
 #include "agent/process_state.h"
 #include "agent/real.h"
@@ -53,6 +54,9 @@ void says_how_it_ends(wire::ExitKind kind, int value) {
   if (ring_now == nullptr || ring_now->header.pid != static_cast<std::uint32_t>(getpid())) {
     return;
   }
+  if (leaves && mpi_ends_process(*ring_now, value)) {
+    return;
+  }
   ring_now->header.exit_kind = static_cast<std::uint32_t>(kind);
   ring_now->header.exit_value = value;
   ring_now->header.exit_time = now();
@@ -62,6 +66,11 @@ void says_how_it_ends(wire::ExitKind kind, int value) {
                      .site = ring_now->header.exit_site,
                      .count = value,
                      .detail = static_cast<std::uint32_t>(kind)});
+}
+
+template <std::size_t Size>
+bool begins_with(const void* text, std::size_t length, const char (&words)[Size]) {
+  return length >= Size - 1 && memcmp(text, words, Size - 1) == 0;
 }
 
 void withdraw_exec() {
@@ -187,9 +196,9 @@ EXPORT ssize_t write(int fd, const void* text, size_t length) {
   if (fd == STDERR_FILENO && written > 0) {
     const Inside inside;
     // A traceback is worth a ring: a program that fails before it has any group tells why there.
-    constexpr char kTraceback[] = "Traceback (most recent call last)";
-    const bool tells =
-        length >= sizeof(kTraceback) - 1 && memcmp(text, kTraceback, sizeof(kTraceback) - 1) == 0;
+    // So is what MPICH's launcher passes on of a rank that gives up.
+    const bool tells = begins_with(text, length, "Traceback (most recent call last)") ||
+                       begins_with(text, length, "Abort(");
     ddpdoctor::wire::Ring* const ring_now = tells && inside ? ring_or_make() : ring();
     if (inside && ring_now != nullptr &&
         ring_now->header.pid == static_cast<std::uint32_t>(getpid())) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "collector/detectors/detector.h"
+#include "collector/detectors/ended_by_mpi.h"
 #include "collector/detectors/exceptions_in_hand.h"
 #include "collector/detectors/known_exceptions.h"
 #include "collector/detectors/mpi_partings.h"
@@ -105,6 +106,32 @@ bool finalized(const graph::Examination& examination, const Side& odd) {
                      [&](model::Rank rank) { return is_in_finalize(examination.standing(rank)); });
 }
 
+/// A rank waited for others until it called MPI_Abort: the job ended before its hang was seen.
+Findings given_up_on(const graph::Examination& examination) {
+  const auto call = given_up(examination);
+  if (!call) {
+    return {};
+  }
+  Finding finding;
+  finding.kind = "missing-rank";
+  finding.confidence = Confidence::kLikely;
+  finding.culprits = call->missing;
+  finding.waiting = call->waiting;
+  finding.summary =
+      fmt::format("{} had not come to {} #{} when rank {} gave up and called MPI_Abort",
+                  said(call->missing), call->operation, call->sequence, call->rank);
+  for (const model::RankSet* side : {&finding.culprits, &finding.waiting}) {
+    const model::CollectiveCall* last = examination.history.last(call->group, side->front());
+    if (last != nullptr && last->call_site.known()) {
+      finding.locations.push_back(
+          location(last->call_site, *side, fmt::format("the last call of {}", said(*side))));
+    }
+  }
+  finding.fix = fmt::format("Find out what {} {} after that line.", said(call->missing),
+                            call->missing.size() == 1 ? "does" : "do");
+  return {std::move(finding)};
+}
+
 // Ranks that were lost make every group of theirs wait: one cause, told where the waiting began.
 Findings detect(const graph::Examination& examination) {
   std::vector<Explanation> all = explanations(examination, Cause::kMissing);
@@ -112,7 +139,7 @@ Findings detect(const graph::Examination& examination) {
     return raised(examination, one.parting.odd) || finalized(examination, one.parting.odd);
   });
   if (all.empty()) {
-    return {};
+    return given_up_on(examination);
   }
   std::stable_sort(all.begin(), all.end(), [](const Explanation& a, const Explanation& b) {
     return time_of(a) < time_of(b);

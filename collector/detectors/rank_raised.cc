@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
+#include "collector/detectors/ended_by_mpi.h"
 #include "collector/detectors/exceptions_in_hand.h"
 #include "collector/detectors/handlers.h"
 #include "collector/detectors/known_exceptions.h"
@@ -299,10 +300,25 @@ void add_handler(const graph::Examination& examination, const std::vector<Suspec
   }
 }
 
+std::string_view advice(const graph::Examination& examination, const Suspect& suspect,
+                        bool by_mpi) {
+  if (by_mpi) {
+    return advice_on_end_by_mpi();
+  }
+  return waits_in_event_loop(examination, suspect)
+             ? "Fix the exception; await the task itself (asyncio.TaskGroup, gather), so "
+               "that its failure is raised where its results are waited for."
+             : "Fix the exception; let a rank that fails end at once instead of waiting "
+               "for the others (no barrier in except or finally).";
+}
+
 Findings detect(const graph::Examination& examination) {
   std::vector<Suspect> suspects = own_exceptions(examination);
+  bool by_mpi = false;
   if (!any_sure(suspects)) {
-    auto others = failed_on_their_way_out(examination);
+    auto others = ended_by_mpi(examination);
+    by_mpi = !others.empty();
+    others = others.empty() ? failed_on_their_way_out(examination) : std::move(others);
     others = others.empty() ? handlers(examination) : std::move(others);
     others = others.empty() ? left_without_word(examination) : std::move(others);
     suspects = std::move(others);  // an exception that its rank got over explains nothing
@@ -319,11 +335,7 @@ Findings detect(const graph::Examination& examination) {
         there.front().place.known() ? " at " + place(there.front().place) : std::string(),
         and_who_waits(finding));
     add_handler(examination, there, finding);
-    finding.fix = waits_in_event_loop(examination, there.front())
-                      ? "Fix the exception; await the task itself (asyncio.TaskGroup, gather), so "
-                        "that its failure is raised where its results are waited for."
-                      : "Fix the exception; let a rank that fails end at once instead of waiting "
-                        "for the others (no barrier in except or finally).";
+    finding.fix = advice(examination, there.front(), by_mpi);
     findings.push_back(std::move(finding));
   }
   return findings;
@@ -342,7 +354,7 @@ the first that happened.
 Why: one rank raised, and is gone or waits in its own handler (a barrier in finally, destroy_process_group).
 
 How it is recognised: the tracebacks of the ranks without those that only say that another rank failed; or a rank that stands
-in an except block.
+in an except block; or one that called MPI_Abort, or that MPI ended in a call that failed.
 
 Fix:
       except Exception:

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "collector/model/building/compiled_sites.h"
 #include "collector/model/gpu_queue.h"
 #include "collector/model/questions.h"
 
@@ -35,13 +36,17 @@ Fact reducer_fact(const Recording& recording, const sources::RecordedReducer& re
   return fact;
 }
 
-void put_place(Fact& fact, const RecordedEvent& event) {
+void put_place(Fact& fact, const RecordedEvent& event, const std::vector<CallSite>& sites) {
   fact.fields["time"] = event.time;
-  if (const std::vector<CallSite> sites = user_sites(event.stack); !sites.empty()) {
+  if (!sites.empty()) {
     fact.fields["file"] = sites.front().file;
     fact.fields["line"] = static_cast<std::int64_t>(sites.front().line);
     fact.fields["function"] = sites.front().function;
   }
+}
+
+void put_place(Fact& fact, const RecordedEvent& event) {
+  put_place(fact, event, user_sites(event.stack));
 }
 
 /// What a fork took along that does not work in the child.
@@ -129,8 +134,26 @@ void add_event(JobModel& job, const Recording& recording, const RecordedEvent& e
   }
 }
 
-/// The line that ended the process, where it was Python's.
+/// MPI ended the process: in MPI_Abort, or in a call that failed.
+const RecordedEvent* end_by_mpi(const Recording& recording) {
+  const auto found = std::find_if(recording.events.rbegin(), recording.events.rend(),
+                                  [](const RecordedEvent& event) {
+                                    return event.kind == "exit" && event.text.starts_with("MPI_");
+                                  });
+  return found == recording.events.rend() ? nullptr : &*found;
+}
+
+/// The line that ended the process, where it was Python's or MPI did.
 void add_end(JobModel& job, const Recording& recording) {
+  if (const RecordedEvent* const end = end_by_mpi(recording); recording.rank && end != nullptr) {
+    Fact fact{.rank = recording.rank,
+              .pid = recording.pid,
+              .kind = "ended-at",
+              .fields = {{"call", end->text}, {"status", end->count}}};
+    put_place(fact, *end, CompiledSites().user_sites(end->stack));
+    job.facts.push_back(std::move(fact));
+    return;
+  }
   if (!recording.rank || !recording.exit || recording.exit->kind == "exec" ||
       recording.exit->stack.empty() || !is_user_file(recording.exit->stack.front().file)) {
     return;  // multiprocessing ends its children itself

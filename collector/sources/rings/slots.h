@@ -96,6 +96,8 @@ constexpr const char* kept_as(wire::EventKind kind) {
       return "gpu-kernel";
     case wire::EventKind::kGraphLaunch:
       return "graph-launch";
+    case wire::EventKind::kExit:
+      return "exit";
     default:
       return nullptr;
   }

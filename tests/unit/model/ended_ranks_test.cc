@@ -112,5 +112,22 @@ TEST(EndedRanks, TellWhichLineEndedThem) {
   EXPECT_TRUE(facts(by_library, "ended-at").empty());
 }
 
+TEST(EndedRanks, TellInWhichCallMpiEndedThem) {
+  sources::Recording recording = ended(103, 3);
+  recording.events.push_back(
+      {.kind = "exit",
+       .time = 1103,
+       .count = 5,
+       .text = "MPI_Abort",
+       .stack = {{.file = "/srv/train.py", .line = 18, .function = "main"}}});
+  recording.events.push_back({.kind = "exit", .time = 1104, .count = 1});
+  JobModel job;
+  add_recordings(job, {recording});
+  ASSERT_EQ(facts(job, "ended-at").size(), 1U);
+  EXPECT_EQ(facts(job, "ended-at")[0]->text("call"), "MPI_Abort");
+  EXPECT_EQ(facts(job, "ended-at")[0]->number("status"), 5);
+  EXPECT_EQ(facts(job, "ended-at")[0]->number("line"), 18);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::model
