@@ -21,11 +21,11 @@ constexpr std::size_t kLongestLine = 240;
 /// One rank's end: as its agent saw it, else as MPI told it.
 struct End {
   model::Rank rank = 0;
-  std::string call;
-  std::optional<std::int64_t> status;
+  std::string call = {};
+  std::optional<std::int64_t> status = {};
   double time = std::numeric_limits<double>::infinity();
-  model::CallSite place;
-  std::string line;  // MPI's own words
+  model::CallSite place = {};
+  std::string line = {};  // MPI's own words
 };
 
 bool is_abort(const End& end) {
@@ -132,6 +132,8 @@ std::vector<End> first_ends(const graph::Examination& examination) {
   } else if (others_were_gone(examination, ends)) {
     ends.clear();
   } else {
+    std::erase_if(ends,
+                  [&](const End& end) { return fails_by_disagreement(examination, end.rank); });
     std::erase_if(ends, [&](const End& end) {
       return end.line.empty() && (end.status == 0 || launcher_ended(examination.job, end.rank));
     });
@@ -153,6 +155,20 @@ std::vector<Suspect> ended_by_mpi(const graph::Examination& examination) {
     }
   }
   return out;
+}
+
+bool fails_by_disagreement(const graph::Examination& examination, model::Rank rank) {
+  return std::any_of(
+      examination.groups.begin(), examination.groups.end(), [&](const graph::GroupView& view) {
+        const model::CollectiveCall* last = examination.history.last(view.group.id, rank);
+        return last != nullptr &&
+               std::any_of(view.disagreements.begin(), view.disagreements.end(),
+                           [last](const graph::Divergence& divergence) {
+                             return divergence.about != graph::Disagreement::kMissing &&
+                                    divergence.about != graph::Disagreement::kCallSite &&
+                                    divergence.sequence == last->sequence;
+                           });
+      });
 }
 
 std::string_view advice_on_end_by_mpi() {

@@ -11,6 +11,7 @@
 
 #include "base/word.h"
 #include "collector/detectors/agreement.h"
+#include "collector/detectors/mpi_source.h"
 #include "collector/detectors/side_questions.h"
 #include "collector/model/questions.h"
 
@@ -43,53 +44,6 @@ bool in_mpi(const Standing* standing) {
 
 std::string place_of(const Standing& standing) {
   return fmt::format("{}:{}", standing.user.file, standing.user.line);
-}
-
-/// "me != 3", "rank == 0": which rank a condition names.
-struct RankTest {
-  model::Rank rank = 0;
-  bool equal = false;
-};
-
-/// A plain test of one name against one number, in C or Python: the only comparison of the text.
-std::optional<RankTest> rank_test(std::string_view text) {
-  const std::size_t condition = text.find("if");
-  const bool alone = condition != std::string_view::npos &&
-                     (condition == 0 || !base::is_word(text[condition - 1])) &&
-                     condition + 2 < text.size() && !base::is_word(text[condition + 2]);
-  const std::size_t sign = alone ? text.find('=', condition) : std::string_view::npos;
-  if (sign == std::string_view::npos || sign == 0 || sign + 1 >= text.size()) {
-    return std::nullopt;
-  }
-  const bool unequal = text[sign - 1] == '!';
-  if (!unequal && text[sign + 1] != '=') {
-    return std::nullopt;  // an assignment, or <= and >=
-  }
-  std::string_view after = text.substr(unequal ? sign + 1 : sign + 2);
-  after.remove_prefix(std::min(after.find_first_not_of(' '), after.size()));
-  RankTest test{.rank = 0, .equal = !unequal};
-  const auto [end, error] = std::from_chars(after.data(), after.data() + after.size(), test.rank);
-  const std::string_view rest = after.substr(static_cast<std::size_t>(end - after.data()));
-  const bool whole =
-      rest.empty() || rest.front() == ')' || rest.front() == ':' || rest.front() == ' ';
-  const bool more = rest.find("&&") != std::string_view::npos ||
-                    rest.find("||") != std::string_view::npos || rest.starts_with(" and ") ||
-                    rest.starts_with(" or ");
-  return error == std::errc() && whole && !more ? std::optional(test) : std::nullopt;
-}
-
-/// The test right above the line, or on it.
-std::optional<RankTest> test_of_line(const model::JobModel& job, const model::CallSite& site) {
-  for (const int line : {site.line, site.line - 1}) {
-    const auto text = model::source_line(job, site.file, line);
-    if (const auto found = text ? rank_test(*text) : std::nullopt) {
-      return found;
-    }
-    if (text && text->find('}') != std::string_view::npos) {
-      break;  // what stood above is closed
-    }
-  }
-  return std::nullopt;
 }
 
 /// An `else` stands between the two lines, or they are one: two arms of a branch, of which nobody
@@ -179,6 +133,31 @@ bool settle_split(const Examination& examination, Parting& parting) {
   return true;
 }
 
+/// Few wait in another communicator than most do: somebody of most may belong to it as well and
+/// have left that call out, unless the source says who.
+bool settle_communicators(const Examination& examination, Parting& parting) {
+  const model::JobModel& job = examination.job;
+  const std::string few = communicator_at(job, parting.odd.site());
+  const std::string most = communicator_at(job, parting.rest.site());
+  if (parting.about != graph::Disagreement::kOperation || few.empty() || most.empty() ||
+      few == most || few == "MPI_COMM_WORLD" || few.ends_with("COMM_WORLD") ||
+      !in_mpi(parting.odd.standing)) {
+    return false;
+  }
+  const auto test = test_of_line(job, parting.odd.site());
+  if (test && test->equal && parting.odd.ranks == model::RankSet{test->rank}) {
+    return false;
+  }
+  parting.turn();
+  const auto away = sent_away(job, parting.rest.path);
+  if (away && parting.odd.ranks.contains(*away)) {
+    set_odd(examination, model::RankSet{*away}, parting);
+  } else {
+    parting.undecided = true;
+  }
+  return true;
+}
+
 }  // namespace
 
 void settle_rooted(const Examination& examination, Parting& parting) {
@@ -186,6 +165,9 @@ void settle_rooted(const Examination& examination, Parting& parting) {
   const bool odd_is_rooted =
       differ && is_rooted(parting.odd.operation) && !is_rooted(parting.rest.operation);
   const Side& rooted = odd_is_rooted ? parting.odd : parting.rest;
+  if (!parting.recorded && settle_communicators(examination, parting)) {
+    return;
+  }
   if (parting.recorded || !is_rooted(rooted.operation) || !in_mpi(rooted.standing) ||
       are_arms(examination.job, parting.odd.site(), parting.rest.site())) {
     return;
@@ -194,6 +176,11 @@ void settle_rooted(const Examination& examination, Parting& parting) {
     parting.turn();
   }
   const model::RankSet others = parting.odd.ranks;
+  if (const auto away = sent_away(examination.job, parting.rest.path);
+      differ && away && others.contains(*away)) {
+    set_odd(examination, model::RankSet{*away}, parting);
+    return;
+  }
   const auto test = test_of_line(examination.job, parting.rest.site());
   if (test && !test->equal && others.contains(test->rank)) {
     set_odd(examination, model::RankSet{test->rank}, parting);

@@ -129,8 +129,10 @@ bool raised_before(const std::vector<Traceback>& all, const Traceback& traceback
 /// exception it prints; earlier ones it handled.
 std::vector<Suspect> own_exceptions(const graph::Examination& examination) {
   std::vector<Traceback> all = tracebacks(examination.job);
-  std::erase_if(all, [](const Traceback& traceback) {
-    return is_consequence(traceback.exception) || !traceback.place.known();
+  std::erase_if(all, [&examination](const Traceback& traceback) {
+    const bool of_mpi = traceback.exception.find("mpi4py.MPI.Exception") != std::string::npos;
+    return is_consequence(traceback.exception) || !traceback.place.known() ||
+           (of_mpi && traceback.rank && fails_by_disagreement(examination, *traceback.rank));
   });
   std::vector<Suspect> out;
   for (std::size_t i = 0; i < all.size(); ++i) {

@@ -268,9 +268,9 @@ bool is_user_file(std::string_view path) {
       '<') {  // <frozen runpy>, <string>, <eval_with_key>.3; but a notebook's cell is the user's
     return path.starts_with("<ipython-input");
   }
-  constexpr std::array<string_view, 6> kForeign = {"/site-packages/",     "/dist-packages/",
-                                                   "site-packages/torch", "/torchinductor_",
-                                                   "/lib/ddpdoctor/",     "/.debugpy/"};
+  constexpr std::array<string_view, 7> kForeign = {
+      "/site-packages/", "/dist-packages/", "site-packages/torch", "/torchinductor_",
+      "/lib/ddpdoctor/", "/.debugpy/",      "mpi4py/MPI.src/"};
   const bool foreign = std::any_of(kForeign.begin(), kForeign.end(),
                                    [path](string_view part) { return contains(path, part); });
   return !foreign && !in_standard_library(path) && !is_launcher(path) && !is_torch_file(path) &&

@@ -77,6 +77,19 @@ std::vector<MpiEnd> told(const std::string& log) {
   return mpi_ends_told(job().ranks(4).log({}, log).build());
 }
 
+TEST(EndedByMpi, ACallInWhichRanksDisagreeFailsBecauseOfThat) {
+  JobBuilder story = job().ranks(3).log(
+      0,
+      "Traceback (most recent call last):\n  File \"/srv/job.py\", line 14, in reduce\n    "
+      "world.Allreduce(a, b)\n  File \"src/mpi4py/MPI.src/Comm.pyx\", line 1115, in "
+      "mpi4py.MPI.Comm.Allreduce\nmpi4py.MPI.Exception: MPI_ERR_TRUNCATE: message truncated\n");
+  const Findings before = asked(kKind, story.exited(0, 1).build());
+  ASSERT_EQ(before.size(), 1U);
+  EXPECT_EQ(before[0].locations.at(0).line, 14);
+  story.all_reduce({0, 1}, 1, 64).all_reduce(2, 1, 256);
+  EXPECT_TRUE(asked(kKind, story.build()).empty());
+}
+
 TEST(MpiWords, TellWhoCalledMpiAbort) {
   const auto mpich = told(
       "Abort(5) on node 3 (rank 3 in comm 0): application called MPI_Abort(MPI_COMM_WORLD, 5) - "

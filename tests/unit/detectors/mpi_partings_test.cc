@@ -3,6 +3,7 @@
 // MPI_Finalize.
 #include "collector/detectors/mpi_partings.h"
 
+#include "collector/detectors/mpi_source.h"
 #include "collector/model/questions.h"
 #include "tests/unit/detectors/asked.h"
 
@@ -32,6 +33,78 @@ TEST(RootedCalls, NobodyWhoMayHaveGoneOnIsAccused) {
   EXPECT_TRUE(findings[0].culprits.empty());
   EXPECT_EQ(findings[0].waiting, model::all_ranks(reducing("").build()));
   EXPECT_NE(findings[0].summary.find("one of these left it out"), std::string::npos);
+}
+
+TEST(RootedCalls, AMiddleRankOfTheTreeThatATestSendsAwayIsNamed) {
+  const Findings findings = asked(
+      "mismatched-op",
+      job()
+          .ranks(4)
+          .source("/srv/work.py",
+                  "def work(rank, step):\n    if step == 9 and rank == 2:\n        return\n    "
+                  "world.Bcast(a)\n    world.Barrier()\n")
+          .stack(kAll, in_mpi("Barrier", 5))
+          .stack(3, in_mpi("Bcast", 4))
+          .build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet{2});
+  EXPECT_EQ(findings[0].waiting, model::RankSet({0, 1, 3}));
+}
+
+// Line 2 reduces in the half under `condition`, line 3 is everybody's barrier.
+JobBuilder in_halves(const std::string& condition) {
+  return job()
+      .ranks(4)
+      .source("/srv/work.py", "def work(rank, step):\n    " + condition +
+                                  "half.Allreduce(a, b)\n    world.Barrier()\n")
+      .stack(kAll, in_mpi("Barrier", 3))
+      .stack(3, in_mpi("Allreduce", 2));
+}
+
+TEST(Communicators, WhoWaitsAloneInAnotherOneIsNotAccused) {
+  for (const std::string condition : {"", "if step < limit: "}) {
+    const Findings findings = asked("mismatched-op", in_halves(condition).build());
+    ASSERT_EQ(findings.size(), 1U);
+    EXPECT_TRUE(findings[0].culprits.empty());
+    EXPECT_NE(findings[0].summary.find("one of these left it out"), std::string::npos);
+  }
+}
+
+TEST(Communicators, ATestSaysWhoLeftTheCallOut) {
+  for (const std::string condition : {"if rank != 1: ", "if not (rank == 1 and step == 9): "}) {
+    const model::JobModel model = in_halves(condition).build();
+    Findings findings = asked("mismatched-op", model);
+    for (Finding& finding : asked("rank-conditional-collective", model)) {
+      findings.push_back(std::move(finding));
+    }
+    ASSERT_EQ(findings.size(), 1U);
+    EXPECT_EQ(findings[0].culprits, model::RankSet{1});
+  }
+}
+
+TEST(Communicators, ATestSaysWhoIsAloneInIt) {
+  const model::JobModel model = in_halves("if rank == 3: ").build();
+  Findings findings = asked("mismatched-op", model);
+  for (const std::string_view kind : {"rank-conditional-collective", "extra-rank-in-collective"}) {
+    for (Finding& finding : asked(kind, model)) {
+      findings.push_back(std::move(finding));
+    }
+  }
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet{3});
+}
+
+TEST(Communicators, AreReadFromOneLineOfCOrPython) {
+  const auto at = [](const std::string& line) {
+    return communicator_at(job().ranks(2).source("/srv/a", line + "\n").build(),
+                           {.file = "/srv/a", .line = 1, .function = "f"});
+  };
+  EXPECT_EQ(at("  MPI_Allreduce(&a, f(1, 2), 1, MPI_INT, MPI_SUM, grid->row);"), "grid->row");
+  EXPECT_EQ(at("if (MPI_Barrier(MPI_COMM_WORLD) != 0) {"), "MPI_COMM_WORLD");
+  EXPECT_EQ(at("total = self.row.allreduce(len(a))"), "self.row");
+  EXPECT_EQ(at("MPI_Allreduce(&a, &b,"), "");
+  EXPECT_EQ(at("MPI_Wait(&request, MPI_STATUS_IGNORE);"), "");
+  EXPECT_EQ(at("functools.reduce(add, all)"), "functools");
 }
 
 TEST(RootedCalls, FewWhoWaitForTheRootWhereMostAreElsewhereAreAlone) {
