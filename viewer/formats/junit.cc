@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // JUnit XML: a green case for each cause that was looked for and not found, a failure for each that
-// was.
+// was. It fits the schema of Jenkins and the stricter one of Ant: a case has one failure at most.
 #include <algorithm>
+#include <chrono>
 
 #include <fmt/format.h>
 
@@ -51,19 +52,58 @@ std::string failure(const diagnosis::Diagnosis& diagnosis, const detectors::Find
                      escaped(finding.kind), escaped(finding.summary), body);
 }
 
-/// One case; its failures are those findings of that kind.
-std::string test_case(const diagnosis::Diagnosis& diagnosis, const std::string& kind,
-                      std::size_t& failures) {
-  std::string inner;
+/// Cases and how many of them there are.
+struct Cases {
+  std::string xml;
+  std::size_t count = 0;
+  std::size_t failures = 0;
+};
+
+void add_case(std::string_view name, std::string_view inside, Cases& cases) {
+  cases.xml +=
+      fmt::format("    <testcase classname=\"ddpdoctor\" name=\"{}\" time=\"0\"", escaped(name));
+  cases.xml += inside.empty() ? "/>\n" : fmt::format(">\n{}    </testcase>\n", inside);
+  ++cases.count;
+}
+
+/// A case of this cause; a second finding of one cause has a case of its own, "missing-rank (2)".
+void add_cause(const diagnosis::Diagnosis& diagnosis, const std::string& kind, Cases& cases) {
+  std::size_t found = 0;
   for (const detectors::Finding& finding : diagnosis.findings) {
     if (finding.kind == kind) {
-      inner += failure(diagnosis, finding);
-      ++failures;
+      ++found;
+      ++cases.failures;
+      add_case(found == 1 ? kind : fmt::format("{} ({})", kind, found), failure(diagnosis, finding),
+               cases);
     }
   }
-  const std::string head =
-      fmt::format("    <testcase classname=\"ddpdoctor\" name=\"{}\"", escaped(kind));
-  return inner.empty() ? head + "/>\n" : head + ">\n" + inner + "    </testcase>\n";
+  if (found == 0) {
+    add_case(kind, {}, cases);
+  }
+}
+
+/// UTC; of a job that does not say when it was looked at the beginning of time.
+std::string time_of(const model::JobModel& job) {
+  constexpr double kYear9999 = 253'402'300'799.0;
+  const double time = job.observations.empty() ? 0 : job.observations.back().time;
+  const std::chrono::sys_seconds second{
+      std::chrono::seconds(static_cast<std::int64_t>(time >= 0 && time < kYear9999 ? time : 0))};
+  const auto day = std::chrono::floor<std::chrono::days>(second);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss clock(second - day);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
+                     clock.hours().count(), clock.minutes().count(), clock.seconds().count());
+}
+
+/// The report for people, as the output of the suite.
+std::string output_of(const diagnosis::Diagnosis& diagnosis) {
+  const std::string report = text(diagnosis, {});
+  std::string out;
+  for (const std::string_view line : base::split(report, '\n')) {
+    out += escaped(line) + "\n";
+  }
+  return out;
 }
 
 }  // namespace
@@ -75,17 +115,20 @@ std::string junit(const diagnosis::Diagnosis& diagnosis) {
       kinds.push_back(finding.kind);
     }
   }
-  std::size_t failures = 0;
-  std::string cases;
+  Cases cases;
   for (const std::string& kind : kinds) {
-    cases += test_case(diagnosis, kind, failures);
+    add_cause(diagnosis, kind, cases);
   }
-  const std::string counts =
-      fmt::format("tests=\"{}\" failures=\"{}\" errors=\"0\"", kinds.size(), failures);
+  const model::JobModel& job = diagnosis.job;
+  const std::string host =
+      job.hosts.empty() || job.hosts.front().empty() ? "localhost" : job.hosts.front();
   return fmt::format(
-      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {0}>\n  <testsuite "
-      "name=\"ddpdoctor\" {0}>\n{1}  </testsuite>\n</testsuites>\n",
-      counts, cases);
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
+      "  <testsuite name=\"ddpdoctor\" tests=\"{}\" failures=\"{}\" errors=\"0\" id=\"0\" "
+      "package=\"ddpdoctor\" hostname=\"{}\" timestamp=\"{}\" time=\"0\">\n"
+      "    <properties/>\n{}    <system-out>{}</system-out>\n    <system-err/>\n"
+      "  </testsuite>\n</testsuites>\n",
+      cases.count, cases.failures, escaped(host), time_of(job), cases.xml, output_of(diagnosis));
 }
 
 }  // namespace ddpdoctor::viewer

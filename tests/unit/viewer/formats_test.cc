@@ -70,19 +70,41 @@ TEST(Sarif, EveryResultHasALocation) {
             1);
 }
 
+bool holds(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
 TEST(Junit, HasAGreenCaseForEveryCauseThatWasLookedFor) {
   const model::JobModel job = hung_job();
   const std::string xml = junit(diagnosis_of(job, {conditional_barrier()}));
-  EXPECT_NE(xml.find(R"(<testsuite name="ddpdoctor" tests="2" failures="1" errors="0">)"),
-            std::string::npos)
+  EXPECT_TRUE(holds(xml, R"(<testsuite name="ddpdoctor" tests="2" failures="1" errors="0" id="0")"))
       << xml;
-  EXPECT_NE(xml.find(R"(<testcase classname="ddpdoctor" name="missing-rank"/>)"), std::string::npos)
+  EXPECT_TRUE(holds(xml, R"(<testcase classname="ddpdoctor" name="missing-rank" time="0"/>)"))
       << xml;
-  EXPECT_NE(
-      xml.find(
-          R"(<failure type="rank-conditional-collective" message="rank 2 never joined all_reduce #1043">)"),
-      std::string::npos)
+  EXPECT_TRUE(holds(
+      xml,
+      R"(<failure type="rank-conditional-collective" message="rank 2 never joined all_reduce #1043">)"))
       << xml;
+}
+
+TEST(Junit, ASecondFindingOfACauseIsACaseOfItsOwn) {
+  const model::JobModel job = hung_job();
+  const std::string xml = junit(diagnosis_of(job, {conditional_barrier(), conditional_barrier()}));
+  EXPECT_TRUE(holds(xml, R"(tests="3" failures="2")")) << xml;
+  EXPECT_TRUE(holds(xml, R"x(name="rank-conditional-collective (2)" time="0">)x")) << xml;
+}
+
+TEST(Junit, SaysWhenAndWhereAndShowsTheReport) {
+  model::JobModel job = hung_job();
+  job.hosts = {"node<1>"};
+  job.observations.back().time = 1'790'000'000.5;
+  const std::string xml = junit(diagnosis_of(job, {conditional_barrier()}));
+  EXPECT_TRUE(holds(xml, R"(hostname="node&lt;1&gt;" timestamp="2026-09-21T14:13:20")")) << xml;
+  EXPECT_TRUE(holds(xml, "<system-out>error: rank 2 never joined")) << xml;
+  job.hosts.clear();
+  job.observations.back().time = -1e300;
+  EXPECT_TRUE(holds(junit(diagnosis_of(job, {})),
+                    R"(hostname="localhost" timestamp="1970-01-01T00:00:00")"));
 }
 
 TEST(Junit, EscapesMarkup) {
