@@ -29,7 +29,10 @@ bool is_open(const model::CollectiveCall& call) {
 // them.
 const model::CollectiveCall* common_call(const graph::Examination& examination,
                                          const graph::GroupView& view) {
-  if (!is_gpu_backend(view.group.backend) || !view.disagreements.empty() ||
+  // A log tells of those who wrote to it: only the world is known to be of one piece.
+  const bool members_known =
+      examination.job.world_size.has_value() || view.group.name == "default_pg";
+  if (!is_gpu_backend(view.group.backend) || !view.disagreements.empty() || !members_known ||
       view.progress.size() < 2 ||
       (!view.group.ranks.empty() && view.progress.size() < view.group.ranks.size())) {
     return nullptr;
@@ -67,11 +70,13 @@ Findings detect(const graph::Examination& examination) {
     }
     Finding finding;
     finding.kind = "gpu-stalled";
-    finding.confidence = examination.still() ? Confidence::kLikely : Confidence::kPossible;
+    const bool sure = examination.still() && examination.job.world_size.has_value();
+    finding.confidence = sure ? Confidence::kLikely : Confidence::kPossible;
     finding.waiting = waiting_ranks(examination);
     finding.summary =
-        fmt::format("all {} ranks launched {} and it does not complete: nobody is missing",
-                    view.progress.size(), call_name(examination.job, *call));
+        fmt::format("all {} ranks{} launched {} and it does not complete: nobody is missing",
+                    view.progress.size(), examination.job.world_size ? "" : " that are known of",
+                    call_name(examination.job, *call));
     finding.fix =
         "Test the transport: NCCL_P2P_DISABLE=1, NCCL_IB_DISABLE=1, NCCL_NVLS_ENABLE=0 one at a "
         "time; look for Xid errors (dmesg) and ask NCCL RAS.";

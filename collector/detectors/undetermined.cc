@@ -12,6 +12,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/processes.h"
 #include "collector/detectors/wording.h"
+#include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -70,6 +71,34 @@ Findings nothing_known(const graph::Examination& examination) {
   return {finding};
 }
 
+/// torch's monitor ended ranks whose NCCL watchdog stood still: which call it was nobody wrote.
+Findings stuck_watchdogs(const graph::Examination& examination) {
+  Finding finding;
+  finding.kind = "undetermined";
+  finding.confidence = Confidence::kPossible;
+  for (const model::Fact* fact : model::facts(examination.job, "watchdog-stuck")) {
+    if (fact->rank) {
+      finding.culprits.insert(*fact->rank);
+      finding.evidence.push_back(
+          {.rank = fact->rank,
+           .text = fmt::format("log: the NCCL watchdog of rank {} stood still for {:.0f} s",
+                               *fact->rank, fact->number("seconds").value_or(0))});
+    }
+  }
+  if (finding.culprits.empty()) {
+    return {};
+  }
+  finding.summary = fmt::format(
+      "the NCCL watchdog of {} stood still: a CUDA or NCCL call blocks there, or a thread keeps "
+      "the "
+      "GIL in one",
+      said(finding.culprits));
+  finding.fix =
+      "Capture stacks with native frames while it hangs (ddpdoctor attach, py-spy dump --native), "
+      "and look for Xid errors (dmesg).";
+  return {finding};
+}
+
 Findings detect(const graph::Examination& examination) {
   const model::RankSet waiting = waiting_ranks(examination);
   const bool hangs = examination.still() || (examination.job.ended && !waiting.empty());
@@ -78,7 +107,7 @@ Findings detect(const graph::Examination& examination) {
   }
   const bool one_look = all_wait_at_one_look(examination, waiting);
   if (waiting.empty() || (!hangs && !one_look)) {
-    return {};
+    return stuck_watchdogs(examination);
   }
   Finding finding;
   finding.kind = "undetermined";

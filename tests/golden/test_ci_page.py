@@ -95,6 +95,13 @@ def test_the_folder_has_what_the_table_says(smoke):
     assert set(promised) <= {file.name for file in smoke.iterdir()}
 
 
+def test_the_recording_says_what_the_run_said(smoke, workspace):
+    for ending in ("json", "html", "md", "sarif", "xml"):
+        done = shell(f"ddpdoctor report report/job.ddpd -o again.{ending}", workspace)
+        assert done.returncode == 1, done.stderr
+        assert (workspace / f"again.{ending}").read_bytes() == (smoke / f"report.{ending}").read_bytes(), ending
+
+
 def test_commands_on_the_recording_work(smoke, workspace):
     later = re.findall(r"`(ddpdoctor report report/job\.ddpd [^`]+)`", PAGE)
     assert len(later) == 2

@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "collector/imports/capture/parts.h"
+#include "collector/imports/logs/c10d_reading.h"
 #include "collector/imports/stack_dumps/stack_text.h"
 #include "collector/model/log_lines.h"
 #include "collector/model/operations.h"
@@ -25,32 +26,6 @@ using model::CollectiveCall;
 using model::Rank;
 
 constexpr std::size_t kMostCalls = 200'000;  // of one log
-/// Numbers of one group lie near each other: a rank that far behind speaks of another group.
-constexpr std::int64_t kMostApart = 1000;
-
-/// A line of a rank, and the user's line in the traceback above it.
-struct Place {
-  Rank rank = 0;
-  model::CallSite site;
-};
-
-/// A group, and a rank that had nothing under way in it.
-using Idle = std::pair<std::string, Rank>;
-
-struct Reading {
-  std::vector<CollectiveCall> timeouts;
-  std::map<std::pair<Rank, std::int64_t>, std::string> groups;  // of watchdog lines: rank, work
-  std::map<std::string, std::string> names;                     // of groups
-  std::map<Idle, std::int64_t> idle;  // its last work there, finished: others timed out later
-  std::optional<std::size_t> traced;  // the timeout whose stack trace is being printed
-  std::map<Rank, CollectiveCall> mismatched;
-  std::map<std::int64_t, int> mismatched_at;  // votes for the sequence number
-  std::set<Rank> own;                         // told of their own call
-  std::optional<Place> barrier;               // who watched a monitored_barrier
-  std::set<Rank> barrier_missing;
-  std::set<Rank> lagging;  // as torch's own report on a desync says
-  std::set<Rank> barrier_reached;
-};
 
 std::optional<std::int64_t> number_behind(std::string_view line, std::string_view word) {
   const std::size_t at = line.find(word);
@@ -61,8 +36,14 @@ std::optional<std::int64_t> number_behind(std::string_view line, std::string_vie
   return take_number(rest, kMaxNumber);
 }
 
-/// "[PG ID 2 PG GUID 0(default_pg) Rank 3]", "[PG 1 Rank 0]", "[Rank 3]".
+/// "[PG ID 2 PG GUID 0(default_pg) Rank 3]", "[PG 0 Rank 0]", "[Rank 3]". In other groups than the
+/// world ranks count from 0 again.
 std::optional<Rank> rank_in_message(std::string_view line) {
+  const bool numbered = line.find("[PG ") != line.npos;
+  if (numbered && line.find("PG GUID 0(") == line.npos && line.find("[PG 0 ") == line.npos &&
+      line.find("(default_pg)") == line.npos) {
+    return std::nullopt;
+  }
   for (std::size_t at = line.find("Rank "); at != line.npos; at = line.find("Rank ", at + 5)) {
     std::string_view rest = line.substr(at + 5);
     const auto number = take_number(rest, kMaxRank);
@@ -250,6 +231,7 @@ void read_line(std::string_view line, std::optional<Rank> rank, const model::Cal
                Reading& reading) {
   const auto whose = rank ? rank : rank_in_message(line);
   read_trace(line, whose, reading);
+  reading.desync.read(line, whose);
   if (line.find("collective operation timeout: Work") != std::string_view::npos && whose) {
     read_timeout(line, *whose, reading);
   } else if (line.find("Received a dump signal") != std::string_view::npos && whose) {
@@ -277,92 +259,6 @@ void read_line(std::string_view line, std::optional<Rank> rank, const model::Cal
   }
 }
 
-void add_timeouts(Reading& reading, model::JobModel& job) {
-  std::map<std::string, std::int64_t> newest;
-  for (CollectiveCall& call : reading.timeouts) {
-    if (call.group.empty()) {
-      const auto told = reading.groups.find({call.rank, call.sequence});
-      call.group = told == reading.groups.end() ? "0" : told->second;
-    }
-    newest[call.group] = std::max(newest[call.group], call.sequence);
-  }
-  for (CollectiveCall& call : reading.timeouts) {
-    if (newest[call.group] - call.sequence <= kMostApart) {
-      job.collectives.push_back(std::move(call));
-    }
-  }
-  for (const Rank rank : newest.empty() ? std::set<Rank>() : reading.lagging) {
-    reading.idle.try_emplace({newest.begin()->first, rank}, newest.begin()->second - 1);
-  }
-  for (const auto& [whose, last] : reading.idle) {
-    const std::string& group = whose.first;  // clang 14 captures no structured bindings
-    const Rank rank = whose.second;
-    const bool also_timed_out = std::any_of(
-        job.collectives.begin(), job.collectives.end(),
-        [&](const CollectiveCall& call) { return call.rank == rank && call.group == group; });
-    const auto others = newest.find(group);
-    if (!also_timed_out && others != newest.end() && last < others->second &&
-        others->second - last <= kMostApart) {
-      CollectiveCall done;
-      done.rank = rank;
-      done.group = group;
-      done.sequence = last;
-      done.state = model::CallState::kCompleted;
-      job.collectives.push_back(std::move(done));
-    }
-  }
-  for (const auto& [id, name] : reading.names) {
-    job.groups.push_back({.id = id, .name = name, .backend = "nccl", .ranks = {}});
-  }
-}
-
-void add_mismatch(Reading& reading, model::JobModel& job) {
-  if (reading.mismatched.empty()) {
-    return;
-  }
-  const auto agreed =
-      std::max_element(reading.mismatched_at.begin(), reading.mismatched_at.end(),
-                       [](const auto& a, const auto& b) { return a.second < b.second; });
-  for (auto& [rank, call] : reading.mismatched) {
-    // These calls met each other: whatever number each rank counted, it is one place.
-    call.sequence = agreed->first;
-    call.group = "0";
-    job.collectives.push_back(std::move(call));
-  }
-}
-
-/// Nobody counts monitored barriers: 2 is this one, and who did not come is known to be before it.
-void add_barrier(const Reading& reading, model::JobModel& job) {
-  if (!reading.barrier || reading.barrier_missing.empty()) {
-    return;
-  }
-  CollectiveCall call;
-  call.rank = reading.barrier->rank;
-  call.group = "0";
-  call.sequence = 2;
-  call.operation = "monitored_barrier";
-  call.state = model::CallState::kStarted;
-  call.call_site = reading.barrier->site;
-  for (const Rank rank : reading.barrier_missing) {
-    CollectiveCall before;
-    before.rank = rank;
-    before.group = "0";
-    before.sequence = 1;
-    if (rank != call.rank) {
-      job.collectives.push_back(std::move(before));
-    }
-  }
-  for (const Rank rank : reading.barrier_reached) {
-    CollectiveCall reached = call;
-    reached.rank = rank;
-    reached.call_site = {};
-    if (rank != call.rank && !reading.barrier_missing.contains(rank)) {
-      job.collectives.push_back(std::move(reached));
-    }
-  }
-  job.collectives.push_back(std::move(call));
-}
-
 }  // namespace
 
 void read_c10d_text(std::string_view log, std::optional<Rank> rank, model::JobModel& job) {
@@ -381,16 +277,11 @@ void read_c10d_text(std::string_view log, std::optional<Rank> rank, model::JobMo
       const auto place = places.find(whose);
       read_line(line.text, whose, place == places.end() ? model::CallSite{} : place->second,
                 reading);
+      read_stuck_watchdog(line.text, whose ? whose : rank_in_message(line.text), job);
     }
   }
   const std::size_t before = job.collectives.size();
-  add_timeouts(reading, job);
-  if (job.collectives.size() == before) {
-    add_mismatch(reading, job);
-  }
-  if (job.collectives.size() == before) {
-    add_barrier(reading, job);
-  }
+  add_calls(reading, job);
   // Such a message is the end of a rank: torch takes the process down.
   job.ended = job.ended || (job.collectives.size() > before && job.observations.empty());
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -106,6 +107,29 @@ std::optional<model::Process> of_spawn(std::string_view line) {
   return exit ? ended(*rank, *exit) : std::nullopt;
 }
 
+/// Lightning's "[rank: 1] Child process with PID 40112 terminated with code -9. Forcefully …".
+std::optional<model::Process> of_lightning(const model::LogLine& line) {
+  const auto told = between(line.text, "Child process with PID ", ". Forcefully terminating");
+  if (!told || !line.rank) {
+    return std::nullopt;
+  }
+  std::string_view rest = *told;
+  const auto pid = take_number(rest, INT32_MAX);
+  if (!pid || !take_prefix(rest, " terminated with code ")) {
+    return std::nullopt;
+  }
+  const bool by_signal = take_prefix(rest, "-");
+  const auto number = number_of(rest, 255);
+  if (!number) {
+    return std::nullopt;
+  }
+  const auto code = static_cast<int>(*number);
+  auto process = ended(*line.rank, by_signal ? model::Exit{.status = {}, .signal = code}
+                                             : model::Exit{.status = code, .signal = {}});
+  process->pid = static_cast<pid_t>(*pid);
+  return process;
+}
+
 }  // namespace
 
 void read_launcher_text(std::string_view log, model::JobModel& job) {
@@ -114,12 +138,14 @@ void read_launcher_text(std::string_view log, model::JobModel& job) {
   const bool tasks_are_ranks = log.find("torch/distributed/elastic") == log.npos;
   bool cleaning = false;  // who ends from here on was ended
   for (const std::string_view raw : base::split(log, '\n')) {
-    const std::string_view line = model::read_log_line(raw.substr(0, 65'536)).text;
+    const model::LogLine whole = model::read_log_line(raw.substr(0, 65'536));
+    const std::string_view line = whole.text;
     cleaning = cleaning || line.starts_with("srun: Job step aborted") ||
                line.starts_with("slurmstepd: error: *** STEP");
     auto process = of_open_mpi(line);
     process = !process && tasks_are_ranks && !cleaning ? of_srun(line) : std::move(process);
     process = process ? std::move(process) : of_spawn(line);
+    process = process ? std::move(process) : of_lightning(whole);
     if (process && out.size() < kMostEnded) {
       out.push_back(std::move(*process));
     }

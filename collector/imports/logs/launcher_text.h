@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How launchers other than torchrun tell of ranks that ended: mpirun, srun, torch's spawn.
+// How launchers other than torchrun tell of ranks that ended: mpirun, srun, torch's spawn,
+// Lightning.
 #pragma once
 
 #include <string_view>

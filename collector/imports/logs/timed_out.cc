@@ -56,6 +56,31 @@ bool all_in_the_world(const model::JobModel& job) {
                      });
 }
 
+/// Of the world's ranks nearly all speak and some between them say nothing at all: their watchdogs
+/// had nothing to wait for. Many that say nothing have a log of their own.
+void add_silent(std::map<model::Rank, bool>& known, model::JobModel& job) {
+  constexpr std::size_t kSpeakersForEach = 3;
+  constexpr std::size_t kMostForEach = 16;
+  if (known.empty() || known.begin()->first < 0) {
+    return;
+  }
+  model::RankSet& unobserved = job.coverage.unobserved_ranks;
+  const bool spoken = unobserved.empty();  // and it is known of which group
+  const model::Rank last = std::max(known.rbegin()->first, spoken ? 0 : unobserved.values().back());
+  const auto ranks = static_cast<std::size_t>(last) + 1;
+  if (ranks > kMostForEach * known.size()) {
+    return;  // excerpts of a very large job
+  }
+  const bool few = spoken && (ranks - known.size()) * kSpeakersForEach <= known.size();
+  for (model::Rank rank = 0; rank < last; ++rank) {
+    if (!known.contains(rank) && few) {
+      known.emplace(rank, false);
+    } else if (!known.contains(rank)) {
+      unobserved.insert(rank);
+    }
+  }
+}
+
 /// Everybody who is known is a member of the default group, when they are 0 … n.
 void fill_world(const std::map<model::Rank, bool>& known, model::JobModel& job) {
   if (known.empty() || known.begin()->first != 0 ||
@@ -176,6 +201,7 @@ void settle_timed_out(std::map<model::Rank, bool> raised, model::JobModel& job) 
   }
   const bool world = all_in_the_world(job);
   if (world) {
+    add_silent(raised, job);
     fill_world(raised, job);
   }
   for (const auto& [rank, failed] : raised) {

@@ -119,13 +119,15 @@ double seconds_of(const Cursor& in) {
   return static_cast<double>(number.value_or(0));
 }
 
-/// NCCL's watchdog aborts every rank once a call has timed out: that says nothing of who was
-/// missing.
+/// NCCL's watchdog aborts every rank once a call has timed out, and its monitor one whose watchdog
+/// stands still: that says nothing of who was missing.
 bool fell_by_watchdog(const model::Process& process, const model::JobModel& job) {
   return process.exit && process.exit->signal == SIGABRT &&
-         std::any_of(
-             job.collectives.begin(), job.collectives.end(),
-             [&process](const model::CollectiveCall& call) { return call.rank == process.rank; });
+         (std::any_of(job.collectives.begin(), job.collectives.end(),
+                      [&process](const auto& call) { return call.rank == process.rank; }) ||
+          std::any_of(job.facts.begin(), job.facts.end(), [&process](const model::Fact& fact) {
+            return fact.kind == "watchdog-stuck" && fact.rank == process.rank;
+          }));
 }
 
 /// "failed (exitcode: -9) local_rank: 3 (pid: 4242) of binary": for a log without the table. The

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages of one log → calls of the job: which group, which number, who is behind.
+#include <algorithm>
+
+#include "collector/imports/logs/c10d_reading.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+/// Numbers of one group lie near each other: a rank that far behind speaks of another group.
+constexpr std::int64_t kMostApart = 1000;
+
+/// Old messages name no group. A watchdog gives up at its first call, so a rank of which several
+/// timed out has several groups: of its numbers the one that most ranks have is kept.
+void give_groups(Reading& reading) {
+  std::map<std::int64_t, std::set<Rank>> votes;
+  std::map<Rank, std::set<std::int64_t>> numbers;
+  for (CollectiveCall& call : reading.timeouts) {
+    const auto told = reading.groups.find({call.rank, call.sequence});
+    if (call.group.empty() && told != reading.groups.end()) {
+      call.group = told->second;
+    } else if (call.group.empty()) {
+      votes[call.sequence].insert(call.rank);
+      numbers[call.rank].insert(call.sequence);
+    }
+  }
+  std::erase_if(reading.timeouts, [&](const CollectiveCall& call) {
+    const auto own = call.group.empty() ? numbers.find(call.rank) : numbers.end();
+    return own != numbers.end() && own->second.size() > 1 &&
+           (votes[call.sequence].size() < 2 ||
+            std::any_of(own->second.begin(), own->second.end(), [&](std::int64_t other) {
+              return votes[other].size() > votes[call.sequence].size();
+            }));
+  });
+  for (CollectiveCall& call : reading.timeouts) {
+    call.group = call.group.empty() ? "0" : call.group;
+  }
+  for (const auto& [rank, own] : numbers) {
+    const bool placed =
+        std::any_of(reading.timeouts.begin(), reading.timeouts.end(),
+                    [rank = rank](const CollectiveCall& call) { return call.rank == rank; });
+    if (!placed) {
+      reading.elsewhere.insert(rank);
+    }
+  }
+}
+
+/// torch's own report says more than the timeouts of the world: it knows those who did not time
+/// out.
+void prefer_desync(Reading& reading) {
+  const auto of_author = [&](const CollectiveCall& call) {
+    return call.rank == reading.desync.author();
+  };
+  const auto one = std::find_if(reading.timeouts.begin(), reading.timeouts.end(), of_author);
+  auto calls = reading.desync.calls();
+  const auto world = [&reading](const std::string& group) {
+    return group == "0" || reading.names[group] == "default_pg";
+  };
+  if (calls.size() < 2 || (one != reading.timeouts.end() && !world(one->group))) {
+    return;
+  }
+  std::erase_if(reading.timeouts, [&](const CollectiveCall& call) { return world(call.group); });
+  reading.timeouts.insert(reading.timeouts.end(), calls.begin(), calls.end());
+}
+
+/// Of another group than the world only those are known to be members who spoke of it.
+void add_groups(Reading& reading, model::JobModel& job) {
+  std::map<std::string, std::set<Rank>> speakers;
+  for (const CollectiveCall& call : job.collectives) {
+    speakers[call.group].insert(call.rank);
+  }
+  for (const auto& [id, ranks] : speakers) {
+    const std::string& name = reading.names[id];
+    if (id == "0" || name == "default_pg") {
+      continue;
+    }
+    job.groups.push_back(
+        {.id = id, .name = name, .backend = "nccl", .ranks = {ranks.begin(), ranks.end()}});
+  }
+  for (const auto& [id, name] : reading.names) {
+    if (!name.empty() && (id == "0" || name == "default_pg" || !speakers.contains(id))) {
+      job.groups.push_back({.id = id, .name = name, .backend = "nccl", .ranks = {}});
+    }
+  }
+}
+
+void add_timeouts(Reading& reading, model::JobModel& job) {
+  give_groups(reading);
+  prefer_desync(reading);
+  std::map<std::string, std::int64_t> newest;
+  for (const CollectiveCall& call : reading.timeouts) {
+    newest[call.group] = std::max(newest[call.group], call.sequence);
+  }
+  for (CollectiveCall& call : reading.timeouts) {
+    if (newest[call.group] - call.sequence <= kMostApart) {
+      job.collectives.push_back(std::move(call));
+    } else {
+      reading.elsewhere.insert(call.rank);
+    }
+  }
+  for (const Rank rank : newest.empty() ? std::set<Rank>() : reading.lagging) {
+    reading.idle.try_emplace({newest.begin()->first, rank}, newest.begin()->second - 1);
+  }
+  for (const auto& [whose, last] : reading.idle) {
+    const std::string& group = whose.first;  // clang 14 captures no structured bindings
+    const Rank rank = whose.second;
+    const bool also_timed_out = std::any_of(
+        job.collectives.begin(), job.collectives.end(),
+        [&](const CollectiveCall& call) { return call.rank == rank && call.group == group; });
+    const auto others = newest.find(group);
+    if (!also_timed_out && others != newest.end() && last < others->second &&
+        others->second - last <= kMostApart) {
+      CollectiveCall done;
+      done.rank = rank;
+      done.group = group;
+      done.sequence = last;
+      done.state = model::CallState::kCompleted;
+      job.collectives.push_back(std::move(done));
+    }
+  }
+  for (const CollectiveCall& call : job.collectives) {
+    reading.elsewhere.erase(call.rank);
+  }
+  for (const Rank rank : reading.elsewhere) {
+    job.coverage.unobserved_ranks.insert(rank);
+  }
+  add_groups(reading, job);
+}
+
+void add_mismatch(Reading& reading, model::JobModel& job) {
+  if (reading.mismatched.empty()) {
+    return;
+  }
+  const auto agreed =
+      std::max_element(reading.mismatched_at.begin(), reading.mismatched_at.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  for (auto& [rank, call] : reading.mismatched) {
+    // These calls met each other: whatever number each rank counted, it is one place.
+    call.sequence = agreed->first;
+    call.group = "0";
+    job.collectives.push_back(std::move(call));
+  }
+}
+
+/// Nobody counts monitored barriers: 2 is this one, and who did not come is known to be before it.
+void add_barrier(const Reading& reading, model::JobModel& job) {
+  if (!reading.barrier || reading.barrier_missing.empty()) {
+    return;
+  }
+  CollectiveCall call;
+  call.rank = reading.barrier->rank;
+  call.group = "0";
+  call.sequence = 2;
+  call.operation = "monitored_barrier";
+  call.state = model::CallState::kStarted;
+  call.call_site = reading.barrier->site;
+  for (const Rank rank : reading.barrier_missing) {
+    CollectiveCall before;
+    before.rank = rank;
+    before.group = "0";
+    before.sequence = 1;
+    if (rank != call.rank) {
+      job.collectives.push_back(std::move(before));
+    }
+  }
+  for (const Rank rank : reading.barrier_reached) {
+    CollectiveCall reached = call;
+    reached.rank = rank;
+    reached.call_site = {};
+    if (rank != call.rank && !reading.barrier_missing.contains(rank)) {
+      job.collectives.push_back(std::move(reached));
+    }
+  }
+  job.collectives.push_back(std::move(call));
+}
+
+}  // namespace
+
+void add_calls(Reading& reading, model::JobModel& job) {
+  const std::size_t before = job.collectives.size();
+  add_timeouts(reading, job);
+  if (job.collectives.size() == before) {
+    add_mismatch(reading, job);
+  }
+  if (job.collectives.size() == before) {
+    add_barrier(reading, job);
+  }
+}
+
+}  // namespace ddpdoctor::imports

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// As torch 1.11 – 2.13 write it (TraceUtils.h, ProcessGroupNCCL.cpp).
+#include "collector/imports/logs/desync_text.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "base/text.h"
+#include "collector/imports/capture/parts.h"
+#include "collector/imports/stack_dumps/stack_text.h"
+#include "collector/model/operations.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+constexpr std::size_t kMostRanks = 70'000;  // of one report
+
+/// "#315 started ranks:", "#182 finished ranks:".
+std::optional<model::CollectiveCall> heading(std::string_view line) {
+  if (!take_prefix(line, "#")) {
+    return std::nullopt;
+  }
+  const auto number = take_number(line, kMaxNumber);
+  const bool started = line == " started ranks:";
+  if (!number || (!started && line != " finished ranks:")) {
+    return std::nullopt;
+  }
+  model::CollectiveCall call;
+  call.group = "0";
+  call.sequence = *number;
+  call.state = started ? model::CallState::kStarted : model::CallState::kCompleted;
+  return call;
+}
+
+}  // namespace
+
+void DesyncReport::read(std::string_view line, std::optional<model::Rank> whose) {
+  line = base::trim(line);
+  if (line.find("] Timeout at collective: ") != line.npos) {
+    author_ = whose ? whose : author_;
+    newest_.clear();  // every rank prints what it knows: the last one knows most
+    heading_.reset();
+    return;
+  }
+  if (auto begun = heading(line)) {
+    heading_ = std::move(*begun);
+    return;
+  }
+  const auto ranks = heading_ && line.starts_with('[') ? between(line, "[", "] ") : std::nullopt;
+  if (!ranks) {
+    return;
+  }
+  std::string_view rest = line.substr(ranks->size() + 3);
+  if (!take_prefix(rest, "started ") && !take_prefix(rest, "finished ")) {
+    return;
+  }
+  for (const std::string_view part : base::split(*ranks, ',')) {
+    const auto number = number_of(base::trim(part), kMaxRank);
+    if (number && newest_.size() < kMostRanks) {
+      model::CollectiveCall call = *heading_;
+      call.rank = static_cast<model::Rank>(*number);
+      call.operation = model::operation_of(rest.substr(0, kLongestName)).name;
+      newest_[call.rank] = std::move(call);
+    }
+  }
+}
+
+std::vector<model::CollectiveCall> DesyncReport::calls() const {
+  std::vector<model::CollectiveCall> out;
+  std::int64_t last = INT64_MAX;  // call of those who are farthest behind
+  for (const auto& [rank, call] : newest_) {
+    last = std::min(last, call.sequence);
+  }
+  const bool finished = std::any_of(newest_.begin(), newest_.end(), [last](const auto& one) {
+    return one.second.sequence == last && model::is_over(one.second.state);
+  });
+  for (const auto& [rank, call] : newest_) {
+    out.push_back(call);
+    if (finished && call.sequence > last + 1) {  // the others came to the next one, whatever it was
+      out.push_back(call);
+      out.back().sequence = last + 1;
+      out.back().operation.clear();
+    }
+  }
+  return out;
+}
+
+void read_stuck_watchdog(std::string_view line, std::optional<model::Rank> whose,
+                         model::JobModel& job) {
+  const auto told = between(line, "watchdog got stuck for ", " seconds");
+  const auto seconds = told ? number_of(*told, kMaxNumber) : std::nullopt;
+  const bool known =
+      std::any_of(job.facts.begin(), job.facts.end(), [&whose](const model::Fact& fact) {
+        return fact.kind == "watchdog-stuck" && fact.rank == whose;
+      });
+  if (seconds && whose && !known) {
+    job.facts.push_back(
+        {.rank = whose, .pid = {}, .kind = "watchdog-stuck", .fields = {{"seconds", *seconds}}});
+  }
+}
+
+}  // namespace ddpdoctor::imports

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two things that torch says of a whole rank and not of one call: its own report on a desync, and
+// that a watchdog itself stood still.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "collector/model/job_model.h"
+
+namespace ddpdoctor::imports {
+
+/// Reads TORCH_NCCL_DESYNC_DEBUG's "Snapshot of ranks' latest states" line by line. Its lines name
+/// no rank before them; its numbers count from 1 and are not those of the watchdog.
+class DesyncReport {
+ public:
+  void read(std::string_view line, std::optional<model::Rank> whose);
+
+  /// Each rank's newest call, by the newest report, and the one that the last rank did not join;
+  /// empty when there was no report.
+  [[nodiscard]] std::vector<model::CollectiveCall> calls() const;
+  /// Who wrote it: it speaks of the group whose call timed out there.
+  [[nodiscard]] std::optional<model::Rank> author() const {
+    return author_;
+  }
+
+ private:
+  std::map<model::Rank, model::CollectiveCall> newest_;
+  std::optional<model::Rank> author_;
+  std::optional<model::CollectiveCall> heading_;  // "#315 started ranks:"
+};
+
+/// "[PG 0 Rank 2] … watchdog got stuck for 480 seconds": a fact watchdog-stuck of this rank, once.
+void read_stuck_watchdog(std::string_view line, std::optional<model::Rank> whose,
+                         model::JobModel& job);
+
+}  // namespace ddpdoctor::imports
