@@ -281,6 +281,28 @@ std::vector<Suspect> left_without_word(const graph::Examination& examination) {
   return out;
 }
 
+/// All there is is a log, in which a launcher tells how a rank ended and nobody tells why.
+std::vector<Suspect> failed_without_traceback(const graph::Examination& examination) {
+  const model::JobModel& job = examination.job;
+  const bool told = std::any_of(job.logs.begin(), job.logs.end(), [](const model::Log& log) {
+    return log.text.find("Traceback (most recent call last)") != std::string::npos;
+  });
+  std::vector<Suspect> out;
+  if (told || job.logs.empty() || !job.ended || !examination.history.empty()) {
+    return out;
+  }
+  for (const model::Process* process : processes(job)) {
+    if (process->rank && process->exit && process->exit->status.value_or(0) != 0) {
+      Suspect suspect{.rank = process->rank};
+      suspect.deed = "ended with a failure that no log tells";
+      suspect.evidence =
+          fmt::format("log: rank {} ended with status {}", *process->rank, *process->exit->status);
+      out.push_back(std::move(suspect));
+    }
+  }
+  return out;
+}
+
 bool waits_in_event_loop(const graph::Examination& examination, const Suspect& suspect) {
   const graph::Standing* standing =
       suspect.process == nullptr || !suspect.rank ? nullptr : examination.standing(*suspect.rank);
@@ -323,6 +345,7 @@ Findings detect(const graph::Examination& examination) {
     others = others.empty() ? failed_on_their_way_out(examination) : std::move(others);
     others = others.empty() ? handlers(examination) : std::move(others);
     others = others.empty() ? left_without_word(examination) : std::move(others);
+    others = others.empty() ? failed_without_traceback(examination) : std::move(others);
     suspects = std::move(others);  // an exception that its rank got over explains nothing
   }
   Findings findings;

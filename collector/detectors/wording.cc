@@ -39,6 +39,12 @@ std::string doing(const model::JobModel& job, const graph::Standing& standing) {
     default:
       break;
   }
+  const model::WaitsOn* wait = standing.thread == nullptr || !standing.thread->waits_on
+                                   ? nullptr
+                                   : &*standing.thread->waits_on;
+  if (wait != nullptr && wait->kind == "elsewhere") {  // a log tells of it, and not where it is
+    return "is somewhere else";
+  }
   if (waits_in_call(standing)) {
     return "is in " + call_name(job, *standing.call);
   }

@@ -72,6 +72,14 @@ bool any_of_effect(const std::vector<Judged>& all, Effect effect) {
   });
 }
 
+/// Something is amiss and it is not known what.
+bool any_undecided(const std::vector<Judged>& all) {
+  return std::any_of(all.begin(), all.end(), [](const Judged& judged) {
+    return judged.detector->specificity == detectors::kSaysNothing ||
+           judged.detector->effect == Effect::kHang;
+  });
+}
+
 /// A rank failed and the job did not end for it: the others wait and nothing moves.
 bool others_wait_for_the_failed(const graph::Examination& examination,
                                 const std::vector<Judged>& findings) {
@@ -138,7 +146,7 @@ Verdict verdict_of(const graph::Examination& examination, const std::vector<Judg
     return Verdict::kLeak;
   }
   if (job.ended) {
-    return Verdict::kFinished;
+    return any_undecided(findings) ? Verdict::kUndetermined : Verdict::kFinished;
   }
   if (job.progress == model::Progress::kMoving || any_of_effect(findings, Effect::kWrongNumbers)) {
     return Verdict::kRunning;

@@ -2,7 +2,10 @@
 #include "collector/graph/blocked_call.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <string_view>
+#include <utility>
 
 #include "base/text.h"
 #include "collector/graph/activity_rules.h"
@@ -132,17 +135,73 @@ void read_arguments(BlockedCall& call, const model::JobModel& job, const stacks:
   }
 }
 
-// Without Python frames: gloo's classes for messages say which side they are.
-std::optional<BlockedCall> message_in(std::span<const stacks::Frame> frames) {
+using NativeWord = std::pair<std::string_view, std::string_view>;
+
+// Words of functions of torch 1.13 – 2.13, gloo and NCCL in which a rank waits. Longer ones first.
+constexpr std::array<NativeWord, 26> kNativeWords = {{
+    {"::RecvWork::wait", "recv"},
+    {"::SendWork::wait", "send"},
+    {"AsyncAllreduce", "all_reduce"},
+    {"AsyncSparseAllreduceWork", "all_reduce"},
+    {"AsyncAllgather", "all_gather"},
+    {"AsyncAlltoallWork", "all_to_all"},
+    {"AsyncBarrierWork", "barrier"},
+    {"AsyncBroadcastWork", "broadcast"},
+    {"AsyncReduceScatterWork", "reduce_scatter"},
+    {"AsyncReduceWork", "reduce"},
+    {"AsyncGatherWork", "gather"},
+    {"AsyncScatterWork", "scatter"},
+    {"::monitoredBarrier(", "monitored_barrier"},
+    {"ncclAllReduce", "all_reduce"},
+    {"ncclAllGather", "all_gather"},
+    {"ncclReduceScatter", "reduce_scatter"},
+    {"ncclBroadcast", "broadcast"},
+    {"gloo::allreduce(", "all_reduce"},
+    {"gloo::allgather(", "all_gather"},
+    {"gloo::barrier(", "barrier"},
+    {"gloo::broadcast(", "broadcast"},
+    {"::allreduce(", "all_reduce"},
+    {"::allreduce_", "all_reduce"},
+    {"::allgather", "all_gather"},
+    {"::barrier(", "barrier"},
+    {"::broadcast(", "broadcast"},
+}};
+
+// The innermost function of c10d, gloo or NCCL that is an operation.
+std::optional<BlockedCall> native_in(std::span<const stacks::Frame> frames) {
   for (const stacks::Frame& frame : frames) {
-    const bool receives = frame.function.find("::RecvWork::wait") != std::string::npos;
-    if (receives || frame.function.find("::SendWork::wait") != std::string::npos) {
+    const std::string_view function = frame.function;
+    const bool ours = function.find("c10d::") != function.npos ||
+                      function.find("gloo::") != function.npos || function.starts_with("nccl");
+    const auto word = std::find_if(kNativeWords.begin(), kNativeWords.end(), [&](const auto& one) {
+      return ours && function.find(one.first) != function.npos;
+    });
+    if (word != kNativeWords.end()) {
       BlockedCall call;
-      call.operation = receives ? "recv" : "send";
+      call.operation = word->second;
       return call;
     }
   }
   return std::nullopt;
+}
+
+// Without Python frames only its classes for messages tell what gloo does: a stack with Python has
+// better words.
+std::optional<BlockedCall> message_in(std::span<const stacks::Frame> frames) {
+  const auto native = native_in(frames);
+  return native && is_point_to_point(native->operation) ? native : std::nullopt;
+}
+
+bool has_python(std::span<const stacks::Frame> frames) {
+  return std::any_of(frames.begin(), frames.end(), [](const stacks::Frame& frame) {
+    return frame.language == stacks::Language::kPython;
+  });
+}
+
+bool has_function(std::span<const stacks::Frame> frames, std::string_view part) {
+  return std::any_of(frames.begin(), frames.end(), [part](const stacks::Frame& frame) {
+    return frame.function.find(part) != std::string::npos;
+  });
 }
 
 const model::CollectiveCall* newest_record(const BlockedCall& call, model::Rank rank,
@@ -230,6 +289,28 @@ std::optional<BlockedCall> call_in_frames(const model::JobModel& job,
     }
   }
   return message_in(frames);
+}
+
+std::optional<BlockedCall> call_without_python(const model::Process& process,
+                                               const model::Thread& thread) {
+  if (has_python(thread.frames) || has_function(thread.frames, "c10d::Reducer")) {
+    return std::nullopt;
+  }
+  auto call = native_in(thread.frames);
+  if (call || !has_function(thread.frames, "c10d::Work::wait")) {
+    return call;
+  }
+  for (const model::Thread& worker : process.threads) {
+    if (!has_function(worker.frames, "AsyncWork::execute")) {
+      continue;
+    }
+    auto theirs = native_in(worker.frames);
+    if (call && theirs && call->operation != theirs->operation) {
+      return std::nullopt;  // several are under way: which one it waits for is not known
+    }
+    call = theirs ? std::move(theirs) : std::move(call);
+  }
+  return call;
 }
 
 void complete_from_history(BlockedCall& call, Activity activity, model::Rank rank,

@@ -16,6 +16,11 @@ namespace ddpdoctor::graph {
 std::optional<BlockedCall> call_in_frames(const model::JobModel& job,
                                           std::span<const stacks::Frame> frames);
 
+/// The same for a stack without Python frames (gdb, eu-stack): the operation in it, or, where it
+/// waits for gloo, the one that gloo's worker of this process stands in.
+std::optional<BlockedCall> call_without_python(const model::Process& process,
+                                               const model::Thread& thread);
+
 /// Fills what the stack did not tell from the rank's newest record that fits: sequence number,
 /// group, operation, shape.
 void complete_from_history(BlockedCall& call, Activity activity, model::Rank rank,

@@ -178,6 +178,9 @@ Standing stand(const Context& context, const model::Process& process, const mode
   result.moved = moved_since(context.before, thread);
   const Segment frames = below_user(thread);
   result.call = call_in_frames(context.job, frames);
+  if (!result.call) {
+    result.call = call_without_python(process, thread);
+  }
   const model::CollectiveCall* head = nullptr;
   result.activity = activity_of(context.job, process, thread, result.call);
   const bool recorded =

@@ -61,7 +61,10 @@ bool all_in_the_world(const model::JobModel& job) {
 void add_silent(std::map<model::Rank, bool>& known, model::JobModel& job) {
   constexpr std::size_t kSpeakersForEach = 3;
   constexpr std::size_t kMostForEach = 16;
-  if (known.empty() || known.begin()->first < 0) {
+  const bool watched = std::any_of(job.logs.begin(), job.logs.end(), [](const model::Log& log) {
+    return log.text.find("collective operation timeout: Work") != std::string::npos;
+  });
+  if (known.empty() || known.begin()->first < 0 || !watched) {
     return;
   }
   model::RankSet& unobserved = job.coverage.unobserved_ranks;

@@ -23,6 +23,16 @@ TEST(GpuStalled, BlamesNobodyWhenAllRanksAreThere) {
   EXPECT_NE(findings[0].summary.find("#808"), std::string::npos);
 }
 
+TEST(GpuStalled, OnlySuspectsWhenTheSizeOfTheWorldIsNotKnown) {
+  model::JobModel excerpt = told().build();
+  excerpt.world_size.reset();
+  const Findings findings = asked("gpu-stalled", excerpt);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+  excerpt.groups[0].name = "tp";
+  EXPECT_TRUE(asked("gpu-stalled", excerpt).empty()) << "who else is in tp?";
+}
+
 TEST(GpuStalled, IsSilentWhenARankIsMissing) {
   JobBuilder builder = job();
   builder.ranks(2).backend("nccl").history(kAll, 1, 3).all_reduce(0, 4);

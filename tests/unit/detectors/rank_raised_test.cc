@@ -171,6 +171,23 @@ TEST(RankRaised, SeesAnExceptionInTheExitOfAWith) {
   EXPECT_TRUE(asked("mismatched-op", builder.build()).empty());
 }
 
+TEST(RankRaised, OnlySuspectsARankOfWhichALogTellsTheStatusAlone) {
+  model::JobModel log;
+  log.ended = true;
+  log.logs.push_back({.rank = {}, .text = "Root Cause (first observed failure):\n"});
+  model::Process process;
+  process.rank = 3;
+  process.role = model::Role::kRank;
+  process.exit = model::Exit{.status = 1, .signal = {}};
+  log.observations.push_back({.time = 0, .processes = {process}});
+  const Findings findings = asked("rank-raised", log);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet{3});
+  EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+  log.observations[0].processes[0].exit->status = 0;
+  EXPECT_TRUE(asked("rank-raised", log).empty());
+}
+
 TEST(RankRaised, IsSilentOnConsequencesOnly) {
   EXPECT_TRUE(asked(kKind, job()
                                .ranks(2)

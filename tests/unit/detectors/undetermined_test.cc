@@ -19,6 +19,16 @@ TEST(Undetermined, SaysWhatToCaptureOfTheUnobservedRank) {
   EXPECT_NE(findings[0].fix.find("stacks of rank 2"), std::string::npos);
 }
 
+TEST(Undetermined, NamesTheRankWhoseWatchdogStoodStill) {
+  model::JobModel log;
+  log.facts.push_back({.rank = 2, .pid = {}, .kind = "watchdog-stuck", .fields = {}});
+  log.facts.back().fields["seconds"] = std::int64_t{480};
+  const Findings findings = asked("undetermined", log);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet{2});
+  EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+}
+
 TEST(Undetermined, IsNeverMoreThanPossible) {
   EXPECT_TRUE(nothing_likely(asked("undetermined", told().build())));
 }

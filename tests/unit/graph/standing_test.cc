@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "collector/graph/blocked_call.h"
 #include "tests/support/job_builder.h"
 
 namespace ddpdoctor::graph {
@@ -321,6 +322,39 @@ TEST(Standing, OfAZombieIsDeadHoweverItEnded) {
     }
   }
   EXPECT_EQ(standings(told).at(0).activity, Activity::kDead);
+}
+
+model::Thread native_thread(std::initializer_list<const char*> functions) {
+  model::Thread thread;
+  for (const char* function : functions) {
+    model::Frame frame;
+    frame.language = model::Language::kNative;
+    frame.function = function;
+    thread.frames.push_back(frame);
+  }
+  return thread;
+}
+
+TEST(Standing, WithoutPythonTheWorkerOfGlooTellsWhatTheRankWaitsIn) {
+  model::Process process;
+  process.threads = {
+      native_thread({"pthread_cond_wait", "c10d::Work::wait(std::chrono::duration)", "main"}),
+      native_thread({"gloo::barrier(gloo::BarrierOptions&)",
+                     "c10d::(anonymous namespace)::AsyncBarrierWork::run()",
+                     "c10d::ProcessGroupGloo::AsyncWork::execute(c10::intrusive_ptr)"})};
+  const auto call = call_without_python(process, process.threads[0]);
+  ASSERT_TRUE(call);
+  EXPECT_EQ(call->operation, "barrier");
+  process.threads.push_back(
+      native_thread({"c10d::AsyncAllreduceWork::run()",
+                     "c10d::ProcessGroupGloo::AsyncWork::execute(c10::intrusive_ptr)"}));
+  EXPECT_FALSE(call_without_python(process, process.threads[0])) << "two are under way";
+}
+
+TEST(Standing, WithoutPythonAFunctionOfTheUsersIsNoCollective) {
+  model::Process process;
+  process.threads = {native_thread({"mylib::barrier(int)", "main"})};
+  EXPECT_FALSE(call_without_python(process, process.threads[0]));
 }
 
 }  // namespace

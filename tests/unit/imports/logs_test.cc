@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages of torch, torchrun and NCCL in the output of a job.
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -19,64 +21,15 @@ model::JobModel read(std::string_view text, const std::string& path = "ci.log") 
   return std::move(*job);
 }
 
-TEST(Watchdog, TimeoutsAreCallsOfTheirGroup) {
+TEST(Launchers, LightningTellsWhichOfItsChildrenEnded) {
   const auto job = read(
-      "[rank0]:[E321 02:07:08.4 ProcessGroupNCCL.cpp:607] [Rank 0] Watchdog caught collective "
-      "operation timeout: WorkNCCL(SeqNum=1580, OpType=ALLREDUCE, NumelIn=4096, NumelOut=4096, "
-      "Timeout(ms)=600000) ran for 600060 milliseconds before timing out.\n"
-      "[rank1]:[E321 02:07:08.4 ProcessGroupNCCL.cpp:607] [Rank 1] Watchdog caught collective "
-      "operation timeout: WorkNCCL(SeqNum=1580, OpType=_ALLGATHER_BASE, NumelIn=8, NumelOut=16, "
-      "Timeout(ms)=600000) ran for 600061 milliseconds before timing out.\n"
-      "[rank0]:[E321 02:07:08.4 ProcessGroupNCCL.cpp:1664] [PG ID 0 PG GUID 7(tp) Rank 0] "
-      "Exception "
-      "(either an error or timeout) detected by watchdog at work: 1580, last enqueued NCCL work: "
-      "1582, last completed NCCL work: 1579.\n");
-  ASSERT_EQ(job.collectives.size(), 2U);
-  EXPECT_EQ(job.collectives[0].group, "7");
-  EXPECT_EQ(job.collectives[0].operation, "all_reduce");
-  EXPECT_EQ(job.collectives[0].count, 4096);
-  EXPECT_EQ(job.collectives[0].sequence, 1580);
-  EXPECT_EQ(job.collectives[1].rank, 1);
-  EXPECT_EQ(job.collectives[1].operation, "all_gather_into_tensor");
-  EXPECT_TRUE(job.ended);
-  ASSERT_NE(model::group(job, "7"), nullptr);
-  EXPECT_EQ(model::group(job, "7")->name, "tp");
-}
-
-TEST(Watchdog, WhoIsFarBehindSpeaksOfAnotherGroup) {
-  const auto line = [](int rank, int sequence) {
-    return "[E ProcessGroupNCCL.cpp:458] [Rank " + std::to_string(rank) +
-           "] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=" +
-           std::to_string(sequence) + ", OpType=ALLREDUCE, Timeout(ms)=1800000) ran for 1 ms\n";
-  };
-  const auto job = read(line(0, 96'120) + line(7, 64'088));
-  ASSERT_EQ(job.collectives.size(), 1U);
-  EXPECT_EQ(job.collectives[0].rank, 0);
-}
-
-TEST(Watchdog, WhoHadNothingUnderWayIsBehindAndTheStackOfACallIsItsPlace) {
-  const auto job = read(
-      "[rank0]:[E606 09:09:08.1 ProcessGroupNCCL.cpp:757] [Rank 0] Watchdog caught collective "
-      "operation timeout: WorkNCCL(SeqNum=167, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, "
-      "Timeout(ms)=600000) ran for 600004 milliseconds before timing out.\n"
-      "[rank0]:[E606 09:09:08.1 ProcessGroupNCCL.cpp:2395] [PG ID 0 PG GUID 0(default_pg) Rank 0]  "
-      "failure detected by watchdog at work sequence id: 167 PG status: last enqueued work: 167, "
-      "last completed work: 166\n[rank0]:[E606 09:09:08.1 ProcessGroupNCCL.cpp:744] Stack trace of "
-      "the failed collective: \n#0 all_reduce from "
-      "/opt/site-packages/torch/distributed/distributed_c10d.py:2938\n#1 step from "
-      "/srv/train.py:88\n#2 main from /srv/train.py:140\n\n"
-      "[rank1]:[E606 09:09:08.6 ProcessGroupNCCL.cpp:1987] [PG ID 0 PG GUID 0(default_pg) Rank 1] "
-      "Received a dump signal due to a collective timeout from  rank 0 and we will. Last enqueued "
-      "NCCL work: 166, last completed NCCL work: 166.\n"
-      "[rank0]:[E606 09:09:09.6 ProcessGroupNCCL.cpp:1987] [PG ID 0 PG GUID 0(default_pg) Rank 0] "
-      "Received a dump signal due to a collective timeout from this local rank. Last enqueued NCCL "
-      "work: 167, last completed NCCL work: 166.\n");
-  ASSERT_EQ(job.collectives.size(), 2U);
-  EXPECT_EQ(job.collectives[0].group, "0");
-  EXPECT_EQ(job.collectives[0].call_site.file, "/srv/train.py");
-  EXPECT_EQ(job.collectives[0].call_site.line, 88);
-  EXPECT_EQ(job.collectives[1].rank, 1);
-  EXPECT_EQ(job.collectives[1].sequence, 166);
+      "[rank: 1] Child process with PID 40112 terminated with code -9. Forcefully terminating all "
+      "other processes to avoid zombies\n");
+  ASSERT_EQ(job.observations.size(), 1U);
+  const model::Process& process = job.observations[0].processes.at(0);
+  EXPECT_EQ(process.rank, 1);
+  EXPECT_EQ(process.pid, 40'112);
+  EXPECT_EQ(process.exit->signal, 9);
 }
 
 TEST(Launchers, TellWhoWasKilled) {
@@ -300,17 +253,6 @@ TEST(TimedOut, OfTheWorldASilentRankIsTheOneThatDidNotCome) {
   EXPECT_EQ(job.collectives.back().rank, 1);
   EXPECT_EQ(job.collectives.back().sequence, 87);
   EXPECT_EQ(model::group(job, "0")->ranks, (std::vector<model::Rank>{0, 1, 2}));
-}
-
-TEST(Watchdog, TheRanksThatItsReportCallsLaggingAreBehind) {
-  const auto job = read(
-      "[rank0]:[E ProcessGroupNCCL.cpp:456] [Rank 0] Watchdog caught collective operation timeout: "
-      "WorkNCCL(SeqNum=12, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=10000) ran for "
-      "10060 milliseconds before timing out.\n\t - To our best knowledge, ranks [1, 2] are the "
-      "lagging ranks that caused this timeout.\n");
-  ASSERT_EQ(job.collectives.size(), 3U);
-  EXPECT_EQ(job.collectives[1].sequence, 11);
-  EXPECT_EQ(job.collectives[2].rank, 2);
 }
 
 TEST(Torchrun, WithoutItsTableTheLineOfTheFirstFailureTells) {
