@@ -11,8 +11,10 @@
 #include "collector/detectors/holdup.h"
 #include "collector/detectors/launcher_exit.h"
 #include "collector/detectors/processes.h"
+#include "collector/detectors/signs.h"
 #include "collector/detectors/suspects.h"
 #include "collector/detectors/wording.h"
+#include "collector/graph/servers.h"
 #include "collector/graph/working.h"
 #include "collector/model/questions.h"
 
@@ -53,8 +55,26 @@ std::optional<Suspect> does_not_end(const graph::Examination& examination,
   return suspect;
 }
 
+/// The reader of a queue is the parent, as a rule, and it is still at it.
+bool is_being_read(const model::JobModel& job, const Suspect& feeder) {
+  const model::Process* parent = model::process(job, feeder.process->ppid);
+  const model::Thread* main = parent == nullptr ? nullptr : model::main_thread(*parent);
+  return python_frame_in(*feeder.thread, "multiprocessing/queues.py", {"_feed"}) != nullptr &&
+         main != nullptr && (main->state == 'R' || graph::waits_for_a_moment(job, *main));
+}
+
+/// It pauses only, or writes to somebody who does.
+bool at_work(const model::JobModel& job, const Suspect& suspect) {
+  return suspect.thread != nullptr && suspect.process != nullptr &&
+         (graph::waits_for_a_moment(job, *suspect.thread) || is_being_read(job, suspect) ||
+          graph::its_server_works(job, *suspect.process, *suspect.thread));
+}
+
 Findings detect(const graph::Examination& examination) {
   const auto still = stuck(examination);
+  if (still && examination.standings.empty()) {
+    return programs_that_stay(examination);
+  }
   if (still && all_ranks_are_done(examination)) {
     return launchers_that_stay(examination, *still);
   }
@@ -64,9 +84,7 @@ Findings detect(const graph::Examination& examination) {
   std::vector<Suspect> suspects;
   for (const graph::Standing& standing : examination.standings) {
     if (auto suspect = does_not_end(examination, standing)) {
-      const bool at_work = suspect->thread != nullptr &&
-                           graph::waits_for_a_moment(examination.job, *suspect->thread);
-      suspect->confidence = at_work ? Confidence::kPossible : *still;
+      suspect->confidence = at_work(examination.job, *suspect) ? Confidence::kPossible : *still;
       suspects.push_back(std::move(*suspect));
     }
   }

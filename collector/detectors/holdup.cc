@@ -57,6 +57,15 @@ std::optional<Holdup> holdup(const model::JobModel& job, const model::Process& p
                               ? "a thread that does not end"
                               : fmt::format("thread {} ({})", thread->tid, thread->name)};
   }
+  if (python_frame_in(main, "multiprocessing/queues.py", {"_finalize_join"}) != nullptr) {
+    const auto feeder = std::find_if(
+        process.threads.begin(), process.threads.end(), [](const model::Thread& thread) {
+          return python_frame_in(thread, "multiprocessing/queues.py", {"_feed"}) != nullptr;
+        });
+    return Holdup{.process = &process,
+                  .thread = feeder == process.threads.end() ? &main : &*feeder,
+                  .what = "the feeder thread of a multiprocessing queue"};
+  }
   if (waits_for_children(main)) {
     for (const model::Process* child : children_of(job, process)) {
       const model::Thread* thread = model::main_thread(*child);
@@ -66,7 +75,7 @@ std::optional<Holdup> holdup(const model::JobModel& job, const model::Process& p
                       .what = fmt::format("child process {}", child->pid)};
       }
     }
-    return Holdup{.process = &process, .thread = &main, .what = "its child processes"};
+    return Holdup{.process = &process, .thread = &main, .what = "a child process"};
   }
   if (runs_atexit(main)) {
     return Holdup{

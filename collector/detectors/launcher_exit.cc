@@ -60,18 +60,18 @@ bool started_ranks(const model::JobModel& job, const model::Process& process) {
 
 /// What it started, or a thread of its, goes on: it may still end by itself.
 bool goes_on(const model::JobModel& job, const model::Process& process, const model::Thread& main) {
-  return main.state == 'R' || graph::waits_for_a_moment(job, main) ||
+  const bool looks_up = main.waits_on && main.waits_on->limit;
+  return main.state == 'R' || looks_up || graph::an_awaited_thread_works(job, process, main) ||
          graph::a_child_works(job, process) || graph::another_thread_works(job, process, main) ||
          graph::its_server_works(job, process, main);
 }
 
-/// The ranks are gone and their launcher is not.
-std::optional<Finding> launcher_stays(const graph::Examination& examination,
-                                      const model::Process& process, Confidence still) {
+/// `process` has nothing left to do and does not exit.
+std::optional<Suspect> stays(const graph::Examination& examination, const model::Process& process) {
   const model::JobModel& job = examination.job;
   const model::Thread* main = model::main_thread(process);
   if (main == nullptr || model::innermost_python(*main) == nullptr ||
-      !started_ranks(job, process) || goes_on(job, process, *main)) {
+      goes_on(job, process, *main)) {
     return std::nullopt;
   }
   auto held = holdup(job, process, *main);
@@ -81,17 +81,38 @@ std::optional<Finding> launcher_stays(const graph::Examination& examination,
   }
   Suspect suspect = suspect_in(examination, *held->process, held->thread);
   suspect.rank = std::nullopt;
-  suspect.confidence = still;
   suspect.note = fmt::format("process {} waits for {}, which is here", process.pid, held->what);
-  suspect.evidence = fmt::format(
-      "every rank has ended with status 0; process {}, which started them, waits for {}",
-      process.pid, held->what);
+  if (const model::Frame* own = own_user_frame(*main); own != nullptr && !suspect.place.known()) {
+    suspect.place = model::call_site(*own);
+    suspect.note = fmt::format("process {} waits here for {}", process.pid, held->what);
+  }
+  suspect.evidence = held->what;
+  return suspect;
+}
+
+Finding ends_what_it_joins(const graph::Examination& examination, Suspect suspect) {
   Finding finding = accuse(examination, kKind, {std::move(suspect)});
-  finding.summary =
-      fmt::format("all ranks are done and their launcher, process {}, does not exit", process.pid);
   finding.fix =
       "End that thread or child before joining it (a stop event, a last item for its queue, "
       "terminate()), or start it with daemon=True.";
+  return finding;
+}
+
+/// The ranks are gone and their launcher is not.
+std::optional<Finding> launcher_stays(const graph::Examination& examination,
+                                      const model::Process& process, Confidence still) {
+  auto suspect =
+      started_ranks(examination.job, process) ? stays(examination, process) : std::nullopt;
+  if (!suspect) {
+    return std::nullopt;
+  }
+  suspect->confidence = still;
+  suspect->evidence =
+      fmt::format("every rank has ended; process {}, which started them, waits for {}", process.pid,
+                  suspect->evidence);
+  Finding finding = ends_what_it_joins(examination, std::move(*suspect));
+  finding.summary =
+      fmt::format("all ranks are done and their launcher, process {}, does not exit", process.pid);
   return finding;
 }
 
@@ -193,7 +214,8 @@ bool all_ranks_are_done(const graph::Examination& examination) {
                        const auto exit = standing.process == nullptr
                                              ? std::nullopt
                                              : exit_of(examination.job, *standing.process);
-                       return standing.activity == kExited && exit && exit->status == 0;
+                       return (standing.activity == kExited && exit && exit->status == 0) ||
+                              aborted_while_ending(examination.job, standing.rank, exit);
                      });
 }
 
@@ -208,6 +230,25 @@ Findings launchers_that_stay(const graph::Examination& examination, Confidence s
     if (finding) {
       findings.push_back(std::move(*finding));
     }
+  }
+  return findings;
+}
+
+Findings programs_that_stay(const graph::Examination& examination) {
+  Findings findings;
+  for (const model::Process* process : processes(examination.job)) {
+    auto suspect = alive(*process) ? stays(examination, *process) : std::nullopt;
+    if (!suspect) {
+      continue;
+    }
+    suspect->confidence = Confidence::kPossible;
+    suspect->evidence =
+        fmt::format("no rank is there (none is left, or none was started); process {} waits for {}",
+                    process->pid, suspect->evidence);
+    Finding finding = ends_what_it_joins(examination, std::move(*suspect));
+    finding.summary =
+        fmt::format("process {} has no rank to wait for and does not exit", process->pid);
+    findings.push_back(std::move(finding));
   }
   return findings;
 }

@@ -8,10 +8,14 @@
 
 namespace ddpdoctor::detectors {
 
-/// Every rank has ended, with status 0.
+/// Every rank has ended, with status 0 or while its work was done.
 bool all_ranks_are_done(const graph::Examination& examination);
 
 /// A finding for each; `still` is what the standstill allows to say.
 Findings launchers_that_stay(const graph::Examination& examination, Confidence still);
+
+/// The same where no rank was ever seen: `attach` came when they were gone, or they were never
+/// started. No more than possible.
+Findings programs_that_stay(const graph::Examination& examination);
 
 }  // namespace ddpdoctor::detectors

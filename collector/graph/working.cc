@@ -180,7 +180,7 @@ bool pauses_once(const model::JobModel& job, const model::Thread& thread) {
   const auto around = source == job.sources.end()
                           ? std::vector<python_source::Block>{}
                           : python_source::enclosing(source->second, user->line);
-  return waits_for_a_moment(job, thread) &&
+  return waits_for_a_moment(job, thread) && thread.waits_on->kind != "timeout" &&
          std::none_of(around.begin(), around.end(), [](const python_source::Block& block) {
            return block.kind == python_source::BlockKind::kWhile;
          });

@@ -5,6 +5,7 @@
 #include <map>
 #include <string_view>
 
+#include "collector/sources/processes/proc_file.h"
 #include "collector/sources/processes/process_table.h"
 #include "collector/sources/processes/roles.h"
 
@@ -120,6 +121,47 @@ bool says_its_rank(const stacks::ProcessStacks& process) {
          (process.python && rank_claim(process.python->environment).rank);
 }
 
+/// Rank and world size as the call of init_process_group that it stands in was given them: before
+/// the rendezvous is complete nothing else of mp.spawn's children, or of ranks that take theirs
+/// from the command line, tells.
+RankClaim joins_as(const stacks::ProcessStacks& process) {
+  RankClaim claim;
+  for (const stacks::ThreadStack& thread : process.threads) {
+    for (const stacks::Frame& frame : thread.frames) {
+      if (frame.language != stacks::Language::kPython || frame.function != "init_process_group" ||
+          !frame.file.ends_with("torch/distributed/distributed_c10d.py")) {
+        continue;
+      }
+      for (const auto& [name, text] : frame.locals) {
+        const auto value = number<int>(text);
+        if (value && name == "rank" && *value >= 0 && *value < kLargestWorld) {
+          claim.rank = value;
+        } else if (value && name == "world_size" && *value > 0 && *value <= kLargestWorld) {
+          claim.world_size = value;
+        }
+      }
+      return claim;
+    }
+  }
+  return claim;
+}
+
+/// Who stands in init_process_group is a rank, whatever its environment says.
+void promote_who_joins(JobTree& job, const std::map<pid_t, const stacks::ProcessStacks*>& by_pid) {
+  for (JobProcess& process : job.processes) {
+    const auto stacks = by_pid.find(process.row.pid);
+    const RankClaim claim = stacks == by_pid.end() ? RankClaim{} : joins_as(*stacks->second);
+    if (!claim.rank || !claim.world_size || *claim.rank >= *claim.world_size) {
+      continue;
+    }
+    process.role = JobRole::kRank;
+    process.role_guessed = false;
+    process.guessed_rank.reset();
+    process.rank = claim.rank;
+    job.world_size = job.world_size ? job.world_size : claim.world_size;
+  }
+}
+
 std::size_t guessed_siblings(const JobTree& job, const JobProcess& process) {
   return static_cast<std::size_t>(
       std::count_if(job.processes.begin(), job.processes.end(), [&process](const auto& other) {
@@ -200,6 +242,7 @@ void refine_roles(JobTree& job, const std::vector<stacks::ProcessStacks>& stacks
   demote_helpers(job, by_pid);
   release_other_children(job, by_pid);
   promote_first_rank(job, by_pid);
+  promote_who_joins(job, by_pid);
   for (JobProcess& process : job.processes) {
     const auto found = by_pid.find(process.row.pid);
     if (process.role == JobRole::kRank && found != by_pid.end()) {

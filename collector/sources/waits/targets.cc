@@ -35,9 +35,10 @@ std::optional<WaitTarget> target_of(WaitContext& context, const WaitingThread& w
   const bool tries_again = found && found->kind == "lock-file";  // after each short sleep
   if (found && !found->limit && !tries_again) {
     found->limit = limit;
-  } else if (!found && limit &&  // an event loop's next timer, a condition with a timeout
-             waiting.thread.tid == waiting.process.row.pid) {
-    found = WaitTarget{.kind = "timer", .target = {}, .detail = {}, .limit = limit};
+  } else if (!found && limit) {  // an event loop's next timer, a condition with a timeout
+    const bool main = waiting.thread.tid == waiting.process.row.pid;
+    found =
+        WaitTarget{.kind = main ? "timer" : "timeout", .target = {}, .detail = {}, .limit = limit};
   }
   return found;
 }

@@ -97,6 +97,69 @@ TEST(ExitHang, IsSilentOnALauncherWhoseThreadGoesOnOrWhoseRanksFailed) {
   EXPECT_TRUE(asked_of_launcher(failed.exited(1, 1)).empty());
 }
 
+TEST(ExitHang, IsSilentOnALauncherWhoseThreadWaitsWithALimitAndComesToAnEnd) {
+  JobBuilder builder = job().ranks(2).exited(0, 0).exited(1, 0);
+  ThreadStory monitor{.stack =
+                          "native:sem_clockwait@libc.so.6 | "
+                          "py:Condition.wait@/usr/lib/python3.11/threading.py:331 | "
+                          "py:send@/srv/launch.py:2",
+                      .name = "monitor",
+                      .tid = 805};
+  monitor.waits_on =
+      model::WaitsOn{.kind = "timeout", .target = {}, .detail = {}, .limit = std::optional(0.9)};
+  const model::WaitsOn joins{.kind = "thread", .target = "thread:805", .detail = {}, .limit = {}};
+  builder.process({.pid = 800,
+                   .threads = {{.stack = "native:sem_wait@libc.so.6 | "
+                                         "py:Thread.join@/usr/lib/python3.11/threading.py:1119 | "
+                                         "py:main@/srv/launch.py:16",
+                                .waits_on = joins},
+                               monitor}});
+  builder.source("/srv/launch.py", "def send(cond):\n    cond.wait(timeout=1.0)\n");
+  EXPECT_TRUE(asked_of_launcher(builder).empty());
+}
+
+TEST(ExitHang, IsPossibleOfAProgramOfWhichNoRankWasSeen) {
+  JobBuilder builder = job();
+  builder.process({.pid = 800,
+                   .threads = {{.stack = "native:sem_wait@libc.so.6 | "
+                                         "py:Thread.join@/usr/lib/python3.11/threading.py:1119 | "
+                                         "py:main@/srv/launch.py:16"},
+                               {.stack = "native:sem_wait@libc.so.6 | "
+                                         "py:get@/usr/lib/python3.11/queue.py:171 | "
+                                         "py:export_metrics@/srv/launch.py:5",
+                                .name = "exporter"}}});
+  const auto findings = asked(kKind, builder.build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+  EXPECT_EQ(findings[0].locations.at(0).line, 5);
+}
+
+/// Ranks whose feeder threads write to their parent, which stands in `parent`.
+Findings ranks_with_feeders(const ThreadStory& parent) {
+  JobBuilder builder = job().ranks(2).stack(
+      kAll,
+      "py:Thread.join@/usr/lib/python3.11/threading.py:1119 | "
+      "py:Queue._finalize_join@/usr/lib/python3.11/multiprocessing/queues.py:199 | "
+      "py:_exit_function@/usr/lib/python3.11/multiprocessing/util.py:360");
+  builder.thread(kAll, {.stack = "native:write@libc.so.6 | "
+                                 "py:Queue._feed@/usr/lib/python3.11/multiprocessing/queues.py:250",
+                        .name = "QueueFeederThre"});
+  builder.process({.pid = 800, .threads = {parent}});
+  return asked_of_launcher(builder);
+}
+
+TEST(ExitHang, IsNoMoreThanPossibleWhileTheParentStillReadsTheQueue) {
+  ThreadStory writes{.stack = "native:clock_nanosleep@libc.so.6 | py:main@<string>:3"};
+  writes.waits_on = model::WaitsOn{.kind = "timer", .target = {}, .detail = {}, .limit = 0.7};
+  for (const Finding& finding : ranks_with_feeders(writes)) {
+    EXPECT_EQ(finding.confidence, Confidence::kPossible);
+  }
+  const auto stuck =
+      ranks_with_feeders({.stack = "native:read@libc.so.6 | py:main@/srv/launch.py:3"});
+  ASSERT_EQ(stuck.size(), 1u);
+  EXPECT_EQ(stuck[0].confidence, Confidence::kLikely);
+}
+
 /// Both ranks have ended; process 810 reads their output, which process 900 of rank 1 holds open.
 JobBuilder output_held_by(double idle, const std::string& more = {}) {
   JobBuilder builder = job().ranks(2).exited(0, 0).exited(1, 0);

@@ -167,6 +167,21 @@ TEST(RefineRoles, ASingleForkThatSaysNothingOfARankIsNone) {
   EXPECT_EQ(shape(job), "10 rank; 12 other");
 }
 
+TEST(RefineRoles, WhoStandsInInitProcessGroupIsTheRankItWasGiven) {
+  Table table;
+  table.add(10, 0, {"bash", "cmd.sh"}).add(12, 10, kTrain).add(13, 10, kTrain);
+  JobTree job = table.find(10);
+  const char* const c10d = "/x/torch/distributed/distributed_c10d.py";
+  stacks::ProcessStacks second = stands_in(12, "init_process_group", c10d);
+  second.threads[0].frames[0].locals = {{"rank", "1"}, {"world_size", "3"}};
+  stacks::ProcessStacks by_environment = stands_in(13, "init_process_group", c10d);
+  by_environment.threads[0].frames[0].locals = {{"rank", "-1"}, {"world_size", "-1"}};
+  refine_roles(job, {second, by_environment});
+  EXPECT_NE(shape(job).find("12 rank 1"), std::string::npos);
+  EXPECT_EQ(shape(job).find("13 rank 2"), std::string::npos);
+  EXPECT_EQ(job.world_size, 3);
+}
+
 TEST(RefineRoles, TwoForksOfOneProgramStayRanks) {
   Table table;
   table.add(10, 0, kTrain).add(12, 10, kTrain).add(13, 10, kTrain);
