@@ -188,6 +188,18 @@ Findings after_the_end(const graph::Examination& examination, const model::RankS
   return {};
 }
 
+/// Python that ended before we looked: mpi4py calls MPI_Finalize also after an exception.
+bool may_have_raised(const graph::Examination& examination, const model::RankSet& ranks) {
+  return examination.job.collectives.empty() &&
+         std::all_of(ranks.begin(), ranks.end(), [&examination](model::Rank rank) {
+           const graph::Standing* standing = examination.standing(rank);
+           return standing != nullptr && standing->thread != nullptr &&
+                  std::any_of(
+                      standing->thread->frames.begin(), standing->thread->frames.end(),
+                      [](const model::Frame& frame) { return frame.function == "Py_FinalizeEx"; });
+         });
+}
+
 /// It has left its work as an ended process has: what it calls next ends MPI.
 Finding tell_finalized(const graph::Examination& examination, Finding finding) {
   const graph::Standing* at = examination.standing(finding.culprits.front());
@@ -197,13 +209,22 @@ Finding tell_finalized(const graph::Examination& examination, Finding finding) {
     ends = {location(at->user, finding.culprits, "ends MPI here")};
   }
   finding.locations.insert(finding.locations.begin(), ends.begin(), ends.end());
-  finding.summary = fmt::format("{} {} done and {} in MPI_Finalize{}{}", said(finding.culprits),
-                                is_or_are(finding.culprits), is_or_are(finding.culprits), where,
-                                and_who_waits(finding));
+  const std::string left =
+      may_have_raised(examination, finding.culprits)
+          ? fmt::format("{} at {} end, done or failed,", is_or_are(finding.culprits),
+                        finding.culprits.size() == 1 ? "its" : "their")
+          : fmt::format("{} done", is_or_are(finding.culprits));
+  finding.summary = fmt::format("{} {} and {} in MPI_Finalize{}{}", said(finding.culprits), left,
+                                is_or_are(finding.culprits), where, and_who_waits(finding));
   add_whereabouts(finding, examination, finding.waiting);
   finding.fix =
       "Let every rank make the calls that the others wait in before it ends, or leave it out of "
       "their communicator.";
+  if (may_have_raised(examination, finding.culprits)) {
+    finding.fix +=
+        " An exception ends a rank of mpi4py in this way, too: read what it printed "
+        "last, and start with python -m mpi4py, which ends the job then.";
+  }
   return finding;
 }
 

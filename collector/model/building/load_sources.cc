@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The user's source lines. File names come from the job's memory, so only what looks like Python
-// text is read, and little of it.
+// The user's source lines. File names come from the job's memory, so only what is
+// source by its name is read, of Python, C, C++ or Fortran, and little of it.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -87,8 +87,12 @@ Files wanted_files(const JobModel& job) {
   return files;
 }
 
-bool is_python(const std::string& path, const std::string& content) {
-  if (path.ends_with(".py") || path.ends_with(".pyw")) {
+bool is_source(const std::string& path, const std::string& content) {
+  constexpr std::array<std::string_view, 13> kEndings = {".py",  ".pyw", ".c",   ".cc", ".cpp",
+                                                         ".cxx", ".h",   ".hpp", ".cu", ".cuh",
+                                                         ".f",   ".f90", ".F90"};
+  if (std::any_of(kEndings.begin(), kEndings.end(),
+                  [&path](std::string_view ending) { return path.ends_with(ending); })) {
     return true;
   }
   const std::string first = content.substr(0, content.find('\n'));
@@ -111,7 +115,7 @@ std::optional<Text> read_text(const std::string& path) {
       return std::nullopt;
     }
     if (got == 0) {
-      return is_python(path, out.content) ? std::optional(std::move(out)) : std::nullopt;
+      return is_source(path, out.content) ? std::optional(std::move(out)) : std::nullopt;
     }
     out.content.append(buffer.data(), static_cast<std::size_t>(got));
   }

@@ -277,22 +277,27 @@ TEST(BuildModel, IsEmptyWithoutALook) {
   EXPECT_TRUE(build_model({}).observations.empty());
 }
 
-TEST(LoadSources, ReadsPythonTheFramesNameAndNothingElse) {
+TEST(LoadSources, ReadsSourceTheFramesNameAndNothingElse) {
   const std::string base = testing::TempDir() + "load_sources_" + std::to_string(::getpid());
   const std::string script = base + ".py";
+  const std::string program = base + ".c";
   const std::string secret = base + ".txt";
   std::ofstream(script) << "import os\r\nprint(1)\n";
+  std::ofstream(program) << "int main() {}\n";
   std::ofstream(secret) << "root:x\n";
   JobModel job;
-  job.collectives.resize(3);
+  job.collectives.resize(4);
+  job.collectives[3].call_site = {program, 1, "main"};
   job.collectives[0].call_site = {script, 2, "f"};
   job.collectives[1].call_site = {secret, 1, "f"};
   job.collectives[2].call_site = {"/dev/zero", 1, "f"};
   load_sources(job);
-  EXPECT_EQ(job.sources.size(), 1U);
+  EXPECT_EQ(job.sources.size(), 2U);
+  EXPECT_EQ(source_line(job, program, 1), "int main() {}");
   EXPECT_EQ(source_line(job, script, 1), "import os");
   EXPECT_EQ(source_line(job, script, 2), "print(1)");
   ::unlink(script.c_str());
+  ::unlink(program.c_str());
   ::unlink(secret.c_str());
 }
 
