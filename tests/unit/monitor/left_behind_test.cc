@@ -59,9 +59,10 @@ class Segment {
 
 TEST(SegmentsLeft, AreThoseThatNobodyHasOpen) {
   Segment segment;
-  EXPECT_FALSE(segment.left(now()));
+  const double made = now();
+  EXPECT_FALSE(segment.left(made));
   segment.close();
-  EXPECT_TRUE(segment.left(now()));
+  EXPECT_TRUE(segment.left(made));
 }
 
 TEST(SegmentsLeft, AreNotThoseThatWereThereBeforeTheJob) {
