@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of the questions matters: what the source says plainly (a test of the rank) comes
-// before what it only allows (a loop left early), and all of it before the bare fact that a rank is
-// missing.
+// Questions in their order: what the source says plainly (a test of the rank), what it only allows
+// (a loop left early), at last the bare fact that a rank is missing.
 #include "collector/detectors/cause.h"
 
 #include <algorithm>
@@ -131,7 +130,8 @@ bool read_unused(const Examination& examination, Explanation& explanation) {
   }
   const Parting& parting = explanation.parting;
   if (!in_backward(examination, parting.rest) || in_backward(examination, parting.odd) ||
-      !parting.odd.calls() || has_all_gradients(examination.job, parting.odd)) {
+      !parting.odd.calls() || has_all_gradients(examination.job, parting.odd) ||
+      may_hide_a_branch(examination.job, explanation.fork)) {
     return false;
   }
   explanation.branch = own_choice_of_sync(examination.job, parting.rest.path);

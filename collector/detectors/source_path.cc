@@ -166,6 +166,11 @@ bool same_function(const model::CallSite& a, const model::CallSite& b) {
 
 }  // namespace
 
+bool may_hide_a_branch(const model::JobModel& job, const std::optional<Fork>& fork) {
+  return fork && !fork->below_ours.empty() && lines_of(job, fork->ours.file).empty() &&
+         !graph::same_line(fork->ours, fork->theirs);
+}
+
 std::optional<Fork> fork_of(const Path& ours, const Path& theirs) {
   const auto below = [](const Path& path, std::size_t depth) {
     return Path(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(path.size() - 1 - depth));

@@ -25,6 +25,10 @@ struct Fork {
 /// nullopt when the paths have no function in common or are the same.
 std::optional<Fork> fork_of(const Path& ours, const Path& theirs);
 
+/// They part at two lines of which no source is at hand, and ours leads into another function: a
+/// branch there may have led to a collective that the others do not call.
+bool may_hide_a_branch(const model::JobModel& job, const std::optional<Fork>& fork);
+
 /// A condition that leads to one of two paths and not to the other.
 struct Branch {
   model::CallSite where;  // the line of the condition

@@ -2,6 +2,7 @@
 #include "collector/imports/stack_dumps/dump_processes.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <utility>
@@ -121,6 +122,40 @@ void give_rank(std::vector<StackDump>& dumps, model::Rank rank) {
   }
 }
 
+/// "node10" behind "node9".
+std::pair<std::string, std::int64_t> order_of_host(std::string_view host) {
+  std::size_t digit = host.size();
+  while (digit > 0 && host[digit - 1] >= '0' && host[digit - 1] <= '9') {
+    --digit;
+  }
+  return {std::string(host.substr(0, digit)),
+          number_of(host.substr(digit), INT32_MAX).value_or(-1)};
+}
+
+/// Files of several machines are numbered on each of them from 0: two processes of one number are
+/// two ranks, and which ones they are is not known.
+void forget_local_ranks(model::JobModel& job) {
+  std::map<model::Rank, std::set<std::string>> hosts;
+  const auto dumped = [](const model::Process& process) {
+    return process.role == model::Role::kRank && process.rank && !process.host.empty() &&
+           model::was_dumped(process);
+  };
+  for (const model::Process& process : job.observations.back().processes) {
+    if (dumped(process)) {
+      hosts[*process.rank].insert(process.host);
+    }
+  }
+  const bool twice = std::any_of(hosts.begin(), hosts.end(),
+                                 [](const auto& one) { return one.second.size() > 1; });
+  for (model::Observation& observation : job.observations) {
+    for (model::Process& process : observation.processes) {
+      if (twice && dumped(process)) {
+        process.rank.reset();
+      }
+    }
+  }
+}
+
 /// Processes without a rank, in the order in which a launcher starts its ranks.
 std::vector<model::Process*> nameless_ranks(model::Observation& now) {
   std::vector<model::Process*> out;
@@ -133,7 +168,7 @@ std::vector<model::Process*> nameless_ranks(model::Observation& now) {
       std::all_of(out.begin(), out.end(), [](const auto* p) { return p->pid != 0; });
   if (numbered) {
     std::stable_sort(out.begin(), out.end(), [](const model::Process* a, const model::Process* b) {
-      return std::pair(a->host, a->pid) < std::pair(b->host, b->pid);
+      return std::pair(order_of_host(a->host), a->pid) < std::pair(order_of_host(b->host), b->pid);
     });
   }
   return out;
@@ -151,7 +186,8 @@ void number_ranks(model::JobModel& job) {
     given[identity_of(*nameless[i])] = rank;
     if (i < kMostNumbered && nameless[i]->pid != 0) {
       told +=
-          fmt::format("{}rank {} is pid {}", told.empty() ? ": " : ", ", rank, nameless[i]->pid);
+          fmt::format("{}rank {} is pid {}{}{}", told.empty() ? ": " : ", ", rank, nameless[i]->pid,
+                      nameless[i]->host.empty() ? "" : " of ", nameless[i]->host);
     }
   }
   for (model::Observation& observation : job.observations) {
@@ -301,9 +337,11 @@ model::JobModel job_of_dumps(std::vector<StackDump> dumps, std::string_view path
   if (const auto rank = rank_in_path(path, dumps)) {
     give_rank(dumps, *rank);
   }
+  const std::string host = host_in_path(path);
   std::vector<model::Process> processes;
   processes.reserve(dumps.size());
   for (StackDump& dump : dumps) {
+    dump.process.host = dump.process.host.empty() ? host : dump.process.host;
     processes.push_back(std::move(dump.process));
   }
   job.coverage.observed.push_back(fmt::format("{} stack dump{} ({}) in {}", processes.size(),
@@ -324,6 +362,7 @@ bool settle_dumps(model::JobModel& job) {
   if (job.observations.size() == 1) {
     job.observations = separated(std::move(job.observations.front().processes), 0);
   }
+  forget_local_ranks(job);
   number_ranks(job);
   for (model::Observation& observation : job.observations) {
     give_parents(observation);

@@ -97,6 +97,31 @@ std::optional<model::Rank> rank_in_path(std::string_view path,
   return dumps.empty() ? std::nullopt : bare_number(name, dumps);
 }
 
+std::string host_in_path(std::string_view path) {
+  constexpr std::array<std::string_view, 7> kWords = {"host",   "node", "worker", "master",
+                                                      "server", "pod",  "machine"};
+  const auto parts = base::split(path, '/');
+  for (auto part = parts.rbegin(); part != parts.rend() && part - parts.rbegin() < 2; ++part) {
+    const std::string low = lower(*part);
+    for (const std::string_view word : kWords) {
+      const std::size_t at = low.find(word);
+      const bool begins = at != low.npos && (at == 0 || !is_letter(low[at - 1]));
+      std::size_t digit = begins ? at + word.size() : low.npos;
+      if (begins && digit < low.size() && (low[digit] == '-' || low[digit] == '_')) {
+        ++digit;
+      }
+      std::size_t end = std::min(digit, low.size());
+      while (end < low.size() && std::isdigit(static_cast<unsigned char>(low[end])) != 0) {
+        ++end;
+      }
+      if (begins && end > digit && end - digit <= 9) {
+        return low.substr(at, end - at);
+      }
+    }
+  }
+  return {};
+}
+
 std::optional<model::Rank> rank_in_command(const std::vector<std::string>& command) {
   constexpr std::array<std::string_view, 7> kWords = {
       "--rank", "--global_rank", "--global-rank", "--local_rank", "--local-rank", "RANK", "rank"};

@@ -322,6 +322,40 @@ TEST(Dumps, RanksStandInPathsAndCommands) {
   EXPECT_FALSE(rank_in_command({"python", "t.py", "--rank-by", "4"}));
 }
 
+TEST(Dumps, AHostStandsInPaths) {
+  EXPECT_EQ(host_in_path("dumps/node12/stack.txt"), "node12");
+  EXPECT_EQ(host_in_path("job-worker-3.txt"), "worker-3");
+  EXPECT_EQ(host_in_path("Host0_gpu1.txt"), "host0");
+  EXPECT_EQ(host_in_path("node1/node2.txt"), "node2");
+  EXPECT_EQ(host_in_path("anode3.txt"), "");
+  EXPECT_EQ(host_in_path("nodes/rank3.txt"), "");
+  EXPECT_EQ(host_in_path("worker_main.py.txt"), "");
+}
+
+TEST(Dumps, OnePidOnTwoHostsAreTwoRanks) {
+  const auto dump_of = [](const std::string& path) {
+    StackDump dump = new_dump();
+    dump.process.pid = 57;
+    model::Thread* main = add_thread(dump, 57, "MainThread");
+    model::Frame frame;
+    frame.language = model::Language::kPython;
+    frame.file = "/srv/t.py";
+    add_frame(*main, std::move(frame));
+    std::vector<StackDump> dumps{std::move(dump)};
+    return job_of_dumps(std::move(dumps), path, "py-spy");
+  };
+  for (const char* names : {"node9/dump_0.txt|node10/dump_0.txt", "node9_a.txt|node10_a.txt"}) {
+    const std::string both = names;
+    model::JobModel job = dump_of(both.substr(0, both.find('|')));
+    model::JobModel other = dump_of(both.substr(both.find('|') + 1));
+    job.observations[0].processes.push_back(other.observations[0].processes[0]);
+    ASSERT_TRUE(settle_dumps(job));
+    ASSERT_EQ(job.observations.size(), 1U) << names;
+    EXPECT_EQ(job.observations[0].processes[0].rank, 0) << names;
+    EXPECT_EQ(job.observations[0].processes[1].rank, 1) << names;
+  }
+}
+
 TEST(Dumps, WhoWasNotDumpedIsNotAbsent) {
   auto job = read_text(kPySpy, "x.txt");
   job->world_size = 5;
