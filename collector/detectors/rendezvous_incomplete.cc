@@ -13,6 +13,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/known_exceptions.h"
 #include "collector/detectors/suspects.h"
+#include "collector/detectors/waiting_nodes.h"
 #include "collector/detectors/wording.h"
 #include "collector/model/questions.h"
 
@@ -102,6 +103,10 @@ Findings told_by_logs(const graph::Examination& examination) {
 }
 
 Findings detect(const graph::Examination& examination) {
+  if (Findings nodes = waiting_nodes(examination);
+      !nodes.empty() && examination.standings.empty()) {
+    return nodes;
+  }
   const model::RankSet arrived = ranks_in(examination, kRendezvous);
   const model::RankSet absent = ranks_in(examination, kAbsent);
   const auto still = stuck(examination);
@@ -148,7 +153,8 @@ const Detector rendezvous_incomplete{
 
 Why: WORLD_SIZE counts more ranks than were started: a node is missing, a process died on the way, --nnodes is too large.
 
-How it is recognised: the ranks that exist, against the world size they were told; all of them are in the rendezvous.
+How it is recognised: the ranks that exist, against the world size they were told; all of them are in the rendezvous. Before there are ranks:
+torchrun itself waits for other nodes (--nnodes), or its agents were given different --rdzv-id or endpoints.
 
 Fix:
     - torchrun --nnodes 2 train.py

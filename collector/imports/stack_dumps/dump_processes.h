@@ -18,8 +18,8 @@ namespace ddpdoctor::imports {
 /// none.
 std::optional<model::Rank> rank_in_path(std::string_view path, const std::vector<StackDump>& dumps);
 
-/// The machine that a file or its folder is named after: "node1" of "node1/stack.txt", "worker-3" of
-/// "job-worker-3.txt". Empty when there is none.
+/// The machine that a file or its folder is named after: "node1" of "node1/stack.txt", "worker-3"
+/// of "job-worker-3.txt". Empty when there is none.
 std::string host_in_path(std::string_view path);
 
 /// "--local_rank=2", "--rank 2", "RANK=2".

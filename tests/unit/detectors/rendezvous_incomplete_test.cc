@@ -84,4 +84,41 @@ TEST(RendezvousIncomplete, IsSilentOnUnobservedRanks) {
 }
 
 }  // namespace
+/// torchrun of one node, which waits for the others.
+ProcessStory agent(const std::vector<std::string>& options) {
+  ProcessStory story{.role = model::Role::kLauncher, .command = {"python3", "torchrun"}};
+  story.command.insert(story.command.end(), options.begin(), options.end());
+  story.command.emplace_back("train.py");
+  story.threads = {
+      {.stack = "native:poll@libc.so.6 | "
+                "py:StaticTCPRendezvous.next_rendezvous@/x/torch/distributed/elastic/rendezvous/"
+                "static_tcp_rendezvous.py:67"}};
+  return story;
+}
+
+TEST(RendezvousIncomplete, NamesTheRanksOfTheNodeThatTorchrunWaitsFor) {
+  JobBuilder builder = job();
+  builder.process(agent({"--nnodes=2", "--node_rank=1", "--nproc-per-node", "2",
+                         "--master_addr=10.0.0.1", "--master_port=29500"}));
+  const auto findings = asked(kKind, builder.build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0, 1}));
+  EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+  EXPECT_NE(findings[0].summary.find("10.0.0.1:29500"), std::string::npos);
+}
+
+TEST(RendezvousIncomplete, SaysThatAllNodesWaitBecauseTheirIdsDiffer) {
+  const auto both = [](const std::string& one, const std::string& other) {
+    JobBuilder builder = job();
+    builder.process(agent({"--nnodes", "2", "--rdzv-endpoint=n0:1", "--rdzv-id=" + one}));
+    builder.process(agent({"--nnodes", "2", "--rdzv_endpoint=n0:1", "--rdzv_id", other}));
+    return asked(kKind, builder.build());
+  };
+  const auto findings = both("exp-17", "exp17");
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  EXPECT_NE(findings[0].summary.find("exp-17, exp17"), std::string::npos);
+  EXPECT_TRUE(both("exp-17", "exp-17").empty());
+}
+
 }  // namespace ddpdoctor::detectors
