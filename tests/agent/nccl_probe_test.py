@@ -308,6 +308,17 @@ def test_a_linked_program_computes_as_before(tmp_path, kind):
         assert not any(ring.calls() for ring in found.values())  # NCCL inside the program calls itself: not to be seen, and not to be disturbed
 
 
+def test_sees_nccl_inside_another_library(tmp_path):
+    """Exported there and loaded RTLD_LOCAL: the real functions are those of the library that calls."""
+    script = f"import ctypes, sys\nsys.exit(ctypes.CDLL('{DOUBLES}/inside/libtrainer.so')._Z7programiPPc(0, None))"  # program(int, char**)
+
+    def say(agent):
+        return subprocess.run([sys.executable, "-c", script], env=environment(tmp_path, agent=agent, RANK="0", WORLD_SIZE="1"), capture_output=True, timeout=60)
+    alone, watched = say(False), say(True)
+    assert (watched.returncode, watched.stdout) == (alone.returncode, alone.stdout) == (0, b"sum 3, code of a null communicator 4\n"), watched.stderr
+    assert [call.operation for call in rings_of.rings(tmp_path / "spool")[0].calls()] == [INIT, ALL_REDUCE, BROADCAST, END]
+
+
 def test_can_be_switched_off(tmp_path):
     assert run(tmp_path, SUMS, 2, DDPDOCTOR_NCCL="0")[0].startswith("[1.0, 2.0")
     assert not any(ring.groups() for ring in rings_of.rings(tmp_path / "spool").values())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a call of NCCL costs more under the agent, against a double that does nothing. $DDPDOCTOR is the program; target nccl_doubles.
+"""What a call of NCCL costs more under the agent, against a double that does nothing: processor time of the process, all ways in turn. $DDPDOCTOR is the program; target nccl_doubles.
 
     nccl_calls.py [--runs 9] [--calls 2000]"""
 import argparse
