@@ -321,7 +321,11 @@ model::JobModel job_of_dumps(std::vector<StackDump> dumps, std::string_view path
   model::JobModel job;
   double interval = 0;
   for (StackDump& dump : dumps) {
+    const bool named = dump.process.rank.has_value();  // by a line before or above it
     dump.process.role = role_in_dump(dump.process);
+    if (named && dump.process.role == model::Role::kOther && !has_python(dump.process)) {
+      dump.process.role = model::Role::kRank;
+    }
     const auto in_command = rank_in_command(dump.process.command);
     dump.process.rank = dump.process.role == model::Role::kRank
                             ? (dump.process.rank ? dump.process.rank : in_command)

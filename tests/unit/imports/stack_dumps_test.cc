@@ -322,6 +322,17 @@ TEST(Dumps, RanksStandInPathsAndCommands) {
   EXPECT_FALSE(rank_in_command({"python", "t.py", "--rank-by", "4"}));
 }
 
+TEST(Dumps, WhoIsNamedARankIsOneAlsoWithoutPythonAndTorch) {
+  const auto job = read_text(
+      "=== rank 3 ===\n\nThread 1 (Thread 0x7f535e7fb000 (LWP 503) \"python\"):\n"
+      "#0  0x00007f61cb55 in read () from /lib/x86_64-linux-gnu/libc.so.6\n"
+      "#1  0x00000000005b in Py_BytesMain ()\n",
+      "paste.txt");
+  ASSERT_TRUE(job);
+  ASSERT_EQ(job->observations.size(), 1U);
+  EXPECT_EQ(job->observations[0].processes.at(0).rank, 3);
+}
+
 TEST(Dumps, AHostStandsInPaths) {
   EXPECT_EQ(host_in_path("dumps/node12/stack.txt"), "node12");
   EXPECT_EQ(host_in_path("job-worker-3.txt"), "worker-3");
