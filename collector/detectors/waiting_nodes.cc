@@ -174,16 +174,15 @@ Findings waiting_nodes(const graph::Examination& examination) {
   finding.confidence = Confidence::kPossible;  // the others may be on their way, elsewhere
   finding.culprits = absent_ranks(agents);
   const std::string& place = agents.front().place;
-  finding.summary =
-      fmt::format("torchrun waits for {} more node{}: {} of {} came to the rendezvous{}",
-                  nodes - here, nodes - here == 1 ? "" : "s", here, nodes,
-                  place.empty() ? "" : " at " + place);
+  finding.summary = fmt::format(
+      "torchrun waits for {} more node{}: {} of {} came to the rendezvous{}", nodes - here,
+      nodes - here == 1 ? "" : "s", here, nodes, place.empty() ? "" : " at " + place);
   for (const Agent& agent : agents) {
     finding.evidence.push_back(
         {.rank = std::nullopt,
-         .text = fmt::format("process {}{} was started with --nnodes={} and has started no rank yet",
-                             agent.process->pid,
-                             agent.node ? fmt::format(" (node {})", *agent.node) : "", nodes)});
+         .text = fmt::format(
+             "process {}{} was started with --nnodes={} and has started no rank yet",
+             agent.process->pid, agent.node ? fmt::format(" (node {})", *agent.node) : "", nodes)});
   }
   finding.fix = fmt::format(
       "Start the command on the other node{} too, with the same endpoint, or set --nnodes={}.",
