@@ -96,6 +96,13 @@ std::string_view split_of(std::string_view group) {
 std::map<model::Rank, std::string> calls_in_split(const Examination& examination,
                                                   std::string_view split) {
   std::map<model::Rank, std::size_t> counted;
+  for (const graph::GroupView& view : examination.groups) {
+    for (const model::Rank rank : view.group.ranks) {
+      if (split_of(view.group.id) == split) {
+        counted[rank] = 0;
+      }
+    }
+  }
   for (const model::CollectiveCall& call : examination.job.collectives) {
     if (!call.point_to_point && split_of(call.group) == split) {
       ++counted[call.rank];

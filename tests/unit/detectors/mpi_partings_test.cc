@@ -230,6 +230,25 @@ TEST(Splits, WhoLeftACallOfItsHalfOutIsMissingThere) {
   EXPECT_EQ(findings[0].culprits, model::RankSet{1});
 }
 
+TEST(Splits, WhoHasMadeNoCallInItsHalfIsCountedToo) {
+  JobBuilder told = job().ranks(4).backend("mpi");
+  for (const model::Rank first : {0, 2}) {
+    told.group("MPI_COMM_WORLD.1:" + std::to_string(first), {first, first + 1});
+  }
+  for (const model::Rank rank : {0, 2, 3}) {
+    told.call(rank, {.operation = "barrier",
+                     .sequence = 1,
+                     .group = "MPI_COMM_WORLD.1:" + std::to_string(rank / 2 * 2),
+                     .site = "halves@/srv/work.c:7"});
+  }
+  told.all_reduce({1, 2, 3}, 1).stack({1, 2, 3}, in_mpi("Allreduce", 8));
+  const model::JobModel model = told.stack(0, in_mpi("Barrier", 7)).build();
+  const Findings findings = asked("missing-rank", model);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet{1});
+  EXPECT_TRUE(asked("collective-order", model).empty());
+}
+
 TEST(Finalize, WhoEndsMpiWhileOthersWaitForItHasLeft) {
   const auto told = [](const char* elsewhere, int line) {
     return job()
