@@ -155,9 +155,13 @@ bool in_ddp_forward(const Examination& examination, const Side& side, bool shift
   }
   const std::string statement =
       python_source::statement_at(lines_of(examination.job, side.site().file), side.site().line);
-  return !statement.empty() && statement.find("broadcast") == std::string::npos &&
-         statement.find("DistributedDataParallel(") == std::string::npos &&
-         statement.find("DDP(") == std::string::npos;
+  // Others that broadcast: what says so, the constructor, ZeroRedundancyOptimizer's state.
+  constexpr std::array<std::string_view, 5> kOthers = {"broadcast", "DistributedDataParallel(",
+                                                       "DDP(", "state_dict", "consolidate"};
+  return !statement.empty() &&
+         std::none_of(kOthers.begin(), kOthers.end(), [&statement](std::string_view other) {
+           return statement.find(other) != std::string::npos;
+         });
 }
 
 bool lacks_gradients(const model::JobModel& job, const Parting& parting) {

@@ -60,6 +60,25 @@ TEST(Rank0OnlyDdpForward, WalksBackWhenTheBroadcastMetTheOthersNextForward) {
   EXPECT_EQ(findings[0].locations.at(0).line, 2);
 }
 
+TEST(Rank0OnlyDdpForward, IsNoBroadcastOfAnOptimizersState) {
+  JobBuilder builder = job();
+  builder.ranks(3).source(kTrain, R"(
+def main():
+    for step in range(100):
+        loss.backward()
+        if rank == 0:
+            optimizer.consolidate_state_dict(to=0)
+        dist.barrier()
+)");
+  builder.all_reduce(kAll, 1, 8, site("main", "backward"))
+      .broadcast(0, 2, 0, site("main", "consolidate"))
+      .barrier({1, 2}, 2, site("main", "barrier"));
+  builder.stack(0, in("broadcast", at("main", "consolidate")))
+      .stack({1, 2}, in("barrier", at("main", "barrier")));
+  EXPECT_TRUE(asked("rank0-only-ddp-forward", builder.build()).empty());
+  EXPECT_EQ(asked("rank-conditional-collective", builder.build()).size(), 1U);
+}
+
 TEST(Rank0OnlyDdpForward, IsSilentOnTheHealthyTwin) {
   JobBuilder builder = told();
   builder.stack(kAll, in_ddp_forward(at("main", "model(batch)")));
