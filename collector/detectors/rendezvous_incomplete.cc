@@ -12,6 +12,7 @@
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/known_exceptions.h"
+#include "collector/detectors/rendezvous_places.h"
 #include "collector/detectors/suspects.h"
 #include "collector/detectors/waiting_nodes.h"
 #include "collector/detectors/wording.h"
@@ -110,6 +111,11 @@ Findings detect(const graph::Examination& examination) {
   const model::RankSet arrived = ranks_in(examination, kRendezvous);
   const model::RankSet absent = ranks_in(examination, kAbsent);
   const auto still = stuck(examination);
+  if (still && !arrived.empty() && absent.empty()) {
+    if (Findings apart = rendezvous_places(examination, *still); !apart.empty()) {
+      return apart;
+    }
+  }
   if (arrived.empty() || absent.empty() || !still || somebody_is_past_it(examination) ||
       count_differently(examination.job)) {
     return told_by_logs(examination);
@@ -154,7 +160,8 @@ const Detector rendezvous_incomplete{
 Why: WORLD_SIZE counts more ranks than were started: a node is missing, a process died on the way, --nnodes is too large.
 
 How it is recognised: the ranks that exist, against the world size they were told; all of them are in the rendezvous. Before there are ranks:
-torchrun itself waits for other nodes (--nnodes), or its agents were given different --rdzv-id or endpoints.
+torchrun itself waits for other nodes (--nnodes), or its agents were given different --rdzv-id or endpoints. Or init_process_group was given different
+places.
 
 Fix:
     - torchrun --nnodes 2 train.py

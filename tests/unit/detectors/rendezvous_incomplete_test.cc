@@ -83,6 +83,31 @@ TEST(RendezvousIncomplete, IsSilentOnUnobservedRanks) {
       nothing_likely(asked(kKind, job().ranks(4).stack(kAll, kInInit).unobserved(3).build())));
 }
 
+/// Three ranks in init_process_group; the last was given `place`.
+Findings two_at_tcp_and_one_at(const std::string& place) {
+  const auto in_init = [](const std::string& method) {
+    return "native:recv@libc.so.6 | py:init_process_group{init_method='" + method +
+           "'}@/opt/site-packages/torch/distributed/distributed_c10d.py:1700 | "
+           "py:join@/srv/train.py:9";
+  };
+  JobBuilder builder = job();
+  builder.ranks(3).stack({0, 1}, in_init("tcp://n0:29500")).stack(2, in_init(place));
+  return asked(kKind, builder.build());
+}
+
+TEST(RendezvousIncomplete, NamesWhoWasSentToAnotherPlaceByTheCall) {
+  const auto findings = two_at_tcp_and_one_at("tcp://n0:29501");
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{2}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 9);
+  EXPECT_NE(findings[0].summary.find("29501"), std::string::npos);
+}
+
+TEST(RendezvousIncomplete, IsSilentWhereThePlacesAgreeOrAreNotTold) {
+  EXPECT_TRUE(two_at_tcp_and_one_at("tcp://n0:29500").empty());
+  EXPECT_TRUE(two_at_tcp_and_one_at("env://").empty());
+}
+
 }  // namespace
 /// torchrun of one node, which waits for the others.
 ProcessStory agent(const std::vector<std::string>& options) {
