@@ -7,9 +7,8 @@
 #include <array>
 
 #include "collector/detectors/agreement.h"
-#include "collector/detectors/exceptions_in_hand.h"
 #include "collector/detectors/gradient_sync.h"
-#include "collector/detectors/handlers.h"
+#include "collector/detectors/parted_by_exception.h"
 #include "collector/detectors/processes.h"
 #include "collector/detectors/side_questions.h"
 #include "collector/detectors/swallowed.h"
@@ -202,7 +201,11 @@ bool read_libraries(const Examination& examination, Explanation& explanation) {
   if (generating && explanation.parting.tie && odd != nullptr && in_generate(*odd)) {
     turn(explanation);
   }
-  const bool sharded = rest != nullptr && in_sharded_module(*rest);
+  const bool other_unit = gather_different_units(examination.job, explanation.parting);
+  if (other_unit && explanation.parting.tie && is_before(explanation.parting)) {
+    turn(explanation);  // who is further on left a unit out
+  }
+  const bool sharded = other_unit || (rest != nullptr && in_sharded_module(*rest));
   // Who has left the loop that the others gather parameters in did not skip a module in it.
   const auto loop = (generating || sharded) && explanation.fork
                         ? left_loop(examination.job, *explanation.fork)
@@ -318,17 +321,6 @@ void blame_the_few(Explanation& explanation) {
   }
 }
 
-// An exception led one side out of what the other still does, whatever branches lie around.
-bool handles_exception(const Examination& examination, const Parting& parting) {
-  const Side& odd = parting.odd;
-  const bool in_one = in_handler(examination.job, odd.path, parting.rest.path) !=
-                      in_handler(examination.job, parting.rest.path, odd.path);
-  const bool in_with = odd.standing != nullptr && leaves_a_with(examination.job, *odd.standing);
-  return in_one || in_with ||
-         (!odd.ranks.empty() &&
-          cleans_up_after_exception(examination.job, odd.ranks.front(), odd.path));
-}
-
 Explanation explain(const Examination& examination, const Parting& parting) {
   Explanation explanation{.cause = Cause::kMissing,
                           .parting = parting,
@@ -351,8 +343,7 @@ Explanation explain(const Examination& examination, const Parting& parting) {
     }
     return explanation;
   }
-  if ((!parting.shifted && handles_exception(examination, parting)) ||
-      swallowed_exception(examination, parting)) {
+  if (parted_by_exception(examination, parting)) {
     explanation.cause = Cause::kNone;  // rank-raised tells it
     return explanation;
   }

@@ -32,7 +32,15 @@ bool long_without_progress(const model::JobModel& job) {
   return job.seconds_without_progress.value_or(0) >= kLongBatchSeconds;
 }
 
-std::string what_it_does(const model::JobModel& job, const model::Thread& thread) {
+bool is_stopped(const model::Process& process) {
+  return process.state == 'T';
+}
+
+std::string what_it_does(const model::JobModel& job, const model::Process& worker,
+                         const model::Thread& thread) {
+  if (is_stopped(worker)) {
+    return "is stopped (state T)";
+  }
   if (waits_on(thread, "timer") != nullptr) {
     return "sleeps";
   }
@@ -79,7 +87,7 @@ std::optional<Suspect> stuck_worker(const graph::Examination& examination,
   if (graph::standing_of(examination.job, examination.history, worker, *main).moved) {
     return std::nullopt;  // it gets on with its batch: slow, not stuck
   }
-  const std::string doing = what_it_does(examination.job, *main);
+  const std::string doing = what_it_does(examination.job, worker, *main);
   Suspect suspect = suspect_in(examination, worker, main);
   suspect.confidence = how_sure(examination.job, worker, *main, still);
   const std::string number = worker.pid > 0 ? fmt::format(" {}", worker.pid) : std::string();
@@ -108,9 +116,22 @@ Findings detect(const graph::Examination& examination) {
   Findings findings;
   for (const auto& there : by_place(std::move(suspects))) {
     Finding finding = accuse(examination, kKind, there);
+    const std::string who_waits = who(there) + (finding.culprits.size() > 1 ? " wait" : " waits");
     finding.summary =
-        fmt::format("{} waits for a batch, and its DataLoader worker does not come back from {}{}",
-                    who(there), place(there.front().place), and_who_waits(finding));
+        fmt::format("{} for a batch, and {} DataLoader worker does not come back from {}{}",
+                    who_waits, finding.culprits.size() > 1 ? "a" : "its",
+                    place(there.front().place), and_who_waits(finding));
+    const model::Process& worker = *there.front().process;
+    if (is_stopped(worker)) {
+      finding.summary = fmt::format("{} for a batch of DataLoader worker {}, which was stopped{}",
+                                    who_waits, worker.pid, and_who_waits(finding));
+      finding.fix = fmt::format(
+          "Continue it with kill -CONT {}, or find out who stopped it (SIGSTOP, SIGTTIN, a "
+          "debugger).",
+          worker.pid);
+      findings.push_back(std::move(finding));
+      continue;
+    }
     finding.fix = fmt::format(
         "Make {} return or raise: bound the wait there, and give the DataLoader a timeout=, so "
         "that a stuck "

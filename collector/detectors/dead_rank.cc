@@ -280,7 +280,10 @@ void add_last_calls(const model::JobModel& job, Finding& finding) {
     if (last != nullptr) {
       finding.locations.push_back(
           location(last->call_site, model::RankSet{rank},
-                   fmt::format("the last call of rank {}: {}", rank, last->operation)));
+                   model::is_over(last->state)
+                       ? fmt::format("the last call that rank {} finished ({}): it died later",
+                                     rank, last->operation)
+                       : fmt::format("the last call of rank {}: {}", rank, last->operation)));
     }
   }
 }

@@ -55,21 +55,42 @@ std::vector<const model::Process*> claimants(const model::JobModel& job, model::
   return out;
 }
 
-/// One of them is still at work, on its imports for instance.
-bool starts_up(const model::JobModel& job, const std::vector<const model::Process*>& claimants) {
+/// Those that were started beside the one that lives, with its RANK, and failed at once because it
+/// has the port of the rendezvous already.
+std::vector<const model::Process*> shut_out(const model::JobModel& job,
+                                            const model::Process& living) {
+  std::vector<const model::Process*> out;
+  for (const model::Process* process : processes(job)) {
+    const auto exit = process->rank == living.rank ? exit_of(job, *process) : std::nullopt;
+    if (exit && exit->status.value_or(0) != 0 && process->ppid == living.ppid) {
+      out.push_back(process);
+    }
+  }
+  const bool taken = std::any_of(job.logs.begin(), job.logs.end(), [](const model::Log& log) {
+    return log.text.find("EADDRINUSE") != std::string::npos;
+  });
+  return taken ? out : std::vector<const model::Process*>{};
+}
+
+/// One of them is still at work, on its imports for instance; not one that polls at the rendezvous.
+bool starts_up(const graph::Examination& examination,
+               const std::vector<const model::Process*>& claimants) {
+  const model::JobModel& job = examination.job;
   return job.progress == model::Progress::kMoving ||
-         std::any_of(claimants.begin(), claimants.end(), [&job](const model::Process* process) {
+         std::any_of(claimants.begin(), claimants.end(), [&](const model::Process* process) {
            const model::Thread* main = model::main_thread(*process);
            return main != nullptr &&
-                  (main->state == 'R' || graph::ran_between_looks(job, *process, *main));
+                  (main->state == 'R' || graph::ran_between_looks(job, *process, *main)) &&
+                  graph::standing_of(job, examination.history, *process, *main).activity !=
+                      graph::Activity::kRendezvous;
          });
 }
 
 /// That another rank is missing is the second fact.
-Confidence confidence(const model::JobModel& job,
+Confidence confidence(const graph::Examination& examination,
                       const std::vector<const model::Process*>& claimants,
                       const model::RankSet& missing) {
-  if (starts_up(job, claimants)) {
+  if (starts_up(examination, claimants)) {
     return Confidence::kPossible;
   }
   return missing.empty() ? Confidence::kLikely : Confidence::kCertain;
@@ -82,19 +103,29 @@ Findings detect(const graph::Examination& examination) {
   Findings findings;
   for (const model::Rank rank : model::ranks_seen(examination.job)) {
     const auto processes_of_rank = claimants(examination.job, rank);
-    if (processes_of_rank.size() < 2) {
+    const auto gone = processes_of_rank.size() == 1 && !missing.empty()
+                          ? shut_out(examination.job, *processes_of_rank.front())
+                          : std::vector<const model::Process*>{};
+    if (processes_of_rank.size() + gone.size() < 2) {
       continue;
     }
     std::vector<Suspect> suspects;
     for (const model::Process* process : processes_of_rank) {
       Suspect suspect = suspect_in(examination, *process, model::main_thread(*process));
-      suspect.confidence = confidence(examination.job, processes_of_rank, missing);
+      suspect.confidence = confidence(examination, processes_of_rank, missing);
       suspect.evidence = fmt::format("process {} was started with RANK={}", process->pid, rank);
       suspects.push_back(std::move(suspect));
     }
     Finding finding = accuse(examination, kKind, suspects);
+    for (const model::Process* process : gone) {
+      finding.evidence.push_back(
+          {.rank = rank,
+           .text = fmt::format("process {} was started with RANK={} too, found the port of the "
+                               "rendezvous taken by that one, and ended",
+                               process->pid, rank)});
+    }
     finding.summary = fmt::format(
-        "{} processes claim to be rank {}{}", suspects.size(), rank,
+        "{} processes claim to be rank {}{}", suspects.size() + gone.size(), rank,
         missing.empty()
             ? ""
             : fmt::format(", and {} {} no process", said(missing), has_or_have(missing)));

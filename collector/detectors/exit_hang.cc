@@ -35,20 +35,29 @@ bool somebody_still_trains(const graph::Examination& examination) {
                      });
 }
 
-std::optional<Suspect> does_not_end(const graph::Examination& examination,
-                                    const graph::Standing& standing) {
-  if (standing.process == nullptr || !alive(*standing.process)) {
+std::optional<Holdup> holdup_of(const graph::Examination& examination, model::Rank rank) {
+  const graph::Standing* standing = examination.standing(rank);
+  if (standing == nullptr || standing->process == nullptr || !alive(*standing->process)) {
     return std::nullopt;
   }
-  const model::Thread* main = model::main_thread(*standing.process);
-  const auto held =
-      main == nullptr ? std::nullopt : holdup(examination.job, *standing.process, *main);
+  const model::Thread* main = model::main_thread(*standing->process);
+  return main == nullptr ? std::nullopt : holdup(examination.job, *standing->process, *main);
+}
+
+std::optional<Suspect> does_not_end(const graph::Examination& examination,
+                                    const graph::Standing& standing, Confidence still) {
+  const auto held = holdup_of(examination, standing.rank);
   if (!held) {
     return std::nullopt;
   }
   Suspect suspect = suspect_in(examination, *held->process, held->thread);
   suspect.rank = standing.rank;
+  suspect.confidence = held->ends_by_itself ? Confidence::kPossible : still;
   suspect.note = fmt::format("rank {} cannot exit before {} ends", standing.rank, held->what);
+  if (held->start.known()) {
+    suspect.place = held->start;
+    suspect.note += ", which is started here";
+  }
   suspect.evidence =
       fmt::format("the main thread of rank {} (process {}) is past its program and waits for {}",
                   standing.rank, standing.process->pid, held->what);
@@ -83,21 +92,21 @@ Findings detect(const graph::Examination& examination) {
   }
   std::vector<Suspect> suspects;
   for (const graph::Standing& standing : examination.standings) {
-    if (auto suspect = does_not_end(examination, standing)) {
-      suspect->confidence = at_work(examination.job, *suspect) ? Confidence::kPossible : *still;
+    if (auto suspect = does_not_end(examination, standing, *still)) {
+      if (at_work(examination.job, *suspect)) {
+        suspect->confidence = Confidence::kPossible;
+      }
       suspects.push_back(std::move(*suspect));
     }
   }
   Findings findings;
   for (const auto& there : by_place(std::move(suspects))) {
     Finding finding = accuse(examination, kKind, there);
-    finding.summary =
-        fmt::format("{} {} done and {} not exit: {}", who(there), is_or_are(finding.culprits),
-                    finding.culprits.size() == 1 ? "does" : "do", there.front().note);
-    finding.fix =
-        "Give that thread daemon=True or a stop event, end child processes and pools before the "
-        "program ends, and call "
-        "destroy_process_group() on every rank.";
+    const auto held = holdup_of(examination, *there.front().rank);
+    finding.summary = fmt::format("{} {} done and {} not exit: waiting for {}", who(there),
+                                  is_or_are(finding.culprits),
+                                  finding.culprits.size() == 1 ? "does" : "do", held->what);
+    finding.fix = held->fix;
     findings.push_back(std::move(finding));
   }
   return findings;

@@ -6,23 +6,14 @@
 
 #include "base/text.h"
 #include "collector/detectors/agreement.h"
+#include "collector/detectors/source_blocks.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
 using python_source::Block;
-using python_source::BlockKind;
 using python_source::Dependence;
-
-std::string function_around(const python_source::Lines& lines, int line) {
-  for (const Block& block : python_source::enclosing(lines, line)) {
-    if (block.kind == BlockKind::kFunction) {
-      return block.condition;
-    }
-  }
-  return {};
-}
 
 std::optional<Branch> choice_at(const std::string& file, const python_source::Lines& lines,
                                 int line) {

@@ -7,14 +7,41 @@
 
 #include "collector/detectors/processes.h"
 #include "collector/detectors/signs.h"
+#include "collector/detectors/thread_start.h"
+#include "collector/graph/working.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
+constexpr std::string_view kCancelTimer =
+    "Call cancel() on the timer before the program ends, or set daemon = True on it before "
+    "start(); one that starts itself again never ends.";
+constexpr std::string_view kShutPool =
+    "Let the tasks of the pool end (a stop event), then call its shutdown(): its threads cannot be "
+    "daemons.";
+
+constexpr std::string_view kReadQueue =
+    "Take everything from the queue before the process is joined, or call cancel_join_thread() on "
+    "it where its data may be lost.";
+
 bool waits_for_threads(const model::Thread& main) {
   return python_frame_in(main, "/threading.py", {"_shutdown"}) != nullptr ||
          model::has_native_frame(main, "wait_for_thread_shutdown");
+}
+
+/// A process ends only after the feeder thread of its multiprocessing.Queue has written everything.
+bool waits_for_reader(const model::Thread& main) {
+  return python_frame_in(main, "multiprocessing/queues.py", {"_finalize_join"}) != nullptr;
+}
+
+/// The one who started it takes from the queue, and pauses in between.
+bool reader_goes_on(const model::JobModel& job, const model::Process& process) {
+  const model::Process* parent = model::process(job, process.ppid);
+  const model::Thread* main = parent == nullptr ? nullptr : model::main_thread(*parent);
+  return main != nullptr && alive(*parent) &&
+         (main->state == 'R' || graph::waits_for_a_moment(job, *main) ||
+          graph::ran_between_looks(job, *parent, *main));
 }
 
 bool waits_for_children(const model::Thread& main) {
@@ -37,6 +64,37 @@ bool destroys_group(const model::Thread& main) {
                          {"destroy_process_group"}) != nullptr;
 }
 
+std::string_view fix_for(const model::Thread& thread) {
+  const std::string_view maker = thread_maker(thread);
+  if (maker == "Timer(") {
+    return kCancelTimer;
+  }
+  return maker == "Thread(" ? kEndIt : kShutPool;
+}
+
+/// A thread of the standard library: named, with the line that starts it.
+std::optional<Holdup> library_holdup(const model::JobModel& job, const model::Process& process,
+                                     const model::Thread& main) {
+  const model::Thread* thread = library_thread(process, main);
+  if (thread == nullptr) {
+    return std::nullopt;
+  }
+  const std::string_view maker = thread_maker(*thread);
+  std::string_view sort;
+  if (maker == "Timer(") {
+    sort = ", a threading.Timer";
+  } else if (maker == "ThreadPoolExecutor(") {
+    sort = ", of a ThreadPoolExecutor";
+  }
+  Holdup held{.process = &process,
+              .thread = thread,
+              .what = fmt::format("thread {} ({}{})", thread->tid, thread->name, sort),
+              .fix = fix_for(*thread),
+              .start = only_start(job, maker)};
+  held.ends_by_itself = maker == "Timer(" && !starts_itself(job, held.start);
+  return held;
+}
+
 }  // namespace
 
 const model::Thread* user_thread(const model::Process& process, const model::Thread& main) {
@@ -51,20 +109,26 @@ std::optional<Holdup> holdup(const model::JobModel& job, const model::Process& p
                              const model::Thread& main) {
   if (waits_for_threads(main)) {
     const model::Thread* thread = user_thread(process, main);
+    if (auto library = thread == nullptr ? library_holdup(job, process, main) : std::nullopt) {
+      return library;
+    }
     return Holdup{.process = &process,
                   .thread = thread == nullptr ? &main : thread,
                   .what = thread == nullptr
                               ? "a thread that does not end"
-                              : fmt::format("thread {} ({})", thread->tid, thread->name)};
+                              : fmt::format("thread {} ({})", thread->tid, thread->name),
+                  .fix = thread == nullptr ? kEndIt : fix_for(*thread)};
   }
-  if (python_frame_in(main, "multiprocessing/queues.py", {"_finalize_join"}) != nullptr) {
+  if (waits_for_reader(main)) {
     const auto feeder = std::find_if(
         process.threads.begin(), process.threads.end(), [](const model::Thread& thread) {
           return python_frame_in(thread, "multiprocessing/queues.py", {"_feed"}) != nullptr;
         });
     return Holdup{.process = &process,
                   .thread = feeder == process.threads.end() ? &main : &*feeder,
-                  .what = "the feeder thread of a multiprocessing queue"};
+                  .what = "the feeder thread of a multiprocessing queue",
+                  .fix = kReadQueue,
+                  .ends_by_itself = reader_goes_on(job, process)};
   }
   if (waits_for_children(main)) {
     for (const model::Process* child : children_of(job, process)) {

@@ -4,16 +4,24 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "collector/model/job_model.h"
 
 namespace ddpdoctor::detectors {
+
+inline constexpr std::string_view kEndIt =
+    "Give that thread daemon=True or a stop event, end child processes and pools before the "
+    "program ends, and call destroy_process_group() on every rank.";
 
 /// What the end of a process waits for: the thread or the process to blame, and a word for it.
 struct Holdup {
   const model::Process* process = nullptr;
   const model::Thread* thread = nullptr;
   std::string what;
+  std::string_view fix = kEndIt;
+  model::CallSite start{};      // of a thread without a line of the user's: where it is started
+  bool ends_by_itself = false;  // a timer that goes off once, a queue that is read slowly
 };
 
 /// A thread of Python with a line of the user's, other than the main thread. Daemons do not hold up

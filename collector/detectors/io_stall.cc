@@ -104,6 +104,11 @@ std::string object_of(const model::WaitsOn& waits, const std::optional<std::stri
   constexpr std::string_view kAddress = "address:";
   const std::string other_end =
       waits.target.starts_with(kAddress) ? waits.target.substr(kAddress.size()) : waits.detail;
+  constexpr std::string_view kAccepts = "waits for somebody to connect to ";
+  if (waits.kind == "socket" && waits.detail.starts_with(kAccepts)) {
+    return fmt::format("a socket to which nobody connects ({})",
+                       waits.detail.substr(kAccepts.size()));
+  }
   return fmt::format("a {}{}{}", waits.kind, other_end.empty() ? "" : " to ", other_end);
 }
 

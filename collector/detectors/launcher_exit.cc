@@ -76,7 +76,9 @@ std::optional<Suspect> stays(const graph::Examination& examination, const model:
   }
   auto held = holdup(job, process, *main);
   held = held ? held : joins(job, process, *main);
-  if (!held) {
+  const bool pauses =
+      held && held->thread != nullptr && graph::waits_for_a_moment(job, *held->thread);
+  if (!held || pauses) {
     return std::nullopt;
   }
   Suspect suspect = suspect_in(examination, *held->process, held->thread);

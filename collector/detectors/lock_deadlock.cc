@@ -10,6 +10,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/processes.h"
 #include "collector/detectors/python_locks.h"
+#include "collector/detectors/rpc_circle.h"
 #include "collector/detectors/signs.h"
 #include "collector/detectors/suspects.h"
 #include "collector/detectors/wait_under_lock.h"
@@ -165,9 +166,23 @@ std::vector<Suspect> circle_over_ranks(const graph::Examination& examination,
   return by_lock ? out : std::vector<Suspect>{};
 }
 
+bool in_collective(const graph::Examination& examination, const std::vector<Suspect>& circle) {
+  return std::any_of(circle.begin(), circle.end(), [&examination](const Suspect& one) {
+    const graph::Standing* standing = one.rank ? examination.standing(*one.rank) : nullptr;
+    return standing == nullptr || standing->waits_for_ranks();
+  });
+}
+
 Finding locked_in_collective(const graph::Examination& examination,
                              const std::vector<Suspect>& circle) {
   Finding finding = accuse(examination, kKind, circle);
+  if (!in_collective(examination, circle)) {
+    finding.summary =
+        fmt::format("{} wait for each other's file locks, at {} and {}", said(finding.culprits),
+                    place(circle.front().place), place(circle.back().place));
+    finding.fix = "Take these file locks in one order on every rank, or use one for both.";
+    return finding;
+  }
   finding.summary = fmt::format(
       "{} wait for each other: one for a file lock at {}, its holder in a collective at {}",
       said(finding.culprits), place(circle.front().place), place(circle.back().place));
@@ -222,8 +237,36 @@ std::optional<Finding> waits_inside(const graph::Examination& examination,
   return finding;
 }
 
+/// Each rank waits for a call of another one.
+std::optional<Finding> waits_for_calls(const graph::Examination& examination) {
+  const auto sure = stuck(examination);
+  std::vector<Suspect> all;
+  for (const graph::Standing* standing :
+       sure ? rpc_circle(examination) : std::vector<const graph::Standing*>{}) {
+    all.push_back(member(examination, *standing->process, *standing->thread,
+                         "takes from a queue that only a call of another rank fills", *sure));
+    all.back().rank = standing->rank;
+  }
+  if (all.empty()) {
+    return std::nullopt;
+  }
+  Finding finding = accuse(examination, kKind, all);
+  finding.summary = fmt::format(
+      "{} wait for each other: each takes from a queue, at {} and {}, that only an RPC of another "
+      "rank could fill",
+      said(finding.culprits), place(all.front().place), place(all.back().place));
+  finding.fix =
+      "Let one of them go first: count what is sent and what is taken on both sides, or take with "
+      "a timeout.";
+  return finding;
+}
+
 Findings detect(const graph::Examination& examination) {
   Findings findings;
+  if (auto calls = waits_for_calls(examination)) {
+    findings.push_back(std::move(*calls));
+    return findings;
+  }
   std::set<const model::Process*> told;
   for (const auto& cycle : examination.waits.cycles()) {
     const auto circle = circle_by_owner(examination, cycle);

@@ -98,6 +98,60 @@ Finding astray(const graph::Examination& examination, const model::RankSet& rank
   return accuse(examination, kKind, suspects);
 }
 
+std::string without_quotes(std::string_view text) {
+  const bool quoted = text.size() >= 2 && text.front() == text.back() &&
+                      (text.front() == '\'' || text.front() == '"');
+  return std::string(quoted ? text.substr(1, text.size() - 2) : text);
+}
+
+/// Where a rank tries to connect to, as torch's own frame has it: "127.0.0.1:29501".
+std::string connects_to(const model::Thread& thread) {
+  const model::Frame* maker =
+      model::find_python_frame(thread, "_create_c10d_store", "torch/distributed/rendezvous.py");
+  const bool connects = model::has_native_frame(thread, "TCPClient::connect") ||
+                        model::has_native_frame(thread, "SocketConnectOp");
+  if (maker == nullptr || !connects) {
+    return {};
+  }
+  std::string host;
+  std::string port;
+  for (const auto& [name, value] : maker->locals) {
+    if (name == "hostname" || name == "port") {
+      (name == "port" ? port : host) = without_quotes(value);
+    }
+  }
+  return host.empty() || port.empty() ? std::string() : host + ":" + port;
+}
+
+/// Rank 0 serves the store and reaches itself at once; one that tries to connect is a client as all
+/// others, or was told the address of another machine.
+std::optional<Finding> server_connects(const graph::Examination& examination,
+                                       const model::RankSet& waiting, Confidence still) {
+  const graph::Standing* first = waiting.contains(0) ? examination.standing(0) : nullptr;
+  const std::string address =
+      first == nullptr || first->thread == nullptr ? std::string() : connects_to(*first->thread);
+  if (address.empty()) {
+    return std::nullopt;
+  }
+  Finding finding;
+  finding.kind = kKind;
+  finding.confidence = still;
+  add_waiting(examination, finding);
+  finding.summary = fmt::format(
+      "{} cannot reach the rendezvous: nobody answers at {}, and rank 0, "
+      "which should serve it, tries to connect there too",
+      said(waiting), address);
+  finding.evidence.push_back(
+      {.rank = 0, .text = fmt::format("rank 0 is in TCPClient::connect to {}", address)});
+  const model::Frame* tcp = model::find_python_frame(*first->thread, "_tcp_rendezvous_handler");
+  finding.fix = tcp == nullptr
+                    ? "Set MASTER_ADDR to an address of the machine that rank 0 runs on."
+                    : "Under torchrun every rank is a client of the launcher's store "
+                      "(TORCHELASTIC_USE_AGENT_STORE), and nobody serves the port of "
+                      "init_method=\"tcp://…\": use init_method=\"env://\" (the default).";
+  return finding;
+}
+
 Findings detect(const graph::Examination& examination) {
   const model::RankSet waiting = ranks_at_rendezvous(examination);
   const auto still = stuck(examination);
@@ -143,7 +197,14 @@ Findings detect(const graph::Examination& examination) {
         "firewall drops this port.";
     findings.push_back(std::move(finding));
   }
-  return findings.empty() ? findings_from_text(examination, kKind) : findings;
+  if (findings.empty()) {
+    findings = findings_from_text(examination, kKind);
+  }
+  if (auto finding = findings.empty() ? server_connects(examination, waiting, *still)
+                                      : std::optional<Finding>()) {
+    findings.push_back(std::move(*finding));
+  }
+  return findings;
 }
 
 }  // namespace

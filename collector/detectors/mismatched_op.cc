@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The same group and sequence number, two different operations: neither can ever complete.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "collector/detectors/detector.h"
@@ -8,6 +10,13 @@
 
 namespace ddpdoctor::detectors {
 namespace {
+
+/// In __del__: when it runs depends on who still holds a reference.
+bool in_finalizer(const Path& path) {
+  return std::any_of(path.begin(), path.end(), [](const model::CallSite& site) {
+    return site.function.ends_with("__del__");
+  });
+}
 
 void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
   const Parting& parting = explanation.parting;
@@ -25,6 +34,13 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
   finding.summary = fmt::format("{} called {} where {} called {}", said(parting.odd.ranks),
                                 odd_place(examination, explanation), said(parting.rest.ranks),
                                 waiting_call(examination, explanation));
+  if (in_finalizer(parting.odd.path) || in_finalizer(parting.rest.path)) {
+    finding.fix =
+        "A collective in __del__ runs when the last reference goes, at another moment on each "
+        "rank: make it in a close() that every rank calls, and keep no reference on some ranks "
+        "only.";
+    return;
+  }
   finding.fix = fmt::format("Make all ranks call the same operation here: {} or {} ({} and {}).",
                             parting.odd.operation, parting.rest.operation,
                             place(parting.odd.site()), place(parting.rest.site()));

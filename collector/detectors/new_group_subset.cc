@@ -13,6 +13,7 @@
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/cause.h"
 #include "collector/detectors/detector.h"
+#include "collector/detectors/source_blocks.h"
 #include "collector/detectors/source_path.h"
 #include "collector/detectors/suspects.h"
 #include "collector/detectors/wording.h"
@@ -40,12 +41,7 @@ std::optional<Branch> guarded_new_group(const model::JobModel& job) {
       for (const python_source::Block& block : python_source::deciding_branches(lines, number)) {
         if (python_source::dependence(block.condition, lines, block.line) ==
             python_source::Dependence::kRank) {
-          std::string function;
-          for (const python_source::Block& around : python_source::enclosing(lines, number)) {
-            if (around.kind == python_source::BlockKind::kFunction && function.empty()) {
-              function = around.condition;
-            }
-          }
+          const std::string function = function_around(lines, number);
           return Branch{.where = {.file = file, .line = block.line, .function = function},
                         .condition = block.condition,
                         .on = python_source::Dependence::kRank,

@@ -11,6 +11,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/wording.h"
 #include "collector/graph/mpi_calls.h"
+#include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -240,6 +241,19 @@ Findings same_side(const graph::Examination& examination) {
   return {finding};
 }
 
+// Its calls go to a group of its own that the peer is no member of: a rank of that group may have
+// been taken for a rank of the job.
+bool takes_group_rank_for_rank(const graph::Examination& examination, const Standing& standing) {
+  const model::Rank peer = *standing.call->peer;
+  const auto& groups = examination.job.groups;
+  return std::any_of(groups.begin(), groups.end(), [&](const model::ProcessGroup& group) {
+    const model::RankSet members(group.ranks);
+    return members.size() > 1 && members.size() < model::all_ranks(examination.job).size() &&
+           members.contains(standing.rank) && !members.contains(peer) &&
+           peer < static_cast<model::Rank>(members.size());
+  });
+}
+
 // The peer is unknown (batch_isend_irecv, wait() of a handle): then only that all others wait
 // elsewhere.
 bool others_all_wait(const graph::Examination& examination, const Standing& standing) {
@@ -275,8 +289,12 @@ Findings without_partner(const graph::Examination& examination) {
       finding.locations.push_back(location(*peer, fmt::format("rank {} is here", peer->rank)));
     }
     finding.fix =
-        "Give every send its recv: the same number of messages, the right peer, and both sides "
-        "before the next collective.";
+        known && takes_group_rank_for_rank(examination, standing)
+            ? "dst= and src= are ranks of the job, also where a group is given: a "
+              "rank of the group is another one. Use group_dst= and group_src=, or "
+              "dist.get_global_rank()."
+            : "Give every send its recv: the same number of messages, the right peer, and both "
+              "sides before the next collective.";
     findings.push_back(std::move(finding));
   }
   return findings;

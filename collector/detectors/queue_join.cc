@@ -24,6 +24,16 @@ bool joins_child(const model::Thread& thread) {
          python_frame_in(thread, "torch/multiprocessing/spawn.py", {"join"}) != nullptr;
 }
 
+/// join(timeout=1.0)
+bool joins_for_a_while(const model::Thread& thread) {
+  const model::Frame* join = python_frame_in(thread, "multiprocessing/process.py", {"join"});
+  const auto timed = [](const auto& local) {
+    return local.first == "timeout" && local.second != "None";
+  };
+  return (thread.waits_on && thread.waits_on->limit) ||
+         (join != nullptr && std::any_of(join->locals.begin(), join->locals.end(), timed));
+}
+
 bool in_write(const model::Thread& thread) {
   return !thread.frames.empty() && thread.frames.front().language == model::Language::kNative &&
          thread.frames.front().function.find("write") != std::string::npos;
@@ -62,6 +72,9 @@ std::optional<Suspect> joins_before_draining(const graph::Examination& examinati
     }
     Suspect suspect = suspect_in(examination, parent, main);
     suspect.confidence = is_done && still == Confidence::kLikely ? Confidence::kCertain : *still;
+    if (joins_for_a_while(*main)) {
+      suspect.confidence = Confidence::kPossible;  // it may read the queue then
+    }
     suspect.note = fmt::format("joins process {} here, whose queue is not empty", child->pid);
     suspect.evidence = fmt::format(
         "process {} joins its child {}; the child {}and its queue's feeder thread waits in a write "

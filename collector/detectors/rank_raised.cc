@@ -16,7 +16,9 @@
 #include "collector/detectors/handlers.h"
 #include "collector/detectors/known_exceptions.h"
 #include "collector/detectors/mpi_partings.h"
+#include "collector/detectors/parted_by_exception.h"
 #include "collector/detectors/processes.h"
+#include "collector/detectors/side_questions.h"
 #include "collector/detectors/signs.h"
 #include "collector/detectors/suspects.h"
 #include "collector/detectors/swallowed.h"
@@ -329,6 +331,10 @@ std::string_view advice(const graph::Examination& examination, const Suspect& su
   if (by_mpi) {
     return advice_on_end_by_mpi();
   }
+  if (suspect.deed == kStartedOver) {
+    return "Try again only what makes no collective; else let all ranks agree after each attempt "
+           "(all_reduce of a flag) and start over together.";
+  }
   return waits_in_event_loop(examination, suspect)
              ? "Fix the exception; await the task itself (asyncio.TaskGroup, gather), so "
                "that its failure is raised where its results are waited for."
@@ -344,6 +350,7 @@ Findings detect(const graph::Examination& examination) {
     by_mpi = !others.empty();
     others = others.empty() ? failed_on_their_way_out(examination) : std::move(others);
     others = others.empty() ? handlers(examination) : std::move(others);
+    others = others.empty() ? attempts(examination) : std::move(others);
     others = others.empty() ? left_without_word(examination) : std::move(others);
     others = others.empty() ? failed_without_traceback(examination) : std::move(others);
     suspects = std::move(others);  // an exception that its rank got over explains nothing

@@ -68,15 +68,6 @@ Branch branch_at(const std::string& file, int line, const std::string& function,
           .guarded = guarded};
 }
 
-std::string function_around(const Lines& lines, int line) {
-  for (const Block& block : python_source::enclosing(lines, line)) {
-    if (block.kind == BlockKind::kFunction) {
-      return block.condition;
-    }
-  }
-  return {};
-}
-
 /// The test of the rank that leads to this line, or stands in it.
 std::optional<Branch> rank_test_at(const std::string& file, const Lines& lines, int line,
                                    std::string_view code) {
@@ -125,6 +116,45 @@ std::optional<Branch> defined_under_rank(const model::JobModel& job, const model
   return std::nullopt;
 }
 
+/// What the logging module calls of the program's: only where the logger's level lets a record
+/// through, and for the handlers it has there.
+bool is_logging_hook(std::string_view function) {
+  return function.ends_with(".filter") || function.ends_with(".emit") ||
+         function.ends_with(".format") || function.ends_with(".handle");
+}
+
+bool writes_to_log(const model::JobModel& job, const model::CallSite& site) {
+  constexpr std::string_view kCalls[] = {".debug(", ".info(",     ".warning(",  ".error(",
+                                         ".log(",   ".critical(", ".exception("};
+  const std::string code = python_source::statement_at(lines_of(job, site.file), site.line);
+  return std::any_of(std::begin(kCalls), std::end(kCalls), [&code](std::string_view call) {
+    return code.find(call) != std::string::npos;
+  });
+}
+
+/// `log.setLevel(INFO if rank == 0 else WARNING)`: some ranks have records that others do not.
+std::optional<Branch> logging_for_ranks(const model::JobModel& job) {
+  constexpr std::string_view kSettings[] = {".setLevel(", ".addHandler(", ".addFilter(",
+                                            "logging.disable(", "basicConfig("};
+  for (const auto& [file, lines] : job.sources) {
+    for (const auto& [number, text] : lines) {
+      const std::string_view code = base::trim(text);
+      const bool sets = std::any_of(
+          std::begin(kSettings), std::end(kSettings),
+          [code](std::string_view one) { return code.find(one) != std::string_view::npos; });
+      if (!sets || only_declares(code)) {
+        continue;
+      }
+      // Inside the brackets: "INFO if rank == 0 else WARNING".
+      const std::size_t open = code.find('(');
+      if (auto test = rank_test_at(file, lines, number, code.substr(std::min(open, code.size())))) {
+        return test;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<Branch> registered(const model::JobModel& job, const Path& below) {
   for (auto site = below.rbegin(); site != below.rend(); ++site) {
     const bool local = site->function.find(kLocals) != std::string::npos;
@@ -141,7 +171,17 @@ std::optional<Branch> registered(const model::JobModel& job, const Path& below) 
 
 }  // namespace
 
+bool comes_through_logging(const model::JobModel& job, const model::CallSite& caller,
+                           const Path& below) {
+  return !below.empty() && is_logging_hook(below.back().function) && writes_to_log(job, caller);
+}
+
 std::optional<Branch> registered_for_ranks(const model::JobModel& job, const Fork& fork) {
+  if (comes_through_logging(job, fork.ours, fork.below_ours)) {
+    if (auto test = logging_for_ranks(job)) {
+      return test;
+    }
+  }
   if (auto ours = registered(job, fork.below_ours)) {
     return ours;
   }

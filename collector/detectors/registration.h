@@ -13,4 +13,9 @@ namespace ddpdoctor::detectors {
 /// was put in place; nothing when some place that names it has no such test.
 std::optional<Branch> registered_for_ranks(const model::JobModel& job, const Fork& fork);
 
+/// A line that writes to the log led to `below`, a filter or handler of the program's: whether a
+/// rank comes there is decided by its logger, not by any condition below.
+bool comes_through_logging(const model::JobModel& job, const model::CallSite& caller,
+                           const Path& below);
+
 }  // namespace ddpdoctor::detectors

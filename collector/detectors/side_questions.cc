@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -51,6 +52,20 @@ bool is_let_in_soon(const Examination& examination, const Standing& standing) {
       holder_of_wanted_lock(examination.job, *standing.process, *standing.thread);
   return holder != nullptr &&
          (holder->state == 'R' || graph::waits_for_a_moment(examination.job, *holder));
+}
+
+/// `while not os.path.exists(path): time.sleep(d)`: anybody may write the file.
+bool polls_for_a_file(const model::JobModel& job, const model::Thread& thread) {
+  constexpr std::array<std::string_view, 6> kLooks = {"exists(",  "isfile(", "is_file(",
+                                                      "listdir(", "glob(",   "scandir("};
+  const model::Frame* user = model::user_frame(thread);
+  if (user == nullptr || waits_on(thread, "timer") == nullptr) {
+    return false;
+  }
+  const auto loop = python_source::loop_around(lines_of(job, user->file), user->line);
+  return loop && std::any_of(kLooks.begin(), kLooks.end(), [&loop](std::string_view look) {
+           return loop->condition.find(look) != std::string::npos;
+         });
 }
 
 bool is_of_mpi(const Examination& examination, const Side& side) {
@@ -102,6 +117,9 @@ bool is_gone(const Side& side) {
 bool awaits_an_outsider(const Examination& examination, const Side& side) {
   constexpr std::array<std::string_view, 4> kChannels = {"fifo", "socket", "pipe", "input"};
   const model::Thread* thread = side.standing == nullptr ? nullptr : side.standing->thread;
+  if (side.call == nullptr && thread != nullptr && polls_for_a_file(examination.job, *thread)) {
+    return graph::an_outsider_goes_on(examination.job);
+  }
   if (side.call != nullptr || thread == nullptr || !thread->waits_on ||
       std::find(kChannels.begin(), kChannels.end(), thread->waits_on->kind) == kChannels.end()) {
     return false;
@@ -203,6 +221,25 @@ bool has_all_gradients(const model::JobModel& job, const Side& side) {
   return known;
 }
 
+bool gather_different_units(const model::JobModel& job, const Parting& parting) {
+  const auto gathers_unasked = [&job](const Side& side) {
+    const std::string statement =
+        python_source::statement_at(lines_of(job, side.site().file), side.site().line);
+    return side.call != nullptr && side.operation == "all_gather_into_tensor" &&
+           !statement.empty() && statement.find("gather") == std::string::npos &&
+           statement.find("full_tensor") == std::string::npos;
+  };
+  return parting.about == graph::Disagreement::kShape && gathers_unasked(parting.odd) &&
+         gathers_unasked(parting.rest) &&
+         !graph::same_line(parting.odd.site(), parting.rest.site());
+}
+
+bool is_before(const Parting& parting) {
+  const model::CallSite& odd = parting.odd.site();
+  const model::CallSite& rest = parting.rest.site();
+  return odd.file == rest.file && odd.function == rest.function && odd.line < rest.line;
+}
+
 bool evaluates(const Side& side) {
   constexpr std::array<std::string_view, 5> kWords = {"eval", "valid", "test", "infer", "predict"};
   return std::any_of(side.path.begin(), side.path.end(), [&](const model::CallSite& site) {
@@ -237,6 +274,19 @@ bool is_mutual(const Parting& a, const std::vector<Parting>& all) {
                      [&a](const Parting& b) { return hold_each_other(a, b); });
 }
 
+/// Within one group a circle of waiting is a mismatch, no matter of order.
+bool goes_over_groups(const Examination& examination, const std::vector<std::string>& cycle) {
+  std::set<std::string> groups;
+  for (const Standing& one : examination.standings) {
+    const bool there =
+        std::find(cycle.begin(), cycle.end(), fmt::format("rank:{}", one.rank)) != cycle.end();
+    if (there && one.call) {
+      groups.insert(one.call->group);
+    }
+  }
+  return groups.size() > 1;
+}
+
 bool is_in_circle(const Examination& examination, const Parting& parting) {
   const auto has = [](const std::vector<std::string>& cycle, const model::RankSet& ranks) {
     return std::any_of(ranks.begin(), ranks.end(), [&cycle](model::Rank rank) {
@@ -245,7 +295,8 @@ bool is_in_circle(const Examination& examination, const Parting& parting) {
   };
   const auto cycles = examination.waits.cycles();
   return std::any_of(cycles.begin(), cycles.end(), [&](const std::vector<std::string>& cycle) {
-    return cycle.size() > 2 && has(cycle, parting.odd.ranks) && has(cycle, parting.rest.ranks);
+    return cycle.size() > 2 && has(cycle, parting.odd.ranks) && has(cycle, parting.rest.ranks) &&
+           goes_over_groups(examination, cycle);
   });
 }
 

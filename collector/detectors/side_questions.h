@@ -37,6 +37,13 @@ bool rest_is_past_backward(const graph::Examination& examination, const Parting&
 /// Its reducers are recorded, and each backward of theirs reduced every bucket.
 bool has_all_gradients(const model::JobModel& job, const Side& side);
 
+/// As the records show: both sides gather parameters, of different sizes, at lines that say nothing
+/// of a gather. A sharded unit ran on one side only.
+bool gather_different_units(const model::JobModel& job, const Parting& parting);
+
+/// The odd side stands before the rest in the same function.
+bool is_before(const Parting& parting);
+
 /// In a function that is called an evaluation.
 bool evaluates(const Side& side);
 

@@ -5,6 +5,8 @@
 #include <array>
 #include <vector>
 
+#include "base/text.h"
+
 namespace ddpdoctor::detectors {
 
 using python_source::Block;
@@ -20,6 +22,19 @@ bool encloses(const Lines& lines, const Block& block, int line) {
   const std::vector<Block> around = python_source::enclosing(lines, line);
   return std::any_of(around.begin(), around.end(),
                      [&block](const Block& one) { return one.line == block.line; });
+}
+
+std::string function_around(const python_source::Lines& lines, int line) {
+  for (const python_source::Block& block : python_source::enclosing(lines, line)) {
+    if (block.kind == python_source::BlockKind::kFunction) {
+      const std::size_t start = block.text.find("def ");  // also behind "async"
+      const std::size_t end = block.text.find('(');
+      return start == std::string::npos || end == std::string::npos || end < start + 4
+                 ? std::string()
+                 : std::string(base::trim(block.text.substr(start + 4, end - start - 4)));
+    }
+  }
+  return {};
 }
 
 bool names_a_rank(std::string_view condition) {

@@ -2,6 +2,7 @@
 // Blocks of the user's source as the branches and loops between two ranks need them.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "collector/detectors/source_path.h"
@@ -12,6 +13,9 @@ bool is_loop(const python_source::Block& block);
 
 /// The block is one of those around the line.
 bool encloses(const python_source::Lines& lines, const python_source::Block& block, int line);
+
+/// The name of the innermost function around a line; empty at module level.
+std::string function_around(const python_source::Lines& lines, int line);
 
 /// "is_main", "rank == 0", "leader": words for single ranks.
 bool names_a_rank(std::string_view condition);

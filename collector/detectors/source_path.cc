@@ -214,6 +214,9 @@ std::optional<Branch> rank_branch(const model::JobModel& job, const Fork& fork,
 }
 
 std::optional<Branch> data_branch(const model::JobModel& job, const Fork& fork, bool tie) {
+  if (comes_through_logging(job, fork.ours, fork.below_ours)) {
+    return std::nullopt;
+  }
   auto ours = branch_below(job, fork.below_ours, true, Dependence::kData, {}, {});
   const bool only_option = tie && ours && !reads_data(ours->condition);
   if (ours && !only_option) {

@@ -35,12 +35,23 @@ std::string key_in_source(const model::JobModel& job, const model::CallSite& sit
   return {};
 }
 
+/// As the user wrote it: torch puts "default_pg/0//" before the keys of its store.
+std::string own_name(const std::string& key) {
+  const std::size_t end = key.find("//");
+  const std::size_t slash = end == std::string::npos ? end : key.rfind('/', end - 1);
+  const bool numbered = slash != std::string::npos && slash + 1 < end &&
+                        std::all_of(key.begin() + static_cast<std::ptrdiff_t>(slash) + 1,
+                                    key.begin() + static_cast<std::ptrdiff_t>(end),
+                                    [](char c) { return c >= '0' && c <= '9'; });
+  return numbered && end + 2 < key.size() ? key.substr(end + 2) : key;
+}
+
 std::string key_of(const model::JobModel& job, const graph::Standing& standing) {
   const model::WaitsOn* waits =
       standing.thread == nullptr ? nullptr : waits_on(*standing.thread, "store-key");
   const bool names_key =
       waits != nullptr && !waits->target.empty() && !waits->target.starts_with("rank:");
-  return names_key ? waits->target : key_in_source(job, standing.user);
+  return names_key ? own_name(waits->target) : key_in_source(job, standing.user);
 }
 
 /// Ranks in the user's own store calls, by key. Torch's own use of the store (init, new_group) has

@@ -25,7 +25,8 @@ std::vector<std::string> to_capture(const graph::Examination& examination) {
     wanted.push_back(fmt::format("stacks of {} (attach as the same user or as root, on every node)",
                                  said(unseen)));
   }
-  if (examination.history.empty()) {
+  const bool recorded = examination.job.history_complete;  // nothing was called yet
+  if (examination.history.empty() && !recorded) {
     wanted.emplace_back(
         "the recorded collectives (ddpdoctor run, or TORCH_FR_BUFFER_SIZE=2000 and a "
         "flight-recorder dump)");
@@ -34,7 +35,8 @@ std::vector<std::string> to_capture(const graph::Examination& examination) {
     wanted.emplace_back("a second observation some seconds later");
   }
   if (wanted.empty()) {
-    wanted.emplace_back("a recording of the whole run (ddpdoctor run -- ...)");
+    wanted.emplace_back(recorded ? "what the ranks print and what each was started with"
+                                 : "a recording of the whole run (ddpdoctor run -- ...)");
   }
   return wanted;
 }

@@ -49,6 +49,20 @@ std::string_view asks_a_person(const model::JobModel& job, const model::Thread& 
   return {};
 }
 
+/// A program writes to its standard input, and the source asks nobody.
+bool is_fed(const model::JobModel& job, const model::Thread& thread) {
+  const model::WaitsOn* input = waits_on(thread, "input");
+  const model::WaitsOn* pipe = waits_on(thread, "pipe");
+  const model::Frame* innermost = innermost_python(thread);
+  const auto line = innermost == nullptr
+                        ? std::nullopt
+                        : model::source_line(job, innermost->file, innermost->line);
+  const bool asks = model::has_native_frame(thread, "builtin_input") ||
+                    asks_a_person(job, thread) == kDebugs ||
+                    (line && line->find("input(") != std::string_view::npos);
+  return !asks && (pipe != nullptr || (input != nullptr && target_pid(*input)));
+}
+
 /// A program that a rank started and waits for, and that asks a person in its place.
 bool asks_for_a_rank(const model::JobModel& job, const graph::Examination& examination,
                      const model::Process& process) {
@@ -87,7 +101,7 @@ std::optional<Suspect> waits_for_person(const graph::Examination& examination,
   suspect.confidence = still == Confidence::kLikely && !waiting_ranks(examination).empty()
                            ? Confidence::kCertain
                            : *still;
-  if (!stopped && doing != kDebugs) {
+  if (doing != kDebugs) {
     suspect.confidence = unless_somebody_acts(examination, suspect.confidence);
   }
   suspect.note = fmt::format(
@@ -108,12 +122,18 @@ Findings detect(const graph::Examination& examination) {
   for (const auto& there : by_place(std::move(suspects))) {
     Finding finding = accuse(examination, kKind, there);
     const bool stopped = there.front().process->state == 'T';
-    finding.summary =
-        fmt::format("{} {} at {}{}", who(there), stopped ? "was stopped" : "waits for a person",
-                    place(there.front().place), and_who_waits(finding));
+    finding.summary = fmt::format(
+        "{} {} at {}{}", who(there),
+        stopped ? (finding.culprits.size() > 1 ? "were stopped" : "was stopped")
+        : is_fed(examination.job, *there.front().thread) ? "waits for its standard input, a pipe,"
+                                                         : "waits for a person",
+        place(there.front().place), and_who_waits(finding));
     finding.fix = stopped
                       ? fmt::format("Continue it with kill -CONT {}, or find out who stopped it.",
                                     there.front().process->pid)
+                  : is_fed(examination.job, *there.front().thread)
+                      ? "Its standard input is a pipe: let the program that writes to it send, or "
+                        "close it; only one rank gets what comes."
                       : "Remove the breakpoint() or input() from code that several ranks run; to "
                         "debug, start one rank only.";
     findings.push_back(std::move(finding));

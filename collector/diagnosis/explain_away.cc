@@ -136,13 +136,29 @@ bool explains(const Judged& cause, const Judged& effect, const graph::Examinatio
          held_up(accused, cause.finding, examination.waits);
 }
 
+/// The same at the same lines, of ranks that were told of: one cause, seen in several groups.
+bool told_already(const Judged& before, const Judged& candidate) {
+  const detectors::Finding& a = before.finding;
+  const detectors::Finding& b = candidate.finding;
+  const auto lines = [](const detectors::Finding& finding) {
+    std::set<std::pair<std::string, int>> out;
+    for (const detectors::Location& one : finding.locations) {
+      out.emplace(one.file, one.line);
+    }
+    return out;
+  };
+  return a.kind == b.kind && a.confidence >= b.confidence && !a.culprits.empty() &&
+         !b.culprits.empty() && lines(a).size() > 1 && lines(a) == lines(b) &&
+         is_subset(b.culprits.united(b.waiting), a.culprits.united(a.waiting));
+}
+
 std::vector<Judged> without_explained(std::vector<Judged> all,
                                       const graph::Examination& examination) {
   std::stable_sort(all.begin(), all.end(), finer);
   std::vector<Judged> kept;
   for (Judged& candidate : all) {
     const bool explained = std::any_of(kept.begin(), kept.end(), [&](const Judged& cause) {
-      return explains(cause, candidate, examination);
+      return explains(cause, candidate, examination) || told_already(cause, candidate);
     });
     if (!explained) {
       kept.push_back(std::move(candidate));

@@ -31,11 +31,18 @@ bool its_server_works(const model::JobModel& job, const model::Process& process,
       return false;
     }
     // A rank serves its worker from another thread: its main one waits for the worker.
-    return one.role == model::Role::kRank
-               ? process.role != model::Role::kRank && another_thread_works(job, one, *main)
-               : main->state == 'R' || waits_for_a_moment(job, *main) ||
-                     its_server_works(job, one, *main, depth + 1);
+    if (one.role == model::Role::kRank) {
+      return process.role != model::Role::kRank && another_thread_works(job, one, *main);
+    }
+    // A server's main thread only looks who comes, for ever: what it is asked others answer.
+    return main->state == 'R' || waits_for_a_moment(job, *main) ||
+           another_thread_works(job, one, *main) || its_server_works(job, one, *main, depth + 1);
   });
+}
+
+/// A server of the standard library: it polls twice a second and never ends.
+bool serves(const model::Thread& thread) {
+  return model::find_python_frame(thread, "serve_forever") != nullptr;
 }
 
 bool an_outsider_goes_on(const model::JobModel& job) {
@@ -62,7 +69,8 @@ bool an_outsider_goes_on(const model::JobModel& job) {
          std::any_of(now->processes.begin(), now->processes.end(), [&](const auto& process) {
            const model::Thread* main = model::main_thread(process);
            return main != nullptr && !began_later(process) && !is_below_rank(process) &&
-                  waits_for_a_moment(job, *main);
+                  (waits_for_a_moment(job, *main) ||
+                   (serves(*main) && another_thread_works(job, process, *main)));
          });
 }
 

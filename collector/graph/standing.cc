@@ -202,14 +202,14 @@ Standing stand(const Context& context, const model::Process& process, const mode
     head = unfinished_on_gpu(context.history, result.rank);
   }
   if (!result.waits_for_ranks() && mpi == nullptr) {
-    result.on_cpu =
-        result.on_cpu || waits_for_a_moment(context.job, thread) ||
-        is_served_from_outside(context.job, process, thread) ||
-        (result.activity == Activity::kEventLoop && an_event_came(context.job, process, thread)) ||
-        its_server_works(context.job, process, thread) ||
-        (process.rank && (a_child_works(context.job, process) ||
-                          an_awaited_thread_works(context.job, process, thread) ||
-                          another_thread_works(context.job, process, thread)));
+    result.on_cpu = result.on_cpu || waits_for_a_moment(context.job, thread) ||
+                    is_served_from_outside(context.job, process, thread) ||
+                    (result.activity == Activity::kEventLoop &&
+                     (an_event_came(context.job, process, thread) || has_timer_soon(thread))) ||
+                    its_server_works(context.job, process, thread) ||
+                    (process.rank && (a_child_works(context.job, process) ||
+                                      an_awaited_thread_works(context.job, process, thread) ||
+                                      another_thread_works(context.job, process, thread)));
   }
   if (calls_ranks(result.activity) && !whole) {
     result.call = result.call.value_or(BlockedCall{});

@@ -238,6 +238,16 @@ void add_thread_edges(WaitForGraph& graph, const model::JobModel& job) {
   const Nodes nodes(*now);
   for (const model::Process& process : now->processes) {
     for (const model::Thread& thread : process.threads) {
+      if (waits_for_database(thread)) {
+        const pid_t holder = holder_of_database(job, process);
+        if (holder != 0) {
+          graph.add({.from = nodes.of(fmt::format("thread:{}", thread.tid)),
+                     .to = nodes.of(fmt::format("pid:{}", holder)),
+                     .kind = EdgeKind::kFileLock,
+                     .why = "the lock of an SQLite database"});
+        }
+        continue;
+      }
       if (!thread.waits_on || thread.waits_on->kind == "timer") {  // a timer is nobody
         continue;
       }

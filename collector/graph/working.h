@@ -20,6 +20,9 @@ bool ran_between_looks(const model::JobModel& job, const model::Process& process
 bool an_event_came(const model::JobModel& job, const model::Process& process,
                    const model::Thread& thread);
 
+/// An event loop wakes up by itself within a minute: a task of it sleeps.
+bool has_timer_soon(const model::Thread& thread);
+
 /// Bytes come or go, if slowly: it ran between the looks, and stands in both in a channel that
 /// leads out of the job.
 bool is_served_from_outside(const model::JobModel& job, const model::Process& process,
@@ -46,6 +49,14 @@ bool another_thread_works(const model::JobModel& job, const model::Process& proc
 /// Who holds the lock file that a thread of the process tries to take again and again; 0 = nobody
 /// known.
 pid_t holder_of_lock_file(const model::JobModel& job, const model::Process& process);
+
+/// SQLite sleeps between two tries to lock its database: for ever, if the one that has it waits
+/// too.
+bool waits_for_database(const model::Thread& thread);
+
+/// Who of the job holds that lock, as far as one process only has locked a file for writing; 0 =
+/// nobody known.
+pid_t holder_of_database(const model::JobModel& job, const model::Process& process);
 
 /// In a wait of the user's program that will be over in a moment by itself: a short sleep, alone or
 /// in a `for` loop of few rounds, or anything that is waited for with a timeout. In a `while` loop

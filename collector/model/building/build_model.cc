@@ -207,6 +207,19 @@ Process process_of(const Look& look, const sources::JobProcess& source, const st
   return out;
 }
 
+/// What a rank that waits in the rendezvous was told: init_process_group(…, world_size=3) leaves no
+/// trace in the environment.
+std::optional<int> world_size_argument(const stacks::ProcessStacks& process) {
+  for (const stacks::ThreadStack& thread : process.threads) {
+    for (const stacks::Frame& frame : thread.frames) {
+      if (frame.language == Language::kPython && frame.function == "_create_c10d_store") {
+        return number_in({frame.locals.begin(), frame.locals.end()}, "world_size");
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<int> believed_world_size(const Look& look) {
   std::optional<int> size = look.tree.world_size;
   for (const stacks::ProcessStacks& stacks : look.stacks) {
@@ -215,6 +228,9 @@ std::optional<int> believed_world_size(const Look& look) {
     }
     if (!size && stacks.torch) {
       size = stacks.torch->world_size;
+    }
+    if (!size) {
+      size = world_size_argument(stacks);
     }
   }
   return size && *size > 0 && *size <= kMaxWorldSize ? size : std::nullopt;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <fcntl.h>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
@@ -20,6 +21,7 @@
 #include "base/unique_fd.h"
 #include "collector/model/building/build_model.h"
 #include "collector/model/questions.h"
+#include "collector/sources/processes/roles.h"
 
 namespace ddpdoctor::model {
 namespace {
@@ -58,10 +60,30 @@ void want(Files& files, const std::string& file, int line, const Process* proces
   }
 }
 
+/// The script of a rank none of whose frames is the user's: one that is past its program.
+void want_script(Files& files, const Process& process) {
+  const bool shown = std::any_of(process.threads.begin(), process.threads.end(),
+                                 [](const Thread& one) { return !user_frames(one).empty(); });
+  const auto script = process.role == Role::kRank && !process.threads.empty() && !shown
+                          ? sources::python_target(process.command)
+                          : std::nullopt;
+  if (!script || !script->ends_with(".py") || process.exit) {
+    return;
+  }
+  std::error_code error;
+  const auto folder =
+      std::filesystem::read_symlink(fmt::format("/proc/{}/cwd", process.pid), error);
+  const auto path = folder / *script;  // the script alone where that is absolute
+  if (!error && path.is_absolute()) {
+    want(files, path.lexically_normal().string(), 1, &process);
+  }
+}
+
 Files wanted_files(const JobModel& job) {
   Files files;
   for (const Observation& observation : job.observations) {
     for (const Process& p : observation.processes) {
+      want_script(files, p);
       for (const Thread& thread : p.threads) {
         for (const Frame* frame : user_frames(thread)) {
           want(files, frame->file, frame->line, &p);

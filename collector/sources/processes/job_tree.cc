@@ -196,8 +196,9 @@ class Search {
     }
     std::string list;
     for (const auto& [job, ranks] : jobs) {
+      const std::string name = job.ends_with(", ") ? job.substr(0, job.size() - 2) : job;
       list += fmt::format("{}{} rank{} at {}", list.empty() ? "" : "; ", ranks.size(),
-                          ranks.size() == 1 ? "" : "s", base::elide(base::printable(job), 60));
+                          ranks.size() == 1 ? "" : "s", base::elide(base::printable(name), 60));
     }
     notes_.push_back(fmt::format(
         "{} jobs stand below pid {}: {}; attach to a process of one of them to see it alone",

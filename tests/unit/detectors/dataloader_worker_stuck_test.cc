@@ -94,5 +94,12 @@ TEST(DataloaderWorkerStuck, IsSilentOnAWorkerThatGotOn) {
   EXPECT_TRUE(asked("dataloader-worker-stuck", told).empty());
 }
 
+TEST(DataloaderWorkerStuck, TellsHowToContinueAWorkerThatWasStopped) {
+  const auto findings = asked(kKind, story(kPolls, 'T').build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_NE(findings[0].summary.find("was stopped"), std::string::npos);
+  EXPECT_NE(findings[0].fix.find(std::to_string(worker_pid(1, 1))), std::string::npos);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -50,5 +50,28 @@ TEST(DuplicateRank, IsSilentWhenEveryRankIsOnce) {
   EXPECT_TRUE(asked("duplicate-rank", job().ranks(2).stack(kAll, kInBarrier).build()).empty());
 }
 
+/// Ranks 1-2 have no process; two more processes of RANK=0 ended with status 1.
+model::JobModel shut_out(const std::string& log) {
+  JobBuilder builder = job();
+  builder.ranks(3).stack(0, kInBarrier).absent(1).absent(2).log(0, log);
+  for (const pid_t pid : {777, 778}) {
+    builder.process({.rank = 0,
+                     .pid = pid,
+                     .ppid = kLauncherPid,
+                     .exit = model::Exit{.status = 1, .signal = {}}});
+  }
+  return builder.build();
+}
+
+TEST(DuplicateRank, CountsThoseWhomTheFirstShutOutOfItsPort) {
+  const auto findings =
+      asked("duplicate-rank",
+            shut_out("torch.distributed.DistNetworkError: failed to listen, name: EADDRINUSE\n"));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0}));
+  EXPECT_NE(findings[0].summary.find("3 processes"), std::string::npos);
+  EXPECT_TRUE(asked("duplicate-rank", shut_out("ImportError: no module named yaml\n")).empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -43,6 +43,35 @@ TEST(ExitHang, OnlySuspectsAThreadThatPausesInItsWork) {
   EXPECT_FALSE(nothing_likely(asked(kKind, told("while not stopped"))));
 }
 
+const std::string kInTimer =
+    "native:sem_wait@libc.so.6 | py:Event.wait@/usr/lib/python3.11/threading.py:629 | "
+    "py:Timer.run@/usr/lib/python3.11/threading.py:1399 | "
+    "py:Thread._bootstrap@/usr/lib/python3.11/threading.py:1002";
+
+Findings asked_of_timer(const std::string& target) {
+  return asked(kKind, job()
+                          .ranks(2)
+                          .source("/srv/train.py", "def tick():\n    threading.Timer(5, " + target +
+                                                       ").start()\n\ntick()\n")
+                          .exited(0, 0)
+                          .stack(1, kShutdown)
+                          .thread(1, {.stack = kInTimer, .name = "Thread-2"})
+                          .build());
+}
+
+TEST(ExitHang, NamesTheLineThatStartsATimer) {
+  const auto findings = asked_of_timer("tick");
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  ASSERT_FALSE(findings[0].locations.empty());
+  EXPECT_EQ(findings[0].locations[0].line, 2);
+  EXPECT_EQ(findings[0].locations[0].function, "tick");
+}
+
+TEST(ExitHang, OnlySuspectsATimerThatGoesOffOnce) {
+  EXPECT_TRUE(nothing_likely(asked_of_timer("save")));
+}
+
 TEST(ExitHang, BlamesAFunctionThatWasRegisteredWithAtexit) {
   const std::string flush =
       "native:sem_wait@libc.so.6 | py:Event.wait@/usr/lib/python3.11/threading.py:629 | "
@@ -191,6 +220,18 @@ TEST(ExitHang, IsSilentOnAHolderOfTheOutputThatRunsOrIsNotTheOnlyOne) {
       asked(kKind, output_held_by(4, ", pid 901 (rsync, not of this job)").build()).empty());
 }
 
+TEST(ExitHang, IsSilentOnALauncherThatJoinsAThreadWhichTakesItsLastItems) {
+  const auto drains = [](const std::string& loop) {
+    JobBuilder builder =
+        launcher_that_joins("native:clock_nanosleep@libc.so.6 | py:writer@/srv/launch.py:3", 0.25);
+    builder.source("/srv/launch.py",
+                   "def writer(q):\n    " + loop + ":\n        time.sleep(0.25)\n");
+    return asked_of_launcher(builder);
+  };
+  EXPECT_TRUE(drains("while (line := q.get()) is not None").empty());
+  EXPECT_EQ(drains("while True").size(), 1u);
+}
+
 TEST(ExitHang, IsSilentWhenOtherRanksStillTrain) {
   EXPECT_TRUE(asked(kKind, job()
                                .ranks(2)
@@ -219,6 +260,39 @@ TEST(ExitHang, IsSilentInAMovingJob) {
                                .progress(model::Progress::kMoving)
                                .build())
                   .empty());
+}
+
+TEST(ExitHang, OnlySuspectsARankWhoseQueueIsReadSlowly) {
+  const auto told = [](const std::string& reader) {
+    JobBuilder builder = job();
+    builder.ranks(2)
+        .exited(0, 0)
+        .stack(1,
+               "native:sem_wait | "
+               "py:Queue._finalize_join@/usr/lib/python3.11/multiprocessing/queues.py:199 | "
+               "py:_exit_function@/usr/lib/python3.11/multiprocessing/util.py:360")
+        .source("/srv/run.py",
+                "def main():\n    for i in range(16):\n        time.sleep(1.1)\n"
+                "    process.join()\n")
+        .process({.pid = 800,
+                  .threads = {{.stack = reader,
+                               .waits_on = model::WaitsOn{
+                                   .kind = "timer", .target = {}, .detail = {}, .limit = 0.6}}}});
+    model::JobModel model = builder.build();
+    for (model::Observation& look : model.observations) {
+      for (model::Process& process : look.processes) {
+        process.ppid = process.rank ? 800 : process.ppid;
+      }
+    }
+    return asked(kKind, model);
+  };
+  const auto slow = told("native:clock_nanosleep | py:main@/srv/run.py:3");
+  EXPECT_TRUE(nothing_likely(slow));
+  const auto joins = told(
+      "native:wait4 | py:BaseProcess.join@/usr/lib/python3.11/multiprocessing/process.py:149 | "
+      "py:main@/srv/run.py:4");
+  ASSERT_EQ(joins.size(), 1u);
+  EXPECT_NE(joins[0].summary.find("queue"), std::string::npos);
 }
 
 }  // namespace

@@ -215,5 +215,55 @@ TEST(LockDeadlock, APolledLockFileThatARankHoldsInACollectiveClosesTheCircle) {
   EXPECT_EQ(findings[0].culprits, model::RankSet({0, 1}));
 }
 
+/// Rank 0 tries to lock a database that rank 1 has; rank 1 stands in `holder`.
+JobBuilder database(const std::string& holder) {
+  JobBuilder builder = job();
+  builder.ranks(2)
+      .stack(0,
+             "native:clock_nanosleep | native:sqlite3InvokeBusyHandler | native:sqlite3_step | "
+             "py:transaction@/srv/trials.py:12 | py:main@/srv/train.py:31")
+      .waits(0, {.kind = "timer", .target = {}, .detail = {}, .limit = 0.1})
+      .stack(1, holder)
+      .fact("file-lock",
+            {{"path", std::string("/srv/trials.db")},
+             {"mode", std::string("write")},
+             {"holder_pid", static_cast<std::int64_t>(pid_of(1))},
+             {"holder_in_job", true}},
+            1, pid_of(1));
+  return builder;
+}
+
+TEST(LockDeadlock, SeesADatabaseThatIsLockedAcrossACollective) {
+  const auto findings = asked("lock-deadlock", database(kInBarrier).build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0, 1}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 12);
+  EXPECT_TRUE(
+      asked("lock-deadlock", database("native:clock_nanosleep | py:record@/srv/train.py:9").build())
+          .empty());
+}
+
+TEST(LockDeadlock, SeesRanksThatEachWaitForACallOfTheOther) {
+  const std::string takes =
+      "native:sem_wait | py:Condition.wait@/usr/lib/python3.11/threading.py:327 | "
+      "py:Queue.get@/usr/lib/python3.11/queue.py:171 | ";
+  const auto told = [&](const std::string& helper) {
+    JobBuilder builder = job();
+    builder.ranks(2)
+        .stack(0, takes + "py:learner@/srv/agents.py:30")
+        .stack(1, takes + "py:actor@/srv/agents.py:43")
+        .thread(kAll, {.stack = "native:pthread_cond_timedwait | "
+                                "native:torch::distributed::rpc::RpcAgent::retryExpiredRpc"});
+    if (!helper.empty()) {
+      builder.thread(1, {.stack = helper});
+    }
+    return asked("lock-deadlock", builder.build());
+  };
+  const auto findings = told({});
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0, 1}));
+  EXPECT_TRUE(told("native:recv | py:listen@/srv/agents.py:9").empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

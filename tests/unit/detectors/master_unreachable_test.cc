@@ -82,5 +82,27 @@ TEST(MasterUnreachable, ReadsConnectionsThatNobodyAnswers) {
   EXPECT_NE(findings[0].summary.find("10.9.9.9:29500 does not answer"), std::string::npos);
 }
 
+TEST(MasterUnreachable, KnowsTheServerThatIsAClientItself) {
+  const auto told = [](const std::string& above) {
+    return job()
+        .ranks(2)
+        .stack(kAll, above +
+                         "py:_create_c10d_store{hostname='127.0.0.1'; port=31257}"
+                         "@/opt/site-packages/torch/distributed/rendezvous.py:190 | "
+                         "py:_tcp_rendezvous_handler{url='tcp://127.0.0.1:31257'}"
+                         "@/opt/site-packages/torch/distributed/rendezvous.py:232 | " +
+                         kInInit.substr(kInInit.find("py:init")))
+        .build();
+  };
+  const auto findings =
+      asked(kKind, told("native:clock_nanosleep | native:c10d::detail::TCPClient::connect | "));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  EXPECT_NE(findings[0].summary.find("127.0.0.1:31257"), std::string::npos);
+  EXPECT_NE(findings[0].fix.find("env://"), std::string::npos);
+  // In the store it waits for the other ranks, which it can reach.
+  EXPECT_TRUE(asked(kKind, told("native:c10d::TCPStore::waitForWorkers | ")).empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -166,5 +166,45 @@ TEST(MissingRank, OnlySuspectsARankOnItsWayAtOneLook) {
                                                        .build())));
 }
 
+TEST(MissingRank, IsSilentWhileAnEventLoopHasATimer) {
+  const auto told = [](std::optional<double> limit) {
+    JobBuilder builder = job();
+    builder.ranks(2)
+        .stack(1, in("barrier", "py:main@/srv/train.py:12"))
+        .stack(0,
+               "native:epoll_wait | py:EpollSelector.select@/usr/lib/python3.11/selectors.py:468 | "
+               "py:BaseEventLoop._run_once@/usr/lib/python3.11/asyncio/base_events.py:1884 | "
+               "py:main@/srv/train.py:9")
+        .waits(0, {.kind = "other", .target = {}, .detail = {}, .limit = limit});
+    return asked("missing-rank", builder.build());
+  };
+  EXPECT_TRUE(told(2.8).empty());
+  EXPECT_EQ(told(std::nullopt).size(), 1U);
+}
+
+TEST(MissingRank, LooksWhetherSomebodyWritesTheFileThatARankPollsFor) {
+  const auto told = [](std::optional<double> sleep) {
+    JobBuilder builder = job();
+    builder.ranks(2)
+        .source(kTrain,
+                "def wait_for(path):\n    while not os.path.exists(path):\n        time.sleep(d)\n")
+        .stack(1, in("barrier", "py:main@/srv/train.py:9"))
+        .stack(0, "native:clock_nanosleep | " + at("wait_for", "time.sleep") +
+                      " | py:main@/srv/train.py:7")
+        .waits(0, {.kind = "timer", .target = {}, .detail = {}, .limit = 2});
+    if (sleep) {
+      builder.process(
+          {.pid = 800,
+           .ppid = tests::kLauncherPid,
+           .threads = {{.stack = "native:clock_nanosleep",
+                        .waits_on = model::WaitsOn{
+                            .kind = "timer", .target = {}, .detail = {}, .limit = sleep}}}});
+    }
+    return asked("missing-rank", builder.build());
+  };
+  EXPECT_TRUE(told(12).empty());
+  EXPECT_EQ(told(std::nullopt).size(), 1U);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -87,6 +87,18 @@ TEST(P2pDeadlock, NamesTheReceiverWhosePartnerWentElsewhere) {
   EXPECT_EQ(findings[0].locations.at(0).line, 9);
 }
 
+TEST(P2pDeadlock, SeesARankOfAGroupTakenForARankOfTheJob) {
+  JobBuilder builder = job();
+  builder.ranks(4)
+      .group("1", {0, 1})
+      .group("2", {2, 3})
+      .stack({0, 1, 3}, in("barrier", "py:main@/srv/train.py:20"))
+      .stack(2, in("send", "py:push@/srv/train.py:9", "dst=1"));
+  const Findings findings = asked("p2p-deadlock", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_NE(findings[0].fix.find("group_dst="), std::string::npos);
+}
+
 TEST(P2pDeadlock, IsSilentOnATransferUnderWayAndOnAPartnerThatWorks) {
   JobBuilder transfer = told();
   transfer.stack(1, in("send", "py:exchange@/srv/train.py:6", "dst=0"));

@@ -70,5 +70,19 @@ TEST(QueueJoin, KnowsAFullPipeByItsWrite) {
   EXPECT_EQ(findings[0].locations.at(0).line, 12);
 }
 
+TEST(QueueJoin, OnlySuspectsAJoinWithATimeout) {
+  model::JobModel told = story(kFinishes, kFeeds).build();
+  EXPECT_FALSE(nothing_likely(asked("queue-join", told)));
+  for (model::Observation& look : told.observations) {
+    for (model::Process& process : look.processes) {
+      if (process.rank) {
+        process.threads.front().waits_on =
+            model::WaitsOn{.kind = "process", .target = {}, .detail = {}, .limit = 1.0};
+      }
+    }
+  }
+  EXPECT_TRUE(nothing_likely(asked("queue-join", told)));
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

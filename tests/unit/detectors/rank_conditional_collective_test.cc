@@ -256,5 +256,32 @@ trainer.fit(model)
   EXPECT_EQ(findings[0].locations.at(0).line, 3);
 }
 
+TEST(RankConditionalCollective, KnowsALoggerThatLetsRecordsThroughOnSomeRanks) {
+  const auto asked_with = [](const std::string& level, const char* kind) {
+    JobBuilder builder = job();
+    builder.ranks(3)
+        .source(kTrain,
+                "class Mean(logging.Filter):\n    def filter(self, record):\n"
+                "        if hasattr(record, 'loss'):\n            dist.all_reduce(record.loss)\n"
+                "def setup():\n    log.setLevel(" +
+                    level +
+                    ")\n    handler.addFilter(Mean())\n"
+                    "def main():\n    for step in range(9):\n"
+                    "        log.info('step', extra={'loss': 1})\n        dist.barrier()\n")
+        .stack(kAll, in("barrier", at("main", "dist.barrier")))
+        .stack(0, in("all_reduce",
+                     at("Mean.filter", "dist.all_reduce") + " | " + at("main", "log.info")));
+    return asked(kind, builder.build());
+  };
+  const Findings findings =
+      asked_with("INFO if dist.get_rank() == 0 else WARNING", "rank-conditional-collective");
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet{0});
+  EXPECT_NE(findings[0].fix.find("get_rank() == 0"), std::string::npos);
+  // Nobody else comes to the test in the filter: it did not come out differently.
+  EXPECT_TRUE(asked_with("options.level", "divergent-branch").empty());
+  EXPECT_TRUE(asked_with("options.level", "rank-conditional-collective").empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

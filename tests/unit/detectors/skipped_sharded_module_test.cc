@@ -71,5 +71,37 @@ TEST(SkippedShardedModule, DoesNotDependOnTheOrderOfRanks) {
             essence(asked("skipped-sharded-module", records_reversed(told().build()))));
 }
 
+/// Two ranks gather at two lines of one function, as the records of a job that crashed show.
+Findings asked_of_records(const char* kind, const std::string& first, const std::string& second) {
+  JobBuilder builder = job();
+  builder.ranks(2)
+      .source(kTrain,
+              "def forward(ids, pixels):\n    prefix = " + first + "\n    return " + second + "\n")
+      .history(kAll, 1, 3)
+      .call(0, {.operation = "all_gather_into_tensor",
+                .sequence = 4,
+                .site = site("forward", "prefix ="),
+                .shape = std::vector<std::int64_t>{2880}})
+      .call(1, {.operation = "all_gather_into_tensor",
+                .sequence = 4,
+                .site = site("forward", "return"),
+                .shape = std::vector<std::int64_t>{3136}})
+      .ended();
+  return asked(kind, builder.build());
+}
+
+TEST(SkippedShardedModule, IsWhyGathersOfTwoLinesDifferInSize) {
+  const Findings findings =
+      asked_of_records("skipped-sharded-module", "vision(pixels) if pixels else None", "text(ids)");
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
+  EXPECT_TRUE(
+      asked_of_records("mismatched-shape", "vision(pixels) if pixels else None", "text(ids)")
+          .empty());
+  EXPECT_TRUE(asked_of_records("skipped-sharded-module", "dist.all_gather_into_tensor(a, b)",
+                               "dist.all_gather_into_tensor(c, d)")
+                  .empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -60,5 +60,19 @@ TEST(StoreWait, BlamesTheRankThatTheWaitNames) {
   EXPECT_EQ(findings[0].locations.at(0).line, 14);
 }
 
+TEST(StoreWait, NamesTheKeyAsTheUserWroteIt) {
+  const auto told = [](const std::string& key) {
+    return asked(kKind, job()
+                            .ranks(2)
+                            .stack(kAll, kInGet)
+                            .waits(kAll, {.kind = "store-key", .target = key, .detail = {}})
+                            .build());
+  };
+  const auto findings = told("default_pg/0//overhang/1");
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_NE(findings[0].summary.find("the key overhang/1,"), std::string::npos);
+  EXPECT_NE(told("shards//1").at(0).summary.find("shards//1"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

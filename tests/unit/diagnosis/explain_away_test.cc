@@ -83,6 +83,21 @@ TEST_F(ExplainAway, TwoWordsAboutOneTracebackOfALogAreOne) {
   EXPECT_FALSE(explains(fine, plain, examination_));
 }
 
+TEST_F(ExplainAway, OneCauseInSeveralGroupsIsOneFinding) {
+  const auto at = [](RankSet culprits, RankSet waiting, int line) {
+    Judged one = judged(kMismatch, std::move(culprits), std::move(waiting));
+    for (const int each : {10, line}) {
+      one.finding.locations.emplace_back().file = "/srv/train.py";
+      one.finding.locations.back().line = each;
+    }
+    return one;
+  };
+  EXPECT_EQ(kinds_left({at({0, 2}, {1, 3}, 30), at({0}, {1}, 30), at({2}, {3}, 30)}),
+            Kinds({"mismatched-op"}));
+  EXPECT_EQ(kinds_left({at({0, 2}, {1, 3}, 30), at({2}, {3}, 40)}).size(), 2U);
+  EXPECT_EQ(kinds_left({at({0}, {1}, 30), at({2}, {3}, 30)}).size(), 2U);
+}
+
 TEST_F(ExplainAway, AFinerCauseOnTheSameRankReplacesThePlainFact) {
   EXPECT_EQ(kinds_left({judged(kMissing, {1}, {0, 2}, Confidence::kCertain),
                         judged(kWorker, {1}, {0, 2}), judged(kFork, {1}, {0, 2})}),

@@ -218,6 +218,7 @@ TEST(Working, AThreadThatSignalsBetweenItsSleepsWorksForTheOneThatWaits) {
         .build();
   };
   EXPECT_TRUE(works(told("self.cond.notify_all()")));
+  EXPECT_TRUE(works(told("tasks.task_done()")));
   EXPECT_FALSE(works(told("log(time.time())")));
   EXPECT_FALSE(works(told("if healthy and connection.recv(10): answer()")));
 }

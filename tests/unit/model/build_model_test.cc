@@ -273,6 +273,23 @@ TEST(BuildModel, FindsTheRankInTheProgramsOwnEnvironment) {
   EXPECT_TRUE(rank_process(build_model({look}), 4));
 }
 
+TEST(BuildModel, ReadsTheWorldSizeFromTheArgumentsOfTheRendezvous) {
+  Look look = look_at(2);
+  look.tree.world_size.reset();
+  for (stacks::ProcessStacks& process : look.stacks) {
+    process.torch.reset();
+    if (process.python) {
+      process.python->environment.erase("WORLD_SIZE");
+    }
+  }
+  EXPECT_EQ(build_model({look}).world_size, std::nullopt);
+  stacks::Frame store = python("_create_c10d_store", "/v/torch/distributed/rendezvous.py", 190);
+  store.locals = {{"hostname", "'127.0.0.1'"}, {"world_size", "3"}};
+  look.stacks.back().threads.front().frames.insert(
+      look.stacks.back().threads.front().frames.begin(), store);
+  EXPECT_EQ(build_model({look}).world_size, 3);
+}
+
 TEST(BuildModel, IsEmptyWithoutALook) {
   EXPECT_TRUE(build_model({}).observations.empty());
 }

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// Waits that end by themselves: short pauses of work, and threads that work for one that waits.
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "collector/graph/working.h"
+#include "collector/model/questions.h"
+#include "collector/python_source/blocks.h"
+
+namespace ddpdoctor::graph {
+namespace {
+
+constexpr double kMoment = 60;     // seconds; who means to stop a job sleeps longer
+constexpr double kPatience = 120;  // a connection that gives up then is waited for
+
+/// `range(N)` with a number that nobody waits out: a loop for ever in other words.
+bool is_endless_range(std::string_view iterated) {
+  constexpr std::string_view kRange = "range(";
+  constexpr long kManyRounds = 600;
+  const std::size_t at = iterated.find(kRange);
+  long rounds = 0;
+  if (at == std::string_view::npos) {
+    return false;
+  }
+  const std::string_view rest = iterated.substr(at + kRange.size());
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), rounds);
+  const bool power = std::string_view(end, rest.data() + rest.size()).starts_with("**");
+  return error == std::errc::result_out_of_range ||
+         (error == std::errc() && (power || rounds > kManyRounds));
+}
+
+bool calls_any(std::string_view code, std::span<const std::string_view> functions) {
+  return std::any_of(functions.begin(), functions.end(), [code](std::string_view function) {
+    return code.find(function) != std::string_view::npos;
+  });
+}
+
+/// "while (item := queue.get()) is not None": it ends when the work does.
+bool takes_work(std::string_view condition) {
+  constexpr std::array<std::string_view, 4> kTakers = {".get(", ".pop(", ".popleft(", "next("};
+  return calls_any(condition, kTakers);
+}
+
+/// "while time.time() < end", and nothing but the clock ends it: it waits for nobody.
+bool is_until_a_time(const python_source::Lines& lines, const python_source::Block& loop,
+                     int line) {
+  constexpr std::array<std::string_view, 3> kClocks = {"time()", "monotonic()", "perf_counter()"};
+  const auto exits = python_source::loop_exits(lines, line);
+  return calls_any(loop.condition, kClocks) &&
+         std::none_of(exits.begin(), exits.end(),
+                      [&loop](const python_source::Block& exit) { return exit.line > loop.line; });
+}
+
+/// "while True: connection = server.accept(); time.sleep(8); …": between two pieces of work it may
+/// pause in each.
+bool took_work_before(const python_source::Lines& lines, int loop, int line) {
+  constexpr std::array<std::string_view, 4> kTakers = {".accept(", ".recv(", ".get(", ".popleft("};
+  for (auto at = lines.upper_bound(loop); at != lines.end() && at->first < line; ++at) {
+    if (calls_any(at->second, kTakers)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// The innermost loop around a line is one that waits: `while`, unless a test of the rank stands
+/// between, which makes the sleep a step of that rank in a loop of all.
+bool in_waiting_loop(const python_source::Lines& lines, int line) {
+  for (const python_source::Block& block : python_source::enclosing(lines, line)) {
+    switch (block.kind) {
+      case python_source::BlockKind::kWhile:
+        return !takes_work(block.condition) && !took_work_before(lines, block.line, line) &&
+               !is_until_a_time(lines, block, line);
+      case python_source::BlockKind::kFor:
+        return is_endless_range(block.condition);
+      case python_source::BlockKind::kIf:
+      case python_source::BlockKind::kElif:
+        if (python_source::dependence(block.condition, lines, block.line) ==
+            python_source::Dependence::kRank) {
+          return false;
+        }
+        break;
+      case python_source::BlockKind::kFunction:
+        return false;
+      default:
+        break;
+    }
+  }
+  return false;
+}
+
+/// `frame` is the user's, and no loop around it waits. Code that was typed ("<string>") has no
+/// source and gets the benefit of the doubt.
+bool in_bounded_user_code(const model::JobModel& job, const model::Thread& thread,
+                          const model::Frame* frame) {
+  if (frame == nullptr || frame != model::user_frame(thread)) {
+    return false;
+  }
+  const auto lines = job.sources.find(frame->file);
+  const bool known = lines != job.sources.end() && lines->second.contains(frame->line);
+  return known ? !in_waiting_loop(lines->second, frame->line) : frame->file.starts_with('<');
+}
+
+}  // namespace
+
+bool has_timer_soon(const model::Thread& thread) {
+  return thread.waits_on && thread.waits_on->limit && *thread.waits_on->limit < kMoment;
+}
+
+bool waits_for_database(const model::Thread& thread) {
+  return thread.waits_on && thread.waits_on->kind == "timer" &&
+         model::has_native_frame(thread, "sqlite3_step");
+}
+
+pid_t holder_of_database(const model::JobModel& job, const model::Process& process) {
+  pid_t holder = 0;
+  for (const model::Fact* fact : model::facts(job, "file-lock")) {
+    const auto pid = static_cast<pid_t>(fact->number("holder_pid").value_or(0));
+    if (pid == 0 || pid == process.pid || fact->text("mode") != "write" ||
+        fact->number("waiting_pid") || fact->flag("holder_in_job") != true) {
+      continue;
+    }
+    if (holder != 0 && holder != pid) {
+      return 0;
+    }
+    holder = pid;
+  }
+  return holder;
+}
+
+bool waits_for_a_moment(const model::JobModel& job, const model::Thread& thread) {
+  if (waits_for_database(thread)) {
+    return false;
+  }
+  const bool timed = thread.waits_on && thread.waits_on->limit && thread.state != 'R';
+  const bool sleeps = timed && thread.waits_on->kind == "timer";
+  if (!timed || *thread.waits_on->limit >= (sleeps ? kMoment : kPatience)) {
+    return false;
+  }
+  const model::Frame* python = innermost_python(thread);
+  if (python == nullptr) {
+    return sleeps;
+  }
+  const model::Frame* user = model::user_frame(thread);
+  if (python == user) {
+    return sleeps && in_bounded_user_code(job, thread, python);
+  }
+  // A connection gives up, and so does the user's own q.get(timeout=9); queues and pools of torch
+  // poll with a timeout and go on polling.
+  const bool by_torch =
+      std::any_of(thread.frames.begin(), thread.frames.end(), [user](const model::Frame& frame) {
+        return &frame < user && frame.language == model::Language::kPython &&
+               frame.file.find("/torch/") != std::string::npos;
+      });
+  return !by_torch && model::find_python_frame(thread, "serve_forever") == nullptr &&
+         in_bounded_user_code(job, thread, user);
+}
+
+/// "while True: time.sleep(8); with cond: cond.notify_all()": what it sleeps between is what others
+/// of its process wait for.
+bool gives_signals(const model::JobModel& job, const model::Thread& thread) {
+  constexpr std::array<std::string_view, 8> kSignals = {
+      ".notify(",  ".notify_all(", ".set(",        ".put(",
+      ".release(", ".set_result(", ".put_nowait(", ".task_done("};
+  const model::Frame* user = model::user_frame(thread);
+  const auto source = user == nullptr ? job.sources.end() : job.sources.find(user->file);
+  if (!thread.waits_on || !thread.waits_on->limit || *thread.waits_on->limit >= kMoment ||
+      source == job.sources.end()) {
+    return false;
+  }
+  const auto loop = python_source::loop_around(source->second, user->line);
+  for (auto at = source->second.upper_bound(loop ? loop->line : user->line);
+       loop && at != source->second.end(); ++at) {
+    const std::size_t indent = at->second.find_first_not_of(" \t");
+    if (indent != at->second.npos && indent <= static_cast<std::size_t>(loop->indent)) {
+      break;
+    }
+    if (calls_any(at->second, kSignals)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// In a pause of straight work: a thread that goes round in a `while` serves somebody, but not
+/// always the one that waits.
+bool pauses_once(const model::JobModel& job, const model::Thread& thread) {
+  const model::Frame* user = model::user_frame(thread);
+  const auto source = user == nullptr ? job.sources.end() : job.sources.find(user->file);
+  const auto around = source == job.sources.end()
+                          ? std::vector<python_source::Block>{}
+                          : python_source::enclosing(source->second, user->line);
+  return waits_for_a_moment(job, thread) && thread.waits_on->kind != "timeout" &&
+         std::none_of(around.begin(), around.end(), [](const python_source::Block& block) {
+           return block.kind == python_source::BlockKind::kWhile;
+         });
+}
+
+bool another_thread_works(const model::JobModel& job, const model::Process& process,
+                          const model::Thread& thread) {
+  const model::Observation* then = model::previous(job);
+  const model::Process* before = then == nullptr ? nullptr : same_process(*then, process);
+  const auto wanted_cpu = [before](const model::Thread& one) {
+    return before != nullptr &&
+           std::any_of(before->threads.begin(), before->threads.end(), [&](const auto& earlier) {
+             return earlier.tid == one.tid && earlier.state == 'R' && one.state == 'R';
+           });
+  };
+  return std::any_of(process.threads.begin(), process.threads.end(), [&](const auto& one) {
+    return one.tid != thread.tid && innermost_python(one) != nullptr &&
+           (wanted_cpu(one) || pauses_once(job, one) || gives_signals(job, one));
+  });
+}
+
+}  // namespace ddpdoctor::graph

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/detectors/asked.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using namespace ddpdoctor::tests;
+
+/// Two calls in step(), which run() tries again in a loop, or has no try at all; rank 2 makes the
+/// first one twice.
+model::JobModel second_attempt(const std::string& loop, const std::string& shield) {
+  const std::string file = "/srv/train.py";
+  const auto way = [&](const std::string& call) {
+    return "step@" + file + "~" + call + " | run@" + file + "~return step() | main@" + file +
+           "~run()";
+  };
+  return job()
+      .ranks(3)
+      .source(file,
+              "def step():\n    dist.broadcast(lr)\n    dist.all_reduce(parse(line))\n"
+              "def run():\n    " +
+                  loop + ":\n        " + shield +
+                  ":\n            return step()\n"
+                  "        except OSError:\n            pass\ndef main():\n    run()\n")
+      .call(kAll, {.operation = "broadcast", .sequence = 1, .site = way("dist.broadcast")})
+      .call({0, 1}, {.operation = "all_reduce", .sequence = 2, .site = way("dist.all_reduce")})
+      .call(2, {.operation = "broadcast", .sequence = 2, .site = way("dist.broadcast")})
+      .build();
+}
+
+TEST(PartedByException, ARankThatBeganAFunctionAnewIsRankRaised) {
+  const auto findings = asked("rank-raised", second_attempt("for k in range(3)", "try"));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet{2});
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  EXPECT_EQ(findings[0].locations.at(0).line, 2);
+  EXPECT_TRUE(asked("mismatched-op", second_attempt("for k in range(3)", "try")).empty());
+  EXPECT_TRUE(asked("rank-raised", second_attempt("if retry", "try")).empty());
+  EXPECT_EQ(asked("mismatched-op", second_attempt("if retry", "try")).size(), 1U);
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors

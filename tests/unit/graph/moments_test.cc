@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "collector/graph/working.h"
+#include "collector/model/questions.h"
+#include "tests/support/job_builder.h"
+
+namespace ddpdoctor::graph {
+namespace {
+
+using tests::job;
+
+TEST(Moments, ATryToLockADatabaseIsNoPause) {
+  const auto told = [](const std::string& below) {
+    return job()
+        .ranks(1)
+        .source("/srv/trials.py", "def record(self):\n    self.db.execute(statement)\n")
+        .stack(0, "native:clock_nanosleep | " + below + "py:record@/srv/trials.py:2")
+        .waits(0, {.kind = "timer", .target = {}, .detail = {}, .limit = 0.1})
+        .build();
+  };
+  const auto for_a_moment = [](const model::JobModel& model) {
+    return waits_for_a_moment(model, model::rank_process(model, 0)->threads.front());
+  };
+  EXPECT_TRUE(for_a_moment(told("")));
+  EXPECT_FALSE(for_a_moment(told("native:sqlite3InvokeBusyHandler | native:sqlite3_step | ")));
+}
+
+}  // namespace
+}  // namespace ddpdoctor::graph
