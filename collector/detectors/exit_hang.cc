@@ -64,18 +64,10 @@ std::optional<Suspect> does_not_end(const graph::Examination& examination,
   return suspect;
 }
 
-/// The reader of a queue is the parent, as a rule, and it is still at it.
-bool is_being_read(const model::JobModel& job, const Suspect& feeder) {
-  const model::Process* parent = model::process(job, feeder.process->ppid);
-  const model::Thread* main = parent == nullptr ? nullptr : model::main_thread(*parent);
-  return python_frame_in(*feeder.thread, "multiprocessing/queues.py", {"_feed"}) != nullptr &&
-         main != nullptr && (main->state == 'R' || graph::waits_for_a_moment(job, *main));
-}
-
 /// It pauses only, or writes to somebody who does.
 bool at_work(const model::JobModel& job, const Suspect& suspect) {
   return suspect.thread != nullptr && suspect.process != nullptr &&
-         (graph::waits_for_a_moment(job, *suspect.thread) || is_being_read(job, suspect) ||
+         (graph::waits_for_a_moment(job, *suspect.thread) ||
           graph::its_server_works(job, *suspect.process, *suspect.thread));
 }
 

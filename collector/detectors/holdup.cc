@@ -124,11 +124,12 @@ std::optional<Holdup> holdup(const model::JobModel& job, const model::Process& p
         process.threads.begin(), process.threads.end(), [](const model::Thread& thread) {
           return python_frame_in(thread, "multiprocessing/queues.py", {"_feed"}) != nullptr;
         });
-    return Holdup{.process = &process,
-                  .thread = feeder == process.threads.end() ? &main : &*feeder,
-                  .what = "the feeder thread of a multiprocessing queue",
-                  .fix = kReadQueue,
-                  .ends_by_itself = reader_goes_on(job, process)};
+    Holdup held{.process = &process,
+                .thread = feeder == process.threads.end() ? &main : &*feeder,
+                .what = "the feeder thread of a multiprocessing queue",
+                .fix = kReadQueue};
+    held.ends_by_itself = reader_goes_on(job, process);
+    return held;
   }
   if (waits_for_children(main)) {
     for (const model::Process* child : children_of(job, process)) {

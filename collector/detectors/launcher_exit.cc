@@ -84,7 +84,12 @@ std::optional<Suspect> stays(const graph::Examination& examination, const model:
   Suspect suspect = suspect_in(examination, *held->process, held->thread);
   suspect.rank = std::nullopt;
   suspect.note = fmt::format("process {} waits for {}, which is here", process.pid, held->what);
-  if (const model::Frame* own = own_user_frame(*main); own != nullptr && !suspect.place.known()) {
+  if (held->start.known()) {
+    suspect.place = held->start;
+    suspect.note =
+        fmt::format("process {} waits for {}, which is started here", process.pid, held->what);
+  } else if (const model::Frame* own = own_user_frame(*main);
+             own != nullptr && !suspect.place.known()) {
     suspect.place = model::call_site(*own);
     suspect.note = fmt::format("process {} waits here for {}", process.pid, held->what);
   }
