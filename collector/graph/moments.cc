@@ -174,10 +174,13 @@ bool gives_signals(const model::JobModel& job, const model::Thread& thread) {
     return false;
   }
   const auto loop = python_source::loop_around(source->second, user->line);
+  // A loop that ends comes to what stands behind it.
+  const bool endless = loop && (loop->condition == "True" || loop->condition == "1");
+  const int deepest = loop ? loop->indent + (endless ? 1 : 0) : 0;
   for (auto at = source->second.upper_bound(loop ? loop->line : user->line);
        loop && at != source->second.end(); ++at) {
     const std::size_t indent = at->second.find_first_not_of(" \t");
-    if (indent != at->second.npos && indent <= static_cast<std::size_t>(loop->indent)) {
+    if (indent != at->second.npos && static_cast<int>(indent) < deepest) {
       break;
     }
     if (calls_any(at->second, kSignals)) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/graph/recorded_standing.h"
 
+#include <algorithm>
+
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::graph {
@@ -53,6 +55,15 @@ Ends ends_of(const History& history, model::Rank rank) {
   return ends;
 }
 
+/// A process that is a rank and has not said which: it may be any that has no process.
+bool somebody_is_nameless(const model::JobModel& job) {
+  const auto& processes = model::latest(job)->processes;
+  return std::any_of(processes.begin(), processes.end(), [](const model::Process& process) {
+    const bool alive = process.state != 'Z' && process.state != 'X' && !process.exit;
+    return process.role == model::Role::kRank && !process.rank && alive;
+  });
+}
+
 }  // namespace
 
 std::optional<Activity> ended_as(const model::JobModel& job, model::Rank rank) {
@@ -68,8 +79,9 @@ Standing recorded_standing(const model::JobModel& job, const History& history, m
   Standing result;
   result.rank = rank;
   const bool looked = model::latest(job) != nullptr && !model::ranks_seen(job).empty();
-  result.activity = !looked || job.coverage.unobserved_ranks.contains(rank) ? Activity::kUnobserved
-                                                                            : Activity::kAbsent;
+  const bool unknown = !looked || job.coverage.unobserved_ranks.contains(rank);
+  result.activity =
+      unknown || somebody_is_nameless(job) ? Activity::kUnobserved : Activity::kAbsent;
   if (looked) {
     result.activity = ended_as(job, rank).value_or(result.activity);
     return result;

@@ -146,6 +146,22 @@ RankClaim joins_as(const stacks::ProcessStacks& process) {
   return claim;
 }
 
+/// Its main thread waits for the end of children: it will not join them as a rank.
+bool joins_children(const stacks::ProcessStacks& process) {
+  for (const stacks::ThreadStack& thread : process.threads) {
+    const bool waits = thread.tid == process.pid &&
+                       std::any_of(thread.frames.begin(), thread.frames.end(), [](const auto& one) {
+                         return one.language == stacks::Language::kPython &&
+                                one.function.ends_with("join") &&
+                                one.file.find("multiprocessing/") != std::string::npos;
+                       });
+    if (waits) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// Who stands in init_process_group is a rank, whatever its environment says.
 void promote_who_joins(JobTree& job, const std::map<pid_t, const stacks::ProcessStacks*>& by_pid) {
   for (JobProcess& process : job.processes) {
@@ -156,9 +172,14 @@ void promote_who_joins(JobTree& job, const std::map<pid_t, const stacks::Process
     }
     process.role = JobRole::kRank;
     process.role_guessed = false;
-    process.guessed_rank.reset();
     process.rank = claim.rank;
     job.world_size = job.world_size ? job.world_size : claim.world_size;
+    JobProcess* parent = find(job, process.row.ppid);
+    const auto above = by_pid.find(process.row.ppid);
+    if (parent != nullptr && parent->role == JobRole::kRank && !parent->rank &&
+        above != by_pid.end() && joins_children(*above->second)) {
+      parent->role = JobRole::kLauncher;
+    }
   }
 }
 
@@ -231,6 +252,34 @@ void promote_first_rank(JobTree& job, const std::map<pid_t, const stacks::Proces
   }
 }
 
+/// The order of start is the rank only where one parent started the whole world: not where a node
+/// starts its part, where the parent is a rank itself, or where two parents count from 0.
+void drop_wrong_guesses(JobTree& job) {
+  std::map<pid_t, std::size_t> children;  // of a parent: those that are ranks
+  std::map<pid_t, bool> contradicted;
+  std::map<int, int> holders;
+  for (const JobProcess& process : job.processes) {
+    if (process.role == JobRole::kRank) {
+      ++children[process.row.ppid];
+      const auto rank = process.rank ? process.rank : process.guessed_rank;
+      holders[rank.value_or(-1)] += 1;
+      contradicted[process.row.ppid] =
+          contradicted[process.row.ppid] ||
+          (process.rank && process.guessed_rank && process.rank != process.guessed_rank);
+    }
+  }
+  const std::optional<int> world = job.world_size;
+  for (JobProcess& process : job.processes) {
+    if (process.role != JobRole::kRank || !process.guessed_rank || process.rank) {
+      continue;
+    }
+    const bool whole = !world || children[process.row.ppid] == static_cast<std::size_t>(*world);
+    if (!whole || contradicted[process.row.ppid] || holders[*process.guessed_rank] > 1) {
+      process.guessed_rank.reset();
+    }
+  }
+}
+
 }  // namespace
 
 void refine_roles(JobTree& job, const std::vector<stacks::ProcessStacks>& stacks) {
@@ -249,6 +298,7 @@ void refine_roles(JobTree& job, const std::vector<stacks::ProcessStacks>& stacks
       ask_process(job, process, *found->second);
     }
   }
+  drop_wrong_guesses(job);
   for (JobProcess& process : job.processes) {  // parents stand before children
     const JobProcess* parent = find(job, process.row.ppid);
     const bool serves = process.role != JobRole::kRank && process.role != JobRole::kLauncher;

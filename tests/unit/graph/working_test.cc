@@ -223,6 +223,25 @@ TEST(Working, AThreadThatSignalsBetweenItsSleepsWorksForTheOneThatWaits) {
   EXPECT_FALSE(works(told("if healthy and connection.recv(10): answer()")));
 }
 
+TEST(Working, AThreadWhoseLoopEndsSignalsBehindIt) {
+  const auto told = [](const std::string& condition) {
+    return job()
+        .ranks(2)
+        .stack(kAll,
+               "native:sem_wait | py:wait@/usr/lib/python3.11/threading.py:327 | "
+               "py:main@/srv/train.py:9")
+        .source("/srv/cooldown.py", "def tick(self):\n    while " + condition +
+                                        ":\n        time.sleep(1.5)\n        self.n -= 1\n"
+                                        "    self.over.set()\n")
+        .thread(0, {.stack = "native:clock_nanosleep | py:tick@/srv/cooldown.py:3",
+                    .waits_on =
+                        model::WaitsOn{.kind = "timer", .target = {}, .detail = {}, .limit = 1.4}})
+        .build();
+  };
+  EXPECT_TRUE(works(told("self.n")));
+  EXPECT_FALSE(works(told("True")));
+}
+
 TEST(Working, AnOutsiderIsNeitherRankNorBelowOne) {
   const model::WaitsOn timer{.kind = "timer", .target = {}, .detail = {}, .limit = 9};
   const auto told = [&timer](pid_t parent) {

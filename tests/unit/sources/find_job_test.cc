@@ -182,6 +182,35 @@ TEST(RefineRoles, WhoStandsInInitProcessGroupIsTheRankItWasGiven) {
   EXPECT_EQ(job.world_size, 3);
 }
 
+/// `process` in init_process_group, given this rank of `world`.
+stacks::ProcessStacks joins(int pid, int rank, int world) {
+  stacks::ProcessStacks process =
+      stands_in(pid, "init_process_group", "/x/torch/distributed/distributed_c10d.py");
+  process.threads[0].frames[0].locals = {{"rank", std::to_string(rank)},
+                                         {"world_size", std::to_string(world)}};
+  return process;
+}
+
+TEST(RefineRoles, TheOrderOfStartIsNoRankWhereANodeStartsItsPart) {
+  Table table;
+  table.add(10, 0, kTrain).add(12, 10, kTrain).add(13, 10, kTrain);
+  JobTree job = table.find(10);
+  refine_roles(job, {joins(12, 2, 4), stands_in(13, "load", "/x/train.py")});
+  EXPECT_EQ(shape(job), "10 launcher; 12 rank 2; 13 rank");
+  JobTree whole = table.find(10);
+  refine_roles(whole, {joins(12, 0, 2), stands_in(13, "load", "/x/train.py")});
+  EXPECT_EQ(shape(whole), "10 launcher; 12 rank 0; 13 rank ?1");
+}
+
+TEST(RefineRoles, WhoWaitsForItsOnlyChildIsNoRankWhenThatOneIs) {
+  Table table;
+  table.add(10, 0, kTrain).add(12, 10, kTrain);
+  JobTree job = table.find(10);
+  refine_roles(
+      job, {joins(12, 0, 2), stands_in(10, "BaseProcess.join", "/lib/multiprocessing/process.py")});
+  EXPECT_EQ(shape(job), "10 launcher; 12 rank 0");
+}
+
 TEST(RefineRoles, TwoForksOfOneProgramStayRanks) {
   Table table;
   table.add(10, 0, kTrain).add(12, 10, kTrain).add(13, 10, kTrain);
