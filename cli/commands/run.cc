@@ -83,6 +83,12 @@ class Reporter {
     return opinion;
   }
 
+  /// Once more, below what the ended job wrote of its end.
+  void last_word() {
+    fmt::print(stderr, "\nddpdoctor ended the job: {}{}\n", summary_,
+               written_ ? fmt::format("\n  report: {}/report.html", options_.report_dir) : "");
+  }
+
   /// The report of a job of which nothing was heard (stopped by its owner, or ended before we
   /// looked).
   void finish() {
@@ -141,6 +147,7 @@ class Reporter {
       return;
     }
     said_ = identity(diagnosis);
+    summary_ = diagnosis.findings.front().summary;
     viewer::TextOptions text;
     fmt::print(stderr, "\n{}\n", viewer::text(diagnosis, text));
     // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody here calls setenv
@@ -187,6 +194,7 @@ class Reporter {
 
   const RunOptions& options_;
   std::string said_;
+  std::string summary_;      // of the finding said last
   std::set<pid_t> accused_;  // the ranks of the job when something was last said
   bool found_ = false;
   bool went_on_ = false;    // the job ran when the report was written
@@ -259,6 +267,9 @@ class Run : public Action {
                              return reporter.hear(std::move(job), occasion);
                            });
     reporter.finish();
+    if (outcome.ended_by_us) {
+      reporter.last_word();
+    }
     return outcome.status;
   }
 
