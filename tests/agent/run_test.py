@@ -119,7 +119,7 @@ def test_ends_a_hung_job_that_ignores_sigterm_and_hid_a_child(tmp_path):
     script = f"for r in 0 1; do RANK=$r {sys.executable} hang.py & done; wait"
     done = run(tmp_path, "--hang-timeout", "3", "--on-hang", "kill", "--always", "--", "bash", "-c", script, limit=120, env=variables)
     assert done.returncode == 124, done.stderr[-2000:]
-    assert done.stderr.strip().splitlines()[-2].startswith("ddpdoctor ended the job: "), done.stderr[-2000:]
+    assert done.stderr.strip().splitlines()[-2].startswith(b"ddpdoctor ended the job: "), done.stderr[-2000:]
     assert until(lambda: not alive(int((tmp_path / "grandchild").read_text())))
 
 
