@@ -350,8 +350,7 @@ Finding killed(const graph::Examination& examination, const std::vector<Death>& 
 }
 
 Findings detect(const graph::Examination& examination) {
-  const std::vector<Death> dead = deaths(examination);
-  if (!dead.empty()) {
+  if (const std::vector<Death> dead = deaths(examination); !dead.empty()) {
     return {killed(examination, dead)};
   }
   const model::RankSet gone = vanished(examination);
@@ -361,16 +360,17 @@ Findings detect(const graph::Examination& examination) {
   Finding finding;
   finding.kind = kKind;
   finding.culprits = gone;
-  finding.confidence = looked_at_all(examination.job) ? Confidence::kLikely : Confidence::kPossible;
+  const bool sure = looked_at_all(examination.job) && !torchrun_watches(examination.job);
+  finding.confidence = sure ? Confidence::kLikely : Confidence::kPossible;
   add_waiting(examination, finding);
   add_places_of_others(examination, finding);
   finding.summary = fmt::format("{} {} no process any more{}", said(gone), has_or_have(gone),
                                 and_who_waits(finding));
   finding.fix = advice_on_end(examination.job, std::nullopt);
-  finding.evidence.push_back(
-      {.rank = std::nullopt,
-       .text =
-           fmt::format("other ranks are past the rendezvous, so {} took part in it", said(gone))});
+  finding.evidence.push_back({.rank = {},
+                              .text = fmt::format("other ranks are past the rendezvous, so {} took "
+                                                  "part in it",
+                                                  said(gone))});
   return {std::move(finding)};
 }
 

@@ -228,4 +228,14 @@ bool aborted_while_ending(const model::JobModel& job, model::Rank rank,
   return called && (seen || said);
 }
 
+bool torchrun_watches(const model::JobModel& job) {
+  const auto all = processes(job);
+  return std::any_of(all.begin(), all.end(), [](const model::Process* process) {
+    const model::Thread* main = model::main_thread(*process);
+    return alive(*process) && main != nullptr &&
+           model::find_python_frame(*main, "_invoke_run",
+                                    "torch/distributed/elastic/agent/server/api.py") != nullptr;
+  });
+}
+
 }  // namespace ddpdoctor::detectors

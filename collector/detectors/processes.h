@@ -68,4 +68,8 @@ const model::WaitsOn* waits_on(const model::Thread& thread, std::string_view kin
 bool aborted_while_ending(const model::JobModel& job, model::Rank rank,
                           const std::optional<model::Exit>& exit);
 
+/// torchrun lives and watches: it ends all others when one of its ranks fails, so that those who
+/// are gone ended well.
+bool torchrun_watches(const model::JobModel& job);
+
 }  // namespace ddpdoctor::detectors

@@ -154,6 +154,18 @@ TEST(DeadRank, KnowsARankThatVanishedAfterTheRendezvous) {
   EXPECT_EQ(findings[0].culprits, model::RankSet({2}));
 }
 
+TEST(DeadRank, OnlySuspectsThoseWhoAreGoneWhileTorchrunWatches) {
+  JobBuilder builder = job().ranks(3).stack(kAll, kInBarrier).absent(2);
+  builder.process({.role = model::Role::kLauncher,
+                   .pid = 900,
+                   .threads = {{.stack = "native:clock_nanosleep@libc.so.6 | "
+                                         "py:SimpleElasticAgent._invoke_run@/x/torch/distributed/"
+                                         "elastic/agent/server/api.py:930"}}});
+  const auto findings = asked(kKind, builder.build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+}
+
 TEST(DeadRank, OnlySuspectsAnAbortAfterTheWorkIsDone) {
   const auto told = [](const char* text, int calls_of_zero) {
     return asked(kKind, job()
