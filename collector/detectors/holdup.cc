@@ -39,7 +39,8 @@ bool waits_for_reader(const model::Thread& main) {
 bool reader_goes_on(const model::JobModel& job, const model::Process& process) {
   const model::Process* parent = model::process(job, process.ppid);
   const model::Thread* main = parent == nullptr ? nullptr : model::main_thread(*parent);
-  return main != nullptr && alive(*parent) &&
+  // torchrun looks up ten times a second and reads nothing
+  return main != nullptr && alive(*parent) && own_user_frame(*main) != nullptr &&
          (main->state == 'R' || graph::waits_for_a_moment(job, *main) ||
           graph::ran_between_looks(job, *parent, *main));
 }

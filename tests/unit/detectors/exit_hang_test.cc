@@ -187,6 +187,12 @@ TEST(ExitHang, IsNoMoreThanPossibleWhileTheParentStillReadsTheQueue) {
       ranks_with_feeders({.stack = "native:read@libc.so.6 | py:main@/srv/launch.py:3"});
   ASSERT_EQ(stuck.size(), 1u);
   EXPECT_EQ(stuck[0].confidence, Confidence::kLikely);
+  const auto below_torchrun = ranks_with_feeders(
+      {.stack = "native:clock_nanosleep@libc.so.6 | "
+                "py:_invoke_run@/x/site-packages/torch/distributed/elastic/agent/server/api.py:930",
+       .state = 'R'});  // it looks up ten times a second
+  ASSERT_EQ(below_torchrun.size(), 1u);
+  EXPECT_EQ(below_torchrun[0].confidence, Confidence::kLikely);
 }
 
 /// Both ranks have ended; process 810 reads their output, which process 900 of rank 1 holds open.
