@@ -12,6 +12,7 @@
 #include "collector/detectors/advice_on_end.h"
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
+#include "collector/detectors/ended_by_mpi.h"
 #include "collector/detectors/gloo_words.h"
 #include "collector/detectors/processes.h"
 #include "collector/detectors/signs.h"
@@ -115,17 +116,7 @@ bool fell_by_disagreement(const graph::Examination& examination, const Death& de
       })) {
     return true;
   }
-  return std::any_of(
-      examination.groups.begin(), examination.groups.end(), [&](const graph::GroupView& view) {
-        const model::CollectiveCall* last = examination.history.last(view.group.id, death.rank);
-        return last != nullptr &&
-               std::any_of(view.disagreements.begin(), view.disagreements.end(),
-                           [last](const graph::Divergence& divergence) {
-                             return divergence.about != graph::Disagreement::kMissing &&
-                                    divergence.about != graph::Disagreement::kCallSite &&
-                                    divergence.sequence == last->sequence;
-                           });
-      });
+  return fails_by_disagreement(examination, death.rank);
 }
 
 std::vector<Death> deaths(const graph::Examination& examination) {
