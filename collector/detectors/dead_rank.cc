@@ -12,7 +12,7 @@
 #include "collector/detectors/advice_on_end.h"
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
-#include "collector/detectors/ended_by_mpi.h"
+#include "collector/detectors/disagreed.h"
 #include "collector/detectors/gloo_words.h"
 #include "collector/detectors/processes.h"
 #include "collector/detectors/signs.h"

@@ -161,4 +161,18 @@ bool is_unexplained(const graph::Examination& examination, const std::string& gr
   });
 }
 
+bool fails_by_disagreement(const graph::Examination& examination, model::Rank rank) {
+  return std::any_of(
+      examination.groups.begin(), examination.groups.end(), [&](const graph::GroupView& view) {
+        const model::CollectiveCall* last = examination.history.last(view.group.id, rank);
+        return last != nullptr &&
+               std::any_of(view.disagreements.begin(), view.disagreements.end(),
+                           [last](const graph::Divergence& divergence) {
+                             return divergence.about != graph::Disagreement::kMissing &&
+                                    divergence.about != graph::Disagreement::kCallSite &&
+                                    divergence.sequence == last->sequence;
+                           });
+      });
+}
+
 }  // namespace ddpdoctor::detectors

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "collector/detectors/agreement.h"
+#include "collector/detectors/disagreed.h"
 #include "collector/detectors/mpi_words.h"
 #include "collector/detectors/processes.h"
 #include "collector/model/questions.h"
@@ -155,20 +156,6 @@ std::vector<Suspect> ended_by_mpi(const graph::Examination& examination) {
     }
   }
   return out;
-}
-
-bool fails_by_disagreement(const graph::Examination& examination, model::Rank rank) {
-  return std::any_of(
-      examination.groups.begin(), examination.groups.end(), [&](const graph::GroupView& view) {
-        const model::CollectiveCall* last = examination.history.last(view.group.id, rank);
-        return last != nullptr &&
-               std::any_of(view.disagreements.begin(), view.disagreements.end(),
-                           [last](const graph::Divergence& divergence) {
-                             return divergence.about != graph::Disagreement::kMissing &&
-                                    divergence.about != graph::Disagreement::kCallSite &&
-                                    divergence.sequence == last->sequence;
-                           });
-      });
 }
 
 std::string_view advice_on_end_by_mpi() {

@@ -13,10 +13,6 @@ namespace ddpdoctor::detectors {
 /// had gone or had not come.
 std::vector<Suspect> ended_by_mpi(const graph::Examination& examination);
 
-/// The newest call of this rank is one in which the ranks disagree: MPI fails in it, with messages
-/// that are too long ("MPI_ERR_TRUNCATE") and the like.
-bool fails_by_disagreement(const graph::Examination& examination, model::Rank rank);
-
 /// What to do about such an end.
 std::string_view advice_on_end_by_mpi();
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // rank-raised: one rank raised; the others wait for it or fail later with messages of their own
-// ("Connection closed by peer"), which are printed first. The rank may also sit in its handler and
-// wait there.
+// ("Connection closed by peer"), which are printed first. Or the rank waits in its handler.
 #include <algorithm>
 #include <array>
 #include <csignal>
@@ -11,6 +10,7 @@
 #include "base/text.h"
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
+#include "collector/detectors/disagreed.h"
 #include "collector/detectors/ended_by_mpi.h"
 #include "collector/detectors/exceptions_in_hand.h"
 #include "collector/detectors/handlers.h"
