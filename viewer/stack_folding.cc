@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Folding works on paths: every leaf of the tree is a set of ranks that agree on all frames, so a
 // leaf's path is folded like a single thread and the folded paths are merged again. Ranks that
-// differ only inside a library end on one line.
+// differ only inside torch end on one line; where a training framework leads them apart, its frames
+// there are told.
 #include "viewer/stack_folding.h"
 
 #include <algorithm>
@@ -96,7 +97,16 @@ std::vector<std::string> foreign_labels(const Path& path, const FileNames& names
   return {path.empty() ? std::string("no stack") : frame_label(*path.back(), names)};
 }
 
-std::vector<std::string> labels(const Path& path, const FileNames& names) {
+/// Of a library that is neither torch's nor Python's own: a trainer that calls the user's hooks.
+bool is_framework(const Frame& frame) {
+  return frame.language == Language::kPython && !is_user(frame) &&
+         frame.file.find("-packages/") != std::string::npos &&
+         frame.file.find("/torch/") == std::string::npos;
+}
+
+/// `forks`: where in the path ranks part inside a framework, outermost first.
+std::vector<std::string> labels(const Path& path, const FileNames& names,
+                                const std::vector<std::size_t>& forks = {}) {
   const auto last_user =
       std::find_if(path.rbegin(), path.rend(), [](const Frame* frame) { return is_user(*frame); });
   if (last_user == path.rend()) {
@@ -111,8 +121,13 @@ std::vector<std::string> labels(const Path& path, const FileNames& names) {
       out.push_back(frame_label(*path[i], names));
     }
   }
-  if (below < path.size()) {
-    out.push_back(library_label(path, below));
+  const auto fork = std::lower_bound(forks.begin(), forks.end(), below);
+  const std::size_t rest = fork == forks.end() ? below : *fork + 1;
+  if (fork != forks.end()) {
+    out.push_back(frame_label(*path[*fork], names));
+  }
+  if (rest < path.size()) {
+    out.push_back(library_label(path, rest));
   }
   return out;
 }
@@ -141,18 +156,37 @@ model::RankSet ending_here(const diagnosis::StackNode& node) {
   return ranks;
 }
 
+bool parts_in_framework(const diagnosis::StackNode& node) {
+  return std::count_if(node.children.begin(), node.children.end(),
+                       [](const auto& child) { return is_framework(child.frame); }) > 1;
+}
+
+/// The way from a root to where the walk stands.
+struct Way {
+  Path path;
+  std::vector<std::size_t> forks;  // as `labels` wants them
+};
+
 // NOLINTNEXTLINE(misc-no-recursion): bounded by kDeepest
-void walk(const diagnosis::StackNode& node, Path& path, const FileNames& names,
+void walk(const diagnosis::StackNode& node, Way& way, const FileNames& names,
           std::vector<FoldedNode>& out) {
+  Path& path = way.path;
   path.push_back(&node.frame);
   const bool leaf = node.children.empty() || path.size() >= kDeepest;
   const model::RankSet ending = leaf ? node.ranks : ending_here(node);
   if (!ending.empty()) {
-    add(out, labels(path, names), ending);
+    add(out, labels(path, names, way.forks), ending);
   }
   if (!leaf) {
+    const bool parts = parts_in_framework(node);
+    if (parts) {
+      way.forks.push_back(path.size());
+    }
     for (const diagnosis::StackNode& child : node.children) {
-      walk(child, path, names, out);
+      walk(child, way, names, out);
+    }
+    if (parts) {
+      way.forks.pop_back();
     }
   }
   path.pop_back();
@@ -191,9 +225,9 @@ std::string frame_label(const Frame& frame, const FileNames& names) {
 std::vector<FoldedNode> folded(const diagnosis::StackDiff& stacks, const FileNames& names,
                                const model::RankSet& culprits) {
   std::vector<FoldedNode> nodes;
-  Path path;
+  Way way;
   for (const diagnosis::StackNode& root : stacks.roots) {
-    walk(root, path, names, nodes);
+    walk(root, way, names, nodes);
   }
   sort_outliers_first(nodes, culprits);
   return nodes;

@@ -19,7 +19,7 @@ struct FoldedNode {
 };
 
 /// Frames of libraries above and between the user's frames vanish; those below become the first
-/// that has a telling name.
+/// that has a telling name, after the frame at which a training framework leads ranks apart.
 std::vector<FoldedNode> folded(const diagnosis::StackDiff& stacks, const FileNames& names,
                                const model::RankSet& culprits);
 

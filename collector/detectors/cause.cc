@@ -185,7 +185,7 @@ bool read_library_loop(const Examination& examination, Explanation& explanation)
     turn(explanation);
   }
   const Path& path = parting.rest.path;
-  explanation.loop = LeftLoop{.where = path.empty() ? model::CallSite{} : path.back(),
+  explanation.loop = LeftLoop{.where = path.empty() ? model::CallSite{} : path.front(),
                               .header = "for batch in train_dataloader",
                               .way_out = std::nullopt};
   explanation.cause = Cause::kUneven;

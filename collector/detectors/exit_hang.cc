@@ -31,6 +31,7 @@ bool somebody_still_trains(const graph::Examination& examination) {
   return std::any_of(examination.standings.begin(), examination.standings.end(),
                      [](const graph::Standing& standing) {
                        return standing.waits_for_ranks() || standing.activity == kComputing ||
+                              standing.activity == graph::Activity::kGpu ||
                               standing.activity == kDataLoader;
                      });
 }

@@ -62,7 +62,13 @@ TrainerPlace place_in_trainer(const graph::Standing* standing) {
       model::has_python_frame(*standing->thread, "on_run_start", "loops/training_epoch_loop.py")) {
     return TrainerPlace::kInEpoch;
   }
+  // Validation ends an epoch; before its end, all ranks reach it at the same batch.
+  const bool validates =
+      model::has_python_frame(*standing->thread, "on_advance_end",
+                              "loops/training_epoch_loop.py") &&
+      model::has_python_frame(*standing->thread, "run", "loops/evaluation_loop.py");
   const bool between =
+      validates ||
       model::has_python_frame(*standing->thread, "on_advance_end", "loops/fit_loop.py") ||
       model::has_python_frame(*standing->thread, "on_run_end", "loops/fit_loop.py");
   return between ? TrainerPlace::kBetweenEpochs : TrainerPlace::kUnknown;

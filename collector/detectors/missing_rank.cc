@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "collector/detectors/behind_gpus.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/ended_by_mpi.h"
 #include "collector/detectors/exceptions_in_hand.h"
@@ -139,6 +140,9 @@ Findings detect(const graph::Examination& examination) {
     return raised(examination, one.parting.odd) || finalized(examination, one.parting.odd);
   });
   if (all.empty()) {
+    if (auto elsewhere = elsewhere_than_gpus(examination)) {
+      return {*std::move(elsewhere)};
+    }
     return given_up_on(examination);
   }
   std::stable_sort(all.begin(), all.end(), [](const Explanation& a, const Explanation& b) {

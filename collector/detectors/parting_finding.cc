@@ -19,10 +19,11 @@ constexpr std::size_t kLongestQuote = 80;
 
 /// At a place that says nothing of a wait.
 bool on_its_way(const Side& side) {
-  return !side.calls() && (side.activity() == graph::Activity::kUnknown ||
-                           side.activity() == graph::Activity::kComputing ||
-                           side.activity() == graph::Activity::kSaving ||
-                           side.activity() == graph::Activity::kDataLoader);
+  return !side.calls() &&
+         (side.activity() == graph::Activity::kUnknown ||
+          side.activity() == graph::Activity::kComputing ||
+          side.activity() == graph::Activity::kGpu || side.activity() == graph::Activity::kSaving ||
+          side.activity() == graph::Activity::kDataLoader);
 }
 
 Confidence confidence(const Examination& examination, const Parting& parting, int extra_facts) {

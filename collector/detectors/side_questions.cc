@@ -26,7 +26,7 @@ using graph::Standing;
 
 bool works(const Standing& standing) {
   return standing.on_cpu || standing.moved || standing.activity == Activity::kComputing ||
-         standing.activity == Activity::kCompiling;
+         standing.activity == Activity::kGpu || standing.activity == Activity::kCompiling;
 }
 
 // It waits for a batch, and a DataLoader worker of it gets on with one.

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "collector/detectors/agreement.h"
+#include "collector/detectors/behind_gpus.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/processes.h"
 #include "collector/detectors/wording.h"
@@ -101,6 +102,31 @@ Findings stuck_watchdogs(const graph::Examination& examination) {
   return {finding};
 }
 
+/// Every rank waits for its GPU, and no record says what is queued there.
+Findings all_behind_their_gpus(const graph::Examination& examination) {
+  const model::RankSet behind = behind_their_gpus(examination);
+  if (behind.size() < 2 || behind.size() < examination.standings.size() || !may_hang(examination)) {
+    return {};
+  }
+  Finding finding;
+  finding.kind = "undetermined";
+  finding.confidence = Confidence::kPossible;
+  finding.waiting = behind;
+  finding.summary = fmt::format(
+      "{} wait for their GPUs, and stacks do not tell what is queued there: a collective, or a "
+      "long kernel",
+      said(behind));
+  finding.fix = fmt::format("Capture {}; on NCCL 2.24 and later `ncclras` tells who is behind.",
+                            fmt::join(to_capture(examination), "; "));
+  const graph::Standing* standing = examination.standing(behind.front());
+  if (standing->user.known()) {
+    finding.locations.push_back(
+        location(standing->user, behind, waited_here(examination.job, behind)));
+  }
+  add_whereabouts(finding, examination, behind);
+  return {finding};
+}
+
 Findings detect(const graph::Examination& examination) {
   const model::RankSet waiting = waiting_ranks(examination);
   const bool hangs = examination.still() || (examination.job.ended && !waiting.empty());
@@ -109,7 +135,8 @@ Findings detect(const graph::Examination& examination) {
   }
   const bool one_look = all_wait_at_one_look(examination, waiting);
   if (waiting.empty() || (!hangs && !one_look)) {
-    return stuck_watchdogs(examination);
+    const Findings told = stuck_watchdogs(examination);
+    return told.empty() ? all_behind_their_gpus(examination) : told;
   }
   Finding finding;
   finding.kind = "undetermined";

@@ -25,7 +25,7 @@ namespace {
 constexpr int kOperationWeight = 60;
 constexpr int kBackwardWeight = 55;
 
-constexpr std::array<std::pair<Activity, std::string_view>, 28> kNames = {{
+constexpr std::array<std::pair<Activity, std::string_view>, 29> kNames = {{
     {Activity::kUnobserved, "unobserved"},
     {Activity::kAbsent, "absent"},
     {Activity::kDead, "dead"},
@@ -43,6 +43,7 @@ constexpr std::array<std::pair<Activity, std::string_view>, 28> kNames = {{
     {Activity::kQueue, "waiting at a queue or pipe"},
     {Activity::kLock, "waiting for a lock"},
     {Activity::kEventLoop, "in an event loop that has nothing to do"},
+    {Activity::kGpu, "waiting for its GPU"},
     {Activity::kImport, "waiting for an import lock"},
     {Activity::kInput, "waiting for input"},
     {Activity::kStopped, "stopped"},
@@ -99,14 +100,17 @@ bool waits_in_backward(Segment frames, const model::Thread& thread) {
   return !runs(thread) && !has_native(frames, {"at::native", "GOMP", "gomp_", "mkl", "dnnl"});
 }
 
-// For the GPU, or in a host function of NCCL that waits for other ranks itself.
 bool waits_for_gpu(Segment frames) {
-  return has_native(
-      frames, {"ncclCommInit", "ncclCommSplit", "ncclCommShrink", "ncclCommGrow", "ncclGroupEnd",
-               "ncclCommFinalize", "ncclCommDestroy", "ncclCommWindowRegister", "ncclDevCommCreate",
-               "cudaStreamSynchronize", "cudaEventSynchronize", "cudaDeviceSynchronize",
-               "cuStreamSynchronize", "cuEventSynchronize", "cuCtxSynchronize",
-               "_local_scalar_dense", "hipStreamSynchronize"});
+  return has_native(frames, {"cudaStreamSynchronize", "cudaEventSynchronize",
+                             "cudaDeviceSynchronize", "cuStreamSynchronize", "cuEventSynchronize",
+                             "cuCtxSynchronize", "_local_scalar_dense", "hipStreamSynchronize"});
+}
+
+// In a host function of NCCL that waits for other ranks itself.
+bool waits_in_nccl(Segment frames) {
+  return has_native(frames, {"ncclCommInit", "ncclCommSplit", "ncclCommShrink", "ncclCommGrow",
+                             "ncclGroupEnd", "ncclCommFinalize", "ncclCommDestroy",
+                             "ncclCommWindowRegister", "ncclDevCommCreate"});
 }
 
 Activity activity_of(const model::JobModel& job, const model::Process& process,
@@ -195,11 +199,15 @@ Standing stand(const Context& context, const model::Process& process, const mode
   }
   const bool may_wait_for_gpu =
       result.activity == Activity::kRendezvous || !result.waits_for_ranks();  // init of NCCL is one
-  if (may_wait_for_gpu && !result.call && waits_for_gpu(frames) &&
+  const bool on_gpu = waits_for_gpu(frames);
+  if (may_wait_for_gpu && !result.call && (on_gpu || waits_in_nccl(frames)) &&
       has_unfinished_call(context.history, result.rank)) {
     result.activity = Activity::kCollective;
     result.on_cpu = false;  // CUDA waits by polling
     head = unfinished_on_gpu(context.history, result.rank);
+  } else if (on_gpu &&
+             (result.activity == Activity::kComputing || result.activity == Activity::kUnknown)) {
+    result.activity = Activity::kGpu;  // for what its streams wait, no record tells
   }
   if (!result.waits_for_ranks() && mpi == nullptr) {
     result.on_cpu = result.on_cpu || waits_for_a_moment(context.job, thread) ||

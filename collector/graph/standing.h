@@ -31,6 +31,7 @@ enum class Activity {
   kQueue,       // multiprocessing queue or pipe
   kLock,        // Python or native lock
   kEventLoop,   // asyncio, while no task can go on
+  kGpu,         // the end of its own CUDA work
   kImport,
   kInput,     // pdb, input()
   kStopped,   // state T

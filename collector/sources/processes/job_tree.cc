@@ -209,17 +209,6 @@ class Search {
     if (members_.size() == 1 && members_.front() == named_) {
       return;
     }
-    const std::set<int> have = ranks_of(processes_);
-    std::vector<int> missing;
-    std::set_difference(expected.ranks_here.begin(), expected.ranks_here.end(), have.begin(),
-                        have.end(), std::back_inserter(missing));
-    const bool unnamed = std::any_of(
-        processes_.begin(), processes_.end(),
-        [](const JobProcess& process) { return process.role == JobRole::kRank && !process.rank; });
-    if (!missing.empty() && !unnamed) {
-      notes_.push_back(fmt::format("rank {} should run on this machine and has no process",
-                                   base::ranges(missing)));
-    }
     if (expected.world_size && expected.nodes.value_or(1) > 1 &&
         expected.ranks_here.size() < static_cast<std::size_t>(*expected.world_size)) {
       notes_.push_back(fmt::format(

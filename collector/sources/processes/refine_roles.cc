@@ -4,7 +4,11 @@
 #include <algorithm>
 #include <map>
 #include <string_view>
+#include <vector>
 
+#include <fmt/format.h>
+
+#include "base/text.h"
 #include "collector/sources/processes/proc_file.h"
 #include "collector/sources/processes/process_table.h"
 #include "collector/sources/processes/roles.h"
@@ -280,6 +284,27 @@ void drop_wrong_guesses(JobTree& job) {
   }
 }
 
+/// Only now: Lightning's rank 0 looks like a launcher until torch is asked.
+void note_missing_ranks(JobTree& job) {
+  if (job.processes.size() == 1) {
+    return;  // one process was asked for
+  }
+  std::vector<int> missing;
+  for (const int rank : job.ranks_here) {
+    const bool there =
+        std::any_of(job.processes.begin(), job.processes.end(), [rank](const auto& process) {
+          return process.role == JobRole::kRank && (!process.rank || process.rank == rank);
+        });
+    if (!there) {
+      missing.push_back(rank);
+    }
+  }
+  if (!missing.empty()) {
+    job.notes.push_back(fmt::format("rank {} should run on this machine and has no process",
+                                    base::ranges(missing)));
+  }
+}
+
 }  // namespace
 
 void refine_roles(JobTree& job, const std::vector<stacks::ProcessStacks>& stacks) {
@@ -306,6 +331,7 @@ void refine_roles(JobTree& job, const std::vector<stacks::ProcessStacks>& stacks
       process.rank = parent->rank;
     }
   }
+  note_missing_ranks(job);
   if (job.ranks_here.empty() && job.world_size && job.nodes.value_or(1) == 1) {
     for (int rank = 0; rank < *job.world_size; ++rank) {
       job.ranks_here.push_back(rank);

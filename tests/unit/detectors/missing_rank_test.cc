@@ -51,6 +51,38 @@ TEST(MissingRank, WorksFromStacksAlone) {
   EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
 }
 
+/// `loss.item()`: the host stops until its stream has run, and the stream waits in a collective.
+constexpr const char* kItem =
+    "native:cudaStreamSynchronize | native:at::native::_local_scalar_dense_cuda | "
+    "py:train@/srv/train.py:9";
+
+TEST(MissingRank, IsElsewhereWhileTheOthersWaitForTheirGpus) {
+  const Findings findings = asked(
+      "missing-rank",
+      job().ranks(4).stack({0, 1, 3}, kItem).stack(2, "py:validate@/srv/train.py:20").build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet{2});
+  EXPECT_EQ(findings[0].waiting, (model::RankSet{0, 1, 3}));
+  EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+  EXPECT_EQ(findings[0].locations.at(0).line, 20);
+  EXPECT_EQ(findings[0].locations.at(1).line, 9);
+}
+
+TEST(MissingRank, IsNobodyWhenAMinorityWaitsForItsGpuOrTheOtherWorks) {
+  EXPECT_TRUE(
+      asked(
+          "missing-rank",
+          job().ranks(4).stack({0, 1}, kItem).stack({2, 3}, "py:validate@/srv/train.py:20").build())
+          .empty());
+  EXPECT_TRUE(asked("missing-rank", job()
+                                        .ranks(4)
+                                        .stack({0, 1, 3}, kItem)
+                                        .stack(2, "py:validate@/srv/train.py:20")
+                                        .computing(2)
+                                        .build())
+                  .empty());
+}
+
 TEST(MissingRank, NeverAccusesAnUnobservedRank) {
   JobBuilder builder = job();
   builder.ranks(3).stack({0, 1}, in("all_reduce", "py:main@/srv/train.py:9")).unobserved(2);

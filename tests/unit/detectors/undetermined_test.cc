@@ -51,6 +51,16 @@ TEST(Undetermined, SaysWhatToCaptureWhenNothingCanBeRead) {
   EXPECT_NE(findings[0].fix.find("Capture stacks"), std::string::npos);
 }
 
+TEST(Undetermined, SaysThatEverybodyWaitsForTheGpu) {
+  constexpr const char* kItem =
+      "native:cudaStreamSynchronize | native:at::native::item | py:train@/srv/train.py:9";
+  const Findings findings = asked("undetermined", job().ranks(2).stack(kAll, kItem).build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_NE(findings[0].summary.find("wait for their GPUs"), std::string::npos);
+  EXPECT_EQ(findings[0].locations.at(0).line, 9);
+  EXPECT_TRUE(asked("undetermined", moving(job().ranks(2).stack(kAll, kItem).build())).empty());
+}
+
 TEST(Undetermined, AsksForASecondLook) {
   const Findings findings =
       asked("undetermined", job().ranks(2).stack(kAll, kInBarrier).looked_once().build());

@@ -99,6 +99,18 @@ TEST(RefineRoles, SpawnedRanksTellTheirRankThemselves) {
   EXPECT_EQ(job.ranks_here, (std::vector<int>{0, 1}));
 }
 
+TEST(RefineRoles, WhoStartsTheOtherRanksAndIsRankZeroIsNotMissed) {
+  Table table;
+  Variables second = torchrun_rank(1);
+  second.erase("RANK");  // as Lightning starts it
+  second["NODE_RANK"] = "0";
+  table.add(10, 0, kTrain).add(11, 10, kTrain, second);
+  JobTree job = table.find(10);
+  refine_roles(job, {says(10, 0, {}), says(11, 1, {})});
+  EXPECT_EQ(shape(job), "10 rank 0; 11 rank 1");
+  EXPECT_TRUE(job.notes.empty());
+}
+
 TEST(RefineRoles, AForkThatRunsItsOwnCodeIsNoDataLoader) {
   Table table;
   table.add(10, 0, kTorchrun)

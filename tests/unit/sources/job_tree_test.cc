@@ -141,8 +141,9 @@ TEST(JobTree, ALeftoverOfAnEarlierStartIsNotedNotTaken) {
   Table table;
   table.add(2, 0, kTrain, torchrun_rank(0)).last().session = 99;
   table.add(10, 0, kTorchrun).add(11, 10, kTrain, torchrun_rank(0));
-  const JobTree job = table.find(11);
+  JobTree job = table.find(11);
   EXPECT_EQ(shape(job), "10 launcher; 11 rank 0");
+  refine_roles(job, {});
   ASSERT_EQ(job.notes.size(), 2U);
   EXPECT_NE(job.notes[0].find("also has RANK=0"), std::string::npos);
   EXPECT_EQ(job.notes[1], "rank 1 should run on this machine and has no process");

@@ -36,6 +36,23 @@ TEST(Stacks, RanksThatDifferOnlyInsideALibraryAreOneLine) {
             "all_reduce …   0-2\n");
 }
 
+TEST(Stacks, WhereAFrameworkLeadsRanksApartIsShown) {
+  const std::string fit =
+      "py:Loop.run@/x/site-packages/lightning/loops/epoch.py:153 | "
+      "py:Trainer.fit@/x/site-packages/lightning/trainer.py:9 | py:main@/srv/t.py:8";
+  const std::string validates =
+      "py:Loop.end@/x/site-packages/lightning/loops/epoch.py:406 | "
+      "py:Loop.run@/x/site-packages/lightning/loops/epoch.py:154 | "
+      "py:Trainer.fit@/x/site-packages/lightning/trainer.py:9 | py:main@/srv/t.py:8";
+  EXPECT_EQ(
+      stacks(
+          tests::job().ranks(2).stack(0, "native:epoll_wait | " + fit).stack(1, validates).build()),
+      "stacks of 2 ranks (3 processes, 3 threads; nobody was paused), where they part\n"
+      "  main t.py:8                            0-1\n"
+      "  ├ Loop.run epoch.py:153 · epoll_wait   0\n"
+      "  └ Loop.run epoch.py:154 · Loop.end     1\n");
+}
+
 TEST(Stacks, LibraryFramesBetweenTheUsersVanish) {
   const auto job = tests::job()
                        .ranks(1)
