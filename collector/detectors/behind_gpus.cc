@@ -36,10 +36,9 @@ model::RankSet behind_their_gpus(const graph::Examination& examination) {
 
 std::optional<Finding> elsewhere_than_gpus(const graph::Examination& examination) {
   const model::RankSet behind = behind_their_gpus(examination);
-  const model::RankSet others =
-      ranks_where(examination, [](const graph::Standing& standing) {
-        return standing.activity != graph::Activity::kGpu;
-      });
+  const model::RankSet others = ranks_where(examination, [](const graph::Standing& standing) {
+    return standing.activity != graph::Activity::kGpu;
+  });
   const bool all_seen = std::all_of(others.begin(), others.end(), [&](model::Rank rank) {
     const graph::Standing* standing = examination.standing(rank);
     return standing != nullptr && !has_ended(*standing) && standing->user.known() &&
