@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // One rank works (saves, tokenises, compiles a data set) while the others wait for it in a barrier:
 // slow, not hung.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/wording.h"
+#include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -18,12 +21,27 @@ bool works(const Standing& standing) {
          (standing.on_cpu || standing.moved || standing.activity == Activity::kSaving);
 }
 
+/// All that wait came to their call a moment ago: a step of a job that goes on.
+bool all_just_came(const graph::Examination& examination, const model::RankSet& waiting) {
+  constexpr double kMoment = 1;  // second
+  const model::Observation* now = model::latest(examination.job);
+  return now != nullptr && std::all_of(waiting.begin(), waiting.end(), [&](model::Rank rank) {
+           const Standing* standing = examination.standing(rank);
+           const auto& call = standing->call;
+           const model::CollectiveCall* recorded =
+               call && call->sequence ? examination.history.at(call->group, rank, *call->sequence)
+                                      : nullptr;
+           return recorded != nullptr && recorded->time && now->time - *recorded->time < kMoment;
+         });
+}
+
 Findings detect(const graph::Examination& examination) {
   const model::RankSet waiting = waiting_ranks(examination);
   const model::RankSet working = ranks_where(examination, works);
   // Everybody else waits: otherwise this is a step of a running job.
   const bool all_told = waiting.size() + working.size() == examination.standings.size();
-  if (waiting.empty() || working.empty() || !all_told || working.size() >= waiting.size() + 1) {
+  if (waiting.empty() || working.empty() || !all_told || working.size() >= waiting.size() + 1 ||
+      all_just_came(examination, waiting)) {
     return {};
   }
   Finding finding;

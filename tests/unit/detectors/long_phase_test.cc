@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "collector/model/questions.h"
 #include "tests/unit/detectors/collective_stories.h"
 
 namespace ddpdoctor::detectors {
@@ -35,6 +36,22 @@ TEST(LongPhase, IsSilentWhenMostRanksWorkOrNobodyDoes) {
   EXPECT_TRUE(asked("long-phase",
                     job().ranks(2).stack(kAll, in("barrier", "py:main@/srv/train.py:20")).build())
                   .empty());
+}
+
+model::JobModel waited_since(double seconds) {
+  JobBuilder builder = job();
+  builder.ranks(2)
+      .stack(1, in("all_reduce", "py:main@/srv/train.py:20"))
+      .python(0, kTrain, 5, "load")
+      .computing(0);
+  const double now = model::latest(builder.build())->time;
+  builder.call(1, {.operation = "all_reduce", .sequence = 7, .time = now - seconds});
+  return builder.build();
+}
+
+TEST(LongPhase, IsSilentWhenTheOthersHaveJustCome) {
+  EXPECT_TRUE(asked("long-phase", waited_since(0.2)).empty());
+  EXPECT_EQ(asked("long-phase", waited_since(20)).size(), 1U);
 }
 
 TEST(LongPhase, IsSilentWhenARankIsUnobserved) {
