@@ -20,6 +20,7 @@
 namespace ddpdoctor::model {
 
 using stacks::Frame;
+using stacks::Iteration;
 using stacks::Language;
 
 /// What a sleeping thread waits for: kind is mutex, gil, process, socket, fifo, pipe, file-lock,

@@ -15,6 +15,7 @@ struct CaptureOptions {
   bool allow_stop = true;   // --no-stop forbids stopping a running thread
   bool native = true;       // native frames and their names
   bool torch_state = true;  // groups, call arguments, flight recorder
+  bool glance = false;      // main threads only; of a running one the Python frames that stay
   std::chrono::milliseconds process_deadline{2000};
 };
 

@@ -104,6 +104,9 @@ bool ProcessCapture::open(ElfCache& files) {
 
 void ProcessCapture::look_at_new_threads(ThreadCapture& capture) {
   std::vector<pid_t> fresh = tasks_->tids();
+  if (options_.glance) {
+    std::erase_if(fresh, [this](pid_t tid) { return tid != result_.pid; });
+  }
   std::erase_if(fresh, [this](pid_t tid) {
     return std::any_of(threads_.begin(), threads_.end(),
                        [tid](const CapturedThread& one) { return one.stack.tid == tid; });

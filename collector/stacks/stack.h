@@ -16,6 +16,18 @@ namespace ddpdoctor::stacks {
 
 enum class Language { kPython, kNative };
 
+/// What a `for` loop goes over, as far as its iterator tells.
+struct Iteration {
+  std::string over;  // "DataLoader with DistributedSampler", "range", "generator f"
+  std::optional<std::int64_t> done{};  // items it has given out, the one in hand included
+  std::optional<std::int64_t> left{};  // items to come
+  bool loose = false;  // counted in a generator's own loop, which may give out fewer or more
+
+  [[nodiscard]] std::optional<std::int64_t> total() const {
+    return done && left ? std::optional(*done + *left) : std::nullopt;
+  }
+};
+
 /// One frame of one thread. `function` is a qualified name (Python) or a demangled, shortened one
 /// (native; empty = unknown).
 struct Frame {
@@ -34,6 +46,8 @@ struct Frame {
   /// Rendered arguments and locals; filled for torch.distributed frames and other listed waiting
   /// places only.
   std::vector<std::pair<std::string, std::string>> locals;
+  /// The `for` loops it is in, outermost first; where known, of Python outside of torch.
+  std::vector<Iteration> loops;
 };
 
 /// How a thread's registers and stack were obtained.

@@ -121,6 +121,33 @@ ThreadCapture::Attempt ThreadCapture::look_without_stop(CapturedThread& thread,
   return Attempt::kDone;
 }
 
+/// The outer frames of a thread that runs: those that it had before and after, in the same place
+/// with the same code.
+bool ThreadCapture::look_twice(CapturedThread& thread, std::optional<RemoteAddress> python_state) {
+  if (python_ == nullptr || !python_state) {
+    return false;
+  }
+  target_.memory().forget();
+  const RawPythonStack before = python_->read_stack(*python_state);
+  target_.memory().forget();
+  read_python(thread, python_state);
+  RawPythonStack& now = thread.python;
+  std::size_t same = 0;
+  while (same < before.size() && same < now.size()) {
+    const RawPythonFrame& old = before[before.size() - 1 - same];
+    const RawPythonFrame& one = now[now.size() - 1 - same];
+    if (old.address != one.address || old.code != one.code) {
+      break;
+    }
+    ++same;
+  }
+  now.erase(now.begin(), now.end() - static_cast<std::ptrdiff_t>(same));
+  thread.handles = 0;
+  thread.stack.method = CaptureMethod::kNoStop;
+  thread.stack.problem.clear();
+  return same > 0;
+}
+
 bool ThreadCapture::look_stopped(CapturedThread& thread,
                                  std::optional<RemoteAddress> python_state) {
   CapturedThread stopped;
@@ -176,7 +203,8 @@ bool ThreadCapture::may_stop(const CapturedThread& thread) const {
 ThreadCapture::Attempt ThreadCapture::climb(CapturedThread& thread,
                                             std::optional<RemoteAddress> python_state) {
   Attempt attempt = Attempt::kFailed;
-  const int attempts = options_.allow_stop ? kAttempts : kPatientAttempts;
+  const bool impatient = options_.allow_stop || options_.glance;
+  const int attempts = impatient ? kAttempts : kPatientAttempts;
   for (int i = 0; i < attempts; ++i) {
     attempt = look_without_stop(thread, python_state);
     if (attempt == Attempt::kDone || attempt == Attempt::kFailed) {
@@ -202,6 +230,10 @@ CapturedThread ThreadCapture::capture(pid_t tid, std::optional<RemoteAddress> py
     return thread;
   }
   const Attempt attempt = climb(thread, python_state);
+  if (options_.glance && (attempt == Attempt::kRunning || attempt == Attempt::kMoved) &&
+      look_twice(thread, python_state)) {
+    return thread;
+  }
   if (attempt == Attempt::kDone && !thread.native.unproven) {
     return thread;
   }

@@ -71,6 +71,18 @@ void read_locals(const Cursor& in, model::Frame& out) {
   });
 }
 
+model::Iteration read_loop(const Cursor& in) {
+  model::Iteration out;
+  out.over = text(in, "over");
+  const Cursor done = in["done"];
+  out.done = done.whole(0, kMaxNumber);
+  const Cursor left = in["left"];
+  out.left = left.whole(0, kMaxNumber);
+  const Cursor loose = in["loose"];
+  out.loose = loose.flag().value_or(false);
+  return out;
+}
+
 model::Frame read_frame(const Cursor& in) {
   model::Frame out;
   out.function = text(in, "function");
@@ -87,6 +99,8 @@ model::Frame read_frame(const Cursor& in) {
   out.language = read_language(in, out);
   const Cursor locals = in["locals"];
   read_locals(locals, out);
+  const Cursor loops = in["loops"];
+  loops.each([&out](const Cursor& loop) { out.loops.push_back(read_loop(loop)); });
   return out;
 }
 

@@ -31,6 +31,20 @@ void put_letter(ordered_json& out, const char* key, char value) {
   }
 }
 
+ordered_json write_loop(const model::Iteration& loop) {
+  ordered_json out = ordered_json::object();
+  put_text(out, "over", loop.over);
+  for (const auto& [key, count] : {std::pair("done", loop.done), std::pair("left", loop.left)}) {
+    if (count && *count >= 0 && *count <= kMaxNumber) {
+      out[key] = *count;
+    }
+  }
+  if (loop.loose) {
+    out["loose"] = true;
+  }
+  return out;
+}
+
 ordered_json write_frame(const model::Frame& frame) {
   const bool python = frame.language == model::Language::kPython;
   ordered_json out = {{"language", python ? "python" : "native"}};
@@ -49,6 +63,9 @@ ordered_json write_frame(const model::Frame& frame) {
   }
   for (const auto& [name, value] : frame.locals) {
     out["locals"].push_back(ordered_json::array({name, value}));
+  }
+  for (const model::Iteration& loop : frame.loops) {
+    out["loops"].push_back(write_loop(loop));
   }
   return out;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layouts by CPython's headers 3.8 to 3.13 (Modules/_asynciomodule.c, cpython/genobject.h,
-// cpython/setobject.h, cpython/weakrefobject.h). What is read is believed only when the object's
-// type fits.
+// Layouts by CPython's headers 3.8 to 3.13 (Modules/_asynciomodule.c, cpython/setobject.h,
+// cpython/weakrefobject.h). What is read is believed only when the object's type fits.
 #include "collector/stacks/python/event_loop.h"
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 
 #include "collector/stacks/python/addresses.h"
 #include "collector/stacks/python/frames.h"
+#include "collector/stacks/python/generators.h"
 
 namespace ddpdoctor::stacks {
 
@@ -23,21 +23,20 @@ constexpr std::size_t kMostCoroutines = 64;
 constexpr std::uint64_t kMostTasks = 1U << 14U;  // slots of the set that are looked at
 constexpr std::int32_t kFinished = 2;            // of fut_state
 
-/// Offsets in bytes: of a task, and of a generator's frame (up to 3.10 a pointer to it).
+/// Offsets in bytes, of a task.
 struct AsyncioLayout {
   std::int32_t version;
   RemoteAddress coroutine;  // task_coro
   RemoteAddress unasked;    // fut_log_tb; fut_state is the int before it
-  RemoteAddress frame;      // gi_frame, gi_iframe
 };
 
 constexpr std::array<AsyncioLayout, 6> kLayouts = {{
-    {0x0308, 112, 76, 16},
-    {0x0309, 152, 84, 16},
-    {0x030a, 160, 92, 16},
-    {0x030b, 136, 92, 80},
-    {0x030c, 136, 92, 72},
-    {0x030d, 120, 100, 72},
+    {0x0308, 112, 76},
+    {0x0309, 152, 84},
+    {0x030a, 160, 92},
+    {0x030b, 136, 92},
+    {0x030c, 136, 92},
+    {0x030d, 120, 100},
 }};
 
 constexpr RemoteAddress kException = 48;   // fut_exception
@@ -143,9 +142,7 @@ RawPythonStack awaiting_frames(PythonObjects& objects, RemoteAddress task) {
   }
   RemoteAddress next = runs_in(objects, *layout, task);
   while (next != 0 && stack.size() < kMostCoroutines) {
-    const bool pointed = layout->version < kVersion311;
-    const RemoteAddress frame =
-        pointed ? pointer(objects.memory(), next + layout->frame) : next + layout->frame;
+    const RemoteAddress frame = generator_frame(objects, next);
     const auto raw =
         frame == 0 ? std::nullopt : read_python_frame(objects.memory(), objects.layout(), frame);
     const bool again = std::any_of(stack.begin(), stack.end(), [frame](const RawPythonFrame& one) {

@@ -133,6 +133,11 @@ constexpr auto kWaitingPlaces = std::to_array<WaitingPlace>({
     {.file = "importlib/_bootstrap.py", .functions = " acquire __enter__ "},
 });
 
+/// Loops of the user's and of trainers, over the data; not those over torch's own parts.
+bool loops_wanted(std::string_view file) {
+  return file.find("/torch/") == std::string_view::npos && !file.starts_with("<frozen");
+}
+
 }  // namespace
 
 RemoteAddress untagged(RemoteAddress reference, std::int32_t version) {
@@ -333,6 +338,9 @@ std::vector<PythonFrame> FrameDecoder::decode(const RawPythonStack& stack) {
       decoded.frame.end_column = range.end_column;
       if (code.locals_wanted) {
         decoded.frame.locals = locals(raw, code);
+      }
+      if (code.valid && loops_wanted(code.file)) {
+        decoded.frame.loops = iterations_.loops_of(raw.address, raw.code);
       }
     }
     frames.push_back(std::move(decoded));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "collector/stacks/native/line_table.h"
+#include "collector/stacks/python/iterators.h"
 #include "collector/stacks/python/objects.h"
 #include "collector/stacks/python/offsets.h"
 #include "collector/stacks/python/reader.h"
@@ -36,7 +37,7 @@ class FrameDecoder {
  public:
   /// All must outlive this.
   FrameDecoder(RemoteMemory& memory, const PythonLayout& layout, PythonObjects& objects)
-      : memory_(memory), layout_(layout), objects_(objects) {}
+      : memory_(memory), layout_(layout), objects_(objects), iterations_(objects) {}
 
   /// Frames that Python itself does not show (not yet begun, __init__ trampolines) are left out.
   std::vector<PythonFrame> decode(const RawPythonStack& stack);
@@ -71,6 +72,7 @@ class FrameDecoder {
   RemoteMemory& memory_;
   const PythonLayout& layout_;
   PythonObjects& objects_;
+  IterationReader iterations_;
   std::map<RemoteAddress, Code> codes_;
 };
 

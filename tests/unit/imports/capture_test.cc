@@ -132,6 +132,23 @@ TEST(ReadCapture, IsForgivingToHands) {
   EXPECT_EQ(model::source_line(job, "/t.py", 2), "b");
 }
 
+TEST(ReadCapture, KeepsTheLoopsOfAFrame) {
+  const std::string written =
+      R"(,"observations":[{"processes":[{"rank":0,"threads":[{"frames":[{"loops":[)"
+      R"({"over":"range"},{"over":"generator f","done":3,"left":4,"loose":true}]}]}]}]}])";
+  const JobModel first = read(written);
+  const auto again = read_capture(write_capture(first), "x.json");
+  ASSERT_TRUE(again);
+  for (const JobModel* job : {&first, &*again}) {
+    const auto& loops = model::main_thread(*model::rank_process(*job, 0))->frames[0].loops;
+    ASSERT_EQ(loops.size(), 2U);
+    EXPECT_EQ(loops[0].total(), std::nullopt);
+    EXPECT_EQ(loops[1].over, "generator f");
+    EXPECT_EQ(loops[1].total(), 7);
+    EXPECT_TRUE(loops[1].loose);
+  }
+}
+
 TEST(ReadCapture, TakesLocalsAsPairsAndAsAnObject) {
   const auto locals = [](const std::string& written) {
     return read(R"(,"observations":[{"processes":[{"rank":0,"threads":[{"frames":[{"locals":)" +

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/stacks/python/iterators.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "collector/stacks/python/addresses.h"
+#include "collector/stacks/python/frames.h"
+#include "collector/stacks/python/generators.h"
+
+namespace ddpdoctor::stacks {
+
+namespace {
+
+constexpr std::int32_t kVersion311 = 0x030b;
+constexpr std::int32_t kVersion312 = 0x030c;
+constexpr std::size_t kMostSlots = 12;  // loops and with blocks around one line
+constexpr std::int64_t kMostLocals = 4096;
+constexpr int kMostIterators = 64;
+constexpr int kDeepest = 6;  // iterators in iterators
+constexpr std::int64_t kMostItems = std::int64_t{1} << 48U;
+
+// PyTypeObject.tp_iternext: the slots before it have not moved since 3.8.
+constexpr std::int64_t kTypeNext = 224;
+constexpr std::uint64_t kTypeSubclass = 1ULL << 31U;
+
+/// The first slot of a frame's value stack; 0 = not to be had.
+RemoteAddress value_stack(PythonObjects& objects, RemoteAddress frame, RemoteAddress code) {
+  const PythonLayout& layout = objects.layout();
+  RemoteMemory& memory = objects.memory();
+  if (layout.version < kVersion311) {
+    constexpr RemoteAddress kValueStack = 64;  // f_valuestack
+    return pointer(memory, frame + kValueStack);
+  }
+  const RemoteAddress names = pointer(memory, at(code, layout.code_local_names));
+  const auto count =
+      names == 0 ? std::nullopt : memory.get<std::int64_t>(at(names, layout.object_size));
+  const bool sane = count && *count >= 0 && *count <= kMostLocals;
+  return sane ? at(frame, layout.frame_locals + 8 * *count) : 0;
+}
+
+bool is_count(std::optional<std::int64_t> number) {
+  return number && *number >= 0 && *number < kMostItems;
+}
+
+}  // namespace
+
+RemoteAddress IterationReader::field(RemoteAddress object, int index) {
+  return pointer(objects_.memory(),
+                 at(object, objects_.layout().object_header + 8 * std::int64_t{index}));
+}
+
+std::optional<std::int64_t> IterationReader::number(RemoteAddress object, int index) {
+  return objects_.memory().get<std::int64_t>(
+      at(object, objects_.layout().object_header + 8 * std::int64_t{index}));
+}
+
+/// Its type is a type and knows what comes next.
+bool IterationReader::is_iterator(RemoteAddress object) {
+  RemoteMemory& memory = objects_.memory();
+  const RemoteAddress type = objects_.type_of(object);
+  const RemoteAddress meta = objects_.type_of(type);
+  const auto flags =
+      meta == 0 ? std::nullopt : memory.get<std::uint64_t>(at(meta, objects_.layout().type_flags));
+  return flags && (*flags & kTypeSubclass) != 0 && pointer(memory, at(type, kTypeNext)) != 0;
+}
+
+std::string IterationReader::text_of_code(RemoteAddress code, std::int64_t offset) {
+  const RemoteAddress text = pointer(objects_.memory(), at(code, offset));
+  return base::printable(objects_.string(text, 512).value_or(""));
+}
+
+RemoteAddress IterationReader::local(RemoteAddress frame, RemoteAddress code,
+                                     std::string_view name) {
+  const PythonLayout& layout = objects_.layout();
+  RemoteMemory& memory = objects_.memory();
+  const auto names = objects_.elements(pointer(memory, at(code, layout.code_local_names)), 64);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (objects_.string(names[i], 64) == name) {
+      const auto slot = at(frame, layout.frame_locals + 8 * static_cast<std::int64_t>(i));
+      return untagged(pointer(memory, slot), layout.version);
+    }
+  }
+  return 0;
+}
+
+Iteration IterationReader::read_range(RemoteAddress iterator) {
+  Iteration out{.over = "range"};
+  if (objects_.layout().version < kVersion312) {  // index, start, step, len
+    const auto index = number(iterator, 0);
+    const auto length = number(iterator, 3);
+    if (is_count(index) && is_count(length) && *index <= *length) {
+      out.done = index;
+      out.left = *length - *index;
+    }
+  } else if (const auto left = number(iterator, 2); is_count(left)) {  // start, step, len
+    out.left = left;
+  }
+  return out;
+}
+
+Iteration IterationReader::read_sequence(RemoteAddress iterator, std::string_view kind) {
+  Iteration out{.over = std::string(kind)};
+  const auto index = number(iterator, 0);
+  const RemoteAddress sequence = field(iterator, 1);  // 0: it has come to its end
+  if (sequence == 0 || !objects_.type_name(sequence).ends_with(kind)) {
+    return out;
+  }
+  const auto length =
+      objects_.memory().get<std::int64_t>(at(sequence, objects_.layout().object_size));
+  if (is_count(index) && is_count(length) && *index <= *length) {
+    out.done = index;
+    out.left = *length - *index;
+  }
+  return out;
+}
+
+/// zip and map end with the shortest of what they go over.
+Iteration IterationReader::read_shortest(RemoteAddress tuple, std::string_view kind, int depth) {
+  Iteration shortest;
+  bool first = true;
+  for (const RemoteAddress each : objects_.elements(tuple, 8)) {
+    Iteration one = read(each, depth + 1);
+    if (!one.left || one.loose) {
+      return {.over = std::string(kind)};
+    }
+    if (first || *one.left < *shortest.left) {
+      shortest = std::move(one);
+    }
+    first = false;
+  }
+  return first ? Iteration{.over = std::string(kind)} : shortest;
+}
+
+Iteration IterationReader::read_slice(RemoteAddress iterator, int depth) {
+  const RemoteAddress inner = field(iterator, 0);
+  const auto stop = number(iterator, 2);
+  const auto step = number(iterator, 3);
+  const auto taken = number(iterator, 4);
+  Iteration out = read(inner, depth + 1);
+  if (step != 1 || !is_count(taken) || !out.left) {
+    return {.over = out.over};
+  }
+  out.done = taken;
+  if (stop && *stop >= *taken) {
+    out.left = std::min(*out.left, *stop - *taken);
+  }
+  return out;
+}
+
+Iteration IterationReader::read_generator(RemoteAddress generator, int depth) {
+  const PythonLayout& layout = objects_.layout();
+  const RemoteAddress frame = generator_frame(objects_, generator);
+  if (frame == 0) {
+    return {.over = "generator"};
+  }
+  const RemoteAddress code =
+      untagged(pointer(objects_.memory(), at(frame, layout.frame_code)), layout.version);
+  const bool qualified = layout.code_qualname >= 0;
+  const std::string name = text_of_code(code, qualified ? layout.code_qualname : layout.code_name);
+  const std::string file = text_of_code(code, layout.code_filename);
+  std::vector<Iteration> loops = loops_at(frame, code, depth + 1);
+  if (!loops.empty() && file.ends_with("tqdm/std.py") && name.ends_with("__iter__")) {
+    return std::move(loops.back());  // it shows what it hands on
+  }
+  Iteration out{.over = name.empty() ? "generator" : fmt::format("generator {}", name)};
+  if (loops.size() == 1) {
+    out.done = loops.back().done;
+    out.left = loops.back().left;
+    out.loose = true;
+  }
+  return out;
+}
+
+Iteration IterationReader::read(RemoteAddress iterator, int depth) {
+  const std::string type = objects_.type_name(iterator);
+  if (depth > kDeepest || type.empty() || --budget_ < 0) {
+    return {};
+  }
+  if (type == "range_iterator") {
+    return read_range(iterator);
+  }
+  if (type == "list_iterator" || type == "tuple_iterator") {
+    return read_sequence(iterator, type == "list_iterator" ? "list" : "tuple");
+  }
+  if (type == "enumerate") {
+    return read(field(iterator, 1), depth + 1);
+  }
+  if (type == "zip" || type == "map") {
+    return read_shortest(field(iterator, type == "zip" ? 1 : 0), type, depth);
+  }
+  if (type == "itertools.islice") {
+    return read_slice(iterator, depth);
+  }
+  if (type == "generator") {
+    return read_generator(iterator, depth);
+  }
+  if (type.ends_with("_SingleProcessDataLoaderIter") ||
+      type.ends_with("_MultiProcessingDataLoaderIter")) {
+    return read_data_loader(iterator, depth);
+  }
+  return {.over = type};
+}
+
+std::vector<Iteration> IterationReader::loops_at(RemoteAddress frame, RemoteAddress code,
+                                                 int depth) {
+  const PythonLayout& layout = objects_.layout();
+  RemoteMemory& memory = objects_.memory();
+  std::vector<Iteration> loops;
+  const RemoteAddress first = value_stack(objects_, frame, code);
+  for (std::size_t i = 0; first != 0 && i < kMostSlots; ++i) {
+    const RemoteAddress value = untagged(pointer(memory, first + 8 * i), layout.version);
+    const std::string type = value == 0 ? std::string() : objects_.type_name(value);
+    if (type == "method" || type == "builtin_function_or_method") {
+      continue;  // the way out of a `with`
+    }
+    if (type.empty() || !is_iterator(value)) {
+      break;
+    }
+    loops.push_back(read(value, depth));
+  }
+  return loops;
+}
+
+std::vector<Iteration> IterationReader::loops_of(RemoteAddress frame, RemoteAddress code) {
+  const PythonLayout& layout = objects_.layout();
+  const auto stands = [&] {
+    return code != 0 && untagged(pointer(objects_.memory(), at(frame, layout.frame_code)),
+                                 layout.version) == code;
+  };
+  if (!stands()) {
+    return {};
+  }
+  budget_ = kMostIterators;
+  std::vector<Iteration> loops = loops_at(frame, code, 0);
+  if (loops.empty()) {
+    return loops;
+  }
+  objects_.memory().forget();
+  return stands() ? loops : std::vector<Iteration>{};
+}
+
+}  // namespace ddpdoctor::stacks

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the loops of real interpreters go over, over every installation found.
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "collector/stacks/capture.h"
+#include "collector/stacks/python/reader.h"
+#include "collector/stacks/target/live_target.h"
+#include "tests/support/child_process.h"
+
+namespace ddpdoctor::stacks {
+namespace {
+
+using test::PythonInstallation;
+
+std::string count(std::optional<std::int64_t> number) {
+  return number ? fmt::format("{}", *number) : "?";
+}
+
+/// "list 3 of 7, 4 left" of each loop, outermost first, in the function that calls stand().
+std::string loops_in(const PythonInstallation& python, const std::string& mood) {
+  test::ChildProcess child(
+      {python.command, DDPDOCTOR_SOURCE_DIR "/tests/support/python_loops.py", mood}, true);
+  ElfCache files;
+  std::string problem;
+  if (!child.lines_until("ready")) {
+    return "it did not come up";
+  }
+  auto target = LiveTarget::open(child.pid(), files);
+  const auto reader = target ? open_python(**target, problem) : nullptr;
+  if (reader == nullptr) {
+    return problem;
+  }
+  std::string out;
+  bool next = false;
+  for (const PythonThreadState& state : reader->thread_states()) {
+    for (const PythonFrame& one : reader->decode(reader->read_stack(state.address))) {
+      if (next) {
+        for (const Iteration& loop : one.frame.loops) {
+          out += fmt::format("{}{} {} of {}{}", out.empty() ? "" : ", ", loop.over,
+                             count(loop.done), count(loop.total()), loop.loose ? " loose" : "");
+        }
+      }
+      next = one.frame.function == "stand";
+    }
+  }
+  return out;
+}
+
+class PythonIterators : public testing::TestWithParam<int> {
+ protected:
+  void SetUp() override {
+    installations = test::python_installations(GetParam());
+    if (installations.empty()) {
+      GTEST_SKIP() << "no CPython 3." << GetParam() << " on this machine";
+    }
+  }
+
+  void expect(const std::string& mood, const std::string& loops) {
+    for (const PythonInstallation& python : installations) {
+      EXPECT_EQ(loops_in(python, mood), loops) << python.command << " " << mood;
+    }
+  }
+
+  /// 3.14's generators are not read yet.
+  [[nodiscard]] static bool reads_generators() {
+    return GetParam() < 14;
+  }
+
+  std::vector<PythonInstallation> installations;
+};
+
+TEST_P(PythonIterators, AreCountedFromTheBottomOfTheStack) {
+  const bool counts_ranges = GetParam() < 12;
+  expect("ranges", counts_ranges ? "range 1 of 4, range 3 of 8" : "range ? of ?, range ? of ?");
+  if (GetParam() < 14) {  // since then a with block keeps more than its way out
+    expect("sequences", "tuple 1 of 2, list 3 of 7");
+  }
+  expect("sliced", "list 3 of 6");
+}
+
+TEST_P(PythonIterators, OfAThreadThatRunsAreGlancedAtWithoutStoppingIt) {
+  for (const PythonInstallation& python : installations) {
+    SCOPED_TRACE(python.command);
+    test::ChildProcess child(
+        {python.command, DDPDOCTOR_SOURCE_DIR "/tests/support/python_loops.py", "spinning"}, true);
+    ASSERT_TRUE(child.lines_until("ready"));
+    const std::array<pid_t, 1> pids{child.pid()};
+    const auto seen =
+        capture(pids, {.allow_stop = false, .native = false, .torch_state = false, .glance = true});
+    ASSERT_EQ(seen.at(0).threads.size(), 1U);
+    const ThreadStack& main = seen[0].threads[0];
+    EXPECT_EQ(main.stopped_ms, 0);
+    const auto frame = std::find_if(main.frames.begin(), main.frames.end(),
+                                    [](const Frame& one) { return one.function == "spinning"; });
+    ASSERT_NE(frame, main.frames.end()) << main.problem;
+    ASSERT_EQ(frame->loops.size(), 1U);
+    EXPECT_EQ(frame->loops[0].total(), 9);
+  }
+}
+
+TEST_P(PythonIterators, EndWithTheShortestOfSeveral) {
+  expect("zipped", "tuple 3 of 5");
+}
+
+TEST_P(PythonIterators, OfAnUnknownKindHaveNoCounts) {
+  expect("own", "Own ? of ?");
+}
+
+TEST_P(PythonIterators, AreNotSeenWhereThereIsNoLoop) {
+  expect("call", "");
+  expect("past", "");
+}
+
+TEST_P(PythonIterators, OfAGeneratorAreItsOwnLoopsAndMayMislead) {
+  if (reads_generators()) {
+    expect("generator", "generator batches 3 of 7 loose");
+    expect("bar", "list 3 of 11");
+  }
+}
+
+TEST_P(PythonIterators, OfADataLoaderCountBatches) {
+  if (reads_generators()) {
+    expect("loader", "DataLoader with Strided 3 of 11");
+    expect("short_loader", "DataLoader with Strided 3 of 10");
+    expect("old_loader", "DataLoader with Strided 3 of 11");
+    expect("shuffled", "DataLoader with RandomSampler 3 of 11");
+  }
+}
+
+TEST_P(PythonIterators, OfADataLoaderWithWorkersAreBehindTheSampler) {
+  if (reads_generators()) {
+    expect("workers", "DataLoader with Strided 3 of 11");
+    expect("drained_workers", "DataLoader with Strided 3 of 5");
+  }
+}
+
+TEST_P(PythonIterators, OfASamplerThatChoosesHaveNoEnd) {
+  expect("filtered", "DataLoader with Filtered 3 of ?");
+}
+
+TEST_P(PythonIterators, OfAnIterableDatasetCountWhatItGoesOver) {
+  expect("iterable_list", "DataLoader over Numbers 3 of 8");
+  expect("iterable_generator", "DataLoader over Numbers 3 of ?");
+}
+
+INSTANTIATE_TEST_SUITE_P(Python3, PythonIterators, testing::Range(8, 15));
+
+}  // namespace
+}  // namespace ddpdoctor::stacks
