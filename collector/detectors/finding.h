@@ -43,6 +43,7 @@ struct Finding {
   std::string fix;  // imperative, concrete, one or two sentences
   /// Report's "details": parameters, pids, paths; values as JSON text ("[\"a\"]", "12", "\"x\"").
   std::map<std::string, model::FactValue> details;
+  bool ahead = false;  // has not happened yet: said of a job that still moves, and no hang
 };
 
 using Findings = std::vector<Finding>;

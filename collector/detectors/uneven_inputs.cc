@@ -2,13 +2,17 @@
 // Ranks run a different number of steps: some have left the training loop, the others wait for them
 // in its next backward or collective.
 #include <map>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
+#include "collector/detectors/loops_seen.h"
 #include "collector/detectors/parting_finding.h"
 #include "collector/detectors/swallowed.h"
+#include "collector/detectors/uneven_ahead.h"
 #include "collector/detectors/wording.h"
 
 namespace ddpdoctor::detectors {
@@ -50,16 +54,25 @@ void add_counts(const graph::Examination& examination, const Parting& parting, F
   }
 }
 
+// Where those who are still in the loop stand in it, and what it goes over.
+void add_place_in_loop(const model::JobModel& job, const Explanation& explanation,
+                       Finding& finding) {
+  std::vector<std::pair<model::Rank, model::Iteration>> steps;
+  for (const model::Rank rank : explanation.parting.rest.ranks) {
+    if (const auto loop = loop_seen_at(job, rank, explanation.loop->where)) {
+      steps.emplace_back(rank, loop->over);
+    }
+  }
+  add_steps(steps, finding);
+}
+
 void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
   const Parting& parting = explanation.parting;
   finding.summary = fmt::format(
       "{} left the loop `{}` ({}) while {} {} in its next step, in {}", said(parting.odd.ranks),
       explanation.loop->header, place(explanation.loop->where), said(parting.rest.ranks),
       is_or_are(parting.rest.ranks), waiting_call(examination, explanation));
-  finding.fix =
-      "Give every rank the same number of steps: DistributedSampler with drop_last=True, equal "
-      "shards, or wrap the loop in "
-      "torch.distributed.algorithms.join.Join.";
+  finding.fix = kEqualSteps;
   if (may_be_swallowed(examination.job, parting.rest.path)) {
     finding.confidence = at_most(finding.confidence, Confidence::kLikely);
     finding.fix +=
@@ -68,13 +81,18 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
   put_leaving_line_first(explanation, finding);
   finding.locations.push_back(location(explanation.loop->where, {}, "the loop that ended earlier"));
   add_counts(examination, parting, finding);
+  add_place_in_loop(examination.job, explanation, finding);
 }
 
 Findings detect(const graph::Examination& examination) {
-  return findings_with(examination, Cause::kUneven, "uneven-inputs",
-                       [&](const Explanation& explanation, Finding& finding) {
-                         tell(examination, explanation, finding);
-                       });
+  Findings findings = findings_with(examination, Cause::kUneven, "uneven-inputs",
+                                    [&](const Explanation& explanation, Finding& finding) {
+                                      tell(examination, explanation, finding);
+                                    });
+  if (auto ahead = uneven_ahead(examination)) {
+    findings.push_back(std::move(*ahead));
+  }
+  return findings;
 }
 
 constexpr std::string_view kExplanation =
@@ -85,7 +103,9 @@ Why: the data gives the ranks different numbers of batches: an own sampler, an i
 workers, a length that lies, a filter. The ranks with more steps wait in a gradient reduction that the others will never join.
 
 How it is recognised: some ranks wait inside a loop of your source that the others have left; the records hold fewer calls of
-the loop on those.
+the loop on those. While the job still trains, the iterators of the loop are read: ranks whose loops have different lengths and call a
+collective in every step will come to this, and that is said before they do (likely, never more). A loop that a test can end or skip, a
+Join around it, no_sync() and further steps after it make the lengths say nothing.
 
 The fix: equal numbers of steps, or an agreement that handles unequal ones.
 

@@ -16,9 +16,9 @@ using detectors::Confidence;
 using detectors::Effect;
 
 /// Of a job that moves only what is proven may be called a hang; slowness, crashes and leaks are no
-/// matter of standing still.
+/// matter of standing still. What lies ahead is said while it does.
 bool may_be_said(const Judged& judged, const graph::Examination& examination) {
-  if (examination.job.progress != model::Progress::kMoving) {
+  if (examination.job.progress != model::Progress::kMoving || judged.finding.ahead) {
     return true;
   }
   return judged.detector->effect != Effect::kHang ||
@@ -66,7 +66,7 @@ void doubt_one_moment(std::vector<Judged>& findings, const model::JobModel& job)
 
 bool any_of_effect(const std::vector<Judged>& all, Effect effect) {
   return std::any_of(all.begin(), all.end(), [effect](const Judged& judged) {
-    return judged.detector->effect == effect &&
+    return judged.detector->effect == effect && !judged.finding.ahead &&
            judged.finding.confidence != Confidence::kPossible &&
            judged.detector->specificity != detectors::kSaysNothing;
   });

@@ -104,7 +104,8 @@ std::set<std::string> ends_of_all_waiting(const graph::WaitForGraph& waits) {
 }  // namespace
 
 bool explains(const Judged& cause, const Judged& effect, const graph::Examination& examination) {
-  if (!finer(cause, effect) || stands_alone(cause, effect)) {
+  if (!finer(cause, effect) || stands_alone(cause, effect) ||
+      cause.finding.ahead != effect.finding.ahead) {
     return false;
   }
   const Confidence sure = cause.finding.confidence;

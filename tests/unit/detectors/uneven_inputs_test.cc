@@ -138,5 +138,163 @@ TEST(UnevenInputs, DoesNotDependOnTheOrderOfRanks) {
             essence(asked("uneven-inputs", records_reversed(told().build()))));
 }
 
+/// The `for` loops of the user's function with this name, outermost first, in every look.
+void put_loops(model::JobModel& told, model::Rank rank, const std::string& function,
+               const std::vector<model::Iteration>& loops) {
+  for (model::Observation& look : told.observations) {
+    for (model::Process& process : look.processes) {
+      for (model::Thread& thread : process.threads) {
+        for (model::Frame& frame : thread.frames) {
+          if (process.rank == rank && frame.function == function) {
+            frame.loops = loops;
+          }
+        }
+      }
+    }
+  }
+}
+
+model::Iteration over(std::string_view what, std::int64_t done, std::int64_t total) {
+  return {.over = std::string(what), .done = done, .left = total - done};
+}
+
+constexpr std::string_view kLoader = "DataLoader with Strided";
+
+TEST(UnevenInputs, TellsWhichLoaderTheOthersAreIn) {
+  model::JobModel told_job = told().build();
+  put_loops(told_job, 0, "main", {over("range", 1, 10), over(kLoader, 21, 21)});
+  const Findings findings = asked("uneven-inputs", told_job);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].evidence.back().text,
+            "rank 0 is in step 21 of 21 (DataLoader with Strided)");
+}
+
+constexpr const char* kAhead = R"(
+def evaluate(model):
+    dist.all_reduce(correct)
+
+def main():
+    for epoch in range(10):
+        for batch in loader:
+            loss(batch)
+            model(batch).sum().backward()
+            pause()
+        evaluate(model)
+)";
+
+/// Two ranks that train, with one step less on rank 1.
+struct Ahead {
+  std::string source = kAhead;
+  std::string stack = in_backward(at("main", "backward"));
+  std::vector<model::Iteration> first = {over("range", 1, 10), over(kLoader, 5, 21)};
+  std::vector<model::Iteration> second = {over("range", 1, 10), over(kLoader, 6, 20)};
+
+  [[nodiscard]] model::JobModel build() const {
+    JobBuilder builder = job();
+    builder.ranks(2).source(kTrain, source).stack(kAll, stack);
+    model::JobModel out = moving(builder.build());
+    put_loops(out, 0, "main", first);
+    put_loops(out, 1, "main", second);
+    return out;
+  }
+  [[nodiscard]] Findings findings() const {
+    return asked("uneven-inputs", build());
+  }
+};
+
+std::string replaced(std::string text, const std::string& old, const std::string& by) {
+  return text.replace(text.find(old), old.size(), by);
+}
+
+TEST(UnevenInputs, AreToldWhileTheJobStillTrains) {
+  const Findings findings = Ahead{}.findings();
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_TRUE(findings[0].ahead);
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 6);
+  EXPECT_NE(findings[0].summary.find("rank 1 has 20 steps in the loop `for batch in loader`"),
+            std::string::npos);
+  EXPECT_EQ(findings[0].evidence.front().text,
+            "rank 0 is in step 5 of 21 (DataLoader with Strided)");
+}
+
+TEST(UnevenInputs, AreToldFromTheRecordsOfEarlierSteps) {
+  Ahead told_of;
+  told_of.stack = at("main", "pause");
+  EXPECT_TRUE(told_of.findings().empty());
+  JobBuilder builder = job();
+  builder.ranks(2)
+      .source(kTrain, kAhead)
+      .stack(kAll, at("main", "pause"))
+      .history(kAll, 1, 5, "all_reduce", site("main", "backward"));
+  model::JobModel told_job = moving(builder.build());
+  put_loops(told_job, 0, "main", told_of.first);
+  put_loops(told_job, 1, "main", told_of.second);
+  EXPECT_EQ(asked("uneven-inputs", told_job).size(), 1U);
+}
+
+TEST(UnevenInputs, OfEqualLengthOrUnknownOrOfAnotherEpochTellNothing) {
+  Ahead equal;
+  equal.second = {over("range", 1, 10), over(kLoader, 6, 21)};
+  EXPECT_TRUE(equal.findings().empty());
+  Ahead unknown;
+  unknown.second[1].left.reset();
+  EXPECT_TRUE(unknown.findings().empty());
+  Ahead loose;
+  loose.second[1].loose = true;
+  EXPECT_TRUE(loose.findings().empty());
+  Ahead epochs;
+  epochs.second[0] = over("range", 2, 10);
+  EXPECT_TRUE(epochs.findings().empty());
+  Ahead files;  // their parts may add up to the same
+  files.first[0] = files.second[0] = over("list", 1, 10);
+  EXPECT_TRUE(files.findings().empty());
+  Ahead apart;
+  apart.second[1] = over(kLoader, 19, 20);
+  EXPECT_TRUE(apart.findings().empty());
+}
+
+TEST(UnevenInputs, AreNothingWhereTheSourceTakesCareOfThem) {
+  const auto with = [](const std::string& old, const std::string& by) {
+    Ahead told_of;
+    told_of.source = replaced(told_of.source, old, by);
+    return told_of.findings();
+  };
+  EXPECT_EQ(with("            pause()\n", "            if loss.isnan(): break\n").size(), 1U);
+  EXPECT_TRUE(with("            loss(batch)\n", "            if step == limit: break\n").empty());
+  EXPECT_TRUE(
+      with("            loss(batch)\n", "            if len(batch) < 4: continue\n").empty());
+  EXPECT_TRUE(
+      with("            model(batch)", "            if step % 4 == 0: model(batch)").empty());
+  EXPECT_TRUE(
+      with("            model(batch)", "            with model.no_sync(): model(batch)").empty());
+  EXPECT_TRUE(with("        for batch", "        # Join([model])\n        for batch").empty());
+  EXPECT_TRUE(with("        evaluate(model)\n",
+                   "        for _ in range(missing):\n            evaluate(model)\n")
+                  .empty());
+  EXPECT_TRUE(with("for batch in loader", "while batch in loader").empty());
+}
+
+TEST(UnevenInputs, OfRanksThatShareNoGroupTellNothing) {
+  JobBuilder builder = job();
+  builder.ranks(2).group("1", {0}).source(kTrain, kAhead).stack(kAll, at("main", "pause"));
+  for (int i = 1; i < 5; ++i) {
+    builder.call(
+        0,
+        {.operation = "all_reduce", .sequence = i, .group = "1", .site = site("main", "backward")});
+  }
+  model::JobModel told_job = moving(builder.build());
+  put_loops(told_job, 0, "main", Ahead{}.first);
+  put_loops(told_job, 1, "main", Ahead{}.second);
+  EXPECT_TRUE(asked("uneven-inputs", told_job).empty());
+}
+
+TEST(UnevenInputs, AreToldWhileAJobMovesOnly) {
+  model::JobModel still = Ahead{}.build();
+  still.progress = model::Progress::kStill;
+  EXPECT_TRUE(asked("uneven-inputs", still).empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors
