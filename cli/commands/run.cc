@@ -49,6 +49,9 @@ class Reporter {
   explicit Reporter(const RunOptions& options) : options_(options) {}
 
   monitor::Opinion hear(model::JobModel job, monitor::Occasion occasion) {
+    if (occasion == monitor::Occasion::kAhead) {
+      return {.finding = warn(job), .hang = false};
+    }
     auto kept = std::make_unique<model::JobModel>(std::move(job));
     const diagnosis::Diagnosis diagnosis = diagnosis::diagnose(*kept);
     const monitor::Opinion opinion{
@@ -99,6 +102,22 @@ class Reporter {
   }
 
  private:
+  /// What lies ahead of a job that trains: no more than a line, for it goes on.
+  static bool warn(const model::JobModel& job) {
+    const diagnosis::Diagnosis diagnosis = diagnosis::diagnose(job);
+    const auto ahead = std::find_if(diagnosis.findings.begin(), diagnosis.findings.end(),
+                                    [](const detectors::Finding& finding) {
+                                      return finding.ahead &&
+                                             finding.confidence != detectors::Confidence::kPossible;
+                                    });
+    if (ahead == diagnosis.findings.end()) {
+      return false;
+    }
+    fmt::print(stderr, "\nddpdoctor: {} ({}), if nothing changes: {}\n", ahead->kind,
+               detectors::confidence_name(ahead->confidence), ahead->summary);
+    return true;
+  }
+
   /// Once: what the owner wants to be done on a hang.
   void tell_owner() {
     if (told_ || options_.on_hang_exec.empty()) {

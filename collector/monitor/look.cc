@@ -24,7 +24,10 @@ double now_seconds() {
 }
 
 stacks::CaptureOptions capture_options(const ObserveOptions& options) {
-  return {.allow_stop = options.allow_stop, .native = options.native};
+  return {.allow_stop = options.allow_stop,
+          .native = options.native,
+          .torch_state = !options.glance,
+          .glance = options.glance};
 }
 
 std::vector<pid_t> pids_of(const sources::JobTree& tree) {

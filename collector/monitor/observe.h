@@ -13,6 +13,7 @@ struct ObserveOptions {
   bool whole_tree = true;
   bool allow_stop = true;
   bool native = true;
+  bool glance = false;  // main threads only, no torch: of a job that is not to notice
   int samples = 2;
   double interval = 0.5;  // seconds between observations
 };

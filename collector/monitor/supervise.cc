@@ -12,6 +12,7 @@
 #include "collector/model/building/add_recordings.h"
 #include "collector/model/building/build_model.h"
 #include "collector/model/questions.h"
+#include "collector/monitor/forecast.h"
 #include "collector/monitor/fullest_shm.h"
 #include "collector/monitor/left_behind.h"
 #include "collector/monitor/process_tree.h"
@@ -77,6 +78,7 @@ class Watch {
         options_(options),
         listener_(listener),
         rings_(spool),
+        forecast_(child),
         strays_(::getpid(), child) {}
 
   Outcome run() {
@@ -193,6 +195,24 @@ class Watch {
       next_suspicion_ *= kPatience;
       looked_ = true;
       consider(Occasion::kSuspected);
+    } else {
+      look_ahead(now.collectives);
+    }
+  }
+
+  void look_ahead(std::uint64_t collectives) {
+    auto job = forecast_.look(collectives, Clock::now());
+    if (!job) {
+      return;
+    }
+    std::vector<std::string> problems;
+    if (const auto recordings = sources::read_spool(spool_, problems)) {
+      model::add_recordings(*job, *recordings);
+    }
+    job->progress = model::Progress::kMoving;  // the rings say it
+    model::load_sources(*job);
+    if (listener_(std::move(*job), Occasion::kAhead).finding) {
+      forecast_.stop();
     }
   }
 
@@ -263,6 +283,7 @@ class Watch {
   const SuperviseOptions& options_;
   const Listener& listener_;
   PulseWatch rings_;
+  Forecast forecast_;
   bool contradicted_ = false;
   FullestShm shm_;
   Strays strays_;

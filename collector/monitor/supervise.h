@@ -20,7 +20,8 @@ struct SuperviseOptions {
 };
 
 /// Why a job is handed over for diagnosis.
-enum class Occasion { kProvable, kSuspected, kInterrupted, kEnded };
+/// kAhead: it trains, and was glanced at.
+enum class Occasion { kProvable, kSuspected, kInterrupted, kEnded, kAhead };
 
 /// What the listener made of it.
 struct Opinion {

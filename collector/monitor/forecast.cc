@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/monitor/forecast.h"
+
+#include <algorithm>
+
+#include "collector/model/questions.h"
+#include "collector/monitor/observe.h"
+
+namespace ddpdoctor::monitor {
+
+namespace {
+
+using Seconds = std::chrono::duration<double>;
+
+// Of a job of an hour that is eleven glances, of a day some 150: together a second or two of one
+// processor.
+constexpr Seconds kFirst{3};
+constexpr Seconds kLongest{600};
+
+bool knows_a_length(const model::JobModel& job) {
+  const model::Observation* now = model::latest(job);
+  return now != nullptr &&
+         std::any_of(now->processes.begin(), now->processes.end(), [](const auto& process) {
+           const model::Thread* thread =
+               process.rank && !process.threads.empty() ? model::main_thread(process) : nullptr;
+           return thread != nullptr &&
+                  std::any_of(thread->frames.begin(), thread->frames.end(), [](const auto& frame) {
+                    return std::any_of(frame.loops.begin(), frame.loops.end(),
+                                       [](const auto& loop) { return loop.total().has_value(); });
+                  });
+         });
+}
+
+}  // namespace
+
+bool Forecast::is_due(std::uint64_t collectives, Clock::time_point now) {
+  if (over_ || collectives == 0) {
+    return false;
+  }
+  const auto after = [&](Seconds distance) {
+    distance_ = distance;
+    next_ = now + std::chrono::duration_cast<Clock::duration>(distance);
+  };
+  if (!next_) {
+    after(kFirst);
+    return false;
+  }
+  // A job that stands still is looked into for other reasons.
+  if (now < *next_ || collectives == seen_) {
+    return false;
+  }
+  seen_ = collectives;
+  after(std::min(distance_ * 2, kLongest));
+  return true;
+}
+
+std::optional<model::JobModel> Forecast::look(std::uint64_t collectives, Clock::time_point now) {
+  if (!is_due(collectives, now)) {
+    return std::nullopt;
+  }
+  auto job = observe(
+      job_, {.allow_stop = false, .native = false, .glance = true, .samples = 1, .interval = 0});
+  if (!job || !knows_a_length(*job)) {
+    return std::nullopt;
+  }
+  return std::move(*job);
+}
+
+}  // namespace ddpdoctor::monitor
