@@ -2,6 +2,7 @@
 // pool-worker-lost: a worker of a multiprocessing.Pool was killed in the middle of a task. The pool
 // starts another worker, but the task is gone, and map, get or join wait for its result for ever.
 #include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -55,18 +56,46 @@ bool was_lost(const std::optional<model::Exit>& exit) {
   return exit && (exit->signal ? *exit->signal != kTerminated : exit->status.value_or(0) > 0);
 }
 
+/// The process that forks workers for its parent (start method "forkserver").
+bool is_fork_server(const model::Process& process) {
+  constexpr std::string_view kFile = "multiprocessing/forkserver.py";
+  const model::Thread* main = model::main_thread(process);
+  return main != nullptr && python_frame_in(*main, kFile, {"main"}) != nullptr &&
+         python_frame_in(*main, kFile, {"_serve_one"}) == nullptr;
+}
+
+/// Children of the owner and of its fork server.
+std::vector<const model::Process*> children_made_for(const model::JobModel& job,
+                                                     const model::Process& owner) {
+  std::vector<const model::Process*> all = children_of(job, owner);
+  const std::vector<const model::Process*> own = all;
+  for (const model::Process* child : own) {
+    if (is_fork_server(*child)) {
+      const auto forked = children_of(job, *child);
+      all.insert(all.end(), forked.begin(), forked.end());
+    }
+  }
+  return all;
+}
+
 /// What speaks for a lost worker; empty when nothing does.
 std::string loss(const model::JobModel& job, const model::Process& owner,
+                 const std::vector<const model::Process*>& children,
                  const std::vector<const model::Process*>& workers) {
-  for (const model::Process* child : children_of(job, owner)) {
+  std::set<pid_t> parents{owner.pid};
+  for (const model::Process* child : children) {
     if (!alive(*child) &&
         was_lost(exit_of(job, *child).value_or(model::Exit{.status = 1, .signal = {}}))) {
       return fmt::format("child process {} {}", child->pid, how_it_ended(exit_of(job, *child)));
     }
+    if (is_fork_server(*child)) {
+      parents.insert(child->pid);
+    }
   }
   for (const model::Fact* fact : model::facts(job, "exit")) {
     const model::Exit exit = exit_told_by(*fact);
-    if (pid_field(*fact, "parent_pid") == owner.pid && was_lost(exit)) {
+    const auto parent = pid_field(*fact, "parent_pid");
+    if (parent && parents.contains(*parent) && was_lost(exit)) {
       return fmt::format("child process {} {}{}", fact->pid.value_or(0), exit.signal ? "was " : "",
                          how_it_ended(exit));
     }
@@ -92,13 +121,14 @@ std::optional<Suspect> waits_for_lost_task(const graph::Examination& examination
       graph::a_child_works(examination.job, owner)) {  // a worker that starts, or computes
     return std::nullopt;
   }
-  std::vector<const model::Process*> workers = children_of(examination.job, owner);
+  const std::vector<const model::Process*> children = children_made_for(examination.job, owner);
+  std::vector<const model::Process*> workers = children;
   std::erase_if(workers, [](const model::Process* child) {
     return !alive(*child) || !is_pool_worker(*child);
   });
   const bool all_idle = std::all_of(workers.begin(), workers.end(),
                                     [](const model::Process* worker) { return is_idle(*worker); });
-  const std::string lost = loss(examination.job, owner, workers);
+  const std::string lost = loss(examination.job, owner, children, workers);
   if (!all_idle || makes_tasks(owner) || (workers.empty() && lost.empty())) {
     return std::nullopt;  // a worker is busy: its result may still come
   }

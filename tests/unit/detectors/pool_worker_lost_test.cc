@@ -54,6 +54,25 @@ TEST(PoolWorkerLost, KnowsAReplacedWorkerWhenAllAreIdle) {
   EXPECT_EQ(findings[0].locations.at(0).line, 12);
 }
 
+TEST(PoolWorkerLost, KnowsTheWorkersOfAForkServer) {
+  const std::string server =
+      "native:epoll_wait@libc.so.6 | "
+      "py:main@/usr/lib/python3.11/multiprocessing/forkserver.py:218";
+  const auto told = [&](const std::string& worker) {
+    return job()
+        .ranks(2)
+        .stack(kAll, kInBarrier)
+        .stack(0, kInMap)
+        .process({.rank = 0, .pid = 700, .threads = {{.stack = server}}})
+        .process({.rank = 0, .pid = 701, .ppid = 700, .threads = {{.stack = kIdle}}})
+        .process({.rank = 0, .pid = 702, .ppid = 700, .threads = {{.stack = worker}}});
+  };
+  const auto findings = asked(kKind, with_replaced_worker(told(kIdle).build()));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0}));
+  EXPECT_TRUE(asked(kKind, with_replaced_worker(told(kBusy).build())).empty());
+}
+
 TEST(PoolWorkerLost, IsSilentWhileAWorkerIsBusy) {
   EXPECT_TRUE(asked(kKind, with_replaced_worker(story(kBusy).build())).empty());
 }
