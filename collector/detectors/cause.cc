@@ -11,6 +11,7 @@
 #include "collector/detectors/parted_by_exception.h"
 #include "collector/detectors/processes.h"
 #include "collector/detectors/side_questions.h"
+#include "collector/detectors/skipped_step.h"
 #include "collector/detectors/swallowed.h"
 #include "collector/detectors/tracebacks.h"
 #include "collector/model/questions.h"
@@ -28,20 +29,6 @@ bool explains(const Branch& branch, const Parting& parting) {
   return branch.leads_to_ours ? parting.odd.calls() : parting.rest.calls();
 }
 
-void turn(Explanation& explanation) {
-  explanation.parting.turn();
-  if (explanation.fork) {
-    std::swap(explanation.fork->ours, explanation.fork->theirs);
-    std::swap(explanation.fork->below_ours, explanation.fork->below_theirs);
-  }
-  if (explanation.branch) {
-    explanation.branch->leads_to_ours = !explanation.branch->leads_to_ours;
-  }
-  if (explanation.loop) {
-    explanation.loop->ours_left = !explanation.loop->ours_left;
-  }
-}
-
 bool asks_for_turn(const Explanation& one) {
   return one.parting.tie && one.branch && !one.branch->leads_to_ours;
 }
@@ -55,7 +42,7 @@ bool read_rank_branch(const Examination& examination, Explanation& explanation) 
     return false;
   }
   if (asks_for_turn(explanation)) {
-    turn(explanation);
+    explanation.turn();
   }
   const bool forward =
       in_ddp_forward(examination, explanation.parting.odd, explanation.parting.shifted);
@@ -71,7 +58,7 @@ bool read_data_branch(const Examination& examination, Explanation& explanation) 
     return false;
   }
   if (asks_for_turn(explanation)) {
-    turn(explanation);
+    explanation.turn();
   }
   explanation.cause = Cause::kDivergent;
   return true;
@@ -96,7 +83,7 @@ bool read_loop(const Examination& examination, Explanation& explanation) {
   }
   if (explanation.loop->over_keys) {
     if (explanation.loop->ours_left && parting.tie) {
-      turn(explanation);
+      explanation.turn();
     }
     explanation.cause = Cause::kCount;
     return true;
@@ -106,7 +93,7 @@ bool read_loop(const Examination& examination, Explanation& explanation) {
     return true;
   }
   if (!explanation.loop->ours_left) {
-    turn(explanation);
+    explanation.turn();
   }
   if (in_backward(examination, parting.rest) && lacks_gradients(examination.job, parting)) {
     explanation.loop.reset();
@@ -125,7 +112,7 @@ bool read_loop(const Examination& examination, Explanation& explanation) {
 
 bool read_unused(const Examination& examination, Explanation& explanation) {
   if (rest_is_past_backward(examination, explanation.parting)) {
-    turn(explanation);
+    explanation.turn();
   }
   const Parting& parting = explanation.parting;
   if (!in_backward(examination, parting.rest) || in_backward(examination, parting.odd) ||
@@ -147,7 +134,7 @@ bool read_recorded_unused(const Examination& examination, Explanation& explanati
            one.odd.calls() && !one.shifted && lacks_gradients(examination.job, one);
   };
   if (lacks(turned)) {
-    turn(explanation);
+    explanation.turn();
   } else if (!lacks(explanation.parting)) {
     return false;
   }
@@ -182,7 +169,7 @@ bool read_library_loop(const Examination& examination, Explanation& explanation)
     return false;
   }
   if (odd == TrainerPlace::kInEpoch) {
-    turn(explanation);
+    explanation.turn();
   }
   const Path& path = parting.rest.path;
   explanation.loop = LeftLoop{.where = path.empty() ? model::CallSite{} : path.front(),
@@ -199,11 +186,11 @@ bool read_libraries(const Examination& examination, Explanation& explanation) {
       (odd != nullptr && in_generate(*odd)) != (rest != nullptr && in_generate(*rest));
   // In a tie whoever has left generate() is the odd one, not the higher number.
   if (generating && explanation.parting.tie && odd != nullptr && in_generate(*odd)) {
-    turn(explanation);
+    explanation.turn();
   }
   const bool other_unit = gather_different_units(examination.job, explanation.parting);
   if (other_unit && explanation.parting.tie && is_before(explanation.parting)) {
-    turn(explanation);  // who is further on left a unit out
+    explanation.turn();  // who is further on left a unit out
   }
   const bool sharded = other_unit || (rest != nullptr && in_sharded_module(*rest));
   // Who has left the loop that the others gather parameters in did not skip a module in it.
@@ -223,7 +210,7 @@ bool read_flag(const Examination& examination, Explanation& explanation) {
                            ? any_branch(examination.job, *explanation.fork)
                            : std::nullopt;
   if (explanation.branch && asks_for_turn(explanation)) {
-    turn(explanation);
+    explanation.turn();
   }
   if (explanation.branch && !explains(*explanation.branch, explanation.parting)) {
     explanation.branch.reset();
@@ -256,7 +243,7 @@ bool read_lonely_forward(const Examination& examination, Explanation& explanatio
   };
   if (explanation.parting.tie && in_forward(explanation.parting.rest) &&
       !in_forward(explanation.parting.odd)) {
-    turn(explanation);
+    explanation.turn();
   }
   const Parting& parting = explanation.parting;
   const bool others_train = in_backward(examination, parting.rest) && !evaluates(parting.odd);
@@ -281,7 +268,7 @@ void read_source(const Examination& examination, Explanation& explanation) {
   }
   if (explanation.fork &&
       (read_rank_branch(examination, explanation) || read_data_branch(examination, explanation) ||
-       read_loop(examination, explanation))) {
+       read_loop(examination, explanation) || read_skipped_step(examination, explanation))) {
     return;
   }
   if (read_loose_rank_branch(examination, explanation) ||
@@ -368,6 +355,20 @@ bool is_order(const Examination& examination, const Explanation& explanation,
 }
 
 }  // namespace
+
+void Explanation::turn() {
+  parting.turn();
+  if (fork) {
+    std::swap(fork->ours, fork->theirs);
+    std::swap(fork->below_ours, fork->below_theirs);
+  }
+  if (branch) {
+    branch->leads_to_ours = !branch->leads_to_ours;
+  }
+  if (loop) {
+    loop->ours_left = !loop->ours_left;
+  }
+}
 
 std::vector<Explanation> explanations(const Examination& examination) {
   const std::vector<Parting> parted = partings(examination);

@@ -35,6 +35,9 @@ struct Explanation {
   std::optional<Fork> fork;
   std::optional<Branch> branch;
   std::optional<LeftLoop> loop;
+
+  /// Exchanges odd and rest.
+  void turn();
 };
 
 /// One for each parting of the job.

@@ -13,8 +13,9 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-// Names that have one value on all ranks: counters of the loop and options of the run.
-constexpr std::array<std::string_view, 44> kUniformNames = {"step",
+// Names that have one value on all ranks: counters of the loop, options of the run, what Python
+// says of itself.
+constexpr std::array<std::string_view, 48> kUniformNames = {"step",
                                                             "steps",
                                                             "i",
                                                             "it",
@@ -57,6 +58,10 @@ constexpr std::array<std::string_view, 44> kUniformNames = {"step",
                                                             "get_world_size",
                                                             "dist",
                                                             "torch",
+                                                            "__name__",
+                                                            "__debug__",
+                                                            "TYPE_CHECKING",
+                                                            "sys",
                                                             "distributed"};
 
 bool is_uniform_name(std::string_view word) {

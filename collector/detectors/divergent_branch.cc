@@ -3,8 +3,10 @@
 // they decide differently.
 #include <fmt/format.h>
 
+#include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/parting_finding.h"
+#include "collector/detectors/skipped_step.h"
 #include "collector/detectors/wording.h"
 
 namespace ddpdoctor::detectors {
@@ -22,9 +24,49 @@ void tell_calls(const graph::Examination& examination, const Explanation& explan
       "a flag), and let the ranks decide together: all_reduce or broadcast what it tests.";
 }
 
+// A step that was left out: what else can have done it is not known unless the reducers count.
+void tell_skip(const graph::Examination& examination, const Explanation& explanation,
+               Finding& finding) {
+  const Branch& branch = *explanation.branch;
+  const Parting& parting = explanation.parting;
+  const std::string odd = said(parting.odd.ranks);
+  const std::string rest = said(parting.rest.ranks);
+  const std::string quote = condition_quote(branch);
+  const std::string where = place(branch.where);
+  if (branch.catches) {
+    finding.summary = fmt::format(
+        "{} went on to {} without {}: {} ({}) caught an exception there that {} did not have", odd,
+        odd_place(examination, explanation), waiting_call(examination, explanation), quote, where,
+        rest);
+    finding.fix = fmt::format(
+        "Leave the step out on every rank or on none: let {} set a flag, all_reduce it, and skip "
+        "where any rank set it; or let the exception end the job.",
+        quote);
+  } else {
+    finding.summary =
+        fmt::format("{} went on to {} without {}: {} ({}) skipped a step there that {} made", odd,
+                    odd_place(examination, explanation), waiting_call(examination, explanation),
+                    quote, where, rest);
+    finding.fix = fmt::format(
+        "Skip the step on every rank or on none: all_reduce whether {} before the continue ({}), "
+        "or keep such data from the loop.",
+        quote, where);
+  }
+  if (began_fewer_backwards(examination.job, parting).value_or(false)) {
+    finding.evidence.push_back(
+        {.rank = std::nullopt, .text = fmt::format("{} began fewer backwards than {}", odd, rest)});
+  } else {
+    finding.confidence = at_most(finding.confidence, Confidence::kLikely);
+  }
+}
+
 void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
   if (!explanation.branch) {
     tell_calls(examination, explanation, finding);
+    return;
+  }
+  if (explanation.branch->skips || explanation.branch->catches) {
+    tell_skip(examination, explanation, finding);
     return;
   }
   const Branch& branch = *explanation.branch;
@@ -56,8 +98,12 @@ Why: a collective, or the way out of the loop, stands under a condition that eac
 os.path.exists on a shared file system, a NaN in its own batch. Sooner or later the answers differ, and one side makes a call that
 the other does not.
 
+A `continue` on a rank's own batch, or an except that goes on after an exception ("out of memory: skip the batch"), leaves out a whole
+step: from then on each call of this rank meets one of a step before on the others.
+
 How it is recognised: the ranks part at a condition of your source that does not test the rank and is not alike on all ranks (step
-counters and options are).
+counters and options are); or, where no condition parts them, a `continue` or an except stands round the call that one side is past. `run`
+counts the backwards and is certain then.
 
 The fix: decide once, then tell everybody.
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/detectors/gradient_sync.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -52,6 +53,32 @@ std::optional<Branch> own_choice_of_sync(const model::JobModel& job, const Path&
     }
   }
   return std::nullopt;
+}
+
+std::optional<model::CallSite> branch_in_forward(const model::JobModel& job) {
+  std::optional<model::CallSite> found;
+  for (const auto& [file, lines] : job.sources) {
+    for (const auto& [number, text] : lines) {
+      const std::string_view header = base::trim(text);
+      if (!header.starts_with("if ") || header.find("self.training") != std::string_view::npos) {
+        continue;
+      }
+      const std::vector<python_source::Block> around = python_source::enclosing(lines, number);
+      const bool in_forward =
+          std::any_of(around.begin(), around.end(), [](const python_source::Block& block) {
+            return block.kind == python_source::BlockKind::kFunction &&
+                   block.text.find("forward") != std::string::npos;
+          });
+      if (!in_forward || python_source::always_fails(lines, number)) {
+        continue;
+      }
+      if (found) {
+        return std::nullopt;
+      }
+      found = model::CallSite{.file = file, .line = number, .function = "forward"};
+    }
+  }
+  return found;
 }
 
 }  // namespace ddpdoctor::detectors

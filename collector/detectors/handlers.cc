@@ -26,9 +26,11 @@ bool stands_in(const model::JobModel& job, const Path& path, const std::string& 
 
 /// "for batch in loader", "for i in range(len(data))"; a count that is written down is alike
 /// everywhere.
-bool goes_over_data(const Block& loop) {
-  return loop.kind == BlockKind::kFor && (loop.text.find("range(") == std::string::npos ||
-                                          loop.text.find("len(") != std::string::npos);
+bool goes_over_data(const python_source::Lines& lines, const Block& loop) {
+  const bool over =
+      loop.kind == BlockKind::kFor && (loop.text.find("range(") == std::string::npos ||
+                                       loop.text.find("len(") != std::string::npos);
+  return over || python_source::data_end_of(lines, loop.line);
 }
 
 /// In the try that belongs to this finally, and in no loop that data ends.
@@ -36,11 +38,12 @@ bool is_in_try_of(const model::JobModel& job, const Path& path, const model::Cal
                   const Block& finally) {
   bool in_try = false;
   for (const model::CallSite& other : path) {
-    for (const Block& block : python_source::enclosing(lines_of(job, other.file), other.line)) {
+    const python_source::Lines& lines = lines_of(job, other.file);
+    for (const Block& block : python_source::enclosing(lines, other.line)) {
       const bool its_try = block.kind == BlockKind::kTry && other.file == site.file &&
                            other.function == site.function && block.indent == finally.indent &&
                            other.line < finally.line;
-      if (goes_over_data(block)) {
+      if (goes_over_data(lines, block)) {
         return false;
       }
       in_try = in_try || its_try;
@@ -60,7 +63,9 @@ bool is_in_try_of(const model::JobModel& job, const Path& path, const model::Cal
 bool in_handler(const model::JobModel& job, const Path& path, const Path& other) {
   for (const model::CallSite& site : path) {
     for (const Block& block : python_source::enclosing(lines_of(job, site.file), site.line)) {
-      if (block.kind == BlockKind::kExcept && !stands_in(job, other, site.file, block)) {
+      // `except StopIteration: save()` is how a loop over data ends.
+      if (block.kind == BlockKind::kExcept && python_source::catches_failures(block) &&
+          !stands_in(job, other, site.file, block)) {
         return true;
       }
       if (block.kind == BlockKind::kFinally && is_in_try_of(job, other, site, block)) {

@@ -16,15 +16,16 @@ namespace {
 
 using python_source::Block;
 using python_source::BlockKind;
+using python_source::DataEnd;
 using python_source::Dependence;
 using python_source::Lines;
 
 constexpr std::array<std::string_view, 14> kKeyWords = {
     ".items(", ".keys(",  ".values(",    "keys",    "names", "metrics",      "losses",
     "dict",    "tensors", "parameters(", "buckets", "stats", "_parameters(", "fields"};
-constexpr std::array<std::string_view, 12> kBatchWords = {
-    "loader", "dataset", "batch", "range(",   "epoch", "step",
-    "shard",  "sampler", "tqdm",  "iterator", "data",  "prefetch"};
+constexpr std::array<std::string_view, 13> kBatchWords = {
+    "loader",  "dataset", "batch",    "range(", "epoch",    "step", "shard",
+    "sampler", "tqdm",    "iterator", "data",   "prefetch", "next("};
 
 template <typename Words>
 bool mentions(std::string_view text, const Words& words) {
@@ -89,7 +90,7 @@ std::optional<Branch> guard_of(const Lines& lines, const Block& loop, const mode
     const bool guards =
         (block.kind == BlockKind::kIf || block.kind == BlockKind::kElif) && block.line != loop.line;
     if (guards && !is_uniform(block.condition) &&
-        dependence_of(lines, block) != Dependence::kRank) {
+        dependence_of(lines, block) == Dependence::kData) {
       return branch_of(block, in, Dependence::kData, false);
     }
     if (is_loop(block) && block.line != loop.line) {
@@ -99,16 +100,18 @@ std::optional<Branch> guard_of(const Lines& lines, const Block& loop, const mode
   return std::nullopt;
 }
 
-// A condition that leaves the loop on some ranks only; a while's own condition is one.
-std::optional<Branch> way_out_of(const Lines& lines, const Block& loop, const model::CallSite& in) {
-  if (loop.kind == BlockKind::kWhile) {
+// A condition that leaves the loop on some ranks only; a while's own condition is one. Who notices
+// that there is no more data only ends as any loop over data does.
+std::optional<Branch> way_out_of(const Lines& lines, const Block& loop, const model::CallSite& in,
+                                 const std::optional<DataEnd>& end) {
+  if (loop.kind == BlockKind::kWhile && !(end && end->noticed == loop.line)) {
     const Dependence on = dependence_of(lines, loop);
     if (on == Dependence::kData && !is_uniform(loop.condition)) {
       return branch_of(loop, in, on, false);
     }
   }
   for (const Block& exit : python_source::loop_exits(lines, in.line)) {
-    if (!encloses(lines, loop, exit.line)) {
+    if (!encloses(lines, loop, exit.line) || (end && end->noticed == exit.line)) {
       continue;
     }
     const Dependence on = dependence_of(lines, exit);
@@ -125,13 +128,23 @@ std::optional<Branch> way_out_of(const Lines& lines, const Block& loop, const mo
   return guard_of(lines, loop, in);
 }
 
+// "while True: chunk = next(stream)": what a loop goes over when its header does not say it.
+std::string header_of(const Lines& lines, const Block& loop, const std::optional<DataEnd>& end) {
+  constexpr std::size_t kLongest = 60;
+  return !end || end->taken == loop.line
+             ? loop.text
+             : loop.text + ": " +
+                   base::elide(python_source::statement_at(lines, end->taken), kLongest);
+}
+
 LeftLoop loop_of(const Lines& lines, const Block& loop, const model::CallSite& in, bool ours_left) {
+  const std::optional<DataEnd> end = python_source::data_end_of(lines, loop.line);
   LeftLoop left{.where = {.file = in.file, .line = loop.line, .function = in.function},
-                .header = loop.text,
+                .header = header_of(lines, loop, end),
                 .ours_left = ours_left,
                 .over_keys = goes_over_keys(lines, loop),
-                .way_out = way_out_of(lines, loop, in)};
-  left.fixed = !left.way_out && is_fixed(lines, loop, in.line);
+                .way_out = way_out_of(lines, loop, in, end)};
+  left.fixed = !left.way_out && !end && is_fixed(lines, loop, in.line);
   return left;
 }
 

@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/detectors/parting_finding.h"
 
+#include <algorithm>
+#include <array>
+#include <csignal>
+
 #include <fmt/format.h>
 
 #include "base/text.h"
 #include "collector/detectors/agreement.h"
+#include "collector/detectors/gloo_words.h"
+#include "collector/detectors/processes.h"
 #include "collector/detectors/suspects.h"
+#include "collector/detectors/user_call.h"
 #include "collector/detectors/wording.h"
 #include "collector/model/questions.h"
 
@@ -53,9 +60,42 @@ Confidence confidence(const Examination& examination, const Parting& parting, in
   return result;
 }
 
+/// A signal that comes from what the process itself did.
+bool crashed(const Examination& examination, model::Rank rank) {
+  constexpr std::array<int, 5> kOwn = {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE};
+  const graph::Standing* standing = examination.standing(rank);
+  const auto exit = standing == nullptr || standing->process == nullptr
+                        ? std::nullopt
+                        : exit_of(examination.job, *standing->process);
+  return exit && exit->signal && std::find(kOwn.begin(), kOwn.end(), *exit->signal) != kOwn.end();
+}
+
+/// "rank 1 died here, in all_reduce: …" where its newest call is this one; empty otherwise.
+std::string death_note(const Examination& examination, const Side& side) {
+  const auto in_this_call = [&](model::Rank rank) {
+    const model::CollectiveCall* last =
+        side.call == nullptr ? nullptr : examination.history.last(side.call->group, rank);
+    return last != nullptr && last->sequence == side.call->sequence && crashed(examination, rank);
+  };
+  if (side.ranks.empty() || !std::all_of(side.ranks.begin(), side.ranks.end(), in_this_call)) {
+    return {};
+  }
+  std::string text = fmt::format("{} died here, in {}", said(side.ranks), side.operation);
+  for (const GlooSizes& sizes : gloo_sizes(examination.job)) {
+    if (sizes.rank && side.ranks.contains(*sizes.rank)) {
+      return text + fmt::format(": gloo ended it, {} bytes came where {} fit", sizes.received,
+                                sizes.expected);
+    }
+  }
+  return text;
+}
+
 std::string culprit_note(const Examination& examination, const Explanation& explanation) {
   const Side& odd = explanation.parting.odd;
   const std::string who = said(odd.ranks);
+  if (std::string died = death_note(examination, odd); !died.empty()) {
+    return died;
+  }
   if (explanation.parting.shifted && odd.call != nullptr) {
     return fmt::format("{} called {} here", who, call_name(examination.job, *odd.call));
   }
@@ -86,6 +126,13 @@ void add_present_place(const Parting& parting, Finding& finding) {
   }
 }
 
+const char* note_of(const Branch& branch) {
+  if (branch.catches) {
+    return "goes on after an exception";
+  }
+  return branch.skips ? "skips what is left of the step" : "the branch that separates them";
+}
+
 void add_locations(const Examination& examination, const Explanation& explanation,
                    Finding& finding) {
   const Parting& parting = explanation.parting;
@@ -96,13 +143,15 @@ void add_locations(const Examination& examination, const Explanation& explanatio
     add_newest_call(parting, finding);
   }
   if (parting.rest.site().known()) {
-    finding.locations.push_back(location(parting.rest.site(), parting.rest.ranks,
-                                         waited_here(examination.job, parting.rest.ranks)));
+    const std::string died = death_note(examination, parting.rest);
+    finding.locations.push_back(
+        location(parting.rest.site(), parting.rest.ranks,
+                 died.empty() ? waited_here(examination.job, parting.rest.ranks) : died));
   }
   add_present_place(parting, finding);
   if (explanation.branch && explanation.branch->where.known()) {
     finding.locations.push_back(
-        location(explanation.branch->where, {}, "the branch that separates them"));
+        location(explanation.branch->where, {}, note_of(*explanation.branch)));
   }
 }
 
@@ -158,7 +207,7 @@ std::string waiting_call(const Examination& examination, const Explanation& expl
 std::string odd_place(const Examination& examination, const Explanation& explanation) {
   const Side& odd = explanation.parting.odd;
   if (odd.calls()) {
-    return odd.operation + " at " + place(odd.site());
+    return call_in_words(examination.job, odd) + " at " + place(odd.site());
   }
   return odd.standing != nullptr ? whereabouts(examination.job, *odd.standing) : place(odd.site());
 }

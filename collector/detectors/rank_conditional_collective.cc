@@ -8,6 +8,7 @@
 
 #include "collector/detectors/detector.h"
 #include "collector/detectors/parting_finding.h"
+#include "collector/detectors/user_call.h"
 #include "collector/detectors/wording.h"
 
 namespace ddpdoctor::detectors {
@@ -24,6 +25,15 @@ void put_guarded_call_first(const Parting& parting, Finding& finding) {
   }
 }
 
+/// What the user can move: the call as the source has it, else the operation.
+std::string named(const model::JobModel& job, const Side& side, std::string_view otherwise) {
+  const std::string call = user_call(job, side);
+  if (!call.empty()) {
+    return call;
+  }
+  return side.operation.empty() ? std::string(otherwise) : side.operation;
+}
+
 void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
   const Branch& branch = *explanation.branch;
   const Parting& parting = explanation.parting;
@@ -34,15 +44,14 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
                     said(parting.rest.ranks), parting.rest.ranks.size() == 1 ? "comes" : "come");
     finding.fix = fmt::format(
         "Call {} on every rank, or leave it out of {} ({}); guard only the printing and saving.",
-        parting.odd.operation.empty() ? "it" : parting.odd.operation, condition_quote(branch),
-        place(branch.where));
+        named(examination.job, parting.odd, "it"), condition_quote(branch), place(branch.where));
   } else {
     finding.summary = fmt::format("{} never joined {}: a test of the rank leads past it",
                                   said(parting.odd.ranks), waiting_call(examination, explanation));
     finding.fix =
         fmt::format("Let every rank pass {}: take {} out of {} ({}).", place(parting.rest.site()),
-                    parting.rest.operation.empty() ? "the call" : parting.rest.operation,
-                    condition_quote(branch), place(branch.where));
+                    named(examination.job, parting.rest, "the call"), condition_quote(branch),
+                    place(branch.where));
     put_guarded_call_first(parting, finding);
   }
   finding.evidence.push_back(

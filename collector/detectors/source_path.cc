@@ -108,6 +108,13 @@ std::optional<Branch> branch_at_half(const Lines& lines, const Fork& fork,
   return std::nullopt;
 }
 
+// `if x is END: break`: a loop over data that is out of data.
+bool ends_the_data(const Lines& lines, const Block& block) {
+  const auto loop = python_source::loop_around(lines, block.line);
+  const auto end = loop ? python_source::data_end_of(lines, loop->line) : std::nullopt;
+  return end && end->noticed == block.line;
+}
+
 std::optional<Branch> branch_at(const model::JobModel& job, const Fork& fork, Dependence wanted,
                                 const model::RankSet& ours, const model::RankSet& theirs) {
   if (graph::same_line(fork.ours, fork.theirs)) {
@@ -119,7 +126,7 @@ std::optional<Branch> branch_at(const model::JobModel& job, const Fork& fork, De
     return half;
   }
   const auto block = python_source::separating_branch(lines, fork.ours.line, fork.theirs.line);
-  if (!block || is_loop(*block)) {
+  if (!block || is_loop(*block) || ends_the_data(lines, *block)) {
     return std::nullopt;
   }
   const Dependence on = dependence_of(lines, *block);

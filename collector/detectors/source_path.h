@@ -36,6 +36,8 @@ struct Branch {
   python_source::Dependence on = python_source::Dependence::kNone;
   bool leads_to_ours = true;
   model::CallSite guarded;  // the line that it guards
+  bool skips = false;       // leads to a `continue`: leaves out what is left of the round
+  bool catches = false;     // an except clause: leaves out what stands behind the exception
 };
 
 /// The branch that tests the rank, if one separates these paths.

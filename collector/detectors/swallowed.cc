@@ -18,11 +18,8 @@ std::string_view plain(std::string_view function) {
   return dot == std::string_view::npos ? function : function.substr(dot + 1);
 }
 
-bool is_in_try(const model::JobModel& job, const model::CallSite& site) {
-  const auto around = python_source::enclosing(lines_of(job, site.file), site.line);
-  return std::any_of(around.begin(), around.end(), [](const python_source::Block& block) {
-    return block.kind == python_source::BlockKind::kTry;
-  });
+bool is_swallowed_at(const model::JobModel& job, const model::CallSite& site) {
+  return !python_source::swallowing_clauses(lines_of(job, site.file), site.line).empty();
 }
 
 /// The exception came up through the frame that has the try.
@@ -38,7 +35,7 @@ std::optional<Traceback> swallowed_by(const model::JobModel& job, const Side& od
                                       const Side& rest) {
   std::vector<model::CallSite> tries;
   std::copy_if(rest.path.begin(), rest.path.end(), std::back_inserter(tries),
-               [&job](const model::CallSite& site) { return is_in_try(job, site); });
+               [&job](const model::CallSite& site) { return is_swallowed_at(job, site); });
   if (tries.empty()) {
     return std::nullopt;
   }
@@ -75,7 +72,7 @@ bool misses_its_thread(const graph::Examination& examination, model::Rank rank) 
 
 bool may_be_swallowed(const model::JobModel& job, const Path& path) {
   return std::any_of(path.begin(), path.end(),
-                     [&job](const model::CallSite& site) { return is_in_try(job, site); });
+                     [&job](const model::CallSite& site) { return is_swallowed_at(job, site); });
 }
 
 std::optional<Traceback> swallowed_exception(const graph::Examination& examination,

@@ -19,7 +19,8 @@ std::optional<Traceback> swallowed_exception(const graph::Examination& examinati
 /// process: what that thread would have given it.
 bool misses_its_thread(const graph::Examination& examination, model::Rank rank);
 
-/// The call of the others stands in a try with an except: an exception there leaves the call out.
+/// The call of the others stands in a try whose except lets the program go on: an exception there
+/// leaves the call out.
 bool may_be_swallowed(const model::JobModel& job, const Path& path);
 
 }  // namespace ddpdoctor::detectors

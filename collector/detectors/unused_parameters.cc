@@ -11,9 +11,12 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
+#include "collector/detectors/gradient_sync.h"
 #include "collector/detectors/known_exceptions.h"
 #include "collector/detectors/parting_finding.h"
+#include "collector/detectors/skipped_step.h"
 #include "collector/detectors/tracebacks.h"
 #include "collector/detectors/wording.h"
 #include "collector/model/questions.h"
@@ -24,33 +27,6 @@ namespace {
 constexpr std::size_t kLongestList = 240;  // of parameters, in a sentence
 constexpr std::size_t kLongestDetail = 20'000;
 constexpr std::size_t kMostEvidence = 10;
-
-// A condition in a forward() that leaves part of the model out, when there is exactly one.
-std::optional<model::CallSite> branch_in_forward(const model::JobModel& job) {
-  std::optional<model::CallSite> found;
-  for (const auto& [file, lines] : job.sources) {
-    for (const auto& [number, text] : lines) {
-      const std::string_view header = base::trim(text);
-      if (!header.starts_with("if ") || header.find("self.training") != std::string_view::npos) {
-        continue;
-      }
-      const std::vector<python_source::Block> around = python_source::enclosing(lines, number);
-      const bool in_forward =
-          std::any_of(around.begin(), around.end(), [](const python_source::Block& block) {
-            return block.kind == python_source::BlockKind::kFunction &&
-                   block.text.find("forward") != std::string::npos;
-          });
-      if (!in_forward) {
-        continue;
-      }
-      if (found) {
-        return std::nullopt;
-      }
-      found = model::CallSite{.file = file, .line = number, .function = "forward"};
-    }
-  }
-  return found;
-}
 
 void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
   const Parting& parting = explanation.parting;
@@ -70,6 +46,15 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
   }
   if (cause) {
     finding.locations.insert(finding.locations.begin(), location(*cause, parting.odd.ranks, note));
+  }
+  // Without the reducers' word a backward that was left out looks the same.
+  const auto skip = explanation.fork && !began_fewer_backwards(examination.job, parting)
+                        ? skipped_step(examination.job, *explanation.fork)
+                        : std::nullopt;
+  if (skip) {
+    finding.confidence = at_most(finding.confidence, Confidence::kLikely);
+    finding.fix +=
+        fmt::format(" Or {} left a step out at {}.", said(parting.odd.ranks), place(skip->where));
   }
 }
 

@@ -86,6 +86,31 @@ std::optional<Block> loop_around(const Lines& lines, int line);
 /// in the loop, innermost loop first.
 std::vector<Block> loop_exits(const Lines& lines, int line);
 
+/// What lets the program go on after an exception of `line`, innermost first: except clauses that
+/// do not always raise again or end the program, `with suppress(…)`. Not those that only catch the
+/// end of something (StopIteration, queue.Empty) or an import that failed.
+std::vector<Block> swallowing_clauses(const Lines& lines, int line);
+
+/// The except clause is for failures, too: `except StopIteration` and `except ImportError` are not.
+bool catches_failures(const Block& clause);
+
+/// The suite under the header at `line` raises or ends the program whatever way it takes.
+bool always_fails(const Lines& lines, int line);
+
+/// A loop that asks for its data in its body and ends when there is no more.
+struct DataEnd {
+  int taken = 0;    // the line that takes the next piece: `chunk = next(stream)`
+  int noticed = 0;  // the line whose test or except clause ends the loop
+};
+
+/// `while True: try: x = next(it) except StopIteration: break`, `while (x := next(it, None)) is not
+/// None`, `x = q.get(); if x is END: break`. `loop` is the line of a loop's header.
+std::optional<DataEnd> data_end_of(const Lines& lines, int loop);
+
+/// Tests that skip what is left of a round of the innermost loop around `line`, before that line,
+/// by what the loop reads anew in each round ("if batch is None: continue"); the nearest first.
+std::vector<Block> skips_before(const Lines& lines, int line);
+
 /// The logical line that covers `line`, continuation lines joined, without comments; empty when the
 /// line is not known.
 std::string statement_at(const Lines& lines, int line);

@@ -8,6 +8,14 @@
 namespace ddpdoctor::python_source {
 namespace {
 
+bool ends_process(Tokens part) {
+  constexpr std::array<std::string_view, 5> kEnds = {"sys.exit(", "exit(", "quit(", "os._exit(",
+                                                     "os.abort("};
+  const std::string text = text_of(part);
+  return std::any_of(kEnds.begin(), kEnds.end(),
+                     [&text](std::string_view end) { return text.starts_with(end); });
+}
+
 Leaving leaving_of_simple(Tokens part) {
   if (part.empty()) {
     return Leaving::kNothing;
@@ -22,12 +30,7 @@ Leaving leaving_of_simple(Tokens part) {
   if (part.front().is("return")) {
     return Leaving::kFunction;
   }
-  constexpr std::array<std::string_view, 5> kEnds = {"sys.exit(", "exit(", "quit(", "os._exit(",
-                                                     "os.abort("};
-  const std::string text = text_of(part);
-  const bool ends = std::any_of(kEnds.begin(), kEnds.end(),
-                                [&text](std::string_view end) { return text.starts_with(end); });
-  return ends ? Leaving::kFunction : Leaving::kNothing;
+  return ends_process(part) ? Leaving::kFunction : Leaving::kNothing;
 }
 
 std::size_t last_child(const Structure& structure, std::size_t header) {
@@ -66,6 +69,39 @@ Leaving leaving_of(const Structure& structure, std::size_t header) {
     }
     header = last;
   }
+}
+
+bool always_fails(const Structure& structure, std::size_t header) {
+  // Each pass goes one suite further in, or one link up in a chain of if, elif and else.
+  std::vector<std::size_t> open = {header};
+  while (!open.empty()) {
+    const std::size_t at = open.back();
+    open.pop_back();
+    const Statement& statement = structure.statements[at];
+    if (statement.has_inline_body() || !statement.kind) {
+      const Tokens last = split_at(statement.body(), ";", 0).back();
+      if (last.empty() || !(last.front().is("raise") || ends_process(last))) {
+        return false;
+      }
+      continue;
+    }
+    const std::size_t last = last_child(structure, at);
+    if (last == kNowhere) {
+      return false;
+    }
+    const auto kind = structure.statements[last].kind;
+    if (kind && kind != BlockKind::kWith && kind != BlockKind::kElse) {
+      return false;
+    }
+    for (std::size_t i = last; i != kNowhere; i = structure.statements[i].opener) {
+      const auto link = structure.statements[i].kind;
+      if (link && (is_loop(*link) || *link == BlockKind::kTry || *link == BlockKind::kExcept)) {
+        return false;
+      }
+      open.push_back(i);
+    }
+  }
+  return true;
 }
 
 std::size_t loop_of(const Structure& structure, std::size_t statement) {

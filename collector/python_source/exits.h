@@ -14,6 +14,9 @@ enum class Leaving : std::uint8_t { kNothing, kFunction, kBreak, kContinue };
 
 Leaving leaving_of(const Structure& structure, std::size_t header);
 
+/// Whatever way a suite takes, it raises or ends the process: `raise`, sys.exit and its like.
+bool always_fails(const Structure& structure, std::size_t header);
+
 /// The innermost loop around a statement in its function, or kNowhere.
 std::size_t loop_of(const Structure& structure, std::size_t statement);
 

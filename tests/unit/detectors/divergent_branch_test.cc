@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <csignal>
+
 #include <gtest/gtest.h>
 
 #include "tests/unit/detectors/collective_stories.h"
@@ -217,6 +219,28 @@ TEST(DivergentBranch, IsOnlyPossibleWhenARankIsUnobserved) {
 TEST(DivergentBranch, DoesNotDependOnTheOrderOfRanks) {
   EXPECT_EQ(essence(asked("divergent-branch", told().build())),
             essence(asked("divergent-branch", records_reversed(told().build()))));
+}
+
+TEST(DivergentBranch, SaysThatARankDiedOfTheDisagreement) {
+  JobBuilder builder = job();
+  builder.ranks(2)
+      .source(kTrain,
+              "def average(x):\n  dist.all_reduce(x)\ndef main():\n  for x in loader:\n"
+              "    if x is None:\n      continue\n    net(x).backward()\n    average(x)\n")
+      .stack(0, in_backward(at("main", "backward")))
+      .killed(1, SIGABRT)
+      .call(0, {.operation = "all_reduce", .site = site("main", "backward"), .count = 418})
+      .call(1, {.operation = "all_reduce",
+                .site = site("average", "all_reduce") + " | " + site("main", "    average(x)"),
+                .count = 1})
+      .log(1,
+           "  what():  [enforce fail at pair.cc:456] op.preamble.length <= op.nbytes. 1672 vs 4. "
+           "Received data size doesn't match expected size.\n");
+  const Findings findings = asked("divergent-branch", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].locations.at(0).note,
+            "rank 1 died here, in all_reduce: gloo ended it, 1672 bytes came where 4 fit");
+  EXPECT_NE(findings[0].summary.find("`x is None`"), std::string::npos);
 }
 
 }  // namespace

@@ -283,5 +283,58 @@ TEST(RankConditionalCollective, KnowsALoggerThatLetsRecordsThroughOnSomeRanks) {
   EXPECT_TRUE(asked_with("options.level", "rank-conditional-collective").empty());
 }
 
+TEST(RankConditionalCollective, NamesTheUsersCallWhereALibraryMakesTheCollective) {
+  const std::string saves =
+      "def on_epoch_end(trainer):\n  if trainer.is_global_zero:\n"
+      "    trainer.save_checkpoint(path(1))\ndef main():\n  for x in loader:\n"
+      "    net(x).backward()\n    on_epoch_end(trainer)\n";
+  JobBuilder builder = job();
+  builder.ranks(2)
+      .source(kTrain, saves)
+      .stack(1, in_backward(at("main", "backward")))
+      .stack(0, in("barrier", "py:save_checkpoint@/v/site-packages/lightning/trainer.py:9 | " +
+                                  at("on_epoch_end", "save_checkpoint") + " | " +
+                                  at("main", "    on_epoch_end(")));
+  const Findings findings = asked("rank-conditional-collective", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_NE(findings[0].summary.find("called trainer.save_checkpoint() (it calls barrier) at"),
+            std::string::npos);
+  EXPECT_TRUE(findings[0].fix.starts_with("Call trainer.save_checkpoint() on every rank"));
+}
+
+TEST(RankConditionalCollective, TellsOneCallOfSeveralByItsColumns) {
+  const std::string line =
+      "    values = {k: round(v, 4) for k, v in self.metrics.compute().items()}";
+  const std::string reports = "def report(self):\n  if rank == 0:\n" + line +
+                              "\ndef main():\n  for x in loader:\n    net(x).backward()\n"
+                              "    board.report()\n";
+  JobBuilder builder = job();
+  builder.ranks(2)
+      .source(kTrain, reports)
+      .stack(1, in_backward(at("main", "backward")))
+      .stack(0, in("barrier", at("report", "values") + " | " + at("main", "board.report()")));
+  model::JobModel told = builder.build();
+  EXPECT_NE(asked("rank-conditional-collective", told).at(0).summary.find("called barrier at"),
+            std::string::npos);
+  const std::string call = "self.metrics.compute()";
+  for (model::Observation& observation : told.observations) {
+    for (model::Process& process : observation.processes) {
+      for (model::Thread& thread : process.threads) {
+        for (model::Frame& frame : thread.frames) {
+          if (frame.function == "report") {
+            frame.column = static_cast<int>(line.find(call)) + 1;
+            frame.end_line = frame.line;
+            frame.end_column = frame.column + static_cast<int>(call.size());
+          }
+        }
+      }
+    }
+  }
+  EXPECT_NE(asked("rank-conditional-collective", told)
+                .at(0)
+                .summary.find("called self.metrics.compute() (it calls barrier) at"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

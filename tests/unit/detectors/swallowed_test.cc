@@ -67,5 +67,20 @@ TEST(Swallowed, WithoutALogTheTryTakesCertaintyFromTheLoop) {
   EXPECT_NE(findings[0].fix.find("swallowed"), std::string::npos);
 }
 
+TEST(Swallowed, ATryWithoutAnExceptSwallowsNothing) {
+  const std::string in_step = "dist.all_reduce(values)";
+  std::string source = kSource;
+  const std::string clause = "except ValueError:\n            log.exception(\"left out\")";
+  source.replace(source.find(clause), clause.size(), "finally:\n            close()");
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .source(kTrain, source)
+      .stack(kAll, in("all_reduce", at("step", in_step) + " | " + at("main", "  step(line)")))
+      .stack(1, in("all_gather_object", at("main", "all_gather_object")));
+  const Findings findings = asked("uneven-inputs", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].fix.find("swallowed"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -114,6 +114,47 @@ def main():
   EXPECT_NE(findings[0].summary.find("for batch in loader"), std::string::npos);
 }
 
+/// Rank 1 of two has left the loop of this script, which stands under the test of __name__.
+Findings of_script(const std::string& loop, const char* kind) {
+  JobBuilder builder = job();
+  builder.ranks(2)
+      .source(kTrain, "def save():\n    dist.barrier()\n\nif __name__ == \"__main__\":\n" + loop +
+                          "    save()\n")
+      .stack(0, in("all_reduce", at("<module>", "all_reduce")))
+      .stack(1, in("barrier", at("save", "barrier") + " | " + at("<module>", "    save()")));
+  return asked(kind, builder.build());
+}
+
+TEST(UnevenInputs, KnowsLoopsThatAskForTheirDataInTheirBody) {
+  const std::string caught =
+      "    while True:\n        try:\n            x = next(stream)\n"
+      "        except StopIteration:\n            break\n        dist.all_reduce(f(x))\n";
+  const std::string walrus =
+      "    while (x := next(it, None)) is not None:\n        dist.all_reduce(f(x))\n";
+  const std::string flag =
+      "    done = False\n    while not done:\n        try:\n            x = next(it)\n"
+      "            dist.all_reduce(f(x))\n        except StopIteration:\n"
+      "            done = True\n";
+  const std::string sentinel =
+      "    while True:\n        x = q.get()\n        if x is END:\n            break\n"
+      "        dist.all_reduce(f(x))\n";
+  for (const std::string& loop : {caught, walrus, flag, sentinel}) {
+    const Findings findings = of_script(loop, "uneven-inputs");
+    ASSERT_EQ(findings.size(), 1U) << loop;
+    EXPECT_EQ(findings[0].culprits, (model::RankSet{1})) << loop;
+    EXPECT_TRUE(of_script(loop, "divergent-branch").empty()) << loop;
+  }
+  EXPECT_NE(of_script(caught, "uneven-inputs")[0].summary.find("`while True: x = next(stream)`"),
+            std::string::npos);
+}
+
+TEST(UnevenInputs, LeavesAConditionThatDataDecidesToDivergentBranch) {
+  const std::string converged =
+      "    while (loss := step(next(it))) > 0.1:\n        dist.all_reduce(loss)\n";
+  EXPECT_EQ(of_script(converged, "divergent-branch").size(), 1U);
+  EXPECT_TRUE(of_script(converged, "uneven-inputs").empty());
+}
+
 TEST(UnevenInputs, IsSilentWhileTheJobMovesOrAllAreInTheLoop) {
   model::JobModel running = told().build();
   running.collectives.clear();

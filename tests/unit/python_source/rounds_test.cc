@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// What ends a loop for want of data, what skips a round of it, and what swallows an exception in
+// it.
+#include "tests/unit/python_source/source_text.h"
+
+namespace ddpdoctor::python_source {
+namespace {
+
+/// "taken / noticed" as they are written; empty when the loop on the line with LOOP has no such
+/// end.
+std::string end_in(const std::string& source) {
+  const Lines lines = lines_of(source);
+  const auto end = data_end_of(lines, line_with(lines, "# LOOP"));
+  return !end ? "" : statement_at(lines, end->taken) + " / " + statement_at(lines, end->noticed);
+}
+
+TEST(DataEnd, IsStopIterationThatLeavesTheLoop) {
+  EXPECT_EQ(end_in("while True:  # LOOP\n  try:\n    x = next(it)\n  except StopIteration:\n"
+                   "    break\n  f(x)\n"),
+            "x = next(it) / except StopIteration:");
+  EXPECT_EQ(end_in("def f():\n  while 1:  # LOOP\n    try:\n      step(next(it))\n"
+                   "    except (StopIteration, queue.Empty):\n      print()\n      return\n"),
+            "step(next(it)) / except (StopIteration, queue.Empty):");
+  EXPECT_EQ(end_in("try:\n  while True:  # LOOP\n    x = next(it)\n    f(x)\n"
+                   "except StopIteration:\n  pass\n"),
+            "x = next(it) / except StopIteration:");
+}
+
+TEST(DataEnd, IsAFlagThatOnlyTheEndSets) {
+  EXPECT_EQ(end_in("done = False\nwhile not done:  # LOOP\n  try:\n    x = next(it)\n    f(x)\n"
+                   "  except StopIteration:\n    done = True\n"),
+            "x = next(it) / while not done:");
+}
+
+TEST(DataEnd, IsAValueThatSaysThereIsNoMore) {
+  EXPECT_EQ(end_in("while (x := next(it, None)) is not None:  # LOOP\n  f(x)\n"),
+            "while (x := next(it, None)) is not None: / while (x := next(it, None)) is not None:");
+  EXPECT_EQ(end_in("while True:  # LOOP\n  x = q.get()\n  if x is END:\n    break\n  f(x)\n"),
+            "x = q.get() / if x is END:");
+}
+
+TEST(DataEnd, IsNoOtherWayOutOfALoop) {
+  EXPECT_EQ(end_in("while (loss := step(next(it))) > 0.1:  # LOOP\n  f()\n"), "");
+  EXPECT_EQ(end_in("while True:  # LOOP\n  try:\n    x = next(it)\n  except StopIteration:\n"
+                   "    it = iter(loader)\n"),
+            "");
+  EXPECT_EQ(end_in("while True:  # LOOP\n  try:\n    x = next(it)\n  except ValueError:\n"
+                   "    break\n"),
+            "");
+  EXPECT_EQ(end_in("while True:  # LOOP\n  x = step(batch)\n  if x is None:\n    break\n"), "");
+  EXPECT_EQ(end_in("while True:  # LOOP\n  stop = store.get(key)\n  if stop:\n    break\n"), "");
+  EXPECT_EQ(end_in("while True:  # LOOP\n  for y in z:\n    x = q.get()\n    if x is END:\n"
+                   "      break\n"),
+            "");
+}
+
+std::string swallowing(const std::string& source) {
+  const Lines lines = lines_of(source);
+  return texts(swallowing_clauses(lines, line_with(lines, "HERE")));
+}
+
+TEST(Swallowing, IsAnExceptThatGoesOn) {
+  EXPECT_EQ(swallowing("try:\n  f()  # HERE\nexcept KeyError:\n  raise\n"
+                       "except RuntimeError as e:\n  if not oom(e):\n    raise\n  n += 1\n"),
+            "except RuntimeError as e");
+  EXPECT_EQ(swallowing("try:\n  f()  # HERE\nexcept: pass\n"), "except");
+  EXPECT_EQ(swallowing("with contextlib.suppress(OSError):\n  f()  # HERE\n"),
+            "with contextlib.suppress(OSError)");
+}
+
+TEST(Swallowing, IsNoTryThatRaisesAgainOrCatchesNothing) {
+  EXPECT_EQ(swallowing("try:\n  f()  # HERE\nfinally:\n  g()\n"), "");
+  EXPECT_EQ(swallowing("try:\n  f()  # HERE\nexcept Exception:\n  log()\n  raise\n"), "");
+  EXPECT_EQ(swallowing("try:\n  f()  # HERE\nexcept Exception:\n  sys.exit(1)\n"), "");
+  EXPECT_EQ(swallowing("try:\n  f()  # HERE\nexcept Exception as e:\n  if a(e):\n    raise\n"
+                       "  elif b(e):\n    os._exit(1)\n  else:\n    raise X from e\n"),
+            "");
+  EXPECT_EQ(swallowing("try:\n  f()  # HERE\nexcept StopIteration:\n  pass\n"), "");
+  EXPECT_EQ(swallowing("try:\n  a()\nexcept Exception:\n  f()  # HERE\n"), "");
+  EXPECT_EQ(swallowing("with contextlib.suppress(ImportError):\n  f()  # HERE\n"), "");
+}
+
+TEST(Swallowing, KnowsWhatIsNoFailure) {
+  const auto catches = [](const char* condition) {
+    Block clause;
+    clause.kind = BlockKind::kExcept;
+    clause.condition = condition;
+    return catches_failures(clause);
+  };
+  EXPECT_TRUE(catches(""));
+  EXPECT_TRUE(catches("Exception as e"));
+  EXPECT_TRUE(catches("(StopIteration, OSError)"));
+  EXPECT_FALSE(catches("(StopIteration, queue.Empty) as end"));
+  EXPECT_FALSE(catches("ImportError"));
+}
+
+std::string skips(const std::string& source) {
+  const Lines lines = lines_of(source);
+  return conditions(skips_before(lines, line_with(lines, "HERE")));
+}
+
+TEST(Skips, AreTestsOfTheRoundsOwnData) {
+  EXPECT_EQ(skips("for i, x in enumerate(loader):\n  if x is None:\n    continue\n  y = f(x)\n"
+                  "  if y.isnan(): continue\n  g(y)  # HERE\n"),
+            "y.isnan() | x is None");
+}
+
+TEST(Skips, AreNoCountersOptionsOrLaterTests) {
+  EXPECT_EQ(skips("for i, x in enumerate(loader):\n  if i < start: continue\n"
+                  "  if dry_run: continue\n  for z in x:\n    if z: continue\n"
+                  "  g(x)  # HERE\n  if x: continue\n"),
+            "");
+  EXPECT_EQ(skips("if x: pass\ng()  # HERE\n"), "");
+}
+
+}  // namespace
+}  // namespace ddpdoctor::python_source
