@@ -73,27 +73,13 @@ std::string_view fix_for(const model::Thread& thread) {
   return maker == "Thread(" ? kEndIt : kShutPool;
 }
 
-/// A thread of the standard library: named, with the line that starts it.
-std::optional<Holdup> library_holdup(const model::JobModel& job, const model::Process& process,
-                                     const model::Thread& main) {
-  const model::Thread* thread = library_thread(process, main);
-  if (thread == nullptr) {
-    return std::nullopt;
-  }
-  const std::string_view maker = thread_maker(*thread);
-  std::string_view sort;
-  if (maker == "Timer(") {
-    sort = ", a threading.Timer";
-  } else if (maker == "ThreadPoolExecutor(") {
-    sort = ", of a ThreadPoolExecutor";
-  }
-  Holdup held{.process = &process,
-              .thread = thread,
-              .what = fmt::format("thread {} ({}{})", thread->tid, thread->name, sort),
-              .fix = fix_for(*thread),
-              .start = only_start(job, maker)};
-  held.ends_by_itself = maker == "Timer(" && !starts_itself(job, held.start);
-  return held;
+/// `Thread(target=time.sleep, args=(40,))`: what the thread was started for is one sleep.
+bool sleeps_once(const model::Thread& thread) {
+  const model::Frame* python = model::innermost_python(thread);
+  return thread.waits_on && thread.waits_on->kind == "timer" && thread.waits_on->limit &&
+         python != nullptr &&
+         (python == python_frame_in(thread, "/threading.py", {"run"}) ||
+          python == python_frame_in(thread, "concurrent/futures/thread.py", {"run"}));
 }
 
 }  // namespace
@@ -106,19 +92,33 @@ const model::Thread* user_thread(const model::Process& process, const model::Thr
   return found == process.threads.end() ? nullptr : &*found;
 }
 
+Holdup held_by(const model::JobModel& job, const model::Process& process,
+               const model::Thread& thread) {
+  Holdup held{.process = &process,
+              .thread = &thread,
+              .what = fmt::format("thread {} ({})", thread.tid, thread.name),
+              .fix = fix_for(thread)};
+  if (own_user_frame(thread) != nullptr) {
+    return held;
+  }
+  const std::string_view maker = thread_maker(thread);
+  if (maker != "Thread(") {
+    held.what = fmt::format("thread {} ({}, {})", thread.tid, thread.name,
+                            maker == "Timer(" ? "a threading.Timer" : "of a ThreadPoolExecutor");
+  }
+  held.start = only_start(job, maker);
+  held.ends_by_itself = maker == "Timer(" ? !starts_itself(job, held.start) : sleeps_once(thread);
+  return held;
+}
+
 std::optional<Holdup> holdup(const model::JobModel& job, const model::Process& process,
                              const model::Thread& main) {
   if (waits_for_threads(main)) {
     const model::Thread* thread = user_thread(process, main);
-    if (auto library = thread == nullptr ? library_holdup(job, process, main) : std::nullopt) {
-      return library;
-    }
-    return Holdup{.process = &process,
-                  .thread = thread == nullptr ? &main : thread,
-                  .what = thread == nullptr
-                              ? "a thread that does not end"
-                              : fmt::format("thread {} ({})", thread->tid, thread->name),
-                  .fix = thread == nullptr ? kEndIt : fix_for(*thread)};
+    thread = thread == nullptr ? library_thread(process, main) : thread;
+    return thread == nullptr
+               ? Holdup{.process = &process, .thread = &main, .what = "a thread that does not end"}
+               : held_by(job, process, *thread);
   }
   if (waits_for_reader(main)) {
     const auto feeder = std::find_if(

@@ -29,6 +29,10 @@ struct Holdup {
 /// candidate.
 const model::Thread* user_thread(const model::Process& process, const model::Thread& main);
 
+/// A thread whose end is waited for; one of the standard library with the line that starts it.
+Holdup held_by(const model::JobModel& job, const model::Process& process,
+               const model::Thread& thread);
+
 /// Nothing when the main thread is still in its program.
 std::optional<Holdup> holdup(const model::JobModel& job, const model::Process& process,
                              const model::Thread& main);

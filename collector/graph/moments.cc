@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/text.h"
 #include "collector/graph/working.h"
 #include "collector/model/questions.h"
 #include "collector/python_source/blocks.h"
@@ -17,11 +18,12 @@ namespace {
 
 constexpr double kMoment = 60;     // seconds; who means to stop a job sleeps longer
 constexpr double kPatience = 120;  // a connection that gives up then is waited for
+constexpr long kManyRounds = 600;  // of a loop: nobody waits them out
+constexpr std::array<std::string_view, 3> kJoiners = {" and ", " or ", "("};
 
 /// `range(N)` with a number that nobody waits out: a loop for ever in other words.
 bool is_endless_range(std::string_view iterated) {
   constexpr std::string_view kRange = "range(";
-  constexpr long kManyRounds = 600;
   const std::size_t at = iterated.find(kRange);
   long rounds = 0;
   if (at == std::string_view::npos) {
@@ -56,6 +58,41 @@ bool is_until_a_time(const python_source::Lines& lines, const python_source::Blo
                       [&loop](const python_source::Block& exit) { return exit.line > loop.line; });
 }
 
+/// `while rounds < 40:` with `rounds += 1` in it, and nothing but the count ends it.
+bool counts_its_rounds(const python_source::Lines& lines, const python_source::Block& loop,
+                       int line) {
+  const std::string_view condition = loop.condition;
+  const std::size_t compared = condition.find_first_of("<>");
+  if (compared == std::string_view::npos || calls_any(condition, kJoiners)) {
+    return false;
+  }
+  const std::string_view left = base::trim(condition.substr(0, compared));
+  std::string_view right = condition.substr(compared);
+  right.remove_prefix(std::min(right.find_first_not_of("<>= "), right.size()));
+  long rounds = 0;
+  const auto [end, error] = std::from_chars(right.data(), right.data() + right.size(), rounds);
+  if (error == std::errc::result_out_of_range || (error == std::errc() && rounds > kManyRounds)) {
+    return false;
+  }
+  const auto exits = python_source::loop_exits(lines, line);
+  if (std::any_of(exits.begin(), exits.end(),
+                  [&loop](const auto& exit) { return exit.line > loop.line; })) {
+    return false;
+  }
+  for (auto at = lines.upper_bound(loop.line); at != lines.end(); ++at) {
+    const std::string_view code = base::trim(at->second);
+    if (!code.empty() && static_cast<int>(at->second.find(code)) <= loop.indent) {
+      break;
+    }
+    const std::string_view behind =
+        code.starts_with(left) ? base::trim(code.substr(left.size())) : std::string_view();
+    if (behind.starts_with("+=") || behind.starts_with("-=")) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// "while True: connection = server.accept(); time.sleep(8); …": between two pieces of work it may
 /// pause in each.
 bool took_work_before(const python_source::Lines& lines, int loop, int line) {
@@ -75,7 +112,7 @@ bool in_waiting_loop(const python_source::Lines& lines, int line) {
     switch (block.kind) {
       case python_source::BlockKind::kWhile:
         return !takes_work(block.condition) && !took_work_before(lines, block.line, line) &&
-               !is_until_a_time(lines, block, line);
+               !is_until_a_time(lines, block, line) && !counts_its_rounds(lines, block, line);
       case python_source::BlockKind::kFor:
         return is_endless_range(block.condition);
       case python_source::BlockKind::kIf:

@@ -147,6 +147,41 @@ TEST(ExitHang, IsSilentOnALauncherWhoseThreadWaitsWithALimitAndComesToAnEnd) {
   EXPECT_TRUE(asked_of_launcher(builder).empty());
 }
 
+/// The launcher is past its program and waits for a thread that a line of its starts.
+Findings asked_of_launcher_with(const std::string& thread, const std::string& start,
+                                std::optional<double> limit) {
+  JobBuilder builder = job().ranks(2).exited(0, 0).exited(1, 0);
+  ThreadStory story{.stack = thread, .name = "Thread-1"};
+  if (limit) {
+    story.waits_on = model::WaitsOn{.kind = "timer", .target = {}, .detail = {}, .limit = limit};
+  }
+  builder.process({.pid = 800, .threads = {{.stack = kShutdown}, story}});
+  builder.source("/srv/launch.py", "def main():\n    " + start + ".start()\n");
+  return asked_of_launcher(builder);
+}
+
+TEST(ExitHang, OnlySuspectsALauncherThatWaitsForATimerWhichGoesOffOnce) {
+  const auto once = asked_of_launcher_with(kInTimer, "threading.Timer(22, save)", std::nullopt);
+  EXPECT_TRUE(nothing_likely(once));
+  const auto again = asked_of_launcher_with(kInTimer, "threading.Timer(22, main)", std::nullopt);
+  ASSERT_EQ(again.size(), 1u);
+  EXPECT_EQ(again[0].confidence, Confidence::kLikely);
+  EXPECT_EQ(again[0].locations.at(0).line, 2);
+  EXPECT_NE(again[0].fix.find("cancel()"), std::string::npos);
+}
+
+TEST(ExitHang, OnlySuspectsALauncherWhoseThreadIsOneSleep) {
+  const auto in = [](const std::string& call) {
+    return "native:clock_nanosleep@libc.so.6 | " + call +
+           "py:Thread.run@/usr/lib/python3.11/threading.py:982 | "
+           "py:Thread._bootstrap@/usr/lib/python3.11/threading.py:1002";
+  };
+  const std::string start = "threading.Thread(target=time.sleep, args=(70,))";
+  EXPECT_TRUE(nothing_likely(asked_of_launcher_with(in(""), start, 68)));
+  const std::string serves = "py:serve_forever@/usr/lib/python3.11/socketserver.py:232 | ";
+  EXPECT_FALSE(nothing_likely(asked_of_launcher_with(in(serves), start, 0.5)));
+}
+
 TEST(ExitHang, IsPossibleOfAProgramOfWhichNoRankWasSeen) {
   JobBuilder builder = job();
   builder.process({.pid = 800,
