@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <csignal>
 #include <map>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -14,6 +13,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/disagreed.h"
 #include "collector/detectors/gloo_words.h"
+#include "collector/detectors/nameless_dead.h"
 #include "collector/detectors/processes.h"
 #include "collector/detectors/signs.h"
 #include "collector/detectors/suspects.h"
@@ -30,12 +30,6 @@ constexpr int kTerminated =
     15;  // SIGTERM: what launchers send to the innocent when somebody else has died
 constexpr std::size_t kLongestLine = 200;
 
-struct Death {
-  model::Rank rank = 0;
-  std::optional<model::Exit> exit;
-  const model::Process* process = nullptr;
-};
-
 std::optional<model::Exit> exit_fact(const model::JobModel& job, model::Rank rank) {
   for (const model::Fact* fact : model::facts(job, "exit")) {
     if (fact->rank != rank || fact->text("role").value_or("rank") != "rank") {
@@ -44,42 +38,6 @@ std::optional<model::Exit> exit_fact(const model::JobModel& job, model::Rank ran
     return exit_told_by(*fact);
   }
   return std::nullopt;
-}
-
-/// Ended processes that were started beside the ranks and whose rank is not known: a zombie has no
-/// environment to read it from, but it has a pid. One without was told by halves.
-std::vector<const model::Process*> nameless_dead(const model::JobModel& job) {
-  std::vector<const model::Process*> out = processes(job);
-  std::set<pid_t> launchers;
-  for (const model::Process* process : out) {
-    if (process->role == model::Role::kRank) {
-      launchers.insert(process->ppid);
-    }
-  }
-  std::erase_if(out, [&](const model::Process* process) {
-    return alive(*process) || process->rank || process->pid == 0 || was_cleaned_up(job, *process) ||
-           !launchers.contains(process->ppid) ||
-           (process->role != model::Role::kRank && process->role != model::Role::kOther);
-  });
-  return out;
-}
-
-/// As many ended siblings as absent ranks: then these are those. Which is which is told by the
-/// order in which they were started.
-std::vector<Death> absent_and_dead(const graph::Examination& examination) {
-  const auto dead = nameless_dead(examination.job);
-  const model::RankSet absent = ranks_where(
-      examination, [](const graph::Standing& standing) { return standing.activity == kAbsent; });
-  std::vector<Death> out;
-  if (absent.empty() || dead.size() != absent.size()) {
-    return out;
-  }
-  for (std::size_t i = 0; i < dead.size(); ++i) {
-    out.push_back({.rank = absent.values()[i],
-                   .exit = exit_of(examination.job, *dead[i]),
-                   .process = dead[i]});
-  }
-  return out;
 }
 
 /// One that ended with a status of its own: the launcher then ends the others.
@@ -302,8 +260,9 @@ Finding killed(const graph::Examination& examination, const std::vector<Death>& 
                                 .text = fmt::format("rank {} {}{}", death.rank,
                                                     death.exit && death.exit->signal ? "was " : "",
                                                     how_it_ended(death.exit))});
-    if (death.process != nullptr) {
-      finding.details["pid"] = static_cast<std::int64_t>(death.process->pid);
+    if (death.process != nullptr || death.pid > 0) {
+      finding.details["pid"] =
+          static_cast<std::int64_t>(death.process != nullptr ? death.process->pid : death.pid);
     }
     if (death.exit && death.exit->signal) {
       finding.details["signal"] = static_cast<std::int64_t>(*death.exit->signal);

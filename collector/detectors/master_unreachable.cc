@@ -8,6 +8,7 @@
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/known_exceptions.h"
+#include "collector/detectors/port_holder.h"
 #include "collector/detectors/suspects.h"
 #include "collector/detectors/wording.h"
 #include "collector/model/questions.h"
@@ -24,7 +25,7 @@ model::RankSet ranks_at_rendezvous(const graph::Examination& examination) {
 }
 
 /// Why the rendezvous cannot be reached; empty when it can or when we cannot know.
-std::string obstacle(const model::Fact& listen) {
+std::string obstacle(const model::JobModel& job, const model::Fact& listen) {
   if (!listen.flag("local").value_or(false)) {
     return {};
   }
@@ -33,10 +34,9 @@ std::string obstacle(const model::Fact& listen) {
   if (listen.flag("listening") == false) {
     return fmt::format("nobody listens on {}", address);
   }
-  if (listen.flag("listener_in_job") == false && listen.number("listener_pid")) {
-    return fmt::format("{} belongs to another process: {:.0f} ({})", address,
-                       *listen.number("listener_pid"),
-                       listen.text("listener_command").value_or("unknown"));
+  if (const auto holder = port_holder(job, listen)) {
+    return fmt::format("{} is held by process {} ({}), which is not of this job", address,
+                       holder->pid, holder->command);
   }
   return {};
 }
@@ -152,6 +152,19 @@ std::optional<Finding> server_connects(const graph::Examination& examination,
   return finding;
 }
 
+/// A stranger has the port and ranks wait there: two facts. Who found the port taken is gone.
+void name_holder(const graph::Examination& examination, const PortHolder& holder, Confidence still,
+                 Finding& finding) {
+  finding.confidence = still == Confidence::kLikely ? Confidence::kCertain : still;
+  finding.details["pid"] = static_cast<std::int64_t>(holder.pid);
+  for (const Sighting& sighting : sightings(examination.job, kKind)) {
+    if (sighting.rank && !finding.waiting.contains(*sighting.rank)) {
+      finding.culprits.insert(*sighting.rank);
+      finding.evidence.push_back({.rank = sighting.rank, .text = "log: " + sighting.line});
+    }
+  }
+}
+
 Findings detect(const graph::Examination& examination) {
   const model::RankSet waiting = ranks_at_rendezvous(examination);
   const auto still = stuck(examination);
@@ -160,7 +173,7 @@ Findings detect(const graph::Examination& examination) {
   }
   Findings findings;
   for (const model::Fact* listen : model::facts(examination.job, "listen")) {
-    const std::string reason = obstacle(*listen);
+    const std::string reason = obstacle(examination.job, *listen);
     if (reason.empty()) {
       continue;
     }
@@ -175,14 +188,21 @@ Findings detect(const graph::Examination& examination) {
       add_waiting(examination, finding);
       finding.evidence.push_back({.rank = std::nullopt, .text = reason});
     }
-    if (!some) {  // rank 0 may be started yet
+    const auto holder = port_holder(examination.job, *listen);
+    if (holder && holder->foreign && !some) {
+      name_holder(examination, *holder, *still, finding);
+    } else if (!some) {  // rank 0 may be started yet
       finding.confidence = unless_somebody_acts(examination, finding.confidence);
     }
     finding.summary =
         fmt::format("{} cannot reach the rendezvous: {}", said(some ? told : waiting), reason);
     finding.fix =
-        "Correct MASTER_ADDR and MASTER_PORT (--rdzv-endpoint) on every node, start rank 0 first, "
-        "or choose a free port.";
+        holder ? fmt::format(
+                     "Choose a free MASTER_PORT (--master-port, --rdzv-endpoint) for all "
+                     "ranks, or end process {}.",
+                     holder->pid)
+               : "Correct MASTER_ADDR and MASTER_PORT (--rdzv-endpoint) on every node, start rank "
+                 "0 first, or choose a free port.";
     findings.push_back(std::move(finding));
   }
   if (const auto reason = unanswered(examination.job); reason && findings.empty()) {

@@ -12,6 +12,8 @@
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/known_exceptions.h"
+#include "collector/detectors/nameless_dead.h"
+#include "collector/detectors/port_holder.h"
 #include "collector/detectors/rendezvous_places.h"
 #include "collector/detectors/suspects.h"
 #include "collector/detectors/waiting_nodes.h"
@@ -54,6 +56,17 @@ bool spans_nodes(const model::JobModel& job) {
                        return local != process.environment.end() &&
                               world != process.environment.end() && local->second != world->second;
                      });
+}
+
+/// Started, and killed on the way: dead-rank tells it.
+model::RankSet who_died(const graph::Examination& examination) {
+  model::RankSet out;
+  for (const Death& death : absent_and_dead(examination)) {
+    if (death.exit && death.exit->signal) {
+      out.insert(death.rank);
+    }
+  }
+  return out;
 }
 
 /// Ranks were told different numbers of ranks: environment-differs tells that.
@@ -109,7 +122,7 @@ Findings detect(const graph::Examination& examination) {
     return nodes;
   }
   const model::RankSet arrived = ranks_in(examination, kRendezvous);
-  const model::RankSet absent = ranks_in(examination, kAbsent);
+  const model::RankSet absent = ranks_in(examination, kAbsent).minus(who_died(examination));
   const auto still = stuck(examination);
   if (still && !arrived.empty() && absent.empty()) {
     if (Findings apart = rendezvous_places(examination, *still); !apart.empty()) {
@@ -117,7 +130,7 @@ Findings detect(const graph::Examination& examination) {
     }
   }
   if (arrived.empty() || absent.empty() || !still || somebody_is_past_it(examination) ||
-      count_differently(examination.job)) {
+      count_differently(examination.job) || stranger_holds_port(examination.job)) {
     return told_by_logs(examination);
   }
   Finding finding;
@@ -137,14 +150,15 @@ Findings detect(const graph::Examination& examination) {
                   said(absent), has_or_have(absent));
   finding.evidence.push_back(
       {.rank = std::nullopt,
-       .text = fmt::format(
-           "the processes of the job expect {} ranks; there is no process with RANK={}",
-           examination.job.world_size.value_or(static_cast<int>(world)), absent.ranges())});
+       .text = fmt::format("the processes of the job expect {} ranks; no process is {}",
+                           examination.job.world_size.value_or(static_cast<int>(world)),
+                           said(absent))});
   add_whereabouts(finding, examination, arrived);
+  const bool one = absent.size() == 1;
   finding.fix = fmt::format(
       "Start {}, or set WORLD_SIZE (--nproc-per-node, --nnodes) to the number of processes you "
-      "start.",
-      said(absent));
+      "start. If you did start {}, {} output tells why {} ended.",
+      said(absent), one ? "it" : "them", one ? "its" : "their", one ? "it" : "they");
   return {std::move(finding)};
 }
 

@@ -32,6 +32,55 @@ TEST(MasterUnreachable, NamesTheStrangerOnThePort) {
   EXPECT_EQ(findings[0].waiting, model::RankSet({0, 1}));
 }
 
+/// Rank 0 is gone; rank 1 runs train.py and waits at a port that process 42 holds.
+JobBuilder held_by(const std::string& command) {
+  JobBuilder builder = job();
+  builder.ranks(2)
+      .stack(1, kInInit)
+      .absent(0)
+      .fact("listen", {{"address", std::string("127.0.0.1")},
+                       {"port", std::int64_t{29500}},
+                       {"local", true},
+                       {"listening", true},
+                       {"listener_pid", std::int64_t{42}},
+                       {"listener_command", command},
+                       {"listener_in_job", false}});
+  return builder;
+}
+
+model::JobModel of_train(const JobBuilder& builder) {
+  model::JobModel told = builder.build();
+  for (model::Observation& look : told.observations) {
+    for (model::Process& process : look.processes) {
+      process.command = {"python", "/srv/train.py", "--lr=1"};
+    }
+  }
+  return told;
+}
+
+TEST(MasterUnreachable, IsCertainOfAStrangerAndNotOfARankThatWasNotSeen) {
+  const auto stranger = asked(kKind, of_train(held_by("redis-server *:29500")));
+  ASSERT_EQ(stranger.size(), 1u);
+  EXPECT_EQ(stranger[0].confidence, Confidence::kCertain);
+  EXPECT_NE(stranger[0].summary.find("held by process 42 (redis-server"), std::string::npos);
+  EXPECT_NE(stranger[0].fix.find("process 42"), std::string::npos);
+  EXPECT_TRUE(asked("rendezvous-incomplete", of_train(held_by("redis-server *:29500"))).empty());
+  const auto own = asked(kKind, of_train(held_by("python3 -u train.py")));
+  ASSERT_EQ(own.size(), 1u);
+  EXPECT_EQ(own[0].confidence, Confidence::kLikely);
+  EXPECT_EQ(asked("rendezvous-incomplete", of_train(held_by("python3 -u train.py"))).size(), 1u);
+}
+
+TEST(MasterUnreachable, NamesTheRankThatFoundThePortTaken) {
+  JobBuilder builder = held_by("redis-server *:29500");
+  builder.log(0,
+              "Traceback (most recent call last):\n  File \"/srv/train.py\", line 9, in main\n"
+              "torch.distributed.DistNetworkError: port: 29500, name: EADDRINUSE\n");
+  const auto findings = asked(kKind, of_train(builder));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0}));
+}
+
 TEST(MasterUnreachable, AccusesTheRankThatWasToldAPortOfItsOwn) {
   const auto findings = asked(kKind, job()
                                          .ranks(2)

@@ -23,6 +23,30 @@ TEST(RendezvousIncomplete, NamesTheRanksThatWereNotStarted) {
   EXPECT_EQ(findings[0].locations.at(0).line, 9);
 }
 
+TEST(RendezvousIncomplete, LeavesARankThatWasKilledOnTheWayToItsDeath) {
+  const auto told = [](std::int64_t parent, const std::string& end) {
+    return job()
+        .ranks(3)
+        .stack(kAll, kInInit)
+        .absent(2)
+        .fact("exit",
+              {{"parent_pid", parent}, {"role", std::string("other")}, {end, std::int64_t{11}}}, {},
+              777)
+        .build();
+  };
+  const auto killed = told(kLauncherPid, "signal");
+  EXPECT_TRUE(asked(kKind, killed).empty());
+  const auto dead = asked("dead-rank", killed);
+  ASSERT_EQ(dead.size(), 1u);
+  EXPECT_EQ(dead[0].culprits, model::RankSet({2}));
+  EXPECT_EQ(dead[0].waiting, model::RankSet({0, 1}));
+  EXPECT_NE(dead[0].summary.find("SIGSEGV"), std::string::npos);
+  for (const auto& other : {told(12345, "signal"), told(kLauncherPid, "status")}) {
+    EXPECT_EQ(asked(kKind, other).size(), 1u);
+    EXPECT_TRUE(asked("dead-rank", other).empty());
+  }
+}
+
 TEST(RendezvousIncomplete, OnlySuspectsWhileTheScriptAroundItPauses) {
   JobBuilder builder = job().ranks(4).stack(kAll, kInInit).absent(3);
   builder.process({.pid = 800,
