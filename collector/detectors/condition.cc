@@ -152,7 +152,57 @@ bool compare(long long left, std::string_view sign, long long right) {
 }
 
 bool names_the_rank(std::string_view text) {
+  if (text.find(' ') != std::string_view::npos) {
+    return false;  // "not rank"
+  }
   return text.ends_with("rank") || text.ends_with("rank()") || text == "RANK";
+}
+
+/// "(0, 1)", "[0]", "{2, 3}", "range(2)", "range(2, 4)" hold this number; nullopt for anything but
+/// numbers.
+std::optional<bool> is_among(std::string_view list, long long number) {
+  constexpr std::string_view kRange = "range(";
+  const bool range = list.starts_with(kRange);
+  constexpr std::string_view kClosing = ")]}";
+  if (list.size() < 2 || kClosing.find(list.back()) == kClosing.npos ||
+      (!range && std::string_view("([{").find(list.front()) == list.npos)) {
+    return std::nullopt;
+  }
+  list = list.substr(range ? kRange.size() : 1);
+  list.remove_suffix(1);
+  std::vector<long long> numbers;
+  for (const std::string_view word : base::split(list, ',')) {
+    const std::string_view item = base::trim(word);
+    long long value = 0;
+    const auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), value);
+    if (item.empty() && !numbers.empty()) {
+      continue;  // "(0,)"
+    }
+    if (error != std::errc() || end != item.data() + item.size()) {
+      return std::nullopt;
+    }
+    numbers.push_back(value);
+  }
+  if (!range) {
+    return std::find(numbers.begin(), numbers.end(), number) != numbers.end();
+  }
+  if (numbers.empty() || numbers.size() > 2) {
+    return std::nullopt;
+  }
+  const long long first = numbers.size() == 1 ? 0 : numbers.front();
+  return number >= first && number < numbers.back();
+}
+
+/// "rank in (0, 1)", "rank not in [0]".
+std::optional<bool> membership(std::string_view condition, model::Rank rank) {
+  const std::size_t negated = condition.find(" not in ");
+  const std::size_t at = negated != condition.npos ? negated : condition.find(" in ");
+  if (at == condition.npos || !names_the_rank(base::trim(condition.substr(0, at)))) {
+    return std::nullopt;
+  }
+  const std::size_t words = negated != condition.npos ? 8 : 4;
+  const auto among = is_among(base::trim(condition.substr(at + words)), rank);
+  return among ? std::optional(*among != (negated != condition.npos)) : std::nullopt;
 }
 
 }  // namespace
@@ -164,7 +214,10 @@ std::optional<bool> holds_for(std::string_view condition, model::Rank rank) {
     return std::nullopt;
   }
   const auto comparison = only_comparison(condition);
-  if (!comparison || !names_the_rank(comparison->left)) {
+  if (!comparison) {
+    return membership(condition, rank);
+  }
+  if (!names_the_rank(comparison->left)) {
     return std::nullopt;
   }
   long long value = 0;

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <map>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -31,27 +33,56 @@ bool calls_new_group(std::string_view line) {
   return !code.starts_with("#") && code.find("new_group(") != std::string_view::npos;
 }
 
-// A call of new_group in the source that only some ranks reach.
-std::optional<Branch> guarded_new_group(const model::JobModel& job) {
-  for (const auto& [file, lines] : job.sources) {
-    for (const auto& [number, text] : lines) {
-      if (!calls_new_group(text)) {
-        continue;
-      }
-      for (const python_source::Block& block : python_source::deciding_branches(lines, number)) {
-        if (python_source::dependence(block.condition, lines, block.line) ==
-            python_source::Dependence::kRank) {
-          const std::string function = function_around(lines, number);
-          return Branch{.where = {.file = file, .line = block.line, .function = function},
-                        .condition = block.condition,
-                        .on = python_source::Dependence::kRank,
-                        .leads_to_ours = true,
-                        .guarded = {.file = file, .line = number, .function = function}};
-        }
-      }
+/// A call of new_group that only some ranks reach.
+struct Guard {
+  model::CallSite call;
+  model::CallSite where;  // the line of the test
+  std::string condition;
+  bool holds = true;        // for those who come to the call
+  bool on_the_way = false;  // to where those in new_group stand
+};
+
+/// The test of the rank that leads to `site`.
+std::optional<Guard> rank_guard(const model::JobModel& job, const model::CallSite& site) {
+  const python_source::Lines& lines = lines_of(job, site.file);
+  for (const python_source::Block& block : python_source::deciding_branches(lines, site.line)) {
+    if (python_source::dependence(block.condition, lines, block.line) ==
+        python_source::Dependence::kRank) {
+      const bool within =
+          block.kind != python_source::BlockKind::kElse && encloses(lines, block, site.line);
+      return Guard{
+          .call = site,
+          .where = {.file = site.file, .line = block.line, .function = site.function},
+          .condition = block.condition,
+          .holds = within,
+      };
     }
   }
   return std::nullopt;
+}
+
+/// Whom the test keeps away; nothing where it cannot be read.
+model::RankSet kept_away(const model::JobModel& job, const Guard& guard) {
+  model::RankSet away;
+  for (const model::Rank rank : model::all_ranks(job)) {
+    const auto holds = holds_for(guard.condition, rank);
+    if (!holds) {
+      return {};
+    }
+    if (*holds != guard.holds) {
+      away.insert(rank);
+    }
+  }
+  return away;
+}
+
+/// "rank < 64" among eight ranks, "rank >= 0": a test that parts nobody.
+bool parts_nobody(const model::JobModel& job, const Guard& guard) {
+  std::set<std::optional<bool>> answers;
+  for (const model::Rank rank : model::all_ranks(job)) {
+    answers.insert(holds_for(guard.condition, rank));
+  }
+  return answers.size() == 1 && answers.begin()->has_value();
 }
 
 bool in_new_group(const graph::Standing& standing) {
@@ -60,6 +91,47 @@ bool in_new_group(const graph::Standing& standing) {
 
 bool is_observed(const graph::Standing& standing) {
   return standing.thread != nullptr && !in_new_group(standing);
+}
+
+/// On the way to where the ranks inside stand, and none of the others is on the same line.
+std::optional<Guard> guard_on_the_way(const graph::Examination& examination,
+                                      const model::RankSet& inside) {
+  const graph::Standing* standing = inside.empty() ? nullptr : examination.standing(inside.front());
+  for (std::size_t i = 0; standing != nullptr && i < standing->callers.size(); ++i) {
+    const model::CallSite& site = standing->callers[i];
+    const bool shared = std::any_of(
+        examination.standings.begin(), examination.standings.end(), [&](const auto& other) {
+          return !inside.contains(other.rank) &&
+                 std::any_of(other.callers.begin(), other.callers.end(),
+                             [&site](const auto& one) { return graph::same_line(one, site); });
+        });
+    auto guard = shared ? std::nullopt : rank_guard(examination.job, site);
+    if (guard && !parts_nobody(examination.job, *guard)) {
+      guard->call = standing->user;
+      guard->on_the_way = true;
+      return guard;
+    }
+  }
+  return std::nullopt;
+}
+
+/// A call of new_group that only some ranks reach: the one they stand in, else any in the sources.
+std::optional<Guard> guarded_new_group(const graph::Examination& examination,
+                                       const model::RankSet& inside) {
+  if (auto guard = guard_on_the_way(examination, inside)) {
+    return guard;
+  }
+  for (const auto& [file, lines] : examination.job.sources) {
+    for (const auto& [number, text] : lines) {
+      const model::CallSite site{
+          .file = file, .line = number, .function = function_around(lines, number)};
+      auto guard = calls_new_group(text) ? rank_guard(examination.job, site) : std::nullopt;
+      if (guard && !parts_nobody(examination.job, *guard)) {
+        return guard;
+      }
+    }
+  }
+  return std::nullopt;
 }
 
 /// Torch numbers groups as a rank makes them; absent where the name is a hash or was not read.
@@ -137,7 +209,7 @@ std::optional<model::CallSite> any_new_group(const model::JobModel& job) {
 }
 
 Finding mixed_up(const graph::Examination& examination, const SharedName& shared,
-                 const std::optional<Branch>& guarded) {
+                 const std::optional<Guard>& guarded) {
   const model::RankSet one(shared.one->ranks);
   const model::RankSet other(shared.other->ranks);
   Finding finding;
@@ -145,8 +217,7 @@ Finding mixed_up(const graph::Examination& examination, const SharedName& shared
   finding.confidence = guarded ? Confidence::kCertain : Confidence::kLikely;
   finding.waiting = waiting_ranks(examination);
   if (guarded) {
-    finding.locations.push_back(
-        location(guarded->guarded, {}, "only the members come to this call"));
+    finding.locations.push_back(location(guarded->call, {}, "only the members come to this call"));
     finding.locations.push_back(location(guarded->where, {}, "the branch that separates them"));
   } else if (const auto made = any_new_group(examination.job)) {
     finding.locations.push_back(location(*made, {}, "each rank makes only a group of its own"));
@@ -165,15 +236,6 @@ Finding mixed_up(const graph::Examination& examination, const SharedName& shared
   return finding;
 }
 
-// Those who came to new_group and those who are elsewhere: the fewer are odd. In a tie those whom a
-// test of the rank led there, else those who did not come.
-model::RankSet odd_ranks(const model::RankSet& inside, const model::RankSet& outside,
-                         bool guarded) {
-  const bool few_inside =
-      inside.size() < outside.size() || (guarded && inside.size() == outside.size());
-  return few_inside ? inside : outside;
-}
-
 /// Those who are not in it wait for ranks as well, and their source has no reason for it of its
 /// own: the call that is not made by all is this one.
 bool is_what_all_wait_for(const graph::Examination& examination, const model::RankSet& outside) {
@@ -187,10 +249,44 @@ bool is_what_all_wait_for(const graph::Examination& examination, const model::Ra
   });
 }
 
+/// Those to correct, few or many: who was kept away from a call that all must make, else who is not
+/// in it.
+model::RankSet who_did_not_call(const graph::Examination& examination,
+                                const std::optional<Guard>& guarded,
+                                const model::RankSet& outside) {
+  if (const model::RankSet away = guarded ? kept_away(examination.job, *guarded) : model::RankSet{};
+      !away.empty()) {
+    return away;
+  }
+  const model::RankSet left_out =
+      guarded && guarded->on_the_way ? model::RankSet{} : who_left_one_out(examination);
+  return left_out.empty() ? outside : left_out;
+}
+
+std::string told(const model::RankSet& culprits, const model::RankSet& inside,
+                 const std::optional<Guard>& guarded) {
+  const std::string_view wait = inside.size() == 1 ? "waits" : "wait";
+  if (culprits.empty()) {
+    return fmt::format(
+        "{} {} in new_group for each other: an earlier new_group was called on some ranks only",
+        said(inside), wait);
+  }
+  if (culprits.common(inside).empty() && (!guarded || guarded->on_the_way)) {
+    return fmt::format(
+        "{} did not call new_group, and {} {} in it for {}: every rank must call it, members or "
+        "not",
+        said(culprits), said(inside), wait, culprits.size() == 1 ? "it" : "them");
+  }
+  return fmt::format(
+      "{} did not call new_group{}, which the others called: ranks number their groups "
+      "differently since then, and {} {} in a later one",
+      said(culprits), guarded ? " at " + place(guarded->call) : std::string(), said(inside), wait);
+}
+
 Findings detect(const graph::Examination& examination) {
   const model::RankSet inside = ranks_where(examination, in_new_group);
   const model::RankSet outside = ranks_where(examination, is_observed);
-  const std::optional<Branch> guarded = guarded_new_group(examination.job);
+  const std::optional<Guard> guarded = guarded_new_group(examination, inside);
   const bool somebody_works = !working_ranks(examination).empty();
   if (const auto shared =
           inside.empty() && stuck(examination) ? shared_name(examination) : std::nullopt) {
@@ -206,12 +302,12 @@ Findings detect(const graph::Examination& examination) {
   if (!unobserved_ranks(examination).empty()) {
     finding.confidence = Confidence::kPossible;
   }
-  finding.culprits = outside.empty() ? who_left_one_out(examination)
-                                     : odd_ranks(inside, outside, guarded.has_value());
+  finding.culprits = who_did_not_call(examination, guarded, outside);
   finding.waiting = waiting_ranks(examination).minus(finding.culprits);
   if (guarded) {
-    finding.locations.push_back(
-        location(guarded->guarded, inside, "only some ranks come to this call"));
+    finding.locations.push_back(location(guarded->call,
+                                         guarded->on_the_way ? inside : model::RankSet{},
+                                         "only some ranks come to this call"));
     finding.locations.push_back(location(guarded->where, {}, "the branch that separates them"));
   }
   for (const model::RankSet* side : {&inside, &outside}) {
@@ -221,14 +317,7 @@ Findings detect(const graph::Examination& examination) {
           standing->user, *side, fmt::format("{} {} here", said(*side), is_or_are(*side))));
     }
   }
-  finding.summary =
-      outside.empty()
-          ? fmt::format(
-                "{} wait in new_group for each other: an earlier new_group was called on some "
-                "ranks only",
-                said(inside))
-          : fmt::format("{} {} in new_group, {} {} not: every rank must call it, members or not",
-                        said(inside), is_or_are(inside), said(outside), is_or_are(outside));
+  finding.summary = told(finding.culprits, inside, guarded);
   finding.fix = kFix;
   add_whereabouts(finding, examination, inside);
   add_whereabouts(finding, examination, outside);

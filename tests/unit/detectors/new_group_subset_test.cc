@@ -33,6 +33,53 @@ TEST(NewGroupSubset, NamesTheRankThatDidNotCome) {
   EXPECT_EQ(findings[0].locations.at(1).line, 2);
 }
 
+/// `members` come to a guarded new_group, and with them the rest goes on to the next one of all.
+Finding asked_of_guard(const std::string& guard, const model::RankSet& inside, int world) {
+  JobBuilder builder = job();
+  builder.ranks(world).source(kTrain, "def main():\n    " + guard +
+                                          ":\n        tp = dist.new_group(members)\n"
+                                          "    dp = dist.new_group()\n    dist.all_reduce(x)\n");
+  builder.stack(kAll, in("all_reduce", at("main", "all_reduce")))
+      .stack(inside, in("new_group", at("main", "tp = dist")));
+  const Findings findings = asked("new-group-subset", builder.build());
+  return findings.empty() ? Finding{} : findings[0];
+}
+
+TEST(NewGroupSubset, BlamesThoseWhoDidNotCallFewOrMany) {
+  const Finding few = asked_of_guard("if rank in (0,)", model::RankSet{0}, 4);
+  EXPECT_EQ(few.culprits, (model::RankSet{1, 2, 3}));
+  EXPECT_EQ(few.waiting, (model::RankSet{0}));
+  EXPECT_NE(few.summary.find("ranks 1-3 did not call new_group, and rank 0 waits in it for them"),
+            std::string::npos)
+      << few.summary;
+  const Finding many = asked_of_guard("if rank != 3", model::RankSet{0, 1, 2}, 4);
+  EXPECT_EQ(many.culprits, (model::RankSet{3}));
+  EXPECT_EQ(many.locations.at(0).line, 3);
+}
+
+TEST(NewGroupSubset, SaysWhoLeftTheEarlierCallOutWhenOthersStandInALaterOne) {
+  const auto stands = [](const std::string& guard) {
+    JobBuilder builder = job();
+    builder.ranks(4).source(kTrain, "def main():\n    " + guard +
+                                        ":\n        tp = dist.new_group(members)\n"
+                                        "    dp = dist.new_group()\n    dist.all_reduce(x)\n");
+    builder.stack(kAll, in("new_group", at("main", "dp = dist")))
+        .stack(1, in("all_reduce", at("main", "all_reduce")));
+    const Findings findings = asked("new-group-subset", builder.build());
+    return findings.empty() ? Finding{} : findings[0];
+  };
+  for (const std::string guard : {"if rank in [0, 1]", "if rank in range(2)", "if rank < 2"}) {
+    const Finding finding = stands(guard);
+    EXPECT_EQ(finding.culprits, (model::RankSet{2, 3})) << guard;
+    EXPECT_EQ(finding.locations.at(0).line, 3);
+    EXPECT_NE(finding.summary.find("ranks 2-3 did not call new_group at train.py:3"),
+              std::string::npos)
+        << finding.summary;
+  }
+  EXPECT_EQ(stands("if rank not in {2}").culprits, (model::RankSet{2}));
+  EXPECT_EQ(stands("if rank < 64").culprits, (model::RankSet{1}));  // a test that parts nobody
+}
+
 TEST(NewGroupSubset, TellsByTheNumbersOfTheGroupsWhoLeftOneOut) {
   const auto makes = [](const std::string& number) {
     return "native:poll | py:_new_process_group_helper{group_name='" + number +
