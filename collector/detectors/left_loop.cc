@@ -2,8 +2,11 @@
 // The loop that some ranks have left while the others are still in it, and what led out of it.
 #include <algorithm>
 #include <array>
+#include <string>
+#include <vector>
 
 #include "base/text.h"
+#include "base/word.h"
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/fixed_loop.h"
 #include "collector/detectors/source_blocks.h"
@@ -55,9 +58,61 @@ bool goes_over_own_list(const Lines& lines, const Block& loop) {
   return false;
 }
 
-bool goes_over_keys(const Lines& lines, const Block& loop) {
-  return loop.kind == BlockKind::kFor && !mentions(loop.text, kBatchWords) &&
-         (mentions(loop.text, kKeyWords) || goes_over_own_list(lines, loop));
+/// "k", "name", "value": what a loop gives a name to.
+std::vector<std::string> variables_of(const Block& loop) {
+  std::vector<std::string> names;
+  std::string name;
+  const std::size_t end = loop.text.find(" in ");
+  for (std::size_t at = loop.text.find("for ") + 4; end != std::string::npos && at <= end; ++at) {
+    if (base::is_word(loop.text[at])) {
+      name += loop.text[at];
+    } else if (!name.empty()) {
+      names.push_back(std::move(name));
+      name.clear();
+    }
+  }
+  return names;
+}
+
+bool is_named(std::string_view text, std::string_view name) {
+  for (std::size_t at = text.find(name); at != text.npos; at = text.find(name, at + 1)) {
+    const std::size_t behind = at + name.size();
+    if ((at == 0 || !base::is_word(text[at - 1])) &&
+        (behind == text.size() || !base::is_word(text[behind]))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// `dist.all_reduce(out[k])` in `for k in …`: one call for each element, not for each step.
+bool calls_for_each(const Lines& lines, const Block& loop, int line, bool by_key) {
+  constexpr std::array<std::string_view, 6> kCalls = {"reduce", "gather",  "broadcast",
+                                                      "sync",   "average", "scatter"};
+  const std::string statement = python_source::statement_at(lines, line);
+  const std::vector<std::string> names = variables_of(loop);
+  return mentions(statement, kCalls) &&
+         std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+           return by_key ? statement.find("[" + name + "]") != std::string::npos
+                         : is_named(statement, name);
+         });
+}
+
+/// `line`: where the loop's ranks are in it.
+bool goes_over_keys(const Lines& lines, const Block& loop, int line) {
+  constexpr std::array<std::string_view, 4> kOfMaps = {"sorted(", ".items(", ".keys(", ".values("};
+  constexpr std::array<std::string_view, 7> kOfInputs = {"loader", "dataset",  "range(",  "sampler",
+                                                         "tqdm",   "iterator", "prefetch"};
+  if (loop.kind != BlockKind::kFor) {
+    return false;
+  }
+  if (!mentions(loop.text, kBatchWords)) {
+    return mentions(loop.text, kKeyWords) || goes_over_own_list(lines, loop) ||
+           calls_for_each(lines, loop, line, false);
+  }
+  // "for k in sorted(batch_stats)"; files of a data set may be sorted, too
+  return !mentions(loop.text, kOfInputs) &&
+         calls_for_each(lines, loop, line, !mentions(loop.text, kOfMaps));
 }
 
 // "if not isfinite(loss): continue" before the call: a rank that skipped it once ends the loop one
@@ -142,7 +197,7 @@ LeftLoop loop_of(const Lines& lines, const Block& loop, const model::CallSite& i
   LeftLoop left{.where = {.file = in.file, .line = loop.line, .function = in.function},
                 .header = header_of(lines, loop, end),
                 .ours_left = ours_left,
-                .over_keys = goes_over_keys(lines, loop),
+                .over_keys = goes_over_keys(lines, loop, in.line),
                 .way_out = way_out_of(lines, loop, in, end)};
   left.fixed = !left.way_out && !end && is_fixed(lines, loop, in.line);
   return left;

@@ -32,6 +32,42 @@ TEST(CollectiveCount, NamesTheRankWithOneKeyMore) {
   EXPECT_EQ(findings[0].locations.at(0).line, 3);
 }
 
+/// Rank 1 is in a call within this loop, the others are behind it.
+Findings asked_of_loop(std::string_view kind, const std::string& loop, const std::string& call) {
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .source(kTrain, "def sync(out):\n    " + loop + ":\n        " + call +
+                          "\n\ndef main():\n    sync(out)\n    dist.barrier()\n")
+      .stack(kAll, in("barrier", at("main", "barrier")))
+      .stack(1, in("all_reduce", at("sync", call) + " | " + at("main", "    sync(out)")));
+  return asked(kind, builder.build());
+}
+
+TEST(CollectiveCount, KnowsALoopByWhatItsCallTakes) {
+  const std::vector<std::pair<std::string, std::string>> over_keys = {
+      {"for k in sorted(out)", "dist.all_reduce(out[k])"},
+      {"for k in out", "dist.all_reduce(out[k])"},
+      {"for value in out", "dist.all_reduce(value)"},
+      {"for k in batch_stats", "dist.all_reduce(batch_stats[k])"},
+      {"for k, v in step_log.items()", "reduce_mean(v)"}};
+  for (const auto& [loop, call] : over_keys) {
+    const Findings findings = asked_of_loop("collective-count", loop, call);
+    ASSERT_EQ(findings.size(), 1U) << loop;
+    EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
+    EXPECT_NE(findings[0].summary.find(loop), std::string::npos);
+    EXPECT_TRUE(asked_of_loop("uneven-inputs", loop, call).empty()) << loop;
+  }
+  const std::vector<std::pair<std::string, std::string>> over_inputs = {
+      {"for batch in batches", "dist.all_reduce(batch)"},
+      {"for i in range(n)", "dist.all_reduce(out[i])"},
+      {"for x in out", "dist.all_reduce(total)"},
+      {"for path in sorted(shards)", "dist.all_reduce(total)"},
+      {"for i in sampler", "dist.all_reduce(out[i])"}};
+  for (const auto& [loop, call] : over_inputs) {
+    EXPECT_TRUE(asked_of_loop("collective-count", loop, call).empty()) << loop;
+  }
+}
+
 TEST(CollectiveCount, KnowsAListThatWasCollectedJustAbove) {
   constexpr const char* kWorks = R"(
 def sync(model):
