@@ -24,6 +24,22 @@ std::string variable(const model::Process& process, const std::string& name) {
   return found == process.environment.end() ? std::string() : found->second;
 }
 
+/// "was started with RANK=1"; a function of mp.spawn is told its rank by no variable.
+std::string claim(const model::Process& process, model::Rank rank) {
+  const std::string told = std::to_string(rank);
+  for (const std::string name : {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                                 "MV2_COMM_WORLD_RANK", "SLURM_PROCID", "LOCAL_RANK"}) {
+    if (variable(process, name) == told) {
+      return fmt::format("was started with {}={}", name, rank);
+    }
+  }
+  return fmt::format("calls itself rank {}", rank);
+}
+
+bool has_variable(const model::Process& process, model::Rank rank) {
+  return claim(process, rank).find('=') != std::string::npos;
+}
+
 /// A child that its rank started (a compiler, a server) inherits RANK; a second rank is no
 /// descendant of the first.
 bool descends_from(const model::JobModel& job, const model::Process& process, pid_t ancestor) {
@@ -113,24 +129,28 @@ Findings detect(const graph::Examination& examination) {
     for (const model::Process* process : processes_of_rank) {
       Suspect suspect = suspect_in(examination, *process, model::main_thread(*process));
       suspect.confidence = confidence(examination, processes_of_rank, missing);
-      suspect.evidence = fmt::format("process {} was started with RANK={}", process->pid, rank);
+      suspect.evidence = fmt::format("process {} {}", process->pid, claim(*process, rank));
       suspects.push_back(std::move(suspect));
     }
     Finding finding = accuse(examination, kKind, suspects);
     for (const model::Process* process : gone) {
       finding.evidence.push_back(
           {.rank = rank,
-           .text = fmt::format("process {} was started with RANK={} too, found the port of the "
-                               "rendezvous taken by that one, and ended",
-                               process->pid, rank)});
+           .text = fmt::format("process {} {} too, found the port of the rendezvous taken by that "
+                               "one, and ended",
+                               process->pid, claim(*process, rank))});
     }
     finding.summary = fmt::format(
         "{} processes claim to be rank {}{}", suspects.size() + gone.size(), rank,
         missing.empty()
             ? ""
             : fmt::format(", and {} {} no process", said(missing), has_or_have(missing)));
-    finding.fix =
-        "Give every process its own RANK: check --node-rank and the loop that starts them.";
+    finding.fix = has_variable(*processes_of_rank.front(), rank)
+                      ? "Give every process its own RANK: check --node-rank and the loop that "
+                        "starts them."
+                      : "Give every process its own rank: check what is passed as rank= to "
+                        "init_process_group (with mp.spawn on several nodes: the first rank of the "
+                        "node plus the index).";
     findings.push_back(std::move(finding));
   }
   return findings;

@@ -16,6 +16,7 @@
 #include "collector/detectors/python_locks.h"
 #include "collector/detectors/signs.h"
 #include "collector/detectors/suspects.h"
+#include "collector/detectors/waited_for.h"
 #include "collector/detectors/wording.h"
 #include "collector/model/questions.h"
 
@@ -64,8 +65,13 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
     finding.fix = fmt::format("Find out what rank {} does after {}: a dump has no stacks.",
                               standing->rank, place(standing->user));
   } else {
-    finding.fix =
-        fmt::format("Find out why rank {} stays at {}.", standing->rank, place(standing->user));
+    const auto waited = waited_for(examination.job, *standing);
+    finding.fix = waited ? waited->advice
+                         : fmt::format("Find out why rank {} stays at {}.", standing->rank,
+                                       place(standing->user));
+    if (waited && waited->loop.known()) {
+      finding.locations.push_back(location(waited->loop, {}, "the loop that does not end"));
+    }
     tell_holder(examination, *standing, finding);
   }
 }

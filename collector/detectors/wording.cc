@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "collector/detectors/waited_for.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -47,6 +48,9 @@ std::string doing(const model::JobModel& job, const graph::Standing& standing) {
   }
   if (waits_in_call(standing)) {
     return "is in " + call_name(job, *standing.call);
+  }
+  if (const auto waited = waited_for(job, standing)) {
+    return "is " + waited->doing;
   }
   return "is " + std::string(graph::activity_name(standing.activity));
 }

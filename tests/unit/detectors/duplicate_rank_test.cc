@@ -23,6 +23,24 @@ TEST(DuplicateRank, NamesBothProcessesAndTheMissingRank) {
   EXPECT_NE(findings[0].summary.find("rank 1"), std::string::npos);
 }
 
+TEST(DuplicateRank, NamesTheVariableThatToldTheRankOrNone) {
+  const auto evidence = [](const std::string& name) {
+    JobBuilder builder = job();
+    builder.ranks(2).stack(0, kInBarrier).absent(1);
+    if (!name.empty()) {
+      builder.environment(0, name, "0");
+    }
+    builder.process({.role = model::Role::kRank, .rank = 0, .pid = 777, .ppid = kLauncherPid});
+    return asked("duplicate-rank", builder.build()).at(0);
+  };
+  EXPECT_NE(evidence("RANK").evidence.at(0).text.find("was started with RANK=0"),
+            std::string::npos);
+  EXPECT_NE(evidence("SLURM_PROCID").evidence.at(0).text.find("SLURM_PROCID=0"), std::string::npos);
+  const Finding spawned = evidence("");
+  EXPECT_NE(spawned.evidence.at(0).text.find("calls itself rank 0"), std::string::npos);
+  EXPECT_NE(spawned.fix.find("rank= to init_process_group"), std::string::npos);
+}
+
 TEST(DuplicateRank, OnlySuspectsAJobThatStillStartsUp) {
   EXPECT_TRUE(nothing_likely(
       asked("duplicate-rank",

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <array>
+
 #include <gtest/gtest.h>
 
 #include "tests/unit/detectors/collective_stories.h"
@@ -37,6 +39,55 @@ TEST(MissingRank, SaysWhereTheRankIsInstead) {
   EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
   EXPECT_NE(findings[0].summary.find("rank 1 never joined all_reduce #10 of default_pg"),
             std::string::npos);
+}
+
+/// Rank 1 waits in these frames, called at its own line, and not in the collective.
+Finding asked_of_wait(const std::string& frames, std::optional<model::WaitsOn> wait = {}) {
+  JobBuilder builder = told();
+  builder.stack(1, frames + " | " + at("main", "    wait_for_config()"));
+  if (wait) {
+    builder.waits(1, *wait);
+  }
+  builder.process({.pid = 4321,
+                   .command = {"gcloud", "storage", "cp"},
+                   .threads = {{.stack = "native:poll@libc.so.6"}}});
+  const Findings findings = asked("missing-rank", builder.build());
+  return findings.empty() ? Finding{} : findings[0];
+}
+
+TEST(MissingRank, SaysWhatTheRankWaitsForAndWhatToDoAboutIt) {
+  const auto threading = [](const std::string& function) {
+    return "native:__futex_abstimed_wait_common@libc.so.6 | py:" + function +
+           "@/usr/lib/python3.11/threading.py:327";
+  };
+  const std::string queue = " | py:Queue.get@/usr/lib/python3.11/queue.py:171";
+  const std::vector<std::array<std::string, 3>> waits = {
+      {threading("Condition.wait") + " | py:Event.wait@/usr/lib/python3.11/threading.py:629",
+       "is waiting for a threading.Event to be set at", "should set this Event"},
+      {threading("Condition.wait"), "is waiting for a threading.Condition at", "should notify"},
+      {threading("wait"), "is waiting for a threading.Event or Condition", "should notify"},
+      {threading("Condition.wait") + queue, "is waiting for an item of a queue", "should put an"},
+  };
+  for (const auto& [frames, doing, advice] : waits) {
+    const Finding finding = asked_of_wait(frames);
+    EXPECT_NE(finding.summary.find(doing), std::string::npos) << finding.summary;
+    EXPECT_NE(finding.fix.find(advice), std::string::npos) << finding.fix;
+    EXPECT_EQ(finding.locations.at(0).line, 8);
+  }
+  const Finding child = asked_of_wait(
+      "native:wait4@libc.so.6 | py:Popen.wait@/usr/lib/python3.11/subprocess.py:1264",
+      model::WaitsOn{.kind = "process", .target = "pid:4321", .detail = {}, .limit = {}});
+  EXPECT_NE(child.summary.find("waiting for process 4321 (gcloud storage cp) to end"),
+            std::string::npos)
+      << child.summary;
+}
+
+TEST(MissingRank, QuotesTheLoopInWhichTheRankSleeps) {
+  const Findings findings = asked("missing-rank", told().build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_NE(findings[0].summary.find("sleeping in the loop `while True`"), std::string::npos);
+  EXPECT_NE(findings[0].fix.find("(line 2)"), std::string::npos) << findings[0].fix;
+  EXPECT_EQ(findings[0].locations.back().line, 2);
 }
 
 TEST(MissingRank, IsNotCalledRankConditionalForSleepingUnderATestOfTheRank) {
