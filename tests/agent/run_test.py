@@ -142,3 +142,14 @@ def test_a_bus_error_in_a_segment_is_told_as_that(tmp_path):
     assert done.returncode == 128 + signal.SIGBUS, done.stderr[-2000:]
     [found] = json.loads((tmp_path / "report" / "report.json").read_text())["findings"][:1]
     assert (found["kind"], found["culprits"]) == ("shm-exhausted", [0])
+
+
+@pytest.mark.parametrize("word,where", [(("--ci",), "true"), ((), "true"), (("--ci",), None)])
+def test_annotates_the_line_in_github_actions(word, where, tmp_path):
+    (tmp_path / "fail.py").write_text("def main():\n    raise KeyError('lr')\n\n\nmain()\n")
+    environment = {name: value for name, value in os.environ.items() if name != "GITHUB_ACTIONS"} | ({"GITHUB_ACTIONS": where} if where else {})
+    done = run(tmp_path, *word, "--", "bash", "-c", f"RANK=0 WORLD_SIZE=1 {sys.executable} fail.py; exit $?", env=environment)
+    assert done.returncode == 1 and b"[rank-raised" in done.stderr
+    told = [line for line in done.stderr.decode().splitlines() if line.startswith("::")]
+    assert len(told) == (1 if word and where else 0), told
+    assert all(line.startswith("::error file=fail.py,line=2,title=ddpdoctor rank-raised::rank 0 raised") for line in told)

@@ -107,6 +107,62 @@ std::optional<model::Process> of_spawn(std::string_view line) {
   return exit ? ended(*rank, *exit) : std::nullopt;
 }
 
+/// "-9" as Python's subprocess tells an end by a signal, "1" for a status.
+std::optional<model::Exit> exit_of_code(std::string_view text) {
+  const bool by_signal = take_prefix(text, "-");
+  const auto number = take_number(text, 255);
+  if (!number) {
+    return std::nullopt;
+  }
+  const auto code = static_cast<int>(*number);
+  return by_signal ? model::Exit{.status = {}, .signal = code}
+                   : model::Exit{.status = code, .signal = {}};
+}
+
+/// The number behind a word.
+std::optional<std::int64_t> number_behind(std::string_view line, std::string_view word) {
+  const std::size_t at = line.find(word);
+  std::string_view rest = at == line.npos ? std::string_view() : line.substr(at + word.size());
+  return at == line.npos ? std::nullopt : take_number(rest, kMaxRank);
+}
+
+/// Which ranks the launcher of DeepSpeed that wrote a log has started: "nnodes=1,
+/// num_local_procs=4, node_rank=0".
+struct DeepSpeedNode {
+  bool one = true;  // several wrote into this log, or their number is not told: no rank is sure
+  std::int64_t first = 0;
+
+  void read(std::string_view line) {
+    const auto nodes = number_behind(line, "nnodes=");
+    const auto processes = number_behind(line, "num_local_procs=");
+    const auto node = number_behind(line, "node_rank=");
+    if (nodes && processes && node) {
+      one = one && !told_;
+      told_ = true;
+      first = *node * *processes;
+    }
+  }
+  [[nodiscard]] bool is_sure() const {
+    return one && told_;
+  }
+
+ private:
+  bool told_ = false;
+};
+
+/// "[ERROR] [launch.py:325:sigkill_handler] ['/usr/bin/python3', '-u', 'train.py',
+/// '--local_rank=3'] exits with return code = -9".
+std::optional<model::Process> of_deepspeed(std::string_view line, const DeepSpeedNode& node) {
+  constexpr std::string_view kExits = "] exits with return code = ";
+  const std::size_t at = line.find(kExits);
+  if (at == line.npos || line.find("[launch.py:") == line.npos || !node.is_sure()) {
+    return std::nullopt;
+  }
+  const auto local = number_behind(line.substr(0, at), "--local_rank=");
+  const auto exit = exit_of_code(line.substr(at + kExits.size()));
+  return local && exit ? ended(node.first + *local, *exit) : std::nullopt;
+}
+
 /// Lightning's "[rank: 1] Child process with PID 40112 terminated with code -9. Forcefully …".
 std::optional<model::Process> of_lightning(const model::LogLine& line) {
   const auto told = between(line.text, "Child process with PID ", ". Forcefully terminating");
@@ -118,14 +174,11 @@ std::optional<model::Process> of_lightning(const model::LogLine& line) {
   if (!pid || !take_prefix(rest, " terminated with code ")) {
     return std::nullopt;
   }
-  const bool by_signal = take_prefix(rest, "-");
-  const auto number = number_of(rest, 255);
-  if (!number) {
+  const auto exit = exit_of_code(rest);
+  if (!exit) {
     return std::nullopt;
   }
-  const auto code = static_cast<int>(*number);
-  auto process = ended(*line.rank, by_signal ? model::Exit{.status = {}, .signal = code}
-                                             : model::Exit{.status = code, .signal = {}});
+  auto process = ended(*line.rank, *exit);
   process->pid = static_cast<pid_t>(*pid);
   return process;
 }
@@ -136,6 +189,7 @@ void read_launcher_text(std::string_view log, model::JobModel& job) {
   std::vector<model::Process> out;
   // Under torchrun a task of Slurm is a node and no rank.
   const bool tasks_are_ranks = log.find("torch/distributed/elastic") == log.npos;
+  DeepSpeedNode node;
   bool cleaning = false;  // who ends from here on was ended
   for (const std::string_view raw : base::split(log, '\n')) {
     const model::LogLine whole = model::read_log_line(raw.substr(0, 65'536));
@@ -146,6 +200,8 @@ void read_launcher_text(std::string_view log, model::JobModel& job) {
     process = !process && tasks_are_ranks && !cleaning ? of_srun(line) : std::move(process);
     process = process ? std::move(process) : of_spawn(line);
     process = process ? std::move(process) : of_lightning(whole);
+    node.read(line);
+    process = process ? std::move(process) : of_deepspeed(line, node);
     if (process && out.size() < kMostEnded) {
       out.push_back(std::move(*process));
     }

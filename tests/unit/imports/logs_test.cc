@@ -32,6 +32,27 @@ TEST(Launchers, LightningTellsWhichOfItsChildrenEnded) {
   EXPECT_EQ(process.exit->signal, 9);
 }
 
+TEST(Launchers, DeepSpeedTellsTheReturnCodeOfTheFirstToEnd) {
+  const std::string node =
+      "[2026-11-20 10:00:00,123] [INFO] [launch.py:164:main] nnodes=2, num_local_procs=4, "
+      "node_rank=1\n";
+  const auto fell = [](const std::string& code) {
+    return "[2026-11-20 10:07:31,006] [INFO] [launch.py:319:sigkill_handler] Killing subprocess "
+           "4711\n[2026-11-20 10:07:31,007] [ERROR] [launch.py:325:sigkill_handler] "
+           "['/usr/bin/python3', '-u', 'train.py', '--local_rank=3'] exits with return code = " +
+           code + "\n";
+  };
+  const auto killed = read(node + fell("-9"));
+  ASSERT_NE(model::rank_process(killed, 7), nullptr);
+  EXPECT_EQ(model::rank_process(killed, 7)->exit->signal, 9);
+  const auto failed = read(node + fell("1"));
+  ASSERT_NE(model::rank_process(failed, 7), nullptr);
+  EXPECT_EQ(failed.observations.at(0).processes.size(), 1U);
+  EXPECT_EQ(model::rank_process(failed, 7)->exit->status, 1);
+  // Two nodes write into one log: whose local rank 3 it is nobody tells.
+  EXPECT_EQ(model::rank_process(read(node + node + fell("-9")), 7), nullptr);
+}
+
 TEST(Launchers, TellWhoWasKilled) {
   const auto mpi = read(
       "mpirun noticed that process rank 2 with PID 21183 on node host01 exited on signal 11 "
