@@ -274,9 +274,12 @@ Finding killed(const graph::Examination& examination, const std::vector<Death>& 
   const bool known = std::any_of(dead.begin(), dead.end(), [](const Death& death) {
     return death.exit && death.exit->signal;
   });
+  const bool seen = std::any_of(dead.begin(), dead.end(), [](const Death& death) {
+    return death.process != nullptr || death.pid == 0;  // else its launcher told of a child only
+  });
   const bool launcher_acted = !model::facts(examination.job, "cleaned-up").empty();
   finding.confidence =
-      known && (!finding.waiting.empty() || examination.job.ended || launcher_acted)
+      known && seen && (!finding.waiting.empty() || examination.job.ended || launcher_acted)
           ? Confidence::kCertain
           : Confidence::kLikely;
   const bool one = finding.culprits.size() == 1;

@@ -2,10 +2,13 @@
 #include "collector/detectors/nameless_dead.h"
 
 #include <algorithm>
+#include <array>
+#include <csignal>
 #include <set>
 
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/processes.h"
+#include "collector/detectors/suspects.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -34,9 +37,19 @@ std::vector<const model::Process*> nameless_dead(const model::JobModel& job) {
   return out;
 }
 
+/// What ends a program that nobody asked to go, and no `yes | head` of a shell.
+bool is_a_crash(const model::Exit& exit) {
+  constexpr std::array<int, 6> kCrashes = {SIGKILL, SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE};
+  return exit.signal && std::find(kCrashes.begin(), kCrashes.end(), *exit.signal) != kCrashes.end();
+}
+
 /// Children of a launcher of ranks that left nothing but the signal which their parent was told: a
-/// rank that dies before its first call has no record.
-std::vector<Death> heard_of_only(const model::JobModel& job) {
+/// rank that dies before its first call has no record. Not while ranks may still be started.
+std::vector<Death> heard_of_only(const graph::Examination& examination) {
+  const model::JobModel& job = examination.job;
+  if (!job.ended && stuck(examination) != Confidence::kLikely) {
+    return {};
+  }
   const std::set<pid_t> launchers = launchers_of_ranks(job);
   const auto cleaned = model::facts(job, "cleaned-up");
   std::vector<Death> out;
@@ -45,8 +58,8 @@ std::vector<Death> heard_of_only(const model::JobModel& job) {
     const bool asked_to = std::any_of(cleaned.begin(), cleaned.end(), [fact](const auto* one) {
       return one->pid == fact->pid && one->number("signal") == fact->number("signal");
     });
-    if (fact->pid && parent && launchers.contains(*parent) && fact->number("signal") && !asked_to &&
-        !fact->rank && model::process(job, *fact->pid) == nullptr) {
+    if (fact->pid && parent && launchers.contains(*parent) && is_a_crash(exit_told_by(*fact)) &&
+        !asked_to && !fact->rank && model::process(job, *fact->pid) == nullptr) {
       out.push_back({.exit = exit_told_by(*fact), .pid = *fact->pid});
     }
   }
@@ -56,9 +69,10 @@ std::vector<Death> heard_of_only(const model::JobModel& job) {
 }  // namespace
 
 std::vector<Death> absent_and_dead(const graph::Examination& examination) {
-  const model::RankSet absent = ranks_where(
-      examination, [](const graph::Standing& standing) { return standing.activity == graph::Activity::kAbsent; });
-  std::vector<Death> out = heard_of_only(examination.job);
+  const model::RankSet absent = ranks_where(examination, [](const graph::Standing& standing) {
+    return standing.activity == graph::Activity::kAbsent;
+  });
+  std::vector<Death> out = heard_of_only(examination);
   for (const model::Process* process : nameless_dead(examination.job)) {
     out.push_back(
         {.exit = exit_of(examination.job, *process), .process = process, .pid = process->pid});

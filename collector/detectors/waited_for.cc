@@ -30,7 +30,8 @@ struct Primitive {
 };
 
 constexpr std::string_view kSetIt =
-    "Find out what should set this Event and did not (its thread may have ended with an exception), "
+    "Find out what should set this Event and did not (its thread may have ended with an "
+    "exception), "
     "and wait with a timeout that raises.";
 constexpr std::string_view kNotifyIt =
     "Find out what should notify this Condition and did not (its thread may have ended with an "
@@ -117,13 +118,13 @@ std::optional<WaitedFor> end_of_thread(const model::Process& process, const mode
   }
   const model::Frame* user = own_user_frame(*joined);
   const std::string name = fmt::format("thread {} ({})", joined->tid, joined->name);
-  return WaitedFor{.doing = fmt::format("waiting for {} to end", name),
-                   .advice = fmt::format(
-                       "Find out why {} {}, and join it with a timeout.", name,
-                       user == nullptr ? std::string("does not end")
-                                       : fmt::format("stays at {}:{} in {}",
-                                                     base::file_name(user->file), user->line,
-                                                     user->function))};
+  return WaitedFor{
+      .doing = fmt::format("waiting for {} to end", name),
+      .advice = fmt::format("Find out why {} {}, and join it with a timeout.", name,
+                            user == nullptr
+                                ? std::string("does not end")
+                                : fmt::format("stays at {}:{} in {}", base::file_name(user->file),
+                                              user->line, user->function))};
 }
 
 bool looks_for_file(std::string_view condition) {
@@ -144,17 +145,16 @@ std::optional<WaitedFor> end_of_loop(const model::JobModel& job, const graph::St
   const std::string header = base::elide(loop->text, kLongestQuote);
   return WaitedFor{
       .doing = fmt::format("sleeping in the loop `{}`", header),
-      .advice = looks_for_file(loop->condition)
-                    ? fmt::format("Find out who should make the file that `{}` (line {}) looks for, "
-                                  "and whether that rank does it before it waits itself; give the "
-                                  "loop a deadline that raises.",
-                                  header, loop->line)
-                    : fmt::format("Find out what should end the loop `{}` (line {}); give it a "
-                                  "deadline that raises.",
-                                  header, loop->line),
-      .loop = {.file = standing.user.file,
-               .line = loop->line,
-               .function = standing.user.function}};
+      .advice =
+          looks_for_file(loop->condition)
+              ? fmt::format("Find out who should make the file that `{}` (line {}) looks for, "
+                            "and whether that rank does it before it waits itself; give the "
+                            "loop a deadline that raises.",
+                            header, loop->line)
+              : fmt::format("Find out what should end the loop `{}` (line {}); give it a "
+                            "deadline that raises.",
+                            header, loop->line),
+      .loop = {.file = standing.user.file, .line = loop->line, .function = standing.user.function}};
 }
 
 }  // namespace
@@ -180,8 +180,8 @@ std::optional<WaitedFor> waited_for(const model::JobModel& job, const graph::Sta
                          .advice = std::string(primitive->advice)};
       }
       return waits_for_private_lock(job, thread)
-                 ? std::optional(WaitedFor{.doing = "waiting for a lock",
-                                           .advice = std::string(kRelease)})
+                 ? std::optional(
+                       WaitedFor{.doing = "waiting for a lock", .advice = std::string(kRelease)})
                  : std::nullopt;
     }
     default:

@@ -24,24 +24,28 @@ TEST(RendezvousIncomplete, NamesTheRanksThatWereNotStarted) {
 }
 
 TEST(RendezvousIncomplete, LeavesARankThatWasKilledOnTheWayToItsDeath) {
-  const auto told = [](std::int64_t parent, const std::string& end) {
+  const auto told = [](std::int64_t parent, const std::string& end, std::int64_t number) {
     return job()
         .ranks(3)
         .stack(kAll, kInInit)
         .absent(2)
-        .fact("exit",
-              {{"parent_pid", parent}, {"role", std::string("other")}, {end, std::int64_t{11}}}, {},
+        .fact("exit", {{"parent_pid", parent}, {"role", std::string("other")}, {end, number}}, {},
               777)
         .build();
   };
-  const auto killed = told(kLauncherPid, "signal");
+  const auto killed = told(kLauncherPid, "signal", 11);
   EXPECT_TRUE(asked(kKind, killed).empty());
   const auto dead = asked("dead-rank", killed);
   ASSERT_EQ(dead.size(), 1u);
   EXPECT_EQ(dead[0].culprits, model::RankSet({2}));
   EXPECT_EQ(dead[0].waiting, model::RankSet({0, 1}));
   EXPECT_NE(dead[0].summary.find("SIGSEGV"), std::string::npos);
-  for (const auto& other : {told(12345, "signal"), told(kLauncherPid, "status")}) {
+  EXPECT_EQ(dead[0].confidence, Confidence::kLikely);  // that this child was rank 2 is inferred
+  auto starts = killed;
+  starts.progress = model::Progress::kMoving;
+  EXPECT_TRUE(asked("dead-rank", starts).empty());
+  for (const auto& other : {told(12345, "signal", 11), told(kLauncherPid, "status", 11),
+                            told(kLauncherPid, "signal", 13)}) {
     EXPECT_EQ(asked(kKind, other).size(), 1u);
     EXPECT_TRUE(asked("dead-rank", other).empty());
   }
