@@ -109,10 +109,9 @@ std::optional<WaitedFor> end_of_process(const model::JobModel& job, const model:
 }
 
 std::optional<WaitedFor> end_of_thread(const model::Process& process, const model::Thread& thread) {
-  const auto tid = thread.waits_on ? target_thread(*thread.waits_on) : std::nullopt;
-  const auto joined =
-      std::find_if(process.threads.begin(), process.threads.end(),
-                   [&tid](const model::Thread& one) { return one.tid == tid.value_or(0); });
+  const pid_t tid = thread.waits_on ? target_thread(*thread.waits_on).value_or(0) : 0;
+  const auto joined = std::find_if(process.threads.begin(), process.threads.end(),
+                                   [tid](const model::Thread& one) { return one.tid == tid; });
   if (joined == process.threads.end() || &*joined == &thread) {
     return std::nullopt;
   }
