@@ -28,5 +28,25 @@ TEST(Moments, ATryToLockADatabaseIsNoPause) {
   EXPECT_FALSE(for_a_moment(told("native:sqlite3InvokeBusyHandler | native:sqlite3_step | ")));
 }
 
+TEST(Moments, AWhileLoopThatCountsItsRoundsComesToItsEnd) {
+  const auto for_a_moment = [](const std::string& condition, const std::string& more = {}) {
+    const auto told =
+        job()
+            .ranks(1)
+            .source("/srv/poll.py", "def poll(n):\n    while " + condition +
+                                        ":\n        time.sleep(0.5)\n        n += 1\n" + more)
+            .stack(0, "native:clock_nanosleep | py:poll@/srv/poll.py:3")
+            .waits(0, {.kind = "timer", .target = {}, .detail = {}, .limit = 0.3})
+            .build();
+    return waits_for_a_moment(told, model::rank_process(told, 0)->threads.front());
+  };
+  EXPECT_TRUE(for_a_moment("n < 44"));
+  EXPECT_TRUE(for_a_moment("n < rounds"));
+  EXPECT_FALSE(for_a_moment("n < 100000"));
+  EXPECT_FALSE(for_a_moment("n < 44 and not ready"));
+  EXPECT_FALSE(for_a_moment("m < 44"));
+  EXPECT_FALSE(for_a_moment("n < 44", "        if ready():\n            break\n"));
+}
+
 }  // namespace
 }  // namespace ddpdoctor::graph

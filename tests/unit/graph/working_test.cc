@@ -67,20 +67,6 @@ TEST(Working, AWhileLoopThatOnlyTheClockEndsIsWork) {
       3, 0.7)));
 }
 
-TEST(Working, AWhileLoopThatCountsItsRoundsIsWork) {
-  const auto poll = [](const std::string& condition, const std::string& more = {}) {
-    return works(sleeper("def poll(n):\n    while " + condition +
-                             ":\n        time.sleep(0.5)\n        n += 1\n" + more,
-                         3, 0.3));
-  };
-  EXPECT_TRUE(poll("n < 44"));
-  EXPECT_TRUE(poll("n < rounds"));
-  EXPECT_FALSE(poll("n < 100000"));
-  EXPECT_FALSE(poll("n < 44 and not ready"));
-  EXPECT_FALSE(poll("m < 44"));
-  EXPECT_FALSE(poll("n < 44", "        if ready():\n            break\n"));
-}
-
 TEST(Working, AWhileLoopThatTakesWorkEndsWithIt) {
   EXPECT_TRUE(
       works(sleeper("def run(self):\n    while (item := self.q.get()) is not None:\n"
