@@ -8,8 +8,10 @@
 
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/gradient_sync.h"
+#include "collector/detectors/loop_cause.h"
 #include "collector/detectors/parted_by_exception.h"
 #include "collector/detectors/processes.h"
+#include "collector/detectors/rounds.h"
 #include "collector/detectors/side_questions.h"
 #include "collector/detectors/skipped_step.h"
 #include "collector/detectors/swallowed.h"
@@ -57,6 +59,7 @@ bool read_data_branch(const Examination& examination, Explanation& explanation) 
     explanation.branch.reset();
     return false;
   }
+  hedge_a_way_out(examination, explanation);
   if (asks_for_turn(explanation)) {
     explanation.turn();
   }
@@ -64,50 +67,14 @@ bool read_data_branch(const Examination& examination, Explanation& explanation) 
   return true;
 }
 
-// Out of the loop for good: in another collective, at the end, or gone with status 0.
-bool has_gone_on(const Side& side) {
-  return side.calls() || side.activity() == Activity::kExit || side.activity() == Activity::kExited;
-}
-
-bool read_loop(const Examination& examination, Explanation& explanation) {
-  explanation.loop = left_loop(examination.job, *explanation.fork);
-  const Parting& parting = explanation.parting;
-  if (!explanation.loop) {
-    return false;
+// A condition on the way of the odd ranks to their call; it may have led them there a step early.
+std::optional<Branch> own_way_to_call(const model::JobModel& job, const Explanation& explanation) {
+  if (!explanation.fork) {
+    return std::nullopt;
   }
-  const Side& in_loop = explanation.loop->ours_left ? parting.rest : parting.odd;
-  const Side& out = explanation.loop->ours_left ? parting.odd : parting.rest;
-  if (explanation.loop->fixed || !in_loop.calls() || !has_gone_on(out)) {
-    explanation.loop.reset();
-    return false;
-  }
-  if (explanation.loop->over_keys) {
-    if (explanation.loop->ours_left && parting.tie) {
-      explanation.turn();
-    }
-    explanation.cause = Cause::kCount;
-    return true;
-  }
-  if (parting.settled) {
-    explanation.cause = Cause::kCount;
-    return true;
-  }
-  if (!explanation.loop->ours_left) {
-    explanation.turn();
-  }
-  if (in_backward(examination, parting.rest) && lacks_gradients(examination.job, parting)) {
-    explanation.loop.reset();
-    explanation.cause = Cause::kUnused;
-    return true;
-  }
-  explanation.cause = Cause::kUneven;
-  if (explanation.loop->way_out) {
-    explanation.branch = explanation.loop->way_out;
-    explanation.cause = explanation.branch->on == python_source::Dependence::kRank
-                            ? Cause::kRankConditional
-                            : Cause::kDivergent;
-  }
-  return true;
+  Fork ours = *explanation.fork;
+  ours.below_theirs.clear();
+  return any_branch(job, ours);
 }
 
 bool read_unused(const Examination& examination, Explanation& explanation) {
@@ -120,7 +87,19 @@ bool read_unused(const Examination& examination, Explanation& explanation) {
       may_hide_a_branch(examination.job, explanation.fork)) {
     return false;
   }
+  const Passes passes =
+      explanation.fork ? passes_of(examination, parting, *explanation.fork) : Passes{};
+  if (passes.differ()) {
+    return false;  // whoever is in backward is in that of the next step
+  }
   explanation.branch = own_choice_of_sync(examination.job, parting.rest.path);
+  if (!explanation.branch && passes.ahead == Ahead::kUnknown && parting.recorded) {
+    explanation.branch = own_way_to_call(examination.job, explanation);
+    explanation.otherwise =
+        explanation.branch
+            ? "Parameters that went unused in backward would look alike."
+            : "A backward of the next step would look alike: compare what each rank did before.";
+  }
   explanation.cause = explanation.branch ? Cause::kDivergent : Cause::kUnused;
   return true;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "collector/detectors/libraries.h"
@@ -35,8 +36,9 @@ struct Explanation {
   std::optional<Fork> fork;
   std::optional<Branch> branch;
   std::optional<LeftLoop> loop;
+  std::string_view otherwise{};  // what fits, too, where no counts decide
 
-  /// Exchanges odd and rest.
+  /// Exchanges odd and rest, and what is said of them.
   void turn();
 };
 

@@ -138,14 +138,19 @@ bool is_out_of_step(const graph::Examination& examination, const graph::Divergen
   if (shift == graph::Shift::kExtra || shift == graph::Shift::kSkipped) {
     return true;
   }
-  // Records that end here show no shift; two branches of one decision stand in one function.
+  if (shift != graph::Shift::kUnknown) {
+    return false;
+  }
+  // Records that end here show no shift; two branches of one decision stand in one function, unless
+  // one side has left a loop that the other is in.
   const bool one_function = odd.file == rest.file && odd.function == rest.function;
   const std::vector<Explanation> all = explanations(examination);
-  return shift == graph::Shift::kUnknown && !one_function &&
-         std::any_of(all.begin(), all.end(), [&](const Explanation& one) {
-           return one.parting.group == divergence.group && one.cause != Cause::kNone &&
-                  one.cause != Cause::kSlow && one.cause != Cause::kMissing;
-         });
+  return std::any_of(all.begin(), all.end(), [&](const Explanation& one) {
+    const bool other_call = one.loop && one.parting.sequence == divergence.sequence &&
+                            !same_size(*sides.odd_call, *sides.rest_call);
+    return one.parting.group == divergence.group && (other_call || !one_function) &&
+           one.cause != Cause::kNone && one.cause != Cause::kSlow && one.cause != Cause::kMissing;
+  });
 }
 
 bool has_equal_sizes(std::string_view operation) {

@@ -157,8 +157,8 @@ std::optional<Branch> guard_of(const Lines& lines, const Block& loop, const mode
 
 // A condition that leaves the loop on some ranks only; a while's own condition is one. Who notices
 // that there is no more data only ends as any loop over data does.
-std::optional<Branch> way_out_of(const Lines& lines, const Block& loop, const model::CallSite& in,
-                                 const std::optional<DataEnd>& end) {
+std::optional<Branch> exit_of(const Lines& lines, const Block& loop, const model::CallSite& in,
+                              const std::optional<DataEnd>& end) {
   if (loop.kind == BlockKind::kWhile && !(end && end->noticed == loop.line)) {
     const Dependence on = dependence_of(lines, loop);
     if (on == Dependence::kData && !is_uniform(loop.condition)) {
@@ -176,6 +176,14 @@ std::optional<Branch> way_out_of(const Lines& lines, const Block& loop, const mo
     if (is_stop_flag(exit.condition)) {
       return branch_of(exit, in, Dependence::kData, true);
     }
+  }
+  return std::nullopt;
+}
+
+std::optional<Branch> way_out_of(const Lines& lines, const Block& loop, const model::CallSite& in,
+                                 const std::optional<DataEnd>& end) {
+  if (auto exit = exit_of(lines, loop, in, end)) {
+    return exit;
   }
   if (auto skip = skip_of(lines, loop, in)) {
     return skip;
@@ -311,6 +319,47 @@ std::optional<LeftLoop> left_loop(const model::JobModel& job, const Fork& fork) 
     return fork.ours.line > fork.theirs.line ? around_theirs : around_ours;
   }
   return around_theirs ? around_theirs : around_ours;
+}
+
+std::optional<LeftLoop> loop_left_with(const model::JobModel& job, const Fork& fork,
+                                       const LeftLoop& inner, bool certainly) {
+  const model::CallSite& in = inner.ours_left ? fork.theirs : fork.ours;
+  const model::CallSite& out = inner.ours_left ? fork.ours : fork.theirs;
+  const Lines& lines = lines_of(job, in.file);
+  if (in.file != inner.where.file) {
+    return std::nullopt;
+  }
+  for (const Block& block : python_source::enclosing(lines, inner.where.line)) {
+    if (!is_loop(block) || block.line == inner.where.line) {
+      continue;
+    }
+    if (encloses(lines, block, out.line)) {
+      break;
+    }
+    const auto exit = exit_of(lines, block, in, python_source::data_end_of(lines, block.line));
+    const bool by_data = exit && exit->on == Dependence::kData &&
+                         (reads_data(exit->condition) || is_stop_flag(exit->condition));
+    if (certainly || by_data) {
+      return LeftLoop{.where = {.file = in.file, .line = block.line, .function = in.function},
+                      .header = block.text,
+                      .ours_left = inner.ours_left,
+                      .way_out = exit};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<LeftLoop> loop_of_calls(const model::JobModel& job, const Fork& fork, bool of_ours) {
+  const model::CallSite& in = of_ours ? fork.ours : fork.theirs;
+  const model::CallSite& out = of_ours ? fork.theirs : fork.ours;
+  if (auto below = loop_below(job, of_ours ? fork.below_ours : fork.below_theirs, !of_ours)) {
+    return below;
+  }
+  const Lines& lines = lines_of(job, in.file);
+  const auto block = python_source::loop_around(lines, in.line);
+  return block && !encloses(lines, *block, out.line)
+             ? std::optional(loop_of(lines, *block, in, !of_ours))
+             : std::nullopt;
 }
 
 bool stands_in_left_loop(const model::JobModel& job, const Fork& fork, const Branch& branch) {

@@ -194,6 +194,10 @@ Findings findings_with(const Examination& examination, Cause cause, std::string_
     Finding finding = finding_of(examination, explanation, explanation.branch ? 1 : 0);
     finding.kind = kind;
     tell(explanation, finding);
+    if (!explanation.otherwise.empty()) {
+      finding.confidence = at_most(finding.confidence, Confidence::kLikely);
+      finding.fix += " " + std::string(explanation.otherwise);
+    }
     findings.push_back(std::move(finding));
   }
   return findings;

@@ -68,6 +68,15 @@ struct LeftLoop {
 
 std::optional<LeftLoop> left_loop(const model::JobModel& job, const Fork& fork);
 
+/// A loop around `inner` that was left with it: over epochs, left by a stop that each rank decides
+/// by itself. `certainly`: whoever is in `inner` began it anew, so that it is one further out.
+std::optional<LeftLoop> loop_left_with(const model::JobModel& job, const Fork& fork,
+                                       const LeftLoop& inner, bool certainly);
+
+/// The loop that one side makes its calls in and that the other is not in: it may be in its next
+/// pass of everything around it.
+std::optional<LeftLoop> loop_of_calls(const model::JobModel& job, const Fork& fork, bool of_ours);
+
 /// A loop over batches or steps, or one that a condition leads out of; not one over modules.
 bool is_over_batches(const std::optional<LeftLoop>& loop);
 
