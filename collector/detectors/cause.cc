@@ -59,7 +59,10 @@ bool read_data_branch(const Examination& examination, Explanation& explanation) 
     explanation.branch.reset();
     return false;
   }
-  hedge_a_way_out(examination, explanation);
+  if (is_behind_a_shorter_epoch(examination, explanation)) {
+    explanation.branch.reset();
+    return false;
+  }
   if (asks_for_turn(explanation)) {
     explanation.turn();
   }

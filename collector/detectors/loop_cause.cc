@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "collector/detectors/loops_seen.h"
 #include "collector/detectors/rounds.h"
 #include "collector/detectors/side_questions.h"
 
@@ -89,16 +90,35 @@ bool read_next_pass(const Examination& examination, Explanation& explanation,
   return read_left_loop(examination, explanation);
 }
 
-// Behind two loops at once: who is in the inner one is in a round that the others did not make, or
-// in the next pass of the outer one. What led out of the outer one says which.
+// Of ranks that wait in a loop which the others have left: in the pass that those left early, or in
+// the next one.
+enum class Pass { kUnknown, kSame, kNext };
+
+Pass pass_of(const Examination& examination, const Explanation& explanation,
+             const LeftLoop& inner) {
+  const Parting& parting = explanation.parting;
+  const Side& in = inner.ours_left ? parting.rest : parting.odd;
+  const auto seen = loop_seen_at(examination.job, in.ranks.front(), inner.where);
+  if (seen && !seen->over.loose && seen->over.done && *seen->over.done > 1) {
+    return Pass::kSame;
+  }
+  return both_had_left(examination, parting, *explanation.fork, inner) ? Pass::kNext
+                                                                       : Pass::kUnknown;
+}
+
+// Behind two loops at once: what led out of the outer one, where nothing says that the inner one
+// was left first.
 void look_further_out(const Examination& examination, Explanation& explanation) {
   const LeftLoop& inner = *explanation.loop;
   if (inner.over_keys || inner.way_out) {
     return;
   }
-  const bool anew = both_had_left(examination, explanation.parting, *explanation.fork, inner);
-  const bool decided = anew || inner.fixed;
-  if (auto outer = loop_left_with(examination.job, *explanation.fork, inner, anew)) {
+  const Pass pass = pass_of(examination, explanation, inner);
+  if (pass == Pass::kSame && !inner.fixed) {
+    return;
+  }
+  const bool decided = pass == Pass::kNext || inner.fixed;
+  if (auto outer = loop_left_with(examination.job, *explanation.fork, inner, pass == Pass::kNext)) {
     explanation.loop = std::move(*outer);
     explanation.otherwise = decided ? std::string_view() : kOrBatches;
   }
@@ -120,16 +140,18 @@ bool read_loop(const Examination& examination, Explanation& explanation) {
   return read_left_loop(examination, explanation);
 }
 
-void hedge_a_way_out(const Examination& examination, Explanation& explanation) {
+bool is_behind_a_shorter_epoch(const Examination& examination, Explanation& explanation) {
   const auto inner = left_loop(examination.job, *explanation.fork);
-  if (!inner || inner->over_keys || inner->way_out || inner->fixed ||
-      both_had_left(examination, explanation.parting, *explanation.fork, *inner)) {
-    return;
+  if (!inner || inner->over_keys || inner->way_out || inner->fixed) {
+    return false;
   }
   const auto outer = loop_left_with(examination.job, *explanation.fork, *inner, false);
-  if (outer && outer->way_out->where == explanation.branch->where) {
-    explanation.otherwise = kOrBatches;
+  if (!outer || outer->way_out->where != explanation.branch->where) {
+    return false;
   }
+  const Pass pass = pass_of(examination, explanation, *inner);
+  explanation.otherwise = pass == Pass::kUnknown ? kOrBatches : std::string_view();
+  return pass == Pass::kSame;
 }
 
 }  // namespace ddpdoctor::detectors

@@ -10,8 +10,9 @@ namespace ddpdoctor::detectors {
 /// Fills in the cause when a loop is what parts them. The explanation must have a fork.
 bool read_loop(const graph::Examination& examination, Explanation& explanation);
 
-/// The branch leads out of a loop over epochs from behind one over batches: where no call stands
-/// between two epochs, a rank that has fewer batches looks alike.
-void hedge_a_way_out(const graph::Examination& examination, Explanation& explanation);
+/// The branch leads out of a loop over epochs from behind one over batches, and the ranks in that
+/// are in the very pass that the others left early: the branch is not what led those out. Hedges
+/// the branch where no count and no call between two epochs tells.
+bool is_behind_a_shorter_epoch(const graph::Examination& examination, Explanation& explanation);
 
 }  // namespace ddpdoctor::detectors
