@@ -34,7 +34,7 @@ bool read_left_loop(const Examination& examination, Explanation& explanation) {
     explanation.otherwise = {};
     return false;
   }
-  if (explanation.loop->over_keys) {
+  if (explanation.loop->over_keys && !explanation.loop->way_out) {
     if (explanation.loop->ours_left && parting.tie) {
       explanation.turn();
     }
