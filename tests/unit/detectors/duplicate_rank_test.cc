@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <string_view>
+
 #include "tests/unit/detectors/asked.h"
 
 namespace ddpdoctor::detectors {
@@ -27,6 +30,7 @@ TEST(DuplicateRank, NamesTheVariableThatToldTheRankOrNone) {
   const auto evidence = [](const std::string& name) {
     JobBuilder builder = job();
     builder.ranks(2).stack(0, kInBarrier).absent(1);
+    builder.environment(0, "RANK", "");  // which the builder gives to all
     if (!name.empty()) {
       builder.environment(0, name, "0");
     }
