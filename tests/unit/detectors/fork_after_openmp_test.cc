@@ -71,8 +71,11 @@ TEST(ForkAfterOpenmp, IsSilentOnAChildWithATeamOfItsOwn) {
     model::Thread member;
     member.tid = 778;
     member.state = 'S';
-    member.frames = {
-        {.function = "gomp_thread_start", .file = {}, .module = "libgomp.so.1", .locals = {}}};
+    member.frames = {{.function = "gomp_thread_start",
+                      .file = {},
+                      .module = "libgomp.so.1",
+                      .locals = {},
+                      .loops = {}}};
     observation.processes.back().threads.push_back(member);
   }
   EXPECT_TRUE(asked("fork-after-openmp", healthy).empty());
