@@ -63,6 +63,8 @@ class Reporter {
     if (opinion.finding) {
       say(diagnosis);
       accused_ = rank_pids(*kept);
+    } else if (occasion == monitor::Occasion::kSuspected && !diagnosis.findings.empty()) {
+      suspicion_ = viewer::text(diagnosis, {});
     }
     // What was seen while the job stood still tells more than what is left of it afterwards; of
     // one that went on in spite of a finding, the end belongs to the report. A signal often reaches
@@ -90,6 +92,13 @@ class Reporter {
   void last_word() {
     fmt::print(stderr, "\nddpdoctor ended the job: {}{}\n", summary_,
                written_ ? fmt::format("\n  report: {}/report.html", options_.report_dir) : "");
+  }
+
+  /// Who ends a job by hand because it stands still wants to know what was only suspected, too.
+  void say_suspicion() {
+    if (!found_ && !suspicion_.empty()) {
+      fmt::print(stderr, "\n{}\n", suspicion_);
+    }
   }
 
   /// The report of a job of which nothing was heard (stopped by its owner, or ended before we
@@ -214,6 +223,7 @@ class Reporter {
   const RunOptions& options_;
   std::string said_;
   std::string summary_;      // of the finding said last
+  std::string suspicion_;    // what was last seen in a standstill and is not sure, as text
   std::set<pid_t> accused_;  // the ranks of the job when something was last said
   bool found_ = false;
   bool went_on_ = false;    // the job ran when the report was written
@@ -288,6 +298,8 @@ class Run : public Action {
     reporter.finish();
     if (outcome.ended_by_us) {
       reporter.last_word();
+    } else if (outcome.gave_up_waiting) {
+      reporter.say_suspicion();
     }
     return outcome.status;
   }

@@ -104,6 +104,7 @@ class Watch {
     if (info.si_signo == SIGCHLD) {
       return;
     }
+    outcome_.gave_up_waiting = outcome_.gave_up_waiting || (!interrupted_ && looked_);
     // The terminal sends its signals to the whole foreground group: the job has them already.
     if (info.si_code == SI_KERNEL) {
       interrupted_ = true;

@@ -35,6 +35,7 @@ using Listener = std::function<Opinion(model::JobModel job, Occasion occasion)>;
 struct Outcome {
   int status = 0;  // as a shell would say it: 128 + N for signal N
   bool ended_by_us = false;
+  bool gave_up_waiting = false;  // its owner ended it in a standstill that had been looked into
 };
 
 /// Watches `child` and everything below it until it ends, or ends it. Call block_signals() before

@@ -123,6 +123,31 @@ def test_ends_a_hung_job_that_ignores_sigterm_and_hid_a_child(tmp_path):
     assert until(lambda: not alive(int((tmp_path / "grandchild").read_text())))
 
 
+SLOW = '''
+import time, torch.distributed as dist
+dist.init_process_group("gloo")
+if dist.get_rank() == 1:
+    time.sleep(50)
+dist.barrier()
+'''
+
+
+def test_says_to_who_gives_up_waiting_what_it_only_suspects(tmp_path):
+    pytest.importorskip("torch")
+    (tmp_path / "slow.py").write_text(SLOW)
+    variables = dict(os.environ, MASTER_ADDR="127.0.0.1", MASTER_PORT=str(20000 + (os.getpid() + 1) % 10000), WORLD_SIZE="2", GLOO_SOCKET_IFNAME="lo", OMP_NUM_THREADS="1")
+    script = f"for r in 0 1; do RANK=$r {sys.executable} slow.py & done; wait"
+    report = tmp_path / "report" / "report.json"
+    process = subprocess.Popen([str(TOOL), "run", "--hang-timeout", "2", "--always", "--report-dir", str(report.parent), "--", "bash", "-c", script],
+                               stderr=subprocess.PIPE, cwd=tmp_path, env=variables, start_new_session=True)
+    try:
+        assert until(lambda: report.exists() and b"long-phase" in report.read_bytes(), limit=45)
+    finally:
+        process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert b"[long-phase, possible]" in said, said[-2000:]
+
+
 FILL = '''
 from multiprocessing.shared_memory import SharedMemory
 segment = SharedMemory(create=True, size=64 << 20)
