@@ -102,20 +102,55 @@ void doubt_mixed_jobs(std::vector<Judged>& all, const model::JobModel& job) {
   }
 }
 
+bool is_rank(const model::Process& process) {
+  return process.role == model::Role::kRank;
+}
+
+bool has_ended(const model::Process& process) {
+  return process.exit || process.state == 'Z' || process.state == 'X';
+}
+
 /// No rank is left that could hang; the launcher may still be clearing up.
 bool all_ranks_ended(const model::JobModel& job) {
   const model::Observation* now = model::latest(job);
   if (now == nullptr) {
     return false;
   }
-  const auto is_rank = [](const model::Process& process) {
-    return process.role == model::Role::kRank;
-  };
   const auto& all = now->processes;
   return std::any_of(all.begin(), all.end(), is_rank) &&
-         std::none_of(all.begin(), all.end(), [&is_rank](const model::Process& process) {
-           return is_rank(process) && !process.exit && process.state != 'Z' && process.state != 'X';
+         std::none_of(all.begin(), all.end(), [](const model::Process& process) {
+           return is_rank(process) && !has_ended(process);
          });
+}
+
+/// All ranks and who started them have ended, and a launcher is there that has no ranks yet: a
+/// script tries again, and what the first life died of may be over.
+bool starts_again(const model::JobModel& job) {
+  if (job.ended || !all_ranks_ended(job)) {
+    return false;
+  }
+  const auto& all = model::latest(job)->processes;
+  const auto lives = [&all](pid_t pid) {
+    return std::any_of(all.begin(), all.end(), [pid](const model::Process& process) {
+      return process.pid == pid && !has_ended(process);
+    });
+  };
+  const bool orphaned = std::none_of(all.begin(), all.end(), [&lives](const auto& process) {
+    return is_rank(process) && (process.ppid == 0 || lives(process.ppid));
+  });
+  return orphaned && std::any_of(all.begin(), all.end(), [](const model::Process& process) {
+           return process.role == model::Role::kLauncher && !has_ended(process);
+         });
+}
+
+void doubt_an_earlier_life(std::vector<Judged>& all, const model::JobModel& job) {
+  if (!starts_again(job)) {
+    return;
+  }
+  for (Judged& judged : all) {
+    judged.finding.confidence =
+        std::min(judged.finding.confidence, detectors::Confidence::kPossible);
+  }
 }
 
 bool a_rank_failed(const model::JobModel& job) {
@@ -194,6 +229,7 @@ Diagnosis diagnose(const model::JobModel& job) {
   });
   doubt_one_moment(all, job);
   doubt_mixed_jobs(all, job);
+  doubt_an_earlier_life(all, job);
   all = without_explained(std::move(all), diagnosis.examination);
   put_in_order(all, diagnosis.examination);
   tell_native_places(all, diagnosis.examination);

@@ -56,6 +56,30 @@ TEST(Diagnose, SaysWhatIsProvenAlsoWhileSomebodyMoves) {
   EXPECT_EQ(diagnose(told).verdict, Verdict::kHang);
 }
 
+TEST(Diagnose, DoubtsWhatAnEarlierLifeDiedOfWhileAScriptTriesAgain) {
+  const auto told = [](bool again) {
+    model::JobModel model = job()
+                                .ranks(2)
+                                .exited(1, 1)
+                                .killed(0, 9)
+                                .process({.role = model::Role::kLauncher, .pid = 7900})
+                                .build();
+    for (model::Observation& look : model.observations) {
+      std::erase_if(look.processes, [again](const model::Process& process) {
+        return process.pid == (again ? kLauncherPid : 7900);
+      });
+    }
+    return model;
+  };
+  const model::JobModel over = told(false);
+  ASSERT_FALSE(diagnose(over).findings.empty());
+  EXPECT_NE(diagnose(over).findings[0].confidence, Confidence::kPossible);
+  const model::JobModel starts = told(true);
+  for (const detectors::Finding& finding : diagnose(starts).findings) {
+    EXPECT_EQ(finding.confidence, Confidence::kPossible) << finding.kind;
+  }
+}
+
 TEST(Diagnose, CallsAMovingJobRunning) {
   const auto told = job()
                         .ranks(2)
