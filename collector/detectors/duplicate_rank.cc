@@ -145,7 +145,10 @@ Findings detect(const graph::Examination& examination) {
         missing.empty()
             ? ""
             : fmt::format(", and {} {} no process", said(missing), has_or_have(missing)));
-    finding.fix = has_variable(*processes_of_rank.front(), rank)
+    const bool by_variable =
+        std::any_of(processes_of_rank.begin(), processes_of_rank.end(),
+                    [rank](const auto* process) { return has_variable(*process, rank); });
+    finding.fix = by_variable
                       ? "Give every process its own RANK: check --node-rank and the loop that "
                         "starts them."
                       : "Give every process its own rank: check what is passed as rank= to "

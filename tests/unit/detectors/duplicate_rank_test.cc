@@ -34,7 +34,11 @@ TEST(DuplicateRank, NamesTheVariableThatToldTheRankOrNone) {
     if (!name.empty()) {
       builder.environment(0, name, "0");
     }
-    builder.process({.role = model::Role::kRank, .rank = 0, .pid = 777, .ppid = kLauncherPid});
+    builder.process({.role = model::Role::kRank,
+                     .rank = 0,
+                     .pid = 777,
+                     .ppid = kLauncherPid,
+                     .threads = {{.stack = kInBarrier}}});
     return asked("duplicate-rank", builder.build()).at(0);
   };
   const auto says = [&](const std::string& name, std::string_view words) {
