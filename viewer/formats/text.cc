@@ -4,9 +4,12 @@
 #include "base/text.h"
 
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 
+#include "collector/detectors/agreement.h"
+#include "collector/detectors/wording.h"
 #include "collector/model/questions.h"
 #include "viewer/formats/text_parts.h"
 #include "viewer/layout.h"
@@ -33,6 +36,18 @@ std::string still_for(const model::JobModel& job) {
   return job.seconds_without_progress ? fmt::format("nothing has moved for {}",
                                                     base::duration(*job.seconds_without_progress))
                                       : "nothing moves";
+}
+
+/// "rank 2 is at work at train.py:14 in permutations": stacks that look alike twice are no
+/// standstill when a processor is used.
+std::optional<std::string> who_works(const diagnosis::Diagnosis& diagnosis) {
+  const model::RankSet working = detectors::working_ranks(diagnosis.examination);
+  if (working.empty()) {
+    return std::nullopt;
+  }
+  const model::CallSite& at = diagnosis.examination.standing(working.front())->user;
+  return fmt::format("{} {} at work{}", detectors::said(working), detectors::is_or_are(working),
+                     at.known() ? " at " + base::printable(detectors::place(at)) : "");
 }
 
 std::string findings_block(const diagnosis::Diagnosis& diagnosis, const FileNames& names,
@@ -106,10 +121,11 @@ std::string verdict_line(const diagnosis::Diagnosis& diagnosis, const TextOption
       tone = Tone::kWarning;
       break;
     case Verdict::kUndetermined:
-      said = diagnosis.job.progress == model::Progress::kStill
-                 ? fmt::format("undetermined: {} in {}, and no known cause fits",
-                               still_for(diagnosis.job), who)
-                 : fmt::format("undetermined: no known cause fits what was seen of {}", who);
+      said =
+          diagnosis.job.progress == model::Progress::kStill
+              ? fmt::format("undetermined: {}, and no known cause fits",
+                            who_works(diagnosis).value_or(still_for(diagnosis.job) + " in " + who))
+              : fmt::format("undetermined: no known cause fits what was seen of {}", who);
       tone = Tone::kWarning;
       break;
   }

@@ -77,7 +77,7 @@ inline diagnosis::Diagnosis diagnosis_of(const model::JobModel& job, detectors::
           .verdict = verdict,
           .findings = std::move(findings),
           .detectors_run = {"missing-rank", "rank-conditional-collective"},
-          .examination = {.job = job, .standings = {}, .groups = {}, .waits = {}},
+          .examination = graph::examine(job),
           .stack_diff = diagnosis::stack_diff(job)};
 }
 

@@ -142,6 +142,23 @@ TEST(Text, OneLineSaysThatNothingIsWrong) {
               "hang: nothing has moved for 4 min 12 s in 4 ranks, but no known cause fits\n"));
 }
 
+TEST(Text, CallsItNoStandstillWhileARankIsAtWork) {
+  const auto told = [](char state) {
+    const model::JobModel job = tests::job()
+                                    .ranks(2)
+                                    .python(0, "/srv/t.py", 5, "build")
+                                    .state(0, state)
+                                    .python(1, "/srv/t.py", 9, "main")
+                                    .progress(model::Progress::kStill)
+                                    .build();
+    return text(diagnosis_of(job, {}, Verdict::kUndetermined), {});
+  };
+  EXPECT_TRUE(told('R').starts_with(
+      "undetermined: rank 0 is at work at t.py:5 in build, and no known cause fits\n"))
+      << told('R');
+  EXPECT_EQ(told('S').find("at work"), std::string::npos);
+}
+
 TEST(Text, SaysWhoWasPaused) {
   model::JobModel job = hung_job();
   job.observations.back().processes.back().threads.front().capture = "stopped 0.41 ms";
