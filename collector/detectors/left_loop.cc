@@ -229,15 +229,20 @@ std::optional<Block> loop_without(const Lines& lines, int in, int out) {
   return behind ? found : std::nullopt;
 }
 
+// What is as long on every rank, unless the loops around it are shared as well.
+constexpr std::array<std::string_view, 3> kOfOneModel = {".parameters()", ".named_parameters()",
+                                                         "param_groups"};
+
 // All loops on the way were left: the innermost, or the one around it that a condition of the data
-// leads out of.
+// leads out of, or that goes over more than the parameters of one model.
 std::optional<LeftLoop> loop_below(const model::JobModel& job, const Path& below, bool ours_left) {
   std::optional<LeftLoop> found;
   for (const model::CallSite& site : below) {
     const Lines& lines = lines_of(job, site.file);
     if (const auto block = python_source::loop_around(lines, site.line)) {
       LeftLoop loop = loop_of(lines, *block, site, ours_left);
-      if (!found || (!found->way_out && loop.way_out)) {
+      const bool of_one_model = found && mentions(found->header, kOfOneModel);
+      if (!found || (!found->way_out && (loop.way_out || of_one_model))) {
         found = std::move(loop);
       }
     }

@@ -13,6 +13,7 @@
 #include "collector/detectors/known_exceptions.h"
 #include "collector/detectors/mpi_partings.h"
 #include "collector/detectors/parting_finding.h"
+#include "collector/detectors/processes.h"
 #include "collector/detectors/python_locks.h"
 #include "collector/detectors/signs.h"
 #include "collector/detectors/suspects.h"
@@ -139,6 +140,21 @@ Findings given_up_on(const graph::Examination& examination) {
   return {std::move(finding)};
 }
 
+/// It waits for a batch that a DataLoader worker is busy with: whether that one comes back is for
+/// dataloader-worker-stuck to say.
+bool is_being_served(const model::JobModel& job, const graph::Standing* standing) {
+  if (standing == nullptr || standing->process == nullptr ||
+      standing->activity != graph::Activity::kDataLoader) {
+    return false;
+  }
+  const auto children = children_of(job, *standing->process);
+  return std::any_of(children.begin(), children.end(), [](const model::Process* child) {
+    const model::Thread* main = model::main_thread(*child);
+    return child->role == model::Role::kDataLoaderWorker && alive(*child) && main != nullptr &&
+           model::user_frame(*main) != nullptr;
+  });
+}
+
 // Ranks that were lost make every group of theirs wait: one cause, told where the waiting began.
 Findings detect(const graph::Examination& examination) {
   std::vector<Explanation> all = explanations(examination, Cause::kMissing);
@@ -158,6 +174,9 @@ Findings detect(const graph::Examination& examination) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     Finding finding = finding_of(examination, all[i], all[i].branch ? 1 : 0);
     tell(examination, all[i], finding);
+    if (is_being_served(examination.job, all[i].parting.odd.standing)) {
+      finding.confidence = Confidence::kPossible;
+    }
     if (i == 0) {
       first = std::move(finding);
       continue;

@@ -134,6 +134,30 @@ TEST(MissingRank, IsNobodyWhenAMinorityWaitsForItsGpuOrTheOtherWorks) {
                   .empty());
 }
 
+TEST(MissingRank, LeavesABusyDataLoaderWorkerToItsOwnDetector) {
+  const std::string batch =
+      "native:__poll@libc.so.6 | py:_MultiProcessingDataLoaderIter._try_get_data@"
+      "/opt/site-packages/torch/utils/data/dataloader.py:1290 | py:main@/srv/train.py:13";
+  const std::string loop =
+      "py:_worker_loop@/opt/site-packages/torch/utils/data/_utils/worker.py:349";
+  const auto told = [&](const std::string& worker) {
+    JobBuilder builder = job();
+    builder.ranks(3)
+        .stack({0, 2}, in("all_reduce", "py:main@/srv/train.py:14"))
+        .stack(1, batch)
+        .worker(1, worker);
+    return asked("missing-rank", builder.build());
+  };
+  const Findings busy = told("native:clock_nanosleep | py:get@/srv/remote.py:21 | " + loop);
+  EXPECT_TRUE(nothing_likely(busy));
+  const Findings idle = told(
+      "native:__poll@libc.so.6 | py:Queue.get@/usr/lib/python3.11/multiprocessing/queues.py:113 "
+      "| " +
+      loop);
+  ASSERT_EQ(idle.size(), 1U);
+  EXPECT_NE(idle[0].confidence, Confidence::kPossible);
+}
+
 TEST(MissingRank, NeverAccusesAnUnobservedRank) {
   JobBuilder builder = job();
   builder.ranks(3).stack({0, 1}, in("all_reduce", "py:main@/srv/train.py:9")).unobserved(2);

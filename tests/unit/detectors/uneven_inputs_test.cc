@@ -260,6 +260,33 @@ TEST(UnevenInputs, AreToldWhileTheJobStillTrains) {
             "rank 0 is in step 5 of 21 (DataLoader with Strided)");
 }
 
+TEST(UnevenInputs, AreOfTheLoopAroundTheOneOverAModelsParameters) {
+  constexpr std::string_view kManual = R"(
+def learn(batch):
+    for p in net.parameters():
+        dist.all_reduce(p.grad)
+
+async def consume():
+    async for batch in batched(events, 10):
+        learn(batch)
+
+async def main():
+    await consume()
+    dist.barrier()
+)";
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .source(kTrain, kManual)
+      .stack(kAll, in("all_reduce", at("learn", "all_reduce") + " | " +
+                                        at("consume", "        learn(batch)") + " | " +
+                                        at("main", "    await consume()")))
+      .stack(0, in("barrier", at("main", "    dist.barrier()")));
+  const Findings findings = asked("uneven-inputs", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet{0});
+  EXPECT_NE(findings[0].summary.find("async for batch in batched"), std::string::npos);
+}
+
 TEST(UnevenInputs, AreToldFromTheRecordsOfEarlierSteps) {
   Ahead told_of;
   told_of.stack = at("main", "pause");
