@@ -65,6 +65,14 @@ bool read_left_loop(const Examination& examination, Explanation& explanation) {
   return true;
 }
 
+// "for x, y in val": its iterator says that it is a DataLoader.
+bool goes_over_a_loader(const Examination& examination, const LeftLoop& loop,
+                        const Parting& parting) {
+  const Side& in = loop.ours_left ? parting.rest : parting.odd;
+  const auto seen = loop_seen_at(examination.job, in.ranks.front(), loop.where);
+  return seen && seen->over.over.starts_with("DataLoader");
+}
+
 // Those behind make a call that the others passed by: under a condition, or in a loop that the
 // others went round less often. What they repeat they had reached together: no condition led there.
 bool read_next_pass(const Examination& examination, Explanation& explanation,
@@ -84,7 +92,8 @@ bool read_next_pass(const Examination& examination, Explanation& explanation,
     explanation.cause = Cause::kDivergent;
     return true;
   }
-  if (explanation.loop && !is_over_batches(explanation.loop)) {
+  if (explanation.loop && !is_over_batches(explanation.loop) &&
+      !goes_over_a_loader(examination, *explanation.loop, explanation.parting)) {
     explanation.loop->over_keys = true;
   }
   return read_left_loop(examination, explanation);

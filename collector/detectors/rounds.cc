@@ -6,6 +6,7 @@
 
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/source_blocks.h"
+#include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -81,12 +82,27 @@ std::size_t period_of(const Run& run) {
   return run.size();
 }
 
+/// `dist.all_gather(…)` on the innermost line, and no comprehension on the way there: each
+/// execution makes one call.
+bool calls_once(const model::JobModel& job, const CollectiveCall& call, const Path& path) {
+  const auto text =
+      path.empty() ? std::nullopt : model::source_line(job, path.front().file, path.front().line);
+  return text && !call.operation.empty() &&
+         text->find("." + call.operation + "(") != std::string_view::npos &&
+         std::none_of(path.begin(), path.end(), [&job](const CallSite& site) {
+           const auto line = model::source_line(job, site.file, site.line);
+           return !line || line->find(" for ") != std::string_view::npos ||
+                  line->find("map(") != std::string_view::npos;
+         });
+}
+
 enum class Whole { kUnknown, kYes, kNo };
 
 /// One execution of a line may make several calls: the buckets of a backward, the two gathers of
 /// all_gather_object. Whether those right before `sequence` are whole executions, so that the next
 /// call from there begins another one. Runs between calls from elsewhere hold whole ones.
-Whole are_whole(const Calls& calls, const Path& path, std::int64_t sequence) {
+Whole are_whole(const model::JobModel& job, const Calls& calls, const Path& path,
+                std::int64_t sequence) {
   std::vector<Run> runs = runs_from(calls, path, sequence);
   const Run last = std::move(runs.back());
   runs.pop_back();
@@ -97,6 +113,9 @@ Whole are_whole(const Calls& calls, const Path& path, std::int64_t sequence) {
       divisor = std::gcd(divisor, run.size());
       period = std::max(period, period_of(run));
     }
+  }
+  if (!last.empty() && calls_once(job, *last.front(), path)) {
+    return Whole::kYes;
   }
   if (last.empty() || divisor == 0) {
     return Whole::kUnknown;
@@ -224,7 +243,7 @@ Went went_below(const Question& asked, const Side& side, int other) {
     return Went::kRoundOwn;
   }
   const Calls& calls = asked.examination.history.calls(asked.parting.group, side.ranks.front());
-  switch (are_whole(calls, asked.last, *asked.parting.sequence)) {
+  switch (are_whole(job, calls, asked.last, *asked.parting.sequence)) {
     case Whole::kYes:
       return round_of(asked, line, other);
     case Whole::kNo:
@@ -278,7 +297,8 @@ bool waits_within_a_step(const Examination& examination, const Parting& parting)
   const Path last = before(parting.rest);
   return !last.empty() && same_path(last, parting.rest.path) &&
          same_path(last, before(parting.odd)) &&
-         are_whole(examination.history.calls(parting.group, parting.rest.ranks.front()), last,
+         are_whole(examination.job,
+                   examination.history.calls(parting.group, parting.rest.ranks.front()), last,
                    *parting.sequence) == Whole::kNo;
 }
 

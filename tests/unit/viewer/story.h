@@ -77,7 +77,7 @@ inline diagnosis::Diagnosis diagnosis_of(const model::JobModel& job, detectors::
           .verdict = verdict,
           .findings = std::move(findings),
           .detectors_run = {"missing-rank", "rank-conditional-collective"},
-          .examination = graph::examine(job),
+          .examination = {.job = job, .standings = {}, .groups = {}, .waits = {}},
           .stack_diff = diagnosis::stack_diff(job)};
 }
 

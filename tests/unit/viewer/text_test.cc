@@ -151,7 +151,9 @@ TEST(Text, CallsItNoStandstillWhileARankIsAtWork) {
                                     .python(1, "/srv/t.py", 9, "main")
                                     .progress(model::Progress::kStill)
                                     .build();
-    return text(diagnosis_of(job, {}, Verdict::kUndetermined), {});
+    diagnosis::Diagnosis diagnosis = diagnosis_of(job, {}, Verdict::kUndetermined);
+    diagnosis.examination.standings = graph::standings(job);
+    return text(diagnosis, {});
   };
   EXPECT_TRUE(told('R').starts_with(
       "undetermined: rank 0 is at work at t.py:5 in build, and no known cause fits\n"))
