@@ -70,42 +70,6 @@ TEST(Rounds, SeesAStopThatLeftTheLoopOverEpochs) {
   EXPECT_TRUE(asked("uneven-inputs", job).empty());
 }
 
-/// Rank 0 has more batches to validate on; the others are in the first step of the next epoch.
-model::JobModel validates(const std::string& call) {
-  JobBuilder builder = job();
-  builder.ranks(3).source(kTrain, R"(
-def main():
-    for epoch in range(3):
-        for x in train:
-            loss(x).backward()
-        for x in val_loader:
-)" + ("            " + call) + R"(
-)");
-  const std::string gather = site("main", "dist.all_gather(");
-  std::int64_t next = both_call(builder, times(6, site("main", kBackward)));
-  for (; next <= 11; ++next) {
-    builder.call(kAll, {.operation = "all_gather", .sequence = next, .site = gather});
-  }
-  builder.all_reduce({1, 2}, next, 8, site("main", kBackward))
-      .stack(kAll, in_backward(at("main", kBackward)))
-      .call(0, {.operation = "all_gather", .sequence = next, .site = gather})
-      .stack(0, in("all_gather", at("main", "dist.all_gather(")));
-  return builder.build();
-}
-
-TEST(Rounds, SeesTheLoopThatTheOthersLeftForTheNextEpoch) {
-  const Findings findings = asked("uneven-inputs", validates("dist.all_gather(parts, model(x))"));
-  ASSERT_EQ(findings.size(), 1U);
-  EXPECT_EQ(findings[0].culprits, (model::RankSet{1, 2}));
-  EXPECT_NE(findings[0].summary.find("for x in val_loader"), std::string::npos);
-  // How many calls a comprehension makes is not known, nor which of them this is.
-  const Findings unsure =
-      asked("uneven-inputs", validates("y = [dist.all_gather(one, x) for one in parts]"));
-  for (const Finding& finding : unsure) {
-    EXPECT_EQ(finding.summary.find("for x in val_loader"), std::string::npos);
-  }
-}
-
 TEST(Rounds, ReadsTheStepOfThePassFromTheLoop) {
   for (const std::int64_t done : {1, 3}) {
     model::JobModel job = stopped("        if self.should_stop:\n            break\n", steps(12));
