@@ -247,9 +247,11 @@ Findings detect(const graph::Examination& examination) {
     Finding finding = accuse(examination, kKind, there);
     const std::string where = place(there.front().place);
     const std::set<std::string>& paths = paths_at[where];
-    finding.summary = fmt::format("{} {} at {} for {}, which nobody will remove{}", who(there),
-                                  finding.culprits.size() > 1 ? "wait" : "waits", where,
-                                  files_said(paths), and_who_waits(finding));
+    const bool unsure = finding.confidence == Confidence::kPossible;
+    finding.summary =
+        fmt::format("{} {} at {} for {}, which {}{}", who(there),
+                    finding.culprits.size() > 1 ? "wait" : "waits", where, files_said(paths),
+                    unsure ? "may be left over" : "nobody will remove", and_who_waits(finding));
     finding.fix = fmt::format(
         "Remove {} after making sure that no build is running, then start again.",
         paths.empty() ? std::string("the lock file") : fmt::format("{}", fmt::join(paths, ", ")));

@@ -99,10 +99,13 @@ TEST(StaleFileLock, AFileThatNamesADeadProcessIsStale) {
 }
 
 TEST(StaleFileLock, AYoungFileOfAnotherMachineIsOnlyPossible) {
-  EXPECT_TRUE(nothing_likely(asked(kKind, soft_lock({{"held", false},
-                                                     {"named_pid", std::int64_t{77}},
-                                                     {"named_host", std::string("node17")},
-                                                     {"older_than_job", false}}))));
+  const auto findings = asked(kKind, soft_lock({{"held", false},
+                                                {"named_pid", std::int64_t{77}},
+                                                {"named_host", std::string("node17")},
+                                                {"older_than_job", false}}));
+  EXPECT_TRUE(nothing_likely(findings));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_NE(findings[0].summary.find("which may be left over"), std::string::npos);
 }
 
 TEST(StaleFileLock, WhoGivesUpByItselfWaitsForNobody) {
