@@ -24,20 +24,23 @@ std::string variable(const model::Process& process, const std::string& name) {
   return found == process.environment.end() ? std::string() : found->second;
 }
 
-/// "was started with RANK=1"; a function of mp.spawn is told its rank by no variable.
-std::string claim(const model::Process& process, model::Rank rank) {
+/// The variable that told a process its rank; a function of mp.spawn is told it by none.
+std::optional<std::string> variable_of(const model::Process& process, model::Rank rank) {
   const std::string told = std::to_string(rank);
   for (const std::string name : {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
                                  "MV2_COMM_WORLD_RANK", "SLURM_PROCID", "LOCAL_RANK"}) {
     if (variable(process, name) == told) {
-      return fmt::format("was started with {}={}", name, rank);
+      return name;
     }
   }
-  return fmt::format("calls itself rank {}", rank);
+  return std::nullopt;
 }
 
-bool has_variable(const model::Process& process, model::Rank rank) {
-  return claim(process, rank).find('=') != std::string::npos;
+/// "was started with RANK=1", "calls itself rank 1".
+std::string claim(const model::Process& process, model::Rank rank) {
+  const auto name = variable_of(process, rank);
+  return name ? fmt::format("was started with {}={}", *name, rank)
+              : fmt::format("calls itself rank {}", rank);
 }
 
 /// A child that its rank started (a compiler, a server) inherits RANK; a second rank is no
@@ -145,9 +148,9 @@ Findings detect(const graph::Examination& examination) {
         missing.empty()
             ? ""
             : fmt::format(", and {} {} no process", said(missing), has_or_have(missing)));
-    const bool by_variable =
-        std::any_of(processes_of_rank.begin(), processes_of_rank.end(),
-                    [rank](const auto* process) { return has_variable(*process, rank); });
+    const bool by_variable = std::any_of(
+        processes_of_rank.begin(), processes_of_rank.end(),
+        [rank](const auto* process) { return variable_of(*process, rank).has_value(); });
     finding.fix = by_variable
                       ? "Give every process its own RANK: check --node-rank and the loop that "
                         "starts them."

@@ -15,7 +15,8 @@ bool in_generate(const graph::Standing& standing);
 /// The user's own generate() above a sharded module; nullptr outside one.
 const model::Frame* users_generate(const graph::Standing& standing);
 
-/// Where Lightning's fit() is: among the batches of an epoch, or in the hooks between epochs.
+/// Where Lightning's fit() is: among the batches of an epoch, or behind them, in the validation
+/// that ends it and in the hooks between epochs.
 enum class TrainerPlace { kUnknown, kInEpoch, kBetweenEpochs };
 
 /// Of nobody (nullptr) nothing is known.

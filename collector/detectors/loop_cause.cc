@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "collector/detectors/loops_seen.h"
-#include "collector/detectors/rounds.h"
+#include "collector/detectors/passes.h"
 #include "collector/detectors/side_questions.h"
 
 namespace ddpdoctor::detectors {

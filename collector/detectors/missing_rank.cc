@@ -142,7 +142,7 @@ Findings given_up_on(const graph::Examination& examination) {
 
 /// It waits for a batch that a DataLoader worker is busy with: whether that one comes back is for
 /// dataloader-worker-stuck to say.
-bool is_being_served(const model::JobModel& job, const graph::Standing* standing) {
+bool its_worker_is_busy(const model::JobModel& job, const graph::Standing* standing) {
   if (standing == nullptr || standing->process == nullptr ||
       standing->activity != graph::Activity::kDataLoader) {
     return false;
@@ -174,7 +174,7 @@ Findings detect(const graph::Examination& examination) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     Finding finding = finding_of(examination, all[i], all[i].branch ? 1 : 0);
     tell(examination, all[i], finding);
-    if (is_being_served(examination.job, all[i].parting.odd.standing)) {
+    if (its_worker_is_busy(examination.job, all[i].parting.odd.standing)) {
       finding.confidence = Confidence::kPossible;
     }
     if (i == 0) {

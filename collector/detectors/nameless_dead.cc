@@ -2,7 +2,6 @@
 #include "collector/detectors/nameless_dead.h"
 
 #include <algorithm>
-#include <array>
 #include <csignal>
 #include <set>
 
@@ -38,9 +37,8 @@ std::vector<const model::Process*> nameless_dead(const model::JobModel& job) {
 }
 
 /// What ends a program that nobody asked to go, and no `yes | head` of a shell.
-bool is_a_crash(const model::Exit& exit) {
-  constexpr std::array<int, 6> kCrashes = {SIGKILL, SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE};
-  return exit.signal && std::find(kCrashes.begin(), kCrashes.end(), *exit.signal) != kCrashes.end();
+bool was_cut_short(const model::Exit& exit) {
+  return crashed(exit) || exit.signal == SIGKILL;
 }
 
 /// Children of a launcher of ranks that left nothing but the signal which their parent was told: a
@@ -58,7 +56,7 @@ std::vector<Death> heard_of_only(const graph::Examination& examination) {
     const bool asked_to = std::any_of(cleaned.begin(), cleaned.end(), [fact](const auto* one) {
       return one->pid == fact->pid && one->number("signal") == fact->number("signal");
     });
-    if (fact->pid && parent && launchers.contains(*parent) && is_a_crash(exit_told_by(*fact)) &&
+    if (fact->pid && parent && launchers.contains(*parent) && was_cut_short(exit_told_by(*fact)) &&
         !asked_to && !fact->rank && model::process(job, *fact->pid) == nullptr) {
       out.push_back({.exit = exit_told_by(*fact), .pid = *fact->pid});
     }

@@ -2,8 +2,6 @@
 #include "collector/detectors/parting_finding.h"
 
 #include <algorithm>
-#include <array>
-#include <csignal>
 
 #include <fmt/format.h>
 
@@ -60,14 +58,12 @@ Confidence confidence(const Examination& examination, const Parting& parting, in
   return result;
 }
 
-/// A signal that comes from what the process itself did.
-bool crashed(const Examination& examination, model::Rank rank) {
-  constexpr std::array<int, 5> kOwn = {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE};
+bool has_crashed(const Examination& examination, model::Rank rank) {
   const graph::Standing* standing = examination.standing(rank);
   const auto exit = standing == nullptr || standing->process == nullptr
                         ? std::nullopt
                         : exit_of(examination.job, *standing->process);
-  return exit && exit->signal && std::find(kOwn.begin(), kOwn.end(), *exit->signal) != kOwn.end();
+  return exit && crashed(*exit);
 }
 
 /// "rank 1 died here, in all_reduce: …" where its newest call is this one; empty otherwise.
@@ -75,7 +71,8 @@ std::string death_note(const Examination& examination, const Side& side) {
   const auto in_this_call = [&](model::Rank rank) {
     const model::CollectiveCall* last =
         side.call == nullptr ? nullptr : examination.history.last(side.call->group, rank);
-    return last != nullptr && last->sequence == side.call->sequence && crashed(examination, rank);
+    return last != nullptr && last->sequence == side.call->sequence &&
+           has_crashed(examination, rank);
   };
   if (side.ranks.empty() || !std::all_of(side.ranks.begin(), side.ranks.end(), in_this_call)) {
     return {};

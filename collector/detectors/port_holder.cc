@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <set>
 
-#include <fmt/format.h>
-
 #include "collector/detectors/processes.h"
 #include "collector/model/questions.h"
 
@@ -43,10 +41,7 @@ std::optional<PortHolder> port_holder(const model::JobModel& job, const model::F
   if (!listen.flag("local").value_or(false) || listen.flag("listener_in_job") != false || !pid) {
     return std::nullopt;
   }
-  PortHolder holder{.pid = *pid,
-                    .command = listen.text("listener_command").value_or("unknown"),
-                    .address = fmt::format("{}:{:.0f}", listen.text("address").value_or("?"),
-                                           listen.number("port").value_or(0))};
+  PortHolder holder{.pid = *pid, .command = listen.text("listener_command").value_or("unknown")};
   const std::set<std::string> programs = programs_of_ranks(job);
   holder.foreign =
       !programs.empty() &&

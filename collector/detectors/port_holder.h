@@ -14,7 +14,6 @@ namespace ddpdoctor::detectors {
 struct PortHolder {
   pid_t pid = 0;
   std::string command;
-  std::string address;   // "127.0.0.1:29500"
   bool foreign = false;  // it runs another program than the ranks: no rank that was not seen, no
                          // earlier life of this job
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <csignal>
 #include <utility>
 
 #include <fmt/format.h>
@@ -89,6 +90,11 @@ std::optional<model::Rank> served_rank(const model::JobModel& job, const model::
     at = model::process(job, at->ppid);
   }
   return std::nullopt;
+}
+
+bool crashed(const model::Exit& exit) {
+  constexpr std::array<int, 5> kOwn = {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE};
+  return exit.signal && std::find(kOwn.begin(), kOwn.end(), *exit.signal) != kOwn.end();
 }
 
 bool alive(const model::Process& process) {

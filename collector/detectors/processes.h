@@ -45,6 +45,9 @@ std::string named(pid_t pid, std::string_view otherwise);
 /// "SIGKILL" for 9; "signal 99" when it has no common name.
 std::string signal_name(int signal);
 
+/// By a signal that comes from what the process itself did.
+bool crashed(const model::Exit& exit);
+
 /// "killed by SIGKILL", "exited with status 1", "ended".
 std::string how_it_ended(const std::optional<model::Exit>& exit);
 

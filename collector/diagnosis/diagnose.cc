@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "collector/detectors/detector.h"
+#include "collector/detectors/processes.h"
 #include "collector/diagnosis/diagnosis.h"
 #include "collector/diagnosis/explain_away.h"
 #include "collector/diagnosis/native_place.h"
@@ -91,23 +92,8 @@ bool others_wait_for_the_failed(const graph::Examination& examination,
          });
 }
 
-/// Ranks of two jobs were taken for one: nothing of it is sure.
-void doubt_mixed_jobs(std::vector<Judged>& all, const model::JobModel& job) {
-  if (!model::are_several_jobs(job)) {
-    return;
-  }
-  for (Judged& judged : all) {
-    judged.finding.confidence =
-        std::min(judged.finding.confidence, detectors::Confidence::kPossible);
-  }
-}
-
 bool is_rank(const model::Process& process) {
   return process.role == model::Role::kRank;
-}
-
-bool has_ended(const model::Process& process) {
-  return process.exit || process.state == 'Z' || process.state == 'X';
 }
 
 /// No rank is left that could hang; the launcher may still be clearing up.
@@ -119,7 +105,7 @@ bool all_ranks_ended(const model::JobModel& job) {
   const auto& all = now->processes;
   return std::any_of(all.begin(), all.end(), is_rank) &&
          std::none_of(all.begin(), all.end(), [](const model::Process& process) {
-           return is_rank(process) && !has_ended(process);
+           return is_rank(process) && detectors::alive(process);
          });
 }
 
@@ -132,24 +118,24 @@ bool starts_again(const model::JobModel& job) {
   const auto& all = model::latest(job)->processes;
   const auto lives = [&all](pid_t pid) {
     return std::any_of(all.begin(), all.end(), [pid](const model::Process& process) {
-      return process.pid == pid && !has_ended(process);
+      return process.pid == pid && detectors::alive(process);
     });
   };
   const bool orphaned = std::none_of(all.begin(), all.end(), [&lives](const auto& process) {
     return is_rank(process) && (process.ppid == 0 || lives(process.ppid));
   });
   return orphaned && std::any_of(all.begin(), all.end(), [](const model::Process& process) {
-           return process.role == model::Role::kLauncher && !has_ended(process);
+           return process.role == model::Role::kLauncher && detectors::alive(process);
          });
 }
 
-void doubt_an_earlier_life(std::vector<Judged>& all, const model::JobModel& job) {
-  if (!starts_again(job)) {
+/// Ranks of two jobs were taken for one, or what was seen is of an earlier life: nothing is sure.
+void doubt_another_job(std::vector<Judged>& all, const model::JobModel& job) {
+  if (!model::are_several_jobs(job) && !starts_again(job)) {
     return;
   }
   for (Judged& judged : all) {
-    judged.finding.confidence =
-        std::min(judged.finding.confidence, detectors::Confidence::kPossible);
+    judged.finding.confidence = Confidence::kPossible;
   }
 }
 
@@ -228,8 +214,7 @@ Diagnosis diagnose(const model::JobModel& job) {
     return !may_be_said(judged, diagnosis.examination);
   });
   doubt_one_moment(all, job);
-  doubt_mixed_jobs(all, job);
-  doubt_an_earlier_life(all, job);
+  doubt_another_job(all, job);
   all = without_explained(std::move(all), diagnosis.examination);
   put_in_order(all, diagnosis.examination);
   tell_native_places(all, diagnosis.examination);

@@ -19,7 +19,6 @@ namespace {
 constexpr double kMoment = 60;     // seconds; who means to stop a job sleeps longer
 constexpr double kPatience = 120;  // a connection that gives up then is waited for
 constexpr long kManyRounds = 600;  // of a loop: nobody waits them out
-constexpr std::array<std::string_view, 3> kJoiners = {" and ", " or ", "("};
 
 /// `range(N)` with a number that nobody waits out: a loop for ever in other words.
 bool is_endless_range(std::string_view iterated) {
@@ -48,22 +47,27 @@ bool takes_work(std::string_view condition) {
   return calls_any(condition, kTakers);
 }
 
+/// A test in the loop around `line` leads out of it.
+bool has_way_out(const python_source::Lines& lines, const python_source::Block& loop, int line) {
+  const auto exits = python_source::loop_exits(lines, line);
+  return std::any_of(exits.begin(), exits.end(),
+                     [&loop](const python_source::Block& exit) { return exit.line > loop.line; });
+}
+
 /// "while time.time() < end", and nothing but the clock ends it: it waits for nobody.
 bool is_until_a_time(const python_source::Lines& lines, const python_source::Block& loop,
                      int line) {
   constexpr std::array<std::string_view, 3> kClocks = {"time()", "monotonic()", "perf_counter()"};
-  const auto exits = python_source::loop_exits(lines, line);
-  return calls_any(loop.condition, kClocks) &&
-         std::none_of(exits.begin(), exits.end(),
-                      [&loop](const python_source::Block& exit) { return exit.line > loop.line; });
+  return calls_any(loop.condition, kClocks) && !has_way_out(lines, loop, line);
 }
 
 /// `while rounds < 40:` with `rounds += 1` in it, and nothing but the count ends it.
 bool counts_its_rounds(const python_source::Lines& lines, const python_source::Block& loop,
                        int line) {
+  constexpr std::array<std::string_view, 3> kMore = {" and ", " or ", "("};  // than a comparison
   const std::string_view condition = loop.condition;
   const std::size_t compared = condition.find_first_of("<>");
-  if (compared == std::string_view::npos || calls_any(condition, kJoiners)) {
+  if (compared == std::string_view::npos || calls_any(condition, kMore)) {
     return false;
   }
   const std::string_view left = base::trim(condition.substr(0, compared));
@@ -74,9 +78,7 @@ bool counts_its_rounds(const python_source::Lines& lines, const python_source::B
   if (error == std::errc::result_out_of_range || (error == std::errc() && rounds > kManyRounds)) {
     return false;
   }
-  const auto exits = python_source::loop_exits(lines, line);
-  if (std::any_of(exits.begin(), exits.end(),
-                  [&loop](const auto& exit) { return exit.line > loop.line; })) {
+  if (has_way_out(lines, loop, line)) {
     return false;
   }
   for (auto at = lines.upper_bound(loop.line); at != lines.end(); ++at) {

@@ -165,7 +165,7 @@ class Search {
   JobTree finish(pid_t top) {
     const Expectation expected = expectation(candidates_, processes_);
     note_other_jobs();
-    note_ranks(expected);
+    note_other_machines(expected);
     const auto launcher =
         std::find_if(processes_.begin(), processes_.end(),
                      [](const JobProcess& process) { return process.role == JobRole::kLauncher; });
@@ -205,7 +205,7 @@ class Search {
         jobs.size(), named_, list));
   }
 
-  void note_ranks(const Expectation& expected) {
+  void note_other_machines(const Expectation& expected) {
     if (members_.size() == 1 && members_.front() == named_) {
       return;
     }

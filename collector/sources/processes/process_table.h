@@ -94,7 +94,7 @@ base::Result<JobTree> find_job(pid_t pid, bool whole_tree);
 base::Result<JobTree> find_job(pid_t pid, bool whole_tree, ProcessTable table);
 
 /// Corrects guessed roles and fills missing ranks from what the stacks show: os.environ, torch's
-/// own rank, DataLoader's loop.
+/// own rank, DataLoader's loop. Notes the ranks that have no process then.
 void refine_roles(JobTree& job, const std::vector<stacks::ProcessStacks>& stacks);
 
 }  // namespace ddpdoctor::sources

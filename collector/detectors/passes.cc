@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/detectors/rounds.h"
+#include "collector/detectors/passes.h"
 
 #include <algorithm>
 #include <numeric>
@@ -106,6 +106,9 @@ Whole are_whole(const model::JobModel& job, const Calls& calls, const Path& path
   std::vector<Run> runs = runs_from(calls, path, sequence);
   const Run last = std::move(runs.back());
   runs.pop_back();
+  if (!last.empty() && calls_once(job, *last.front(), path)) {
+    return Whole::kYes;
+  }
   std::size_t divisor = 0;
   std::size_t period = 0;
   for (const Run& run : runs) {
@@ -113,9 +116,6 @@ Whole are_whole(const model::JobModel& job, const Calls& calls, const Path& path
       divisor = std::gcd(divisor, run.size());
       period = std::max(period, period_of(run));
     }
-  }
-  if (!last.empty() && calls_once(job, *last.front(), path)) {
-    return Whole::kYes;
   }
   if (last.empty() || divisor == 0) {
     return Whole::kUnknown;

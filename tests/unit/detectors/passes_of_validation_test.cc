@@ -33,14 +33,14 @@ def main():
   return builder.build();
 }
 
-TEST(RoundsOfAValidation, AreOfTheLoopThatTheOthersLeft) {
+TEST(PassesOfAValidation, AreOfTheLoopThatTheOthersLeft) {
   const Findings findings = asked("uneven-inputs", validates("dist.all_gather(parts, model(x))"));
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].culprits, (model::RankSet{1, 2}));
   EXPECT_NE(findings[0].summary.find("for x in val_loader"), std::string::npos);
 }
 
-TEST(RoundsOfAValidation, AreNotCountedWhereAComprehensionCalls) {
+TEST(PassesOfAValidation, AreNotCountedWhereAComprehensionCalls) {
   for (const Finding& finding :
        asked("uneven-inputs", validates("y = [dist.all_gather(one, x) for one in parts]"))) {
     EXPECT_EQ(finding.summary.find("for x in val_loader"), std::string::npos);

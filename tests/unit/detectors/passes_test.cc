@@ -58,7 +58,7 @@ std::vector<std::string> steps(std::size_t many) {
   return sites;
 }
 
-TEST(Rounds, SeesAStopThatLeftTheLoopOverEpochs) {
+TEST(Passes, SeesAStopThatLeftTheLoopOverEpochs) {
   const model::JobModel job =
       stopped("        if self.should_stop:\n            break\n", steps(12));
   const Findings findings = asked("divergent-branch", job);
@@ -70,7 +70,7 @@ TEST(Rounds, SeesAStopThatLeftTheLoopOverEpochs) {
   EXPECT_TRUE(asked("uneven-inputs", job).empty());
 }
 
-TEST(Rounds, ReadsTheStepOfThePassFromTheLoop) {
+TEST(Passes, ReadsTheStepOfThePassFromTheLoop) {
   for (const std::int64_t done : {1, 3}) {
     model::JobModel job = stopped("        if self.should_stop:\n            break\n", steps(12));
     for (model::Observation& look : job.observations) {
@@ -88,7 +88,7 @@ TEST(Rounds, ReadsTheStepOfThePassFromTheLoop) {
   }
 }
 
-TEST(Rounds, LeavesALoopOverEpochsWithoutAStopToTheBatches) {
+TEST(Passes, LeavesALoopOverEpochsWithoutAStopToTheBatches) {
   for (const char* end :
        {"        print(epoch)\n", "        if epoch == max_epochs - 1:\n            break\n"}) {
     const model::JobModel job = stopped(end, steps(12));
@@ -100,7 +100,7 @@ TEST(Rounds, LeavesALoopOverEpochsWithoutAStopToTheBatches) {
   }
 }
 
-TEST(Rounds, KnowsANewEpochByTheCallAtTheEndOfTheOldOne) {
+TEST(Passes, KnowsANewEpochByTheCallAtTheEndOfTheOldOne) {
   std::vector<std::string> before;
   const std::string end =
       "        dist.all_reduce(total)\n        if self.should_stop:\n            break\n";
@@ -158,7 +158,7 @@ model::JobModel lingering(const std::string& function, const std::string& call,
   return builder.build();
 }
 
-TEST(Rounds, SeesTheMeterThatOnlyOneRankHas) {
+TEST(Passes, SeesTheMeterThatOnlyOneRankHas) {
   const model::JobModel job = lingering("synchronize", "barrier()", 2);
   const Findings findings = asked("collective-count", job);
   ASSERT_EQ(findings.size(), 1U);
@@ -167,7 +167,7 @@ TEST(Rounds, SeesTheMeterThatOnlyOneRankHas) {
   EXPECT_TRUE(asked("uneven-inputs", job).empty());
 }
 
-TEST(Rounds, SeesTheValidationThatOneRankWasThroughWithEarlier) {
+TEST(Passes, SeesTheValidationThatOneRankWasThroughWithEarlier) {
   const model::JobModel job = lingering("validate", "# of a batch", 2);
   const Findings findings = asked("uneven-inputs", job);
   ASSERT_EQ(findings.size(), 1U);
@@ -175,7 +175,7 @@ TEST(Rounds, SeesTheValidationThatOneRankWasThroughWithEarlier) {
   EXPECT_NE(findings[0].summary.find("val_loader"), std::string::npos);
 }
 
-TEST(Rounds, SeesAMeterMoreInTheFunctionOfTheSteps) {
+TEST(Passes, SeesAMeterMoreInTheFunctionOfTheSteps) {
   const std::string call = "        train()";
   const std::string inner = "meter.reduce()";
   JobBuilder builder = job();
@@ -212,7 +212,7 @@ def main():
   EXPECT_TRUE(asked("uneven-inputs", builder.build()).empty());
 }
 
-TEST(Rounds, BelievesInAShorterEpochWhereBothWereInItLast) {
+TEST(Passes, BelievesInAShorterEpochWhereBothWereInItLast) {
   const model::JobModel job = lingering("synchronize", "barrier()", 0);
   const Findings findings = asked("uneven-inputs", job);
   ASSERT_EQ(findings.size(), 1U);
@@ -252,7 +252,7 @@ def main():
   return builder.build();
 }
 
-TEST(Rounds, SeesTheBackwardOfTheNextStep) {
+TEST(Passes, SeesTheBackwardOfTheNextStep) {
   const model::JobModel job = due(
       {{"DDP(", 8}, {kBackward, 8}, {"DDP(", 1}, {kBackward, 8}, {kBackward, 8}, {kBackward, 8}},
       8);
@@ -264,7 +264,7 @@ TEST(Rounds, SeesTheBackwardOfTheNextStep) {
   EXPECT_NE(findings[0].summary.find("not self.due"), std::string::npos);
 }
 
-TEST(Rounds, SeesTheBucketThatIsMissingInThisStep) {
+TEST(Passes, SeesTheBucketThatIsMissingInThisStep) {
   const model::JobModel job = due({{"DDP(", 8},
                                    {kBackward, 8},
                                    {kBackward, 9},
@@ -280,7 +280,7 @@ TEST(Rounds, SeesTheBucketThatIsMissingInThisStep) {
   EXPECT_TRUE(asked("divergent-branch", job).empty());
 }
 
-TEST(Rounds, CountsTheBucketsOfAStep) {
+TEST(Passes, CountsTheBucketsOfAStep) {
   std::vector<std::pair<std::string, std::int64_t>> before = {{"DDP(", 8}};
   for (const std::int64_t size : {8, 9, 7}) {
     before.emplace_back(kBackward, size);
@@ -294,7 +294,7 @@ TEST(Rounds, CountsTheBucketsOfAStep) {
   EXPECT_TRUE(asked("unused-parameters", due(before, 8)).empty());
 }
 
-TEST(Rounds, SeesTheBucketThatIsMissingInTheLastStep) {
+TEST(Passes, SeesTheBucketThatIsMissingInTheLastStep) {
   const auto told = [](const char* kind, std::size_t buckets) {
     JobBuilder builder = job();
     builder.ranks(2).source(kTrain, R"(
@@ -326,7 +326,7 @@ def main():
   EXPECT_EQ(told("uneven-inputs", 2), 1U);
 }
 
-TEST(Rounds, HedgesWhereNoRecordTellsWhereAStepBegins) {
+TEST(Passes, HedgesWhereNoRecordTellsWhereAStepBegins) {
   const model::JobModel job =
       due({{kBackward, 8}, {kBackward, 8}, {kBackward, 8}, {kBackward, 8}}, 8, 100);
   EXPECT_TRUE(asked("unused-parameters", job).empty());
@@ -337,7 +337,7 @@ TEST(Rounds, HedgesWhereNoRecordTellsWhereAStepBegins) {
   EXPECT_NE(findings[0].fix.find("unused"), std::string::npos);
 }
 
-TEST(Rounds, TakesOtherArgumentsBehindALoopForAnotherCall) {
+TEST(Passes, TakesOtherArgumentsBehindALoopForAnotherCall) {
   const auto told = [](const char* kind, std::int64_t size) {
     JobBuilder builder = job();
     builder.ranks(2).source(kTrain, R"(
@@ -370,7 +370,7 @@ def main():
   EXPECT_EQ(told("mismatched-dtype", 866).size(), 1U);  // one size: perhaps one call of two types
 }
 
-TEST(Rounds, DoNotDependOnTheOrderOfRanks) {
+TEST(Passes, DoNotDependOnTheOrderOfRanks) {
   const model::JobModel meters = lingering("synchronize", "barrier()", 2);
   EXPECT_EQ(essence(asked("collective-count", meters)),
             essence(asked("collective-count", records_reversed(meters))));

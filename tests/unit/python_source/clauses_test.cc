@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What swallows an exception.
+#include "tests/unit/python_source/source_text.h"
+
+namespace ddpdoctor::python_source {
+namespace {
+
+std::string swallowing(const std::string& source) {
+  const Lines lines = lines_of(source);
+  return texts(swallowing_clauses(lines, line_with(lines, "HERE")));
+}
+
+TEST(Swallowing, IsAnExceptThatGoesOn) {
+  EXPECT_EQ(swallowing("try:\n  f()  # HERE\nexcept KeyError:\n  raise\n"
+                       "except RuntimeError as e:\n  if not oom(e):\n    raise\n  n += 1\n"),
+            "except RuntimeError as e");
+  EXPECT_EQ(swallowing("try:\n  f()  # HERE\nexcept: pass\n"), "except");
+  EXPECT_EQ(swallowing("with contextlib.suppress(OSError):\n  f()  # HERE\n"),
+            "with contextlib.suppress(OSError)");
+}
+
+TEST(Swallowing, IsNoTryThatRaisesAgainOrCatchesNothing) {
+  EXPECT_EQ(swallowing("try:\n  f()  # HERE\nfinally:\n  g()\n"), "");
+  EXPECT_EQ(swallowing("try:\n  f()  # HERE\nexcept Exception:\n  log()\n  raise\n"), "");
+  EXPECT_EQ(swallowing("try:\n  f()  # HERE\nexcept Exception:\n  sys.exit(1)\n"), "");
+  EXPECT_EQ(swallowing("try:\n  f()  # HERE\nexcept Exception as e:\n  if a(e):\n    raise\n"
+                       "  elif b(e):\n    os._exit(1)\n  else:\n    raise X from e\n"),
+            "");
+  EXPECT_EQ(swallowing("try:\n  f()  # HERE\nexcept StopIteration:\n  pass\n"), "");
+  EXPECT_EQ(swallowing("try:\n  a()\nexcept Exception:\n  f()  # HERE\n"), "");
+  EXPECT_EQ(swallowing("with contextlib.suppress(ImportError):\n  f()  # HERE\n"), "");
+}
+
+TEST(Swallowing, KnowsWhatIsNoFailure) {
+  const auto catches = [](const char* condition) {
+    Block clause;
+    clause.kind = BlockKind::kExcept;
+    clause.condition = condition;
+    return catches_failures(clause);
+  };
+  EXPECT_TRUE(catches(""));
+  EXPECT_TRUE(catches("Exception as e"));
+  EXPECT_TRUE(catches("(StopIteration, OSError)"));
+  EXPECT_FALSE(catches("(StopIteration, queue.Empty) as end"));
+  EXPECT_FALSE(catches("ImportError"));
+}
+
+}  // namespace
+}  // namespace ddpdoctor::python_source
