@@ -2,12 +2,11 @@
 // new_group is called by its members only: every rank must call it, else groups get different names
 // on different ranks and one of the next waits.
 #include <algorithm>
-#include <charconv>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -15,6 +14,7 @@
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/cause.h"
 #include "collector/detectors/detector.h"
+#include "collector/detectors/group_numbers.h"
 #include "collector/detectors/source_blocks.h"
 #include "collector/detectors/source_path.h"
 #include "collector/detectors/suspects.h"
@@ -134,41 +134,6 @@ std::optional<Guard> guarded_new_group(const graph::Examination& examination,
   return std::nullopt;
 }
 
-/// Torch numbers groups as a rank makes them; absent where the name is a hash or was not read.
-std::optional<int> number_of_group(const graph::Standing& standing) {
-  const model::Frame* helper =
-      standing.thread == nullptr
-          ? nullptr
-          : model::find_python_frame(*standing.thread, "_new_process_group_helper");
-  for (std::size_t i = 0; helper != nullptr && i < helper->locals.size(); ++i) {
-    const auto& [name, value] = helper->locals[i];
-    std::string_view digits = value;  // '2'
-    while (digits.starts_with('\'') || digits.starts_with('"')) {
-      digits = digits.substr(1);
-    }
-    while (digits.ends_with('\'') || digits.ends_with('"')) {
-      digits.remove_suffix(1);
-    }
-    int number = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (name == "group_name" && error == std::errc() && end == digits.data() + digits.size()) {
-      return number;
-    }
-  }
-  return std::nullopt;
-}
-
-// All are in new_group: who makes a group of a lower number has left one out.
-model::RankSet who_left_one_out(const graph::Examination& examination) {
-  std::map<int, model::RankSet> by_number;
-  for (const graph::Standing& standing : examination.standings) {
-    if (const auto number = in_new_group(standing) ? number_of_group(standing) : std::nullopt) {
-      by_number[*number].insert(standing.rank);
-    }
-  }
-  return by_number.size() > 1 ? by_number.begin()->second : model::RankSet{};
-}
-
 /// Two groups of one name with other members: each side took the next free number for its own.
 struct SharedName {
   const model::ProcessGroup* one = nullptr;
@@ -196,16 +161,17 @@ std::optional<SharedName> shared_name(const graph::Examination& examination) {
   return std::nullopt;
 }
 
-/// The first call of new_group in the user's files.
-std::optional<model::CallSite> any_new_group(const model::JobModel& job) {
+/// The calls of new_group in the user's files.
+std::vector<model::CallSite> new_groups(const model::JobModel& job) {
+  std::vector<model::CallSite> calls;
   for (const auto& [file, lines] : job.sources) {
     for (const auto& [number, text] : lines) {
       if (calls_new_group(text)) {
-        return model::CallSite{.file = file, .line = number, .function = {}};
+        calls.push_back({.file = file, .line = number, .function = function_around(lines, number)});
       }
     }
   }
-  return std::nullopt;
+  return calls;
 }
 
 Finding mixed_up(const graph::Examination& examination, const SharedName& shared,
@@ -219,8 +185,9 @@ Finding mixed_up(const graph::Examination& examination, const SharedName& shared
   if (guarded) {
     finding.locations.push_back(location(guarded->call, {}, "only the members come to this call"));
     finding.locations.push_back(location(guarded->where, {}, "the branch that separates them"));
-  } else if (const auto made = any_new_group(examination.job)) {
-    finding.locations.push_back(location(*made, {}, "each rank makes only a group of its own"));
+  } else if (const auto made = new_groups(examination.job); !made.empty()) {
+    finding.locations.push_back(
+        location(made.front(), {}, "each rank makes only a group of its own"));
   }
   const std::string name = group_name(examination.job, shared.one->id);
   finding.summary = fmt::format(
@@ -253,14 +220,13 @@ bool is_what_all_wait_for(const graph::Examination& examination, const model::Ra
 /// in it.
 model::RankSet who_did_not_call(const graph::Examination& examination,
                                 const std::optional<Guard>& guarded,
+                                const std::optional<GroupNumbers>& numbers,
                                 const model::RankSet& outside) {
   if (const model::RankSet away = guarded ? kept_away(examination.job, *guarded) : model::RankSet{};
       !away.empty()) {
     return away;
   }
-  const model::RankSet left_out =
-      guarded && guarded->on_the_way ? model::RankSet{} : who_left_one_out(examination);
-  return left_out.empty() ? outside : left_out;
+  return numbers && !(guarded && guarded->on_the_way) ? numbers->behind : outside;
 }
 
 std::string told(const model::RankSet& culprits, const model::RankSet& inside,
@@ -283,32 +249,110 @@ std::string told(const model::RankSet& culprits, const model::RankSet& inside,
       said(culprits), guarded ? " at " + place(guarded->call) : std::string(), said(inside), wait);
 }
 
+/// Two groups in the making have one number: whoever left a call out, or made it out of turn, the
+/// ranks connect to the wrong partners.
+Finding one_number_for_two(const graph::Examination& examination,
+                           const std::vector<GroupMade>& groups) {
+  Finding finding;
+  finding.kind = "new-group-subset";
+  finding.confidence =
+      unobserved_ranks(examination).empty() ? Confidence::kCertain : Confidence::kPossible;
+  finding.waiting = waiting_ranks(examination);
+  std::vector<std::string> each;
+  for (const GroupMade& made : groups) {
+    each.push_back(fmt::format("{} for rank {}", made.members, made.by->rank));
+    finding.locations.push_back(
+        location(*made.by, fmt::format("rank {} makes group {} here", made.by->rank, made.number)));
+  }
+  finding.summary = fmt::format(
+      "group {} in the making has other members on other ranks ({}): new_group was not called by "
+      "all ranks, or not in one order",
+      groups.front().number, fmt::join(each, ", "));
+  finding.fix = kFix;
+  add_whereabouts(finding, examination, finding.waiting);
+  return finding;
+}
+
+/// The numbers alone are proof: all ranks make one group, and it is not the same number to them.
+bool are_proof(const graph::Examination& examination, const std::optional<GroupNumbers>& numbers,
+               const model::RankSet& outside) {
+  return outside.empty() && numbers && numbers->one_group && examination.still();
+}
+
+/// Where the group was made or used that some ranks know nothing of.
+void add_earlier_group(Finding& finding, const graph::Examination& examination,
+                       const GroupNumbers& numbers) {
+  const graph::Standing* const standing = examination.standing(numbers.behind.front());
+  std::vector<model::CallSite> others;
+  for (const model::CallSite& call : new_groups(examination.job)) {
+    if (!graph::same_line(call, standing->user)) {
+      others.push_back(call);
+    }
+  }
+  if (others.size() == 1) {
+    finding.locations.push_back(location(others.front(), {}, "the other call of new_group"));
+  }
+  const model::ProcessGroup* const group = numbers.unknown_behind;
+  if (group == nullptr) {
+    return;
+  }
+  const std::string name = group_name(examination.job, group->id);
+  finding.evidence.push_back(
+      {.rank = numbers.ahead.front(),
+       .text = fmt::format("{} of {} is known to {} only", name, said(model::RankSet(group->ranks)),
+                           said(numbers.ahead))});
+  const graph::Calls& calls = examination.history.calls(group->id, numbers.ahead.front());
+  if (!calls.empty() && calls.front()->call_site.known()) {
+    finding.locations.push_back(
+        location(calls.front()->call_site, {}, fmt::format("{} was used here", name)));
+  }
+}
+
+/// A test of the rank which keeps others away than those who count fewer groups is not the cause.
+bool is_refuted(const model::JobModel& job, const Guard& guard, const GroupNumbers& numbers) {
+  const model::RankSet away = kept_away(job, guard);
+  return !away.empty() && away != numbers.behind;
+}
+
 Findings detect(const graph::Examination& examination) {
   const model::RankSet inside = ranks_where(examination, in_new_group);
   const model::RankSet outside = ranks_where(examination, is_observed);
-  const std::optional<Guard> guarded = guarded_new_group(examination, inside);
+  if (const std::vector<GroupMade> clash = groups_of_one_number(examination);
+      !clash.empty() && stuck(examination) == Confidence::kLikely) {
+    return {one_number_for_two(examination, clash)};
+  }
+  const std::optional<GroupNumbers> numbers = group_numbers(examination);
+  const bool proven = are_proof(examination, numbers, outside);
+  std::optional<Guard> guarded = guarded_new_group(examination, inside);
+  if (proven && guarded && is_refuted(examination.job, *guarded, *numbers)) {
+    guarded.reset();
+  }
   const bool somebody_works = !working_ranks(examination).empty();
   if (const auto shared =
           inside.empty() && stuck(examination) ? shared_name(examination) : std::nullopt) {
     return {mixed_up(examination, *shared, guarded)};
   }
-  if (inside.empty() || !may_hang(examination) || somebody_works || (outside.empty() && !guarded)) {
+  if (inside.empty() || !may_hang(examination) || somebody_works ||
+      (outside.empty() && !guarded && !proven)) {
     return {};
   }
   Finding finding;
   finding.kind = "new-group-subset";
-  finding.confidence = guarded || is_what_all_wait_for(examination, outside) ? Confidence::kCertain
-                                                                             : Confidence::kLikely;
+  finding.confidence = guarded || proven || is_what_all_wait_for(examination, outside)
+                           ? Confidence::kCertain
+                           : Confidence::kLikely;
   if (!unobserved_ranks(examination).empty()) {
     finding.confidence = Confidence::kPossible;
   }
-  finding.culprits = who_did_not_call(examination, guarded, outside);
+  finding.culprits = who_did_not_call(examination, guarded, numbers, outside);
   finding.waiting = waiting_ranks(examination).minus(finding.culprits);
   if (guarded) {
     finding.locations.push_back(location(guarded->call,
                                          guarded->on_the_way ? inside : model::RankSet{},
                                          "only some ranks come to this call"));
     finding.locations.push_back(location(guarded->where, {}, "the branch that separates them"));
+  } else if (proven) {
+    add_earlier_group(finding, examination, *numbers);
   }
   for (const model::RankSet* side : {&inside, &outside}) {
     if (!side->empty()) {
@@ -332,7 +376,8 @@ Why: new_group is itself collective over the whole world. Ranks that skip it num
 to the wrong partners one group later.
 
 How it is recognised: some ranks stand in new_group and others do not, or all do and the source calls an earlier new_group under a test of
-the rank; or one name of a group has other members on other ranks.
+the rank, or the group that all make has other numbers on other ranks (a lazy `cached_property` that only some ranks touched); or one name
+of a group has other members on other ranks.
 
 The fix: all ranks create all groups.
 

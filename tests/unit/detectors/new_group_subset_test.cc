@@ -94,6 +94,63 @@ TEST(NewGroupSubset, TellsByTheNumbersOfTheGroupsWhoLeftOneOut) {
   EXPECT_EQ(findings[0].culprits, (model::RankSet{2}));
 }
 
+/// Two ranks made a group in a lazy property; all stand in the next new_group, which has these
+/// numbers and members.
+JobBuilder lazy(const std::string& behind, const std::string& ahead,
+                const std::string& members_behind = "[0, 1, 2, 3]") {
+  constexpr const char* kLazy = R"(
+class State:
+    @functools.cached_property
+    def experts(self):
+        return dist.new_group(list(self.ranks))
+
+    @functools.cached_property
+    def everybody(self):
+        return dist.new_group(backend="gloo")
+)";
+  const auto makes = [](const std::string& number, const std::string& members) {
+    return "native:poll | py:_new_process_group_helper{group_name='" + number +
+           "'; global_ranks_in_group=" + members +
+           "}@/v/site-packages/torch/distributed/distributed_c10d.py:2100 | "
+           "py:new_group@/v/site-packages/torch/distributed/distributed_c10d.py:5863 | " +
+           at("State.everybody", "backend=");
+  };
+  JobBuilder builder = job();
+  builder.ranks(4).source(kTrain, kLazy).group("1", {0, 2}, "group 1");
+  builder.stack({0, 2}, makes(ahead, "[0, 1, 2, 3]")).stack({1, 3}, makes(behind, members_behind));
+  return builder;
+}
+
+TEST(NewGroupSubset, TellsByTheNumbersAloneThatALazyGroupWasMadeOnSomeRanks) {
+  const Findings findings = asked("new-group-subset", lazy("1", "2").build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{1, 3}));
+  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+  EXPECT_EQ(findings[0].locations.at(0).line, 4);
+  EXPECT_NE(findings[0].evidence.at(0).text.find("group 1 of ranks 0,2 is known to ranks 0,2 only"),
+            std::string::npos)
+      << findings[0].evidence.at(0).text;
+}
+
+TEST(NewGroupSubset, SeesOneNumberForTwoGroupsInTheMaking) {
+  JobBuilder builder = lazy("1", "1", "[1, 3]");
+  const Findings findings = asked("new-group-subset", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_TRUE(findings[0].culprits.empty());
+  EXPECT_NE(findings[0].summary.find("([0, 1, 2, 3] for rank 0, [1, 3] for rank 1)"),
+            std::string::npos)
+      << findings[0].summary;
+  EXPECT_TRUE(asked("new-group-subset", moving(builder.build())).empty());
+  EXPECT_TRUE(asked("new-group-subset", builder.looked_once().build()).empty());
+}
+
+TEST(NewGroupSubset, IsSilentWhereTheNumbersProveNothing) {
+  EXPECT_TRUE(asked("new-group-subset", lazy("2", "2").build()).empty());
+  EXPECT_TRUE(asked("new-group-subset", lazy("1", "2", "[1, 3]").build()).empty());
+  EXPECT_TRUE(asked("new-group-subset", lazy("a41f", "77be").build()).empty());  // hashes
+  EXPECT_TRUE(asked("new-group-subset", lazy("1", "2").looked_once().build()).empty());
+}
+
 TEST(NewGroupSubset, FindsTheEarlierGuardedCallWhenAllStandInALaterOne) {
   constexpr const char* kTwo =
       "def main():\n    if rank == 0:\n        a = dist.new_group([0])\n    b = dist.new_group([0, "

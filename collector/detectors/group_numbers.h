@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The numbers that torch gives to groups: each rank counts those it has been told of, and the
+// number is the group's name. Ranks that make one group under two numbers have counted differently,
+// and so have ranks that make two groups under one.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "collector/graph/examination.h"
+
+namespace ddpdoctor::detectors {
+
+/// Ranks in new_group that give its group different numbers.
+struct GroupNumbers {
+  model::RankSet behind;   // have been told of fewer groups
+  model::RankSet ahead;    // of the most
+  bool one_group = false;  // the members they give for it are the same, at one line of the program
+  /// The group that has on the ranks ahead the number which those behind give to another now.
+  const model::ProcessGroup* unknown_behind = nullptr;
+};
+
+/// Nothing where the numbers are alike, or not known: a group with use_local_synchronization has a
+/// hash for its name.
+std::optional<GroupNumbers> group_numbers(const graph::Examination& examination);
+
+/// A group in the making, as a rank gives it.
+struct GroupMade {
+  int number = 0;
+  std::string_view members;  // "[0, 1, 2, 3]"
+  const graph::Standing* by = nullptr;
+};
+
+/// Two groups of one number and other members; empty where there are none.
+std::vector<GroupMade> groups_of_one_number(const graph::Examination& examination);
+
+}  // namespace ddpdoctor::detectors
