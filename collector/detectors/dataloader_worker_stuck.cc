@@ -2,6 +2,9 @@
 // dataloader-worker-stuck: a rank waits for its next batch, and the DataLoader worker that should
 // bring it stands still in the user's __getitem__, in a lock or in input/output. The other ranks
 // wait for that rank in a collective, where the hang shows.
+#include <algorithm>
+#include <array>
+
 #include <fmt/format.h>
 
 #include "collector/detectors/agreement.h"
@@ -58,8 +61,19 @@ std::string what_it_does(const model::JobModel& job, const model::Process& worke
   return asleep(thread) ? "stands" : "computes";
 }
 
-/// A sleep or a computation may end by itself; a wait in a poll loop, a lock, a pipe or a device
-/// does not promise to.
+/// For input that comes from outside of the job: a slow server, a pipe that nobody writes to yet.
+bool waits_for_strangers(const model::JobModel& job, const model::Thread& thread) {
+  constexpr std::array<std::string_view, 3> kChannels = {"fifo", "pipe", "socket"};
+  if (!thread.waits_on ||
+      std::find(kChannels.begin(), kChannels.end(), thread.waits_on->kind) == kChannels.end()) {
+    return false;
+  }
+  const auto peer = target_pid(*thread.waits_on);
+  return !peer || model::process(job, *peer) == nullptr;
+}
+
+/// A sleep, a computation or a download may end by itself; a wait in a poll loop, a lock, a device
+/// or for a process of the job does not promise to.
 Confidence how_sure(const model::JobModel& job, const model::Process& worker,
                     const model::Thread& thread, Confidence still) {
   if (long_without_progress(job)) {
@@ -67,9 +81,9 @@ Confidence how_sure(const model::JobModel& job, const model::Process& worker,
   }
   const model::WaitsOn* timer = waits_on(thread, "timer");
   const bool for_long = timer != nullptr && timer->limit.value_or(0) >= kLongBatchSeconds;
-  const bool may_end = !asleep(thread) ||
-                       (sleeps_by_choice(thread) && !polls(job, thread) && !for_long) ||
-                       graph::its_server_works(job, worker, thread);
+  const bool may_end =
+      !asleep(thread) || (sleeps_by_choice(thread) && !polls(job, thread) && !for_long) ||
+      waits_for_strangers(job, thread) || graph::its_server_works(job, worker, thread);
   return may_end ? Confidence::kPossible : still;
 }
 

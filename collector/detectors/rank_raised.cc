@@ -12,14 +12,12 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/disagreed.h"
 #include "collector/detectors/ended_by_mpi.h"
-#include "collector/detectors/exceptions_in_hand.h"
-#include "collector/detectors/handlers.h"
 #include "collector/detectors/known_exceptions.h"
 #include "collector/detectors/mpi_partings.h"
 #include "collector/detectors/parted_by_exception.h"
 #include "collector/detectors/processes.h"
 #include "collector/detectors/side_questions.h"
-#include "collector/detectors/signs.h"
+#include "collector/detectors/standing_handlers.h"
 #include "collector/detectors/suspects.h"
 #include "collector/detectors/swallowed.h"
 #include "collector/detectors/tracebacks.h"
@@ -32,8 +30,6 @@ namespace {
 
 constexpr std::string_view kKind = "rank-raised";
 constexpr std::size_t kLongestLine = 240;
-constexpr std::size_t kLongestNote = 80;
-constexpr std::string_view kRaised = "raised";
 
 /// The rank lived on after it had printed a traceback: it handled the exception, or only a thread
 /// of it ended.
@@ -162,100 +158,6 @@ bool any_sure(const std::vector<Suspect>& suspects) {
   });
 }
 
-/// Somebody else is not in this rank's handler: it alone has raised.
-bool alone_in_handler(const graph::Examination& examination, const graph::Standing& standing) {
-  return std::any_of(examination.standings.begin(), examination.standings.end(),
-                     [&](const graph::Standing& other) {
-                       return other.rank != standing.rank && !other.callers.empty() &&
-                              in_handler(examination.job, standing.callers, other.callers);
-                     });
-}
-
-/// An exception is on its way through a `with` of a generator: contextlib throws it in there.
-bool passes_through_with(const model::JobModel& job, const graph::Standing& standing) {
-  return standing.thread != nullptr && throws_into_generator(job, *standing.thread);
-}
-
-/// The exception itself says more than the block that handles it.
-void tell_exception(const ExceptionInHand& hand, Suspect& suspect) {
-  const std::string exception = base::elide(base::printable(hand.exception), kLongestLine);
-  suspect.evidence += fmt::format(", for {}", exception);
-  if (hand.raised.known()) {
-    suspect.place = hand.raised;
-    suspect.note = "raised here: " + base::elide(exception, kLongestNote);
-    suspect.deed = kRaised;
-  }
-}
-
-std::optional<Suspect> handling(const graph::Examination& examination,
-                                const graph::Standing& standing) {
-  if (standing.process == nullptr || standing.thread == nullptr || !alive(*standing.process) ||
-      own_user_frame(*standing.thread) == nullptr || standing.on_cpu || standing.moved) {
-    return std::nullopt;
-  }
-  const auto hand = handled_by(examination.job, standing);
-  const bool by_source =
-      alone_in_handler(examination, standing) || passes_through_with(examination.job, standing);
-  if (!by_source && !(hand && hand->in_users_hand)) {
-    return std::nullopt;
-  }
-  Suspect suspect = suspect_in(examination, *standing.process, standing.thread);
-  suspect.rank = standing.rank;
-  suspect.note = "is in its exception handler here";
-  const auto handler =
-      std::find_if(standing.callers.begin(), standing.callers.end(),
-                   [&](const auto& site) { return in_handler(examination.job, {site}, {}); });
-  suspect.evidence =
-      fmt::format("rank {} stands in an except or finally block at {}", standing.rank,
-                  place(handler == standing.callers.end() ? standing.callers.front() : *handler));
-  if (hand && (hand->in_users_hand || passes_through_with(examination.job, standing))) {
-    tell_exception(*hand, suspect);
-  }
-  return suspect;
-}
-
-/// Ranks that failed, said so, and stand on their way out while others wait for them.
-std::vector<Suspect> failed_on_their_way_out(const graph::Examination& examination) {
-  std::vector<Suspect> out;
-  const auto still = stuck(examination);
-  for (const graph::Standing& standing : examination.standings) {
-    const auto failed = failed_with(examination.job, standing);
-    const model::RankSet others = waiting_ranks(examination).minus(model::RankSet{standing.rank});
-    if (!still || !failed || others.empty() || is_consequence(failed->exception) ||
-        !alive(*standing.process)) {
-      continue;
-    }
-    Suspect suspect = suspect_in(examination, *standing.process, standing.thread);
-    suspect.rank = standing.rank;
-    suspect.confidence = *still == Confidence::kLikely ? Confidence::kCertain : *still;
-    suspect.note = "is on its way out here";
-    suspect.evidence =
-        failed->in_task
-            ? fmt::format(
-                  "the event loop of rank {} has nothing to do since a task of it ended "
-                  "unseen",
-                  standing.rank)
-            : fmt::format("rank {} failed and ends", standing.rank);
-    tell_exception(*failed, suspect);
-    out.push_back(std::move(suspect));
-  }
-  return out;
-}
-
-std::vector<Suspect> handlers(const graph::Examination& examination) {
-  std::vector<Suspect> out;
-  const auto still = stuck(examination);
-  for (const graph::Standing& standing : examination.standings) {
-    auto suspect = still ? handling(examination, standing) : std::nullopt;
-    if (suspect) {
-      suspect->confidence = *still;
-      out.push_back(std::move(*suspect));
-    }
-  }
-  // All of them in one handler is how the program works, not one rank's trouble.
-  return out.size() < examination.standings.size() ? out : std::vector<Suspect>{};
-}
-
 /// It ended before it came to a call in which others then failed: it raised, or left, and nothing
 /// of it was read. One that was killed is dead-rank's to tell.
 std::vector<Suspect> left_without_word(const graph::Examination& examination) {
@@ -335,6 +237,10 @@ std::string_view advice(const graph::Examination& examination, const Suspect& su
     return "Try again only what makes no collective; else let all ranks agree after each attempt "
            "(all_reduce of a flag) and start over together.";
   }
+  if (suspect.deed == kTriesAgain) {
+    return "Give the loop of attempts an end (raise after so many, or after so long), and see why "
+           "the attempt fails.";
+  }
   return waits_in_event_loop(examination, suspect)
              ? "Fix the exception; await the task itself (asyncio.TaskGroup, gather), so "
                "that its failure is raised where its results are waited for."
@@ -349,7 +255,7 @@ Findings detect(const graph::Examination& examination) {
     auto others = ended_by_mpi(examination);
     by_mpi = !others.empty();
     others = others.empty() ? failed_on_their_way_out(examination) : std::move(others);
-    others = others.empty() ? handlers(examination) : std::move(others);
+    others = others.empty() ? stand_in_handler(examination) : std::move(others);
     others = others.empty() ? attempts(examination) : std::move(others);
     others = others.empty() ? left_without_word(examination) : std::move(others);
     others = others.empty() ? failed_without_traceback(examination) : std::move(others);

@@ -94,6 +94,10 @@ std::vector<Block> swallowing_clauses(const Lines& lines, int line);
 /// The except clause is for failures, too: `except StopIteration` and `except ImportError` are not.
 bool catches_failures(const Block& clause);
 
+/// The loop that comes back to the try whose except clause `line` stands in, in the same function;
+/// nothing where the clause always leaves that loop.
+std::optional<Block> retry_loop(const Lines& lines, int line);
+
 /// The suite under the header at `line` raises or ends the program whatever way it takes.
 bool always_fails(const Lines& lines, int line);
 

@@ -101,6 +101,28 @@ std::vector<Block> swallowing_clauses(const Lines& lines, int line) {
   return out;
 }
 
+std::optional<Block> retry_loop(const Lines& lines, int line) {
+  const Structure structure = structure_of(lines);
+  const std::size_t at = structure.at(line);
+  bool in_clause = false;
+  for (const std::size_t header :
+       at == kNowhere ? std::vector<std::size_t>() : structure.headers_around(at)) {
+    const auto kind = structure.statements[header].kind;
+    if (in_clause && kind && is_loop(*kind)) {
+      return block_of(structure, header);
+    }
+    const bool leaves =
+        kind == BlockKind::kExcept &&
+        (always_fails(structure, header) || leaving_of(structure, header) == Leaving::kFunction ||
+         leaving_of(structure, header) == Leaving::kBreak);
+    if (leaves) {
+      return std::nullopt;
+    }
+    in_clause = in_clause || kind == BlockKind::kExcept;
+  }
+  return std::nullopt;
+}
+
 bool catches_failures(const Block& clause) {
   const std::vector<Token> tokens = tokens_of(clause.condition);
   return names_a_failure(caught_in(tokens));

@@ -60,6 +60,26 @@ TEST(DataloaderWorkerStuck, OnlySuspectsAWorkerThatMayJustBeSlow) {
           .build())));
 }
 
+TEST(DataloaderWorkerStuck, OnlySuspectsAWorkerWhoseInputIsSlowToCome) {
+  const auto reads_from = [](const std::string& target, double seconds) {
+    auto told =
+        story("native:read@libc.so.6 | py:Shards.__getitem__@/srv/shards.py:8 | " + kForkedWorker)
+            .seconds_without_progress(seconds)
+            .build();
+    for (model::Observation& look : told.observations) {
+      for (model::Process& process : look.processes) {
+        if (process.pid == worker_pid(1, 1)) {
+          process.threads.front().waits_on = {.kind = "socket", .target = target, .detail = {}};
+        }
+      }
+    }
+    return asked(kKind, told);
+  };
+  EXPECT_TRUE(nothing_likely(reads_from("address:10.0.0.9:443", 8)));
+  EXPECT_FALSE(nothing_likely(reads_from("pid:" + std::to_string(pid_of(0)), 8)));
+  EXPECT_FALSE(nothing_likely(reads_from("address:10.0.0.9:443", 60)));
+}
+
 TEST(DataloaderWorkerStuck, BelievesALongSleepAtLast) {
   const auto findings = asked(kKind, story(kNaps).seconds_without_progress(60).build());
   ASSERT_EQ(findings.size(), 1u);

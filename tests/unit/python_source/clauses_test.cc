@@ -46,4 +46,31 @@ TEST(Swallowing, KnowsWhatIsNoFailure) {
 }
 
 }  // namespace
+std::string retried(const std::string& source) {
+  const Lines lines = lines_of(source);
+  const auto loop = retry_loop(lines, line_with(lines, "HERE"));
+  return loop ? loop->text : std::string();
+}
+
+TEST(RetryLoop, IsAroundATryWhoseExceptGoesOn) {
+  EXPECT_EQ(retried("while True:\n  try:\n    return f()\n  except OSError:\n    log()\n"
+                    "    sleep(1)  # HERE\n"),
+            "while True");
+  EXPECT_EQ(retried("for n in range(5):\n  try:\n    return f()\n  except OSError:\n"
+                    "    if n == 4:\n      raise\n    sleep(n)  # HERE\n    continue\n"),
+            "for n in range(5)");
+}
+
+TEST(RetryLoop, IsNoneThatTheExceptLeavesOrThatItRuns) {
+  EXPECT_EQ(retried("for x in data:\n  try:\n    f()\n  except OSError:\n    clean()  # HERE\n"
+                    "    raise\n"),
+            "");
+  EXPECT_EQ(retried("for x in data:\n  try:\n    f()\n  except OSError:\n    clean()  # HERE\n"
+                    "    break\n"),
+            "");
+  EXPECT_EQ(retried("try:\n  f()\nexcept OSError:\n  while True:\n    sleep(1)  # HERE\n"), "");
+  EXPECT_EQ(retried("while True:\n  try:\n    sleep(1)  # HERE\n  except OSError:\n    pass\n"),
+            "");
+}
+
 }  // namespace ddpdoctor::python_source
