@@ -5,14 +5,17 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/text.h"
 #include "collector/detectors/agreement.h"
+#include "collector/detectors/ddp_constructor.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/tracebacks.h"
 #include "collector/detectors/wording.h"
+#include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -20,6 +23,10 @@ namespace {
 constexpr std::array<std::string_view, 3> kTexts = {
     "appears not to match sizes of the same param", "DDP expects same model across all ranks",
     "appears not to match strides of the same param"};
+
+constexpr std::string_view kFix =
+    "Build the same model on every rank before wrapping it: same configuration, same vocabulary, "
+    "same frozen parameters.";
 
 std::optional<std::string> line_with(const std::string& text, std::string_view part) {
   const std::size_t at = text.find(part);
@@ -75,6 +82,98 @@ void add_constructor(const graph::Examination& examination, const model::RankSet
   }
 }
 
+/// The source line or a traceback says whose calls these are.
+bool is_named(const model::JobModel& job, const model::CollectiveCall& call) {
+  constexpr std::array<std::string_view, 2> kMakers = {"DistributedDataParallel(", "DDP("};
+  constexpr std::array<std::string_view, 2> kInTorch = {"_sync_module_states",
+                                                        "_verify_param_shape_across_processes"};
+  const auto source = model::source_line(job, call.call_site.file, call.call_site.line);
+  const auto in_source = [&source](std::string_view maker) {
+    return source && source->find(maker) != std::string_view::npos;
+  };
+  const auto in_logs = [&job](std::string_view function) {
+    return std::any_of(job.logs.begin(), job.logs.end(), [function](const model::Log& log) {
+      return log.text.find(function) != std::string::npos;
+    });
+  };
+  return std::any_of(kMakers.begin(), kMakers.end(), in_source) ||
+         std::any_of(kInTorch.begin(), kInTorch.end(), in_logs);
+}
+
+/// What a rank's model brought to the call, in words.
+std::string brought(const model::CollectiveCall& call, BuiltWith what) {
+  const std::string size = call.count   ? fmt::format("{}", *call.count)
+                           : call.shape ? shape_text(*call.shape)
+                                        : "?";
+  return what == BuiltWith::kShapes
+             ? fmt::format("its list of parameter shapes takes {} numbers", size)
+             : fmt::format("its parameters and buffers of one type are {} elements of {}", size,
+                           call.dtype.empty() ? "a type not known" : call.dtype);
+}
+
+std::string who_differs(const Disagreed& disagreed) {
+  if (disagreed.tie) {
+    return fmt::format("{} and {} wrap different models", said(disagreed.rest),
+                       said(disagreed.odd));
+  }
+  return fmt::format("{} {} another model than {}", said(disagreed.odd),
+                     disagreed.odd.size() == 1 ? "wraps" : "wrap", said(disagreed.rest));
+}
+
+/// The ranks passed contents of different size or type to a call of the constructor.
+std::optional<Finding> from_records(const graph::Examination& examination,
+                                    const graph::Divergence& divergence) {
+  if (!is_between_models(examination, divergence)) {
+    return std::nullopt;
+  }
+  const Disagreed disagreed = disagreed_at(examination, divergence);
+  const BuiltWith what = built_with(examination, *disagreed.rest_call);
+  const bool one_line = disagreed.odd_call->call_site == disagreed.rest_call->call_site;
+  Finding finding = finding_of(examination, divergence, disagreed);
+  finding.kind = "ddp-models-differ";
+  if (finding.confidence != Confidence::kPossible &&
+      is_named(examination.job, *disagreed.odd_call)) {
+    finding.confidence = Confidence::kCertain;
+  }
+  finding.summary = fmt::format(
+      "{}: DistributedDataParallel compared them when it was built, and {} differ",
+      who_differs(disagreed),
+      what == BuiltWith::kShapes ? "the shapes of their parameters" : "parameters or buffers");
+  finding.locations.clear();
+  finding.evidence.clear();
+  if (one_line) {
+    finding.locations.push_back(location(disagreed.odd_call->call_site,
+                                         disagreed.odd.united(disagreed.rest),
+                                         "the model is wrapped here"));
+  }
+  for (const auto& [ranks, call] : {std::pair(&disagreed.odd, disagreed.odd_call),
+                                    std::pair(&disagreed.rest, disagreed.rest_call)}) {
+    if (!one_line) {
+      finding.locations.push_back(
+          location(call->call_site, *ranks, said(*ranks) + " wrapped the model here"));
+    }
+    finding.evidence.push_back({.rank = ranks->front(),
+                                .text = fmt::format("{}: {}", said(*ranks), brought(*call, what))});
+  }
+  finding.fix = std::string(kFix) +
+                " Print the names, shapes and requires_grad of model.named_parameters() on both "
+                "sides and compare them.";
+  return finding;
+}
+
+Findings all_from_records(const graph::Examination& examination) {
+  Findings findings;
+  for (const graph::GroupView& view : examination.groups) {
+    for (const graph::Divergence& divergence : view.disagreements) {
+      if (auto finding = from_records(examination, divergence)) {
+        findings.push_back(std::move(*finding));
+        break;
+      }
+    }
+  }
+  return findings;
+}
+
 Findings detect(const graph::Examination& examination) {
   const model::RankSet inside = ranks_where(examination, constructs);
   const model::RankSet ended = ranks_where(examination, has_ended);
@@ -91,6 +190,11 @@ Findings detect(const graph::Examination& examination) {
       }
     }
   }
+  if (finding.evidence.empty()) {
+    if (Findings recorded = all_from_records(examination); !recorded.empty()) {
+      return recorded;
+    }
+  }
   if (finding.evidence.empty() && (inside.empty() || ended.empty() || !may_hang(examination))) {
     return {};
   }
@@ -103,9 +207,7 @@ Findings detect(const graph::Examination& examination) {
       "the parameters of the model on {} differ from those of the other ranks when "
       "DistributedDataParallel wraps it",
       finding.culprits.empty() ? "some rank" : said(finding.culprits));
-  finding.fix =
-      "Build the same model on every rank before wrapping it: same configuration, same vocabulary, "
-      "same frozen parameters.";
+  finding.fix = kFix;
   add_complaints(examination, finding);
   add_constructor(examination, inside, finding);
   return {finding};
@@ -117,7 +219,8 @@ constexpr std::string_view kExplanation =
 Why: DDP compares the parameters of all ranks when it is built. A vocabulary of another size, layers frozen or added on some ranks, or
 another checkpoint make them differ.
 
-How it is recognised: by DDP's own message in the logs, or by ranks that ended while others stand in the constructor.
+How it is recognised: by DDP's own message in the logs, by recorded calls of its constructor in which the ranks passed lists or values of
+different size, or by ranks that ended while others stand in the constructor.
 
 The fix: build the model from the same configuration everywhere, and compare before wrapping it.
 

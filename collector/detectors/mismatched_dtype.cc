@@ -3,6 +3,7 @@
 // this is said although nothing hangs.
 #include <fmt/format.h>
 
+#include "collector/detectors/ddp_constructor.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/disagreed.h"
 #include "collector/detectors/wording.h"
@@ -14,7 +15,8 @@ Findings detect(const graph::Examination& examination) {
   Findings findings;
   for (const graph::GroupView& view : examination.groups) {
     const graph::Divergence* divergence = view.disagreement(graph::Disagreement::kDtype);
-    if (divergence == nullptr || is_out_of_step(examination, *divergence)) {
+    if (divergence == nullptr || is_between_models(examination, *divergence) ||
+        is_out_of_step(examination, *divergence)) {
       continue;
     }
     const Disagreed disagreed = disagreed_at(examination, *divergence);

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "collector/detectors/agreement.h"
+#include "collector/detectors/ddp_constructor.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/disagreed.h"
 #include "collector/detectors/gloo_words.h"
@@ -206,6 +207,9 @@ Findings detect(const graph::Examination& examination) {
     const graph::Divergence* splits = view.disagreement(Disagreement::kSplits);
     // Another call of another size is no wrong size: its lines differ.
     const bool other_call = divergence != nullptr && view.end_of_agreement() == divergence;
+    if (divergence != nullptr && is_between_models(examination, *divergence)) {
+      continue;
+    }
     if (divergence != nullptr && !is_out_of_step(examination, *divergence) &&
         (!other_call || is_unexplained(examination, view.group.id))) {
       findings.push_back(from_records(examination, *divergence));

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include "tests/unit/detectors/collective_stories.h"
@@ -41,6 +43,86 @@ TEST(DdpModelsDiffer, IsSilentWhenAllConstructOrTheOtherIsUnobserved) {
   EXPECT_TRUE(
       asked("ddp-models-differ", job().ranks(2).stack(0, kConstructor).unobserved(1).build())
           .empty());
+}
+
+constexpr const char* kWraps = R"(
+def main():
+    model = DDP(build())
+    dist.broadcast(size, 0)
+)";
+
+/// Calls of the constructor at one line: how many parameters, their shapes, and their values.
+JobBuilder built(int world, const std::string& at = "model = DDP") {
+  JobBuilder builder = job();
+  builder.ranks(world).source(kTrain, kWraps).ended();
+  builder.call(kAll, {.operation = "all_gather",
+                      .sequence = 1,
+                      .site = site("main", at),
+                      .count = 1,
+                      .dtype = "int64"});
+  return builder;
+}
+
+tests::CallStory sent(std::int64_t sequence, std::int64_t count, const std::string& dtype,
+                      const std::string& at = "model = DDP") {
+  return {.operation = "broadcast",
+          .sequence = sequence,
+          .site = site("main", at),
+          .count = count,
+          .dtype = dtype,
+          .root = 0};
+}
+
+TEST(DdpModelsDiffer, SeesOtherShapesInTheCallsOfTheConstructor) {
+  JobBuilder builder = built(3);
+  builder.call({0, 2}, sent(2, 16, "int64")).call(1, sent(2, 14, "int64"));
+  const model::JobModel told_job = builder.build();
+  const Findings findings = asked("ddp-models-differ", told_job);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
+  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+  EXPECT_EQ(findings[0].locations.at(0).line, 2);
+  EXPECT_TRUE(asked("mismatched-shape", told_job).empty());
+}
+
+TEST(DdpModelsDiffer, AccusesNobodyOfTwoRanks) {
+  JobBuilder builder = built(2);
+  builder.call(0, sent(2, 16, "int64")).call(1, sent(2, 14, "int64"));
+  const Findings findings = asked("ddp-models-differ", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_TRUE(findings[0].culprits.empty());
+  EXPECT_NE(findings[0].summary.find("rank 0 and rank 1 wrap different models"), std::string::npos)
+      << findings[0].summary;
+}
+
+TEST(DdpModelsDiffer, SeesOtherBuffersAndTypesBehindTheShapes) {
+  for (const auto& [count, dtype] :
+       {std::pair<int, std::string>(784, "float32"), std::pair<int, std::string>(800, "float16")}) {
+    JobBuilder builder = built(3);
+    builder.call(kAll, sent(2, 16, "int64"))
+        .call({0, 1}, sent(3, 800, "float32"))
+        .call(2, sent(3, count, dtype));
+    const model::JobModel told_job = builder.build();
+    const Findings findings = asked("ddp-models-differ", told_job);
+    ASSERT_EQ(findings.size(), 1U) << dtype;
+    EXPECT_EQ(findings[0].culprits, (model::RankSet{2}));
+    EXPECT_TRUE(asked("mismatched-shape", told_job).empty());
+    EXPECT_TRUE(asked("mismatched-dtype", told_job).empty());
+  }
+}
+
+TEST(DdpModelsDiffer, LeavesCallsThatAreNotTheConstructorsAlone) {
+  JobBuilder elsewhere = built(3);
+  elsewhere.call({0, 2}, sent(2, 16, "int64", "dist.broadcast"))
+      .call(1, sent(2, 14, "int64", "dist.broadcast"));
+  EXPECT_TRUE(asked("ddp-models-differ", elsewhere.build()).empty());
+  EXPECT_EQ(asked("mismatched-shape", elsewhere.build()).size(), 1U);
+  JobBuilder alike = built(3);
+  alike.call(kAll, sent(2, 16, "int64")).call(kAll, sent(3, 800, "float32"));
+  EXPECT_TRUE(asked("ddp-models-differ", alike.build()).empty());
+  JobBuilder values = built(2);
+  values.call(0, sent(2, 16, "float32")).call(1, sent(2, 14, "float32"));  // broadcast_object_list
+  EXPECT_TRUE(asked("ddp-models-differ", values.build()).empty());
 }
 
 TEST(DdpModelsDiffer, DoesNotDependOnTheOrderOfRanks) {
