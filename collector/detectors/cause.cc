@@ -8,6 +8,7 @@
 
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/gradient_sync.h"
+#include "collector/detectors/habits.h"
 #include "collector/detectors/loop_cause.h"
 #include "collector/detectors/parted_by_exception.h"
 #include "collector/detectors/passes.h"
@@ -237,6 +238,17 @@ bool read_lonely_forward(const Examination& examination, Explanation& explanatio
   return true;
 }
 
+// Two sides of one size, and nothing in the source: who does what nobody did before is the odd one.
+void settle_by_habit(const Examination& examination, Explanation& explanation) {
+  const Newcomer odd =
+      explanation.parting.tie ? newcomer(examination, explanation.parting) : Newcomer::kNobody;
+  if (odd == Newcomer::kRest) {
+    explanation.turn();
+  }
+  explanation.parting.settled = explanation.parting.settled || odd != Newcomer::kNobody;
+  explanation.parting.tie = explanation.parting.tie && odd == Newcomer::kNobody;
+}
+
 void read_source(const Examination& examination, Explanation& explanation) {
   if (read_libraries(examination, explanation)) {
     return;
@@ -261,6 +273,9 @@ void read_source(const Examination& examination, Explanation& explanation) {
   if (about == Disagreement::kOperation) {
     explanation.cause =
         read_flag(examination, explanation) ? Cause::kDivergent : Cause::kMismatchedOp;
+    if (explanation.cause == Cause::kMismatchedOp) {
+      settle_by_habit(examination, explanation);
+    }
   } else if (about == Disagreement::kShape) {
     // Calls of one function are one call with another size; those of two are two ways of the
     // program.

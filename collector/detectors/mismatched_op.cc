@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "collector/detectors/detector.h"
+#include "collector/detectors/habits.h"
 #include "collector/detectors/parting_finding.h"
 #include "collector/detectors/wording.h"
 
@@ -16,6 +17,20 @@ bool in_finalizer(const Path& path) {
   return std::any_of(path.begin(), path.end(), [](const model::CallSite& site) {
     return site.function.ends_with("__del__");
   });
+}
+
+/// One call is as all made it before, the other is the first of its kind.
+void tell_new_call(const graph::Examination& examination, const Explanation& explanation,
+                   Finding& finding) {
+  const Parting& parting = explanation.parting;
+  finding.summary = fmt::format(
+      "{} called {}, where no rank had called anything before; {} went on to {} as before",
+      said(parting.odd.ranks), odd_place(examination, explanation), said(parting.rest.ranks),
+      waiting_call(examination, explanation));
+  finding.fix = fmt::format(
+      "Make {} ({}) on every rank or on none: find what led {} there and the others past it (a "
+      "class, an option, a log level, data of its own).",
+      parting.odd.operation, place(parting.odd.site()), said(parting.odd.ranks));
 }
 
 void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
@@ -30,6 +45,14 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
         fmt::format("Record the next run with ddpdoctor run, which tells who never called {} ({}).",
                     parting.rest.operation, place(parting.rest.site()));
     return;
+  }
+  if (newcomer(examination, parting) == Newcomer::kOdd) {
+    tell_new_call(examination, explanation, finding);
+    return;
+  }
+  if (parting.tie) {  // that they differ is sure, who is out of step is not
+    finding.culprits = {};
+    finding.waiting = parting.odd.ranks.united(parting.rest.ranks);
   }
   finding.summary = fmt::format("{} called {} where {} called {}", said(parting.odd.ranks),
                                 odd_place(examination, explanation), said(parting.rest.ranks),
@@ -60,7 +83,8 @@ Why: collectives are paired by their order in the group. The n-th call of one ra
 all_reduce. They wait for each other's messages and get the wrong ones, or none.
 
 How it is recognised: by the recorded calls (same group, same sequence number, another operation), by the stacks, or by both. Nothing needs to
-time out: it is wrong as soon as it is entered.
+time out: it is wrong as soon as it is entered. Of two sides of one size the one is accused from whose line nobody ever called before, while the
+other goes on as both did; else nobody is.
 
 The fix: one operation at one point of the program.
 

@@ -73,6 +73,63 @@ TEST(MismatchedOp, ATieIsBrokenByWhatTheLineCallsElsewhere) {
   }
 }
 
+/// Two ranks that train for some steps; then one is in a hook that nobody was in before, the other
+/// at the start of the next epoch.
+JobBuilder hooked(model::Rank guilty, std::int64_t first = 1) {
+  constexpr const char* kHooks = R"(
+def fit(self):
+    for epoch in range(3):
+        self.on_start()
+        loss.backward()
+        self.on_end()
+
+def on_start(self):
+    dist.barrier()
+
+def on_end_of_chief(self):
+    dist.all_gather(parts, x)
+)";
+  const std::string start = site("on_start", "dist.barrier") + " | " + site("fit", "self.on_start");
+  const std::string end =
+      site("on_end_of_chief", "dist.all_gather") + " | " + site("fit", "self.on_end");
+  JobBuilder builder = job();
+  builder.ranks(2).source(kTrain, kHooks);
+  builder.barrier(kAll, first, start);
+  builder.history(kAll, first + 1, first + 4, "all_reduce", site("fit", "loss.backward"));
+  builder.barrier(1 - guilty, first + 5, start);
+  builder.call(guilty, {.operation = "all_gather", .sequence = first + 5, .site = end});
+  builder.stack(1 - guilty,
+                in("barrier", at("on_start", "dist.barrier") + " | " + at("fit", "self.on_start")));
+  builder.stack(guilty, in("all_gather", at("on_end_of_chief", "dist.all_gather") + " | " +
+                                             at("fit", "self.on_end")));
+  return builder;
+}
+
+TEST(MismatchedOp, ATieIsBrokenByWhoDoesWhatNobodyDidBefore) {
+  for (const model::Rank guilty : {0, 1}) {
+    const Findings findings = asked("mismatched-op", hooked(guilty).build());
+    ASSERT_EQ(findings.size(), 1U);
+    EXPECT_EQ(findings[0].culprits, model::RankSet{guilty});
+    EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+    EXPECT_NE(findings[0].summary.find("where no rank had called anything before"),
+              std::string::npos)
+        << findings[0].summary;
+  }
+}
+
+TEST(MismatchedOp, ATieWithoutTheBeginningAccusesNobody) {
+  model::JobModel stacks_only = hooked(0).build();
+  stacks_only.collectives.clear();
+  for (const model::JobModel& told_job : {hooked(0, 400).build(), stacks_only}) {
+    const Findings findings = asked("mismatched-op", told_job);
+    ASSERT_EQ(findings.size(), 1U);
+    EXPECT_TRUE(findings[0].culprits.empty());
+    EXPECT_EQ(findings[0].waiting, (model::RankSet{0, 1}));
+    EXPECT_EQ(findings[0].confidence,
+              told_job.collectives.empty() ? Confidence::kLikely : Confidence::kCertain);
+  }
+}
+
 TEST(MismatchedOp, IsProvableFromRecordsAloneWithoutAnySource) {
   model::JobModel told_job =
       job().ranks(3).history(kAll, 1, 2).barrier(1, 3).all_reduce({0, 2}, 3).build();
