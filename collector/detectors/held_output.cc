@@ -18,19 +18,23 @@ namespace {
 
 constexpr std::string_view kKind = "exit-hang";
 
-/// Those outside the command's tree that hold the other end of the pipe at which `thread` waits;
-/// none when one of them has run lately, or when somebody else holds it as well.
-std::vector<const model::Fact*> idle_holders(const model::JobModel& job,
-                                             const model::Thread& thread) {
+/// Those outside the command's tree that hold the other end of a pipe.
+struct Holders {
+  std::vector<const model::Fact*> strays;
+  bool idle = true;  // nobody else holds it as well, and none of them has run lately
+};
+
+Holders holders_of(const model::JobModel& job, const model::Thread& reader) {
   constexpr double kIdle = 2;  // seconds
-  std::vector<const model::Fact*> holders;
-  if (!thread.waits_on || (thread.waits_on->kind != "pipe" && thread.waits_on->kind != "input")) {
-    return holders;
+  Holders out;
+  if (!reader.waits_on || (reader.waits_on->kind != "pipe" && reader.waits_on->kind != "input")) {
+    return out;
   }
-  const std::string& detail = thread.waits_on->detail;
+  const std::string& detail = reader.waits_on->detail;
   for (const model::Fact* fact : model::facts(job, "stray")) {
     if (detail.find(fmt::format(" pid {} (", fact->pid.value_or(0))) != std::string::npos) {
-      holders.push_back(fact);
+      out.strays.push_back(fact);
+      out.idle = out.idle && fact->number("idle_seconds").value_or(0) >= kIdle;
     }
   }
   std::size_t named = 0;
@@ -38,10 +42,8 @@ std::vector<const model::Fact*> idle_holders(const model::JobModel& job,
        at = detail.find(" pid ", at + 1)) {
     ++named;
   }
-  const bool idle = std::all_of(holders.begin(), holders.end(), [](const model::Fact* fact) {
-    return fact->number("idle_seconds").value_or(0) >= kIdle;
-  });
-  return idle && named == holders.size() ? holders : std::vector<const model::Fact*>{};
+  out.idle = out.idle && named == out.strays.size();
+  return out;
 }
 
 /// Where a rank started it; by its time where its pid was not known then.
@@ -71,13 +73,13 @@ std::optional<Finding> output_is_held(const graph::Examination& examination,
   const model::Thread* main = model::main_thread(reader);
   std::vector<Suspect> suspects;
   std::string left;
-  for (const model::Fact* stray :
-       main == nullptr ? std::vector<const model::Fact*>{} : idle_holders(job, *main)) {
+  const Holders holders = main == nullptr ? Holders{} : holders_of(job, *main);
+  for (const model::Fact* stray : holders.strays) {
     const std::string name =
         fmt::format("process {} ({})", *stray->pid, stray->text("command").value_or("?"));
     Suspect suspect = suspect_in(examination, reader, main);
     suspect.rank = std::nullopt;
-    suspect.confidence = Confidence::kLikely;
+    suspect.confidence = holders.idle ? Confidence::kLikely : Confidence::kPossible;
     suspect.note = fmt::format("process {} reads here until {} ends", reader.pid, name);
     if (const model::Fact* start = start_of(job, *stray)) {
       suspect.rank = start->rank;
@@ -86,9 +88,10 @@ std::optional<Finding> output_is_held(const graph::Examination& examination,
       suspect.note = place.known() ? fmt::format("{} was started here", name) : suspect.note;
     }
     suspect.evidence = fmt::format(
-        "{} holds the other end of the pipe at which process {} waits, "
-        "and has not run for {}",
-        name, reader.pid, base::duration(stray->number("idle_seconds").value_or(0)));
+        "{} holds the other end of the pipe at which process {} waits, and {}", name, reader.pid,
+        holders.idle ? fmt::format("has not run for {}",
+                                   base::duration(stray->number("idle_seconds").value_or(0)))
+                     : "still runs");
     left += (left.empty() ? "" : " and ") + name;
     suspects.push_back(std::move(suspect));
   }

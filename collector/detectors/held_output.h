@@ -10,7 +10,8 @@
 
 namespace ddpdoctor::detectors {
 
-/// `reader` waits for the end of a pipe that only idle processes outside the job hold open.
+/// `reader` waits for the end of a pipe that processes which ranks left behind hold open; only
+/// possible while one of them runs, or somebody else holds it as well.
 std::optional<Finding> output_is_held(const graph::Examination& examination,
                                       const model::Process& reader);
 

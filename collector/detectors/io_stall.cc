@@ -13,6 +13,7 @@
 #include "collector/detectors/signs.h"
 #include "collector/detectors/suspects.h"
 #include "collector/detectors/wording.h"
+#include "collector/graph/servers.h"
 #include "collector/graph/working.h"
 #include "collector/model/progress.h"
 #include "collector/model/questions.h"
@@ -79,6 +80,19 @@ const model::Process* idle_command(const model::JobModel& job, const model::Proc
   return foreign && alive(*child) && sleeps(job, *child) ? child : nullptr;
 }
 
+/// A server, a pager, a reader that was started beside the ranks and does nothing either: it is no
+/// rank's, so nobody of the job keeps it waiting.
+const model::Process* idle_stranger(const model::JobModel& job, const model::Process& rank,
+                                    const model::Thread& thread) {
+  const auto peer = target_pid(*thread.waits_on);
+  const model::Process* stranger = peer ? model::process(job, *peer) : nullptr;
+  const bool idle = stranger != nullptr && stranger->role == model::Role::kOther &&
+                    !served_rank(job, *stranger) && !is_multiprocessing(*stranger) &&
+                    alive(*stranger) && sleeps(job, *stranger) &&
+                    !graph::its_server_works(job, rank, thread);
+  return idle ? stranger : nullptr;
+}
+
 /// The other end is another process of the job: then that process, not the channel, is what the
 /// rank waits for.
 bool is_within_job(const model::JobModel& job, const model::Process& rank,
@@ -110,6 +124,12 @@ std::string object_of(const model::WaitsOn& waits, const std::optional<std::stri
                        waits.detail.substr(kAccepts.size()));
   }
   return fmt::format("a {}{}{}", waits.kind, other_end.empty() ? "" : " to ", other_end);
+}
+
+std::string service_of(const model::Process& stranger, const model::WaitsOn& waits) {
+  const bool writes = waits.detail.starts_with("writes");
+  return fmt::format("{}, which does nothing itself, to {}", with_command(stranger),
+                     writes ? "read from a full pipe" : "answer");
 }
 
 /// The rank waits for the end of a program that cannot end: it writes to a full pipe which only the
@@ -159,14 +179,21 @@ std::optional<Stall> channel_stall(const model::JobModel& job, const model::Proc
                                    const model::Thread& thread) {
   if (!thread.waits_on ||
       std::find(kChannels.begin(), kChannels.end(), thread.waits_on->kind) == kChannels.end() ||
-      is_within_job(job, rank, *thread.waits_on) || holder_goes_on(job, *thread.waits_on)) {
+      holder_goes_on(job, *thread.waits_on)) {
+    return std::nullopt;
+  }
+  const model::Process* stranger = idle_stranger(job, rank, thread);
+  if (stranger == nullptr && is_within_job(job, rank, *thread.waits_on)) {
     return std::nullopt;
   }
   if (graph::ran_between_looks(job, rank, thread)) {  // something came, if slowly
     return std::nullopt;
   }
   const auto path = target_path(*thread.waits_on);
-  return Stall{.object = object_of(*thread.waits_on, path), .path = path, .named = true};
+  return Stall{.object = stranger == nullptr ? object_of(*thread.waits_on, path)
+                                             : service_of(*stranger, *thread.waits_on),
+               .path = stranger == nullptr ? path : std::nullopt,
+               .named = true};
 }
 
 /// In uninterruptible sleep in both observations: a disk that answers leaves that state within

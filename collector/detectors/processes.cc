@@ -8,7 +8,9 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "base/text.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -160,6 +162,13 @@ const model::Frame* place_of_crash(const model::Process* process) {
 
 std::string named(pid_t pid, std::string_view otherwise) {
   return pid > 0 ? fmt::format("process {}", pid) : std::string(otherwise);
+}
+
+std::string with_command(const model::Process& process) {
+  constexpr std::size_t kLongestCommand = 80;
+  const std::string command =
+      base::elide(fmt::format("{}", fmt::join(process.command, " ")), kLongestCommand);
+  return fmt::format("process {}{}", process.pid, command.empty() ? command : " (" + command + ")");
 }
 
 std::string signal_name(int signal) {

@@ -42,6 +42,9 @@ const model::Frame* place_of_crash(const model::Process* process);
 /// "process 7"; `otherwise` for a process whose pid was not told.
 std::string named(pid_t pid, std::string_view otherwise);
 
+/// "process 7 (bash -c make)".
+std::string with_command(const model::Process& process);
+
 /// "SIGKILL" for 9; "signal 99" when it has no common name.
 std::string signal_name(int signal);
 

@@ -6,7 +6,6 @@
 #include <string_view>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/text.h"
 #include "collector/detectors/agreement.h"
@@ -40,8 +39,8 @@ constexpr std::string_view kPutIt =
     "Find out what should put an item into this queue and did not (its thread or process may have "
     "ended with an exception), and get with a timeout that raises.";
 constexpr std::string_view kTakeIt =
-    "Find out what should take from this full queue and does not, and put with a timeout that "
-    "raises.";
+    "Find out what should take from this full queue and does not (its thread or process may have "
+    "ended with an exception), and put with a timeout that raises.";
 constexpr std::string_view kMeet =
     "Find the thread that does not come to this Barrier (it may have ended with an exception), and "
     "wait with a timeout.";
@@ -51,7 +50,7 @@ constexpr std::string_view kRelease =
 constexpr std::string_view kResult =
     "Find out why the task of this Future does not end, and ask with result(timeout=…).";
 
-constexpr std::array<Primitive, 12> kPrimitives = {{
+constexpr std::array<Primitive, 13> kPrimitives = {{
     {"/threading.py", "Event.wait", "waiting for a threading.Event to be set", kSetIt},
     {"/threading.py", "Barrier.wait", "waiting at a threading.Barrier", kMeet},
     {"/threading.py", "Semaphore.acquire", "waiting for a threading.Semaphore", kRelease},
@@ -59,6 +58,8 @@ constexpr std::array<Primitive, 12> kPrimitives = {{
     {"/queue.py", "get", "waiting for an item of a queue", kPutIt},
     {"/queue.py", "put", "waiting for room in a full queue", kTakeIt},
     {"multiprocessing/queues.py", "get", "waiting for an item of a multiprocessing queue", kPutIt},
+    {"multiprocessing/queues.py", "put", "waiting for room in a full multiprocessing queue",
+     kTakeIt},
     {"concurrent/futures/_base.py", "result", "waiting for the result of a Future", kResult},
     {"multiprocessing/synchronize.py", "Event.wait",
      "waiting for a multiprocessing Event to be set", kSetIt},
@@ -99,10 +100,7 @@ std::optional<WaitedFor> end_of_process(const model::JobModel& job, const model:
   if (process == nullptr || !alive(*process)) {
     return std::nullopt;
   }
-  const std::string command =
-      base::elide(fmt::format("{}", fmt::join(process->command, " ")), kLongestQuote);
-  const std::string name =
-      fmt::format("process {}{}", *pid, command.empty() ? command : " (" + command + ")");
+  const std::string name = with_command(*process);
   return WaitedFor{
       .doing = fmt::format("waiting for {} to end", name),
       .advice = fmt::format("Find out why {} does not end, and wait for it with a timeout.", name)};

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::string_view kKind = "waiting-for-input";
 constexpr std::string_view kDebugs = "is in the debugger";
+constexpr std::string_view kReads = "reads from its terminal or standard input";
 
 /// How a thread waits for a person; empty when it does not.
 std::string_view asks_a_person(const model::JobModel& job, const model::Thread& thread) {
@@ -28,7 +29,7 @@ std::string_view asks_a_person(const model::JobModel& job, const model::Thread& 
                      waits_on(thread, "input") != nullptr;
   const model::Frame* innermost = innermost_python(thread);
   if (reads && innermost != nullptr) {
-    return "reads from its terminal or standard input";
+    return kReads;
   }
   // Stripped interpreters show no C names: the line itself and a read of an anonymous channel.
   const std::string_view line =
@@ -47,6 +48,15 @@ std::string_view asks_a_person(const model::JobModel& job, const model::Thread& 
     return "reads from its standard input";
   }
   return {};
+}
+
+/// A program that reads the standard input it has from the job, not one that a rank writes to it.
+bool reads_the_jobs_input(const model::JobModel& job, const model::Process& process) {
+  const model::Thread* main = model::main_thread(process);
+  const model::WaitsOn* input = main == nullptr ? nullptr : waits_on(*main, "input");
+  const auto writer = input == nullptr ? std::nullopt : target_pid(*input);
+  const model::Process* peer = writer ? model::process(job, *writer) : nullptr;
+  return input != nullptr && (peer == nullptr || !served_rank(job, *peer));
 }
 
 /// A program writes to its standard input, and the source asks nobody.
@@ -83,8 +93,11 @@ std::optional<Suspect> waits_for_person(const graph::Examination& examination,
     return std::nullopt;
   }
   const bool stopped = process.state == 'T';
-  const std::string_view doing = stopped ? "was stopped by a signal (SIGSTOP, SIGTTIN or Ctrl-Z)"
-                                         : asks_a_person(examination.job, *main);
+  std::string_view doing = stopped ? "was stopped by a signal (SIGSTOP, SIGTTIN or Ctrl-Z)"
+                                   : asks_a_person(examination.job, *main);
+  if (doing.empty() && !is_rank && reads_the_jobs_input(examination.job, process)) {
+    doing = kReads;
+  }
   if (doing.empty()) {
     return std::nullopt;
   }

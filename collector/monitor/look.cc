@@ -241,7 +241,7 @@ bool waits_for_outsider(const model::Look& look) {
     }
     const bool inside =
         std::any_of(look.tree.processes.begin(), look.tree.processes.end(), [&](const auto& other) {
-          return other.row.pid != thread.first &&
+          return other.row.pid != thread.first && other.role != sources::JobRole::kOther &&
                  target.target == "pid:" + std::to_string(other.row.pid);
         });
     return !inside;

@@ -150,6 +150,29 @@ TEST(IoStall, KnowsACommandThatWritesToAPipeOnlyTheRankCouldRead) {
   EXPECT_TRUE(asked(kKind, told("pid:4")).empty());
 }
 
+TEST(IoStall, NamesAProgramBesideTheRanksThatDoesNotServe) {
+  const auto told = [](pid_t parent, double sleep) {
+    return story()
+        .stack(0, "native:write@libc.so.6 | py:show@/srv/train.py:7")
+        .waits(0, {.kind = "pipe", .target = "pid:7900", .detail = "writes fd 1 (pipe:[5])"})
+        .process(
+            {.pid = 7900,
+             .ppid = parent,
+             .command = {"sleep", "500"},
+             .threads = {{.stack = "native:clock_nanosleep@libc.so.6",
+                          .waits_on =
+                              model::WaitsOn{
+                                  .kind = "timer", .target = {}, .detail = {}, .limit = sleep}}}})
+        .build();
+  };
+  const auto findings = asked(kKind, told(kLauncherPid, 400));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0}));
+  EXPECT_NE(findings[0].evidence.at(0).text.find("process 7900 (sleep 500)"), std::string::npos);
+  EXPECT_TRUE(asked(kKind, told(kLauncherPid, 20)).empty());  // a pause: it may read on
+  EXPECT_TRUE(asked(kKind, told(pid_of(1), 400)).empty());    // rank 1 keeps it waiting
+}
+
 TEST(IoStall, LeavesACircleOfRanksToItsOwnKind) {
   const auto told = story()
                         .stack(0, "native:flock@libc.so.6 | py:main@/srv/train.py:20")

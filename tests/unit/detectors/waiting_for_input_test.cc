@@ -58,6 +58,31 @@ TEST(WaitingForInput, IsSilentOnAReadOfSomethingElse) {
                   .empty());
 }
 
+TEST(WaitingForInput, FindsAPromptOfAProgramThatTheRankStarted) {
+  const auto told = [](const std::string& writer) {
+    return job()
+        .ranks(2)
+        .stack(kAll, kInBarrier)
+        .stack(1,
+               "native:wait4@libc.so.6 | py:Popen.wait@/usr/lib/python3.11/subprocess.py:1264 | "
+               "py:fetch@/srv/data.py:16")
+        .waits(1, {.kind = "process", .target = "pid:7900", .detail = {}})
+        .process({.pid = 7900,
+                  .ppid = pid_of(1),
+                  .command = {"ssh", "data"},
+                  .threads = {{.stack = "native:read@libc.so.6",
+                               .waits_on =
+                                   model::WaitsOn{
+                                       .kind = "input", .target = writer, .detail = "fd 0"}}}})
+        .build();
+  };
+  const auto findings = asked(kKind, told(""));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 16);
+  EXPECT_TRUE(asked(kKind, told("pid:" + std::to_string(pid_of(1)))).empty());
+}
+
 TEST(WaitingForInput, IsOnlyPossibleAfterOneLook) {
   EXPECT_TRUE(nothing_likely(
       asked(kKind, job().ranks(2).stack(kAll, kInBarrier).stack(1, kInPdb).looked_once().build())));
