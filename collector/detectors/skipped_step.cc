@@ -9,6 +9,7 @@
 #include "collector/detectors/source_blocks.h"
 #include "collector/graph/history.h"
 #include "collector/model/questions.h"
+#include "collector/python_source/answers.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -39,6 +40,19 @@ bool has_clause(const Lines& lines, int line, const Block& clause) {
                      [&clause](const Block& one) { return one.line == clause.line; });
 }
 
+/// A helper caught it and answered None, and its caller left out the rest.
+std::optional<Branch> caught_in_helper(const model::JobModel& job, const model::CallSite& site) {
+  for (const python_source::NoneTest& tested :
+       python_source::none_tests_before(lines_of(job, site.file), site.line)) {
+    for (const auto& [file, lines] : job.sources) {
+      if (const auto clause = python_source::clause_that_answers_none(lines, tested.helper)) {
+        return caught(*clause, {.file = file, .line = clause->line, .function = tested.helper});
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 /// Below the line where they part, in what only the others have called, or around that line.
 std::optional<Branch> caught_on_the_way(const model::JobModel& job, const Fork& fork,
                                         const std::optional<Block>& round) {
@@ -46,6 +60,11 @@ std::optional<Branch> caught_on_the_way(const model::JobModel& job, const Fork& 
     const auto clauses = python_source::swallowing_clauses(lines_of(job, site.file), site.line);
     if (!clauses.empty()) {
       return caught(clauses.front(), site);
+    }
+  }
+  for (const model::CallSite& site : round ? fork.below_theirs : Path{}) {
+    if (auto found = caught_in_helper(job, site)) {
+      return found;
     }
   }
   const Lines& lines = lines_of(job, fork.theirs.file);
@@ -99,7 +118,11 @@ std::optional<Branch> skipped_step(const model::JobModel& job, const Fork& fork)
   if (auto found = caught_on_the_way(job, fork, round)) {
     return found;
   }
-  return round ? skip_by_data(lines, fork.theirs) : std::nullopt;
+  if (!round) {
+    return std::nullopt;
+  }
+  auto in_helper = caught_in_helper(job, fork.theirs);
+  return in_helper ? in_helper : skip_by_data(lines, fork.theirs);
 }
 
 std::optional<bool> began_fewer_backwards(const model::JobModel& job, const Parting& parting) {

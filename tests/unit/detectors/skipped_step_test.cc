@@ -112,6 +112,41 @@ def main():
   EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
 }
 
+/// A step in a function of its own, which leaves itself out where its helper answers None.
+std::string by_helper(const std::string& clause) {
+  return "class Step:\n  def loss(self, x):\n    try:\n      return self.f(x)\n" + clause +
+         "  def __call__(self, x):\n    loss = self.loss(x)\n    if loss is None:\n"
+         "      return\n    loss.backward()\n\ndef main():\n  for i, x in enumerate(stream):\n"
+         "    step(x)\n    if i % 10 == 9:\n      dist.all_gather_object(seen, i)\n";
+}
+
+JobBuilder told_by_helper(const std::string& clause) {
+  JobBuilder builder = job();
+  builder.ranks(2)
+      .source(kTrain, by_helper(clause))
+      .stack(1, in_backward(at("Step.__call__", "backward") + " | " + at("main", "    step(x)")))
+      .stack(0, in("all_gather_object", at("main", "all_gather_object")));
+  return builder;
+}
+
+TEST(SkippedStep, IsAnExceptInAHelperThatAnswersNone) {
+  const Findings findings =
+      asked("divergent-branch",
+            told_by_helper("    except ValueError as e:\n      return None\n").build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0}));
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  EXPECT_EQ(findings[0].locations.back().line, 5);
+  EXPECT_NE(findings[0].summary.find("`except ValueError as e`"), std::string::npos);
+}
+
+TEST(SkippedStep, IsNoExceptInAHelperThatAnswersOtherwiseOrRaises) {
+  for (const std::string clause : {"    except ValueError:\n      return 0 * x.sum()\n",
+                                   "    except ValueError:\n      raise\n"}) {
+    EXPECT_TRUE(asked("divergent-branch", told_by_helper(clause).build()).empty()) << clause;
+  }
+}
+
 TEST(SkippedStep, IsNoTryThatSwallowsNothingAndNoTestOfACounter) {
   const std::string raises = training(
       "    try:\n      net(x).backward()\n    except RuntimeError as e:\n      log(e)\n"

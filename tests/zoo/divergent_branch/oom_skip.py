@@ -2,6 +2,7 @@
 """A batch that does not fit raises on rank 1; the except skips it there, and every later backward pairs with one of a step before.
 Re-enacts: "CUDA out of memory: skip the batch" round the step of a DistributedDataParallel model."""
 import sys
+import time
 
 import torch
 import torch.distributed as dist
@@ -22,7 +23,7 @@ class Net(torch.nn.Module):
 
 
 def batches(rank):
-    for i in range(60):
+    for i in range(10**6 if HEALTHY else 60):
         yield torch.randn(100 if i == 13 and (rank == 1 or HEALTHY) else 4, 8)
 
 
@@ -41,6 +42,7 @@ def main():
             continue
         if i % 10 == 9:
             dist.all_gather_object([None] * dist.get_world_size(), skipped)  # CULPRIT
+        time.sleep(0.01)
     dist.barrier()
     dist.destroy_process_group()
 
