@@ -7,6 +7,7 @@
 #include <array>
 
 #include "collector/detectors/agreement.h"
+#include "collector/detectors/generator_loop.h"
 #include "collector/detectors/gradient_sync.h"
 #include "collector/detectors/habits.h"
 #include "collector/detectors/loop_cause.h"
@@ -60,7 +61,8 @@ bool read_data_branch(const Examination& examination, Explanation& explanation) 
     explanation.branch.reset();
     return false;
   }
-  if (is_behind_a_shorter_epoch(examination, explanation)) {
+  if (is_behind_a_shorter_epoch(examination, explanation) ||
+      tests_a_last_item(examination.job, *explanation.fork, *explanation.branch)) {
     explanation.branch.reset();
     return false;
   }

@@ -126,6 +126,16 @@ bool says_absent(Tokens condition) {
   return false;
 }
 
+/// `(x := source()) is not None`: whatever it calls, it goes on for as long as something comes.
+bool goes_on_while_something_comes(Tokens header) {
+  const auto is = find_token(header, "is", 0);
+  const bool tested =
+      is + 2 < header.size() && header[is + 1].is("not") && header[is + 2].is("None");
+  return tested && header[is - (is > 0 ? 1 : 0)].is(")") &&
+         std::any_of(header.begin(), header.end(),
+                     [](const Token& token) { return token.depth == 1 && token.is("("); });
+}
+
 /// `while (x := next(it, None)) is not None`.
 std::optional<DataEnd> end_in_header(const Structure& structure, std::size_t loop) {
   const Statement& statement = structure.statements[loop];
@@ -133,7 +143,7 @@ std::optional<DataEnd> end_in_header(const Structure& structure, std::size_t loo
   const bool binds =
       std::any_of(header.begin(), header.end(), [](const Token& token) { return token.is(":="); });
   if (statement.kind != BlockKind::kWhile || !binds || !asks_for_presence(header) ||
-      !takes_data(header)) {
+      !(takes_data(header) || goes_on_while_something_comes(header))) {
     return std::nullopt;
   }
   return DataEnd{.taken = statement.line(), .noticed = statement.line()};

@@ -34,12 +34,16 @@ TEST(DataEnd, IsAFlagThatOnlyTheEndSets) {
 TEST(DataEnd, IsAValueThatSaysThereIsNoMore) {
   EXPECT_EQ(end_in("while (x := next(it, None)) is not None:  # LOOP\n  f(x)\n"),
             "while (x := next(it, None)) is not None: / while (x := next(it, None)) is not None:");
+  EXPECT_EQ(end_in("while (x := source()) is not None:  # LOOP\n  f(x)\n"),
+            "while (x := source()) is not None: / while (x := source()) is not None:");
   EXPECT_EQ(end_in("while True:  # LOOP\n  x = q.get()\n  if x is END:\n    break\n  f(x)\n"),
             "x = q.get() / if x is END:");
 }
 
 TEST(DataEnd, IsNoOtherWayOutOfALoop) {
   EXPECT_EQ(end_in("while (loss := step(next(it))) > 0.1:  # LOOP\n  f()\n"), "");
+  EXPECT_EQ(end_in("while (stop := asked()) is None:  # LOOP\n  f()\n"), "");
+  EXPECT_EQ(end_in("while (x := y) is not None:  # LOOP\n  f(x)\n"), "");
   EXPECT_EQ(end_in("while True:  # LOOP\n  try:\n    x = next(it)\n  except StopIteration:\n"
                    "    it = iter(loader)\n"),
             "");
