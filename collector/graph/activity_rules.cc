@@ -40,6 +40,19 @@ bool at_border(const ActivityRule& rule, const stacks::Frame& frame) {
          rule.file.starts_with("importlib");
 }
 
+// A library runs it while it is imported: importing torch._dynamo compiles nothing.
+bool is_part_of_import(std::span<const stacks::Frame> callers) {
+  for (const stacks::Frame& caller : callers) {
+    if (caller.language == stacks::Language::kPython && model::is_user_file(caller.file)) {
+      return false;
+    }
+    if (caller.language == stacks::Language::kPython && caller.function == "<module>") {
+      return true;
+    }
+  }
+  return false;
+}
+
 // What the kernel or the reader of locks says a thread waits for; nothing when frames must tell.
 std::optional<Activity> activity_by_wait(const model::Thread& thread) {
   constexpr std::array<std::pair<std::string_view, Activity>, 9> kWaits = {{
@@ -71,12 +84,13 @@ std::string_view plain_name(std::string_view qualified) {
 
 const ActivityRule* deciding_rule(std::span<const stacks::Frame> frames, const stacks::Frame** at) {
   const ActivityRule* best = nullptr;
-  for (const stacks::Frame& frame : frames) {
+  for (std::size_t i = 0; i < frames.size(); ++i) {
     for (const ActivityRule& rule : activity_rules()) {
-      if ((best == nullptr || rule.weight > best->weight) && matches(rule, frame) &&
-          at_border(rule, frame)) {
+      if ((best == nullptr || rule.weight > best->weight) && matches(rule, frames[i]) &&
+          at_border(rule, frames[i]) &&
+          !(rule.activity == Activity::kCompiling && is_part_of_import(frames.subspan(i + 1)))) {
         best = &rule;
-        *at = &frame;
+        *at = &frames[i];
       }
     }
   }

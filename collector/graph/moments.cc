@@ -41,10 +41,28 @@ bool calls_any(std::string_view code, std::span<const std::string_view> function
   });
 }
 
+/// "while chunk := file.read(size)": it ends when there is no more, unless what it reads is
+/// compared with what it waits for.
+bool reads_on(std::string_view condition) {
+  constexpr std::array<std::string_view, 6> kReaders = {".read(", ".read1(",    ".readline(",
+                                                        ".recv(", ".fetchone(", ".fetchmany("};
+  constexpr std::array<std::string_view, 5> kNothing = {"None", "\"\"", "''", "b\"\"", "b''"};
+  const std::size_t named = condition.find(":=");
+  if (named == std::string_view::npos || !calls_any(condition.substr(named), kReaders) ||
+      condition.starts_with("not ") || condition.find("==") != std::string_view::npos ||
+      condition.find(" in ") != std::string_view::npos) {
+    return false;
+  }
+  const std::size_t unlike = condition.find("!=");
+  return unlike == std::string_view::npos ||
+         std::find(kNothing.begin(), kNothing.end(), base::trim(condition.substr(unlike + 2))) !=
+             kNothing.end();
+}
+
 /// "while (item := queue.get()) is not None": it ends when the work does.
 bool takes_work(std::string_view condition) {
   constexpr std::array<std::string_view, 4> kTakers = {".get(", ".pop(", ".popleft(", "next("};
-  return calls_any(condition, kTakers);
+  return calls_any(condition, kTakers) || reads_on(condition);
 }
 
 /// A test in the loop around `line` leads out of it.

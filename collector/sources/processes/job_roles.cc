@@ -35,6 +35,7 @@ class Assignment {
       assign(process);
     }
     name_parents_of_ranks();  // a zombie is known by its parent
+    release_programs_of_ranks();
     name_zombies();
     ask_workers_for_ranks();
     guess_ranks();
@@ -106,7 +107,7 @@ class Assignment {
     const pid_t pid = process.row.pid;
     const RankClaim& claim = candidates_.claim(pid);
     const bool own_rank =
-        claim.rank &&
+        claim.rank && !got_rank_from_python(process) &&
         (above == nullptr || (!claim.weak && claim.local_rank && above->rank != claim.rank));
     const bool data_worker = process.row.comm == kDataLoaderComm;
     if (own_rank && !data_worker && is_rank(pid, program)) {
@@ -123,6 +124,23 @@ class Assignment {
           JobRole::kRank;  // of mp.spawn; refine_roles takes it back when it turns out to load data
       process.role_guessed = true;
     }
+  }
+
+  /// MPI's rank, in no environment above it up to a Python program, which has made it by itself:
+  /// importing mpi4py calls MPI_Init, and without mpirun that sets PMIX_RANK=0 for all it starts.
+  bool got_rank_from_python(const JobProcess& process) {
+    if (!candidates_.claim(process.row.pid).weak) {
+      return false;
+    }
+    const JobProcess* above = member(process.row.ppid);
+    for (int steps = 0; above != nullptr && steps < kDeepestTree; ++steps) {
+      const Program program = candidates_.program(above->row.pid);
+      if (runs_python(program) || program == Program::kLauncher) {
+        return program != Program::kLauncher && !candidates_.claim(above->row.pid).rank;
+      }
+      above = member(above->row.ppid);
+    }
+    return false;
   }
 
   /// Has a rank in its environment: is it the rank, or does it only lead to it?
@@ -216,12 +234,32 @@ class Assignment {
         parent.role = JobRole::kRank;  // a job of one process
         parent.role_guessed = true;
       } else if (!ranks.empty()) {
-        const bool local_only =
-            std::all_of(ranks.begin(), ranks.end(),
-                        [this](const JobProcess* rank) { return started_by_rank_zero(*rank); });
+        const bool local_only = is_rank_zero(parent, ranks);
         parent.role = local_only ? JobRole::kRank : JobRole::kLauncher;
         parent.role_guessed = true;
         parent.rank = local_only ? std::optional(0) : std::nullopt;
+      }
+    }
+  }
+
+  /// Lightning's first process: it started its own script again for the other ranks. What else it
+  /// started (a compressor, an uploader) has its rank in the environment, too.
+  bool is_rank_zero(const JobProcess& parent, const std::vector<const JobProcess*>& ranks) {
+    return std::any_of(ranks.begin(), ranks.end(),
+                       [this](const JobProcess* rank) { return started_by_rank_zero(*rank); }) &&
+           std::all_of(ranks.begin(), ranks.end(), [&](const JobProcess* rank) {
+             return started_by_rank_zero(*rank) ||
+                    (rank->rank == 0 && !runs_same_script(*rank, parent));
+           });
+  }
+
+  /// Programs below a rank that was not known as one when they were named: they have its rank from
+  /// it.
+  void release_programs_of_ranks() {
+    for (JobProcess& process : found_) {
+      const JobProcess* above = process.role == JobRole::kRank ? rank_above(process) : nullptr;
+      if (above != nullptr && above->rank && above->rank == process.rank) {
+        process.role = JobRole::kOther;
       }
     }
   }
@@ -240,12 +278,21 @@ class Assignment {
     return ranks;
   }
 
+  /// By name: the parent was told a path of its own.
+  static bool runs_same_script(const JobProcess& one, const JobProcess& other) {
+    const auto name = [](const JobProcess& process) {
+      const std::string target = python_target(process.row.command).value_or("");
+      return target.substr(target.rfind('/') + 1);
+    };
+    return !name(one).empty() && name(one) == name(other);
+  }
+
   /// LOCAL_RANK ≥ 1 without RANK, started from the same script: the parent is rank 0.
   bool started_by_rank_zero(const JobProcess& rank) {
     const JobProcess* parent = member(rank.row.ppid);
     return parent != nullptr && rank.rank.value_or(0) > 0 &&
            !rank.row.environment.contains("RANK") && rank.row.environment.contains("LOCAL_RANK") &&
-           python_target(rank.row.command) == python_target(parent->row.command);
+           runs_same_script(rank, *parent);
   }
 
   /// A rank of mp.spawn sets RANK in its own os.environ; the workers it starts with spawn have it

@@ -187,6 +187,29 @@ void promote_who_joins(JobTree& job, const std::map<pid_t, const stacks::Process
   }
 }
 
+/// The nearest rank that this process stands below; nullptr when there is none.
+const JobProcess* rank_above(JobTree& job, const JobProcess& process) {
+  constexpr int kDeepest = 64;
+  const JobProcess* above = find(job, process.row.ppid);
+  for (int i = 0; above != nullptr && above->role != JobRole::kRank; ++i) {
+    above = i < kDeepest ? find(job, above->row.ppid) : nullptr;
+  }
+  return above;
+}
+
+/// Ranks that have theirs from the command line and are in their process group already. What such
+/// a one forks has the group in its memory, too.
+void promote_members(JobTree& job, const std::map<pid_t, const stacks::ProcessStacks*>& by_pid) {
+  for (JobProcess& process : job.processes) {  // parents stand before children
+    const auto stacks = by_pid.find(process.row.pid);
+    const bool member = stacks != by_pid.end() && stacks->second->torch &&
+                        stacks->second->torch->rank && *stacks->second->torch->rank >= 0;
+    if (member && process.role == JobRole::kOther && rank_above(job, process) == nullptr) {
+      process.role = JobRole::kRank;
+    }
+  }
+}
+
 std::size_t guessed_siblings(const JobTree& job, const JobProcess& process) {
   return static_cast<std::size_t>(
       std::count_if(job.processes.begin(), job.processes.end(), [&process](const auto& other) {
@@ -236,6 +259,12 @@ void ask_process(JobTree& job, JobProcess& process, const stacks::ProcessStacks&
   }
 }
 
+bool runs_torch(const JobProcess& process,
+                const std::map<pid_t, const stacks::ProcessStacks*>& by_pid) {
+  const auto stacks = by_pid.find(process.row.pid);
+  return stacks == by_pid.end() || stacks->second->torch;
+}
+
 /// Lightning's first process starts the others and is rank 0 itself: torch knows, parentage does
 /// not.
 void promote_first_rank(JobTree& job, const std::map<pid_t, const stacks::ProcessStacks*>& by_pid) {
@@ -247,11 +276,22 @@ void promote_first_rank(JobTree& job, const std::map<pid_t, const stacks::Proces
     }
     const int rank = *stacks->second->torch->rank;
     const bool taken =
-        std::any_of(job.processes.begin(), job.processes.end(), [rank](const JobProcess& other) {
-          return other.role == JobRole::kRank && other.rank == rank;
+        std::any_of(job.processes.begin(), job.processes.end(), [&, rank](const JobProcess& other) {
+          return other.role == JobRole::kRank && other.rank == rank && runs_torch(other, by_pid);
         });
     if (!taken && rank >= 0) {
       process.role = JobRole::kRank;
+    }
+  }
+}
+
+/// What a rank starts has its rank in the environment, too, and is none.
+void release_programs_of_ranks(JobTree& job) {
+  for (JobProcess& process : job.processes) {
+    const JobProcess* above = process.role == JobRole::kRank ? rank_above(job, process) : nullptr;
+    if (above != nullptr && above->rank && above->rank == process.rank) {
+      process.role = JobRole::kOther;
+      process.guessed_rank.reset();
     }
   }
 }
@@ -317,12 +357,14 @@ void refine_roles(JobTree& job, const std::vector<stacks::ProcessStacks>& stacks
   release_other_children(job, by_pid);
   promote_first_rank(job, by_pid);
   promote_who_joins(job, by_pid);
+  promote_members(job, by_pid);
   for (JobProcess& process : job.processes) {
     const auto found = by_pid.find(process.row.pid);
     if (process.role == JobRole::kRank && found != by_pid.end()) {
       ask_process(job, process, *found->second);
     }
   }
+  release_programs_of_ranks(job);
   drop_wrong_guesses(job);
   for (JobProcess& process : job.processes) {  // parents stand before children
     const JobProcess* parent = find(job, process.row.ppid);

@@ -28,24 +28,36 @@ TEST(Moments, ATryToLockADatabaseIsNoPause) {
   EXPECT_FALSE(for_a_moment(told("native:sqlite3InvokeBusyHandler | native:sqlite3_step | ")));
 }
 
+/// Asleep for 0.3 s in a `while` with this condition.
+bool for_a_moment(const std::string& condition, const std::string& more = {}) {
+  const auto told =
+      job()
+          .ranks(1)
+          .source("/srv/poll.py", "def poll(n):\n    while " + condition +
+                                      ":\n        time.sleep(0.5)\n        n += 1\n" + more)
+          .stack(0, "native:clock_nanosleep | py:poll@/srv/poll.py:3")
+          .waits(0, {.kind = "timer", .target = {}, .detail = {}, .limit = 0.3})
+          .build();
+  return waits_for_a_moment(told, model::rank_process(told, 0)->threads.front());
+}
+
 TEST(Moments, AWhileLoopThatCountsItsRoundsComesToItsEnd) {
-  const auto for_a_moment = [](const std::string& condition, const std::string& more = {}) {
-    const auto told =
-        job()
-            .ranks(1)
-            .source("/srv/poll.py", "def poll(n):\n    while " + condition +
-                                        ":\n        time.sleep(0.5)\n        n += 1\n" + more)
-            .stack(0, "native:clock_nanosleep | py:poll@/srv/poll.py:3")
-            .waits(0, {.kind = "timer", .target = {}, .detail = {}, .limit = 0.3})
-            .build();
-    return waits_for_a_moment(told, model::rank_process(told, 0)->threads.front());
-  };
   EXPECT_TRUE(for_a_moment("n < 44"));
   EXPECT_TRUE(for_a_moment("n < rounds"));
   EXPECT_FALSE(for_a_moment("n < 100000"));
   EXPECT_FALSE(for_a_moment("n < 44 and not ready"));
   EXPECT_FALSE(for_a_moment("m < 44"));
   EXPECT_FALSE(for_a_moment("n < 44", "        if ready():\n            break\n"));
+}
+
+TEST(Moments, AWhileLoopThatReadsOnComesToTheEndOfTheFile) {
+  EXPECT_TRUE(for_a_moment("chunk := f.read(rate)"));
+  EXPECT_TRUE(for_a_moment("(row := cursor.fetchone()) is not None"));
+  EXPECT_TRUE(for_a_moment("(line := f.readline()) != ''"));
+  EXPECT_FALSE(for_a_moment("not (text := f.read())"));
+  EXPECT_FALSE(for_a_moment("(line := f.readline()) != 'ready'"));
+  EXPECT_FALSE(for_a_moment("'ready' not in (text := f.read())"));
+  EXPECT_FALSE(for_a_moment("f.read() != b''"));
 }
 
 }  // namespace

@@ -210,6 +210,18 @@ TEST(Standing, OfAUserCalledBackwardInAnotherFileIsNoDdpBackward) {
             Activity::kUnknown);
 }
 
+TEST(Standing, OfALibraryThatImportsTheCompilerIsNoCompiling) {
+  const std::string imported =
+      "native:stat | py:ConvertFrame@/v/torch/_dynamo/convert_frame.py:7 | "
+      "py:<module>@/v/torch/_dynamo/convert_frame.py:90 | py:Optimizer@/v/torch/optim/sgd.py:3 | ";
+  EXPECT_NE(only_rank(job().ranks(1).stack(0, imported + "py:main@/srv/train.py:3")).activity,
+            Activity::kCompiling);
+  const std::string compiles =
+      "native:stat | py:_compile@/v/torch/_dynamo/convert_frame.py:7 | py:step@/srv/train.py:3 | ";
+  EXPECT_EQ(only_rank(job().ranks(1).stack(0, compiles + "py:<module>@/srv/train.py:9")).activity,
+            Activity::kCompiling);
+}
+
 TEST(Standing, KnowsDeadExitedAbsentAndUnobservedRanks) {
   const model::JobModel told =
       job().ranks(5).killed(0, 9).exited(1, 0).absent(2).unobserved(3).build();

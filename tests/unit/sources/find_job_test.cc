@@ -99,6 +99,15 @@ TEST(RefineRoles, SpawnedRanksTellTheirRankThemselves) {
   EXPECT_EQ(job.ranks_here, (std::vector<int>{0, 1}));
 }
 
+TEST(RefineRoles, WhoIsInAProcessGroupIsARankWithoutAnyVariable) {
+  const std::vector<std::string> node = {"python", "node.py", "--rank"};
+  Table table;
+  table.add(10, 0, {"bash", "cmd.sh"}).add(11, 10, node).add(12, 10, node).add(13, 12, node);
+  JobTree job = table.find(10);
+  refine_roles(job, {says(11, 0, {}), says(12, 1, {}), says(13, 1, {})});
+  EXPECT_EQ(shape(job), "10 other; 11 rank 0; 12 rank 1; 13 other 1");
+}
+
 TEST(RefineRoles, WhoStartsTheOtherRanksAndIsRankZeroIsNotMissed) {
   Table table;
   Variables second = torchrun_rank(1);

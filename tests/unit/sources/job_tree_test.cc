@@ -220,6 +220,32 @@ TEST(JobTree, LightningsRankZeroStartsTheOthers) {
   EXPECT_EQ(shape(table.find(11)), "10 rank 0; 11 rank 1");
 }
 
+TEST(JobTree, ProgramsThatLightningsRankZeroStartsAreNoRanks) {
+  const auto inherited = [](const char* rank) {
+    return Variables{{"LOCAL_RANK", rank},
+                     {"NODE_RANK", "0"},
+                     {"WORLD_SIZE", "2"},
+                     {"MASTER_ADDR", "h"},
+                     {"MASTER_PORT", "1"}};
+  };
+  Table table;
+  table.add(10, 0, kTrain)
+      .add(11, 10, {"/venv/bin/python", "/srv/" + kTrain.back()}, inherited("1"))
+      .add(12, 10, {"/bin/sh", "-c", "head log | xz"}, inherited("0"))
+      .add(13, 12, {"xz", "-1"}, inherited("0"))
+      .add(14, 10, {"tensorboard"}, inherited("0"));
+  EXPECT_EQ(shape(table.find(10)), "10 rank 0; 11 rank 1; 12 other 0; 13 other 0; 14 other 0");
+}
+
+TEST(JobTree, WhatAProgramWithMpiOfItsOwnStartsIsNoRank) {
+  const Variables singleton = {{"PMIX_RANK", "0"}};
+  Table table;
+  table.add(10, 0, kTrain)
+      .add(11, 10, {"/bin/sh", "-c", "head log | xz"}, singleton)
+      .add(12, 11, {"xz", "-1"}, singleton);
+  EXPECT_EQ(shape(table.find(10)), "10 other; 11 other; 12 other");
+}
+
 TEST(JobTree, AZombieKeepsItsPlaceAmongTheRanks) {
   Table table;
   table.add(10, 0, kTorchrun)
