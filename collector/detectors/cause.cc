@@ -10,6 +10,7 @@
 #include "collector/detectors/generator_loop.h"
 #include "collector/detectors/gradient_sync.h"
 #include "collector/detectors/habits.h"
+#include "collector/detectors/hidden_loop.h"
 #include "collector/detectors/loop_cause.h"
 #include "collector/detectors/parted_by_exception.h"
 #include "collector/detectors/passes.h"
@@ -264,7 +265,8 @@ void read_source(const Examination& examination, Explanation& explanation) {
   }
   if (explanation.fork &&
       (read_rank_branch(examination, explanation) || read_data_branch(examination, explanation) ||
-       read_loop(examination, explanation) || read_skipped_step(examination, explanation))) {
+       read_loop(examination, explanation) || read_hidden_loop(examination, explanation) ||
+       read_skipped_step(examination, explanation))) {
     return;
   }
   if (read_loose_rank_branch(examination, explanation) ||
