@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -15,6 +16,10 @@
 
 namespace ddpdoctor::detectors {
 namespace {
+
+std::string root_name(model::Rank root) {
+  return fmt::format("rank {}", root);
+}
 
 Findings from_records(const graph::Examination& examination) {
   Findings findings;
@@ -36,6 +41,29 @@ Findings from_records(const graph::Examination& examination) {
   return findings;
 }
 
+// Those who are through have got their data from the one rank that takes itself for the root.
+void vote_for_sender(const graph::Examination& examination, std::int64_t sequence,
+                     std::map<model::Rank, std::string>& roots) {
+  std::set<std::string> named;
+  std::set<std::string> senders;
+  for (const auto& [rank, root] : roots) {
+    if (examination.standing(rank)->call->sequence == sequence) {
+      named.insert(root);
+      if (root == root_name(rank)) {
+        senders.insert(root);
+      }
+    }
+  }
+  if (named.size() < 2 || senders.size() != 1) {
+    return;
+  }
+  for (auto& [rank, root] : roots) {
+    if (examination.standing(rank)->call->sequence > sequence) {
+      root = *senders.begin();
+    }
+  }
+}
+
 // Arguments of the blocked calls. A rank that the mismatch let through may stand one call further
 // on the same line: it has a vote, but proves nothing.
 std::optional<Finding> from_stacks(const graph::Examination& examination) {
@@ -52,8 +80,12 @@ std::optional<Finding> from_stacks(const graph::Examination& examination) {
                             (!standing.user.known() || one->user != standing.user)))) {
       return std::nullopt;
     }
-    one = &standing;
-    roots[standing.rank] = fmt::format("rank {}", *standing.call->root);
+    const bool first = one == nullptr || standing.call->sequence < one->call->sequence;
+    one = first ? &standing : one;
+    roots[standing.rank] = root_name(*standing.call->root);
+  }
+  if (one != nullptr && one->call->sequence) {
+    vote_for_sender(examination, *one->call->sequence, roots);
   }
   const std::vector<Camp> all = camps(roots);
   if (all.size() < 2 || !roots_contradict(examination, one->call->group) ||

@@ -54,6 +54,22 @@ TEST(MismatchedRoot, CountsTheVoteOfARankThatWasLetThrough) {
   EXPECT_EQ(findings[0].culprits, (model::RankSet{0}));
 }
 
+TEST(MismatchedRoot, WhoIsThroughGotItsDataFromTheOneThatSends) {
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .stack({0}, in("broadcast", std::string(kShare), "src=2"))
+      .stack({1}, in("broadcast", std::string(kShare), "src=1"))
+      .stack({2}, in("broadcast", std::string(kShare), "src=2"));  // of its next round
+  for (const model::Rank rank : {0, 1, 2}) {
+    builder.call(rank, {.operation = "broadcast", .sequence = 9, .site = "share@/srv/train.py:5"});
+  }
+  builder.call(2, {.operation = "broadcast", .sequence = 10, .site = "share@/srv/train.py:5"});
+  const Findings findings = asked("mismatched-root", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0}));
+  EXPECT_NE(findings[0].summary.find("#9"), std::string::npos);
+}
+
 TEST(MismatchedRoot, RootsOfTwoCallsOfALoopProveNothing) {
   EXPECT_TRUE(asked("mismatched-root", let_through("0").build()).empty());
 }
