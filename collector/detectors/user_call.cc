@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/word.h"
 #include "collector/detectors/agreement.h"
+#include "collector/graph/activity_rules.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -69,6 +70,36 @@ std::string_view by_statement(std::string_view statement) {
   return !name.empty() && call.starts_with(name) ? name : std::string_view();
 }
 
+/// The function that the side's line is in, without its class; empty where no stack tells.
+std::string_view function_called_by(const Side& side, const model::Frame* user) {
+  if (user == nullptr) {
+    return {};
+  }
+  const auto& frames = side.standing->thread->frames;
+  for (std::size_t i = static_cast<std::size_t>(user - frames.data()); i-- > 0;) {
+    if (frames[i].language == model::Language::kPython) {
+      return graph::plain_name(frames[i].function);
+    }
+  }
+  return {};
+}
+
+/// Of a call in the arguments of another one, the one that runs.
+std::string_view by_function(std::string_view statement, std::string_view function) {
+  const std::string call = std::string(function) + "(";
+  for (std::size_t at = statement.find(call); !function.empty() && at != statement.npos;
+       at = statement.find(call, at + 1)) {
+    std::size_t begin = at;
+    while (begin > 0 && (base::is_word(statement[begin - 1]) || statement[begin - 1] == '.')) {
+      --begin;
+    }
+    if (begin == at || statement[at - 1] == '.') {
+      return statement.substr(begin, at + function.size() - begin);
+    }
+  }
+  return {};
+}
+
 bool names_operation(std::string_view name, std::string_view operation) {
   return name.find(operation) != std::string_view::npos;
 }
@@ -81,8 +112,12 @@ std::string user_call(const model::JobModel& job, const Side& side) {
   if (!line || side.operation.empty()) {
     return {};
   }
-  std::string_view name = by_columns(*line, frame_of(side));
+  const model::Frame* user = frame_of(side);
+  std::string_view name = by_columns(*line, user);
   const std::string statement = python_source::statement_at(lines_of(job, site.file), site.line);
+  if (name.empty()) {
+    name = by_function(statement, function_called_by(side, user));
+  }
   if (name.empty()) {
     name = by_statement(statement);
   }

@@ -302,6 +302,21 @@ TEST(RankConditionalCollective, NamesTheUsersCallWhereALibraryMakesTheCollective
   EXPECT_TRUE(findings[0].fix.starts_with("Call trainer.save_checkpoint() on every rank"));
 }
 
+TEST(RankConditionalCollective, TellsACallInTheArgumentsOfAnotherByWhoRuns) {
+  JobBuilder builder = job();
+  builder.ranks(2)
+      .source(kTrain,
+              "def save(step):\n  if rank == 0:\n    torch.save(dcp.full_state(model), path)\n"
+              "def main():\n  for x in loader:\n    net(x).backward()\n    save(step)\n")
+      .stack(1, in_backward(at("main", "backward")))
+      .stack(0, in("barrier", "py:full_state@/v/site-packages/torch/state.py:9 | " +
+                                  at("save", "torch.save") + " | " + at("main", "    save(")));
+  EXPECT_NE(asked("rank-conditional-collective", builder.build())
+                .at(0)
+                .summary.find("called dcp.full_state() (it calls barrier) at"),
+            std::string::npos);
+}
+
 TEST(RankConditionalCollective, TellsOneCallOfSeveralByItsColumns) {
   const std::string line =
       "    values = {k: round(v, 4) for k, v in self.metrics.compute().items()}";
