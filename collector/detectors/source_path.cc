@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "collector/detectors/agreement.h"
+#include "collector/detectors/passed_values.h"
 #include "collector/detectors/registration.h"
 #include "collector/detectors/source_blocks.h"
 #include "collector/graph/history.h"
@@ -57,9 +58,12 @@ bool can_separate(const Block& block, const model::RankSet& ours, const model::R
 }
 
 // Conditions around the frames below the fork, innermost first.
-std::optional<Branch> branch_below(const model::JobModel& job, const Path& below, bool ours,
+std::optional<Branch> branch_below(const model::JobModel& job, const Fork& fork, bool ours,
                                    Dependence wanted, const model::RankSet& our_ranks,
                                    const model::RankSet& their_ranks) {
+  const Path& below = ours ? fork.below_ours : fork.below_theirs;
+  Path callers = below;
+  callers.push_back(ours ? fork.ours : fork.theirs);
   for (const model::CallSite& site : below) {
     const Lines& lines = lines_of(job, site.file);
     if (lines.empty()) {
@@ -69,7 +73,7 @@ std::optional<Branch> branch_below(const model::JobModel& job, const Path& below
       if (is_loop(block)) {
         continue;
       }
-      const Dependence on = dependence_of(lines, block);
+      const Dependence on = dependence_through_calls(job, callers, lines, block);
       const bool fits = wanted == Dependence::kRank ? can_separate(block, our_ranks, their_ranks)
                                                     : !is_uniform(block.condition);
       if (on == wanted && fits) {
@@ -129,7 +133,7 @@ std::optional<Branch> branch_at(const model::JobModel& job, const Fork& fork, De
   if (!block || is_loop(*block) || ends_the_data(lines, *block)) {
     return std::nullopt;
   }
-  const Dependence on = dependence_of(lines, *block);
+  const Dependence on = dependence_through_calls(job, {}, lines, *block);
   const bool fits = wanted == Dependence::kRank ? can_separate(*block, ours, theirs)
                                                 : !is_uniform(block->condition);
   if (on != wanted || !fits) {
@@ -210,13 +214,13 @@ std::optional<Fork> fork_of(const Path& ours, const Path& theirs) {
 
 std::optional<Branch> rank_branch(const model::JobModel& job, const Fork& fork,
                                   const model::RankSet& ours, const model::RankSet& theirs) {
-  if (auto found = branch_below(job, fork.below_ours, true, Dependence::kRank, ours, theirs)) {
+  if (auto found = branch_below(job, fork, true, Dependence::kRank, ours, theirs)) {
     return found;
   }
   if (auto found = branch_at(job, fork, Dependence::kRank, ours, theirs)) {
     return found;
   }
-  auto found = branch_below(job, fork.below_theirs, false, Dependence::kRank, ours, theirs);
+  auto found = branch_below(job, fork, false, Dependence::kRank, ours, theirs);
   return found ? std::move(found) : registered_for_ranks(job, fork);
 }
 
@@ -224,7 +228,7 @@ std::optional<Branch> data_branch(const model::JobModel& job, const Fork& fork, 
   if (comes_through_logging(job, fork.ours, fork.below_ours)) {
     return std::nullopt;
   }
-  auto ours = branch_below(job, fork.below_ours, true, Dependence::kData, {}, {});
+  auto ours = branch_below(job, fork, true, Dependence::kData, {}, {});
   const bool only_option = tie && ours && !reads_data(ours->condition);
   if (ours && !only_option) {
     return ours;
@@ -234,7 +238,7 @@ std::optional<Branch> data_branch(const model::JobModel& job, const Fork& fork, 
   }
   // The others' own conditions count only when they plainly read data: options guard half of all
   // training code. Of two equal sides either may have taken the branch.
-  auto theirs = branch_below(job, fork.below_theirs, false, Dependence::kData, {}, {});
+  auto theirs = branch_below(job, fork, false, Dependence::kData, {}, {});
   const bool tests =
       theirs && theirs->condition.find_first_of("<>=(") != std::string::npos;  // no bare flag
   if (theirs && (reads_data(theirs->condition) || (tie && !ours && tests))) {
@@ -244,10 +248,10 @@ std::optional<Branch> data_branch(const model::JobModel& job, const Fork& fork, 
 }
 
 std::optional<Branch> any_branch(const model::JobModel& job, const Fork& fork) {
-  if (auto found = branch_below(job, fork.below_ours, true, Dependence::kData, {}, {})) {
+  if (auto found = branch_below(job, fork, true, Dependence::kData, {}, {})) {
     return found;
   }
-  return branch_below(job, fork.below_theirs, false, Dependence::kData, {}, {});
+  return branch_below(job, fork, false, Dependence::kData, {}, {});
 }
 
 bool are_siblings(const model::JobModel& job, const Fork& fork) {

@@ -155,6 +155,9 @@ class Resolver {
   Dependence follow(const NameChain& chain, bool called, std::size_t at, int steps) {
     const std::string_view first = chain.words.front();
     const bool own = chain.words.size() == 2 && (first == "self" || first == "cls");
+    if (chain.words.size() == 2 && !own && steps > 0) {
+      return of_attribute(chain.words.back(), at, steps);
+    }
     if ((chain.words.size() > 1 && !own) || steps == 0) {
       return Dependence::kData;
     }
@@ -177,6 +180,15 @@ class Resolver {
       out = stronger(out, of_source(source, at, steps - 1));
     }
     return out;
+  }
+
+  /// `cfg.verbose` where a class of the file says `self.verbose = rank == 0`.
+  Dependence of_attribute(std::string_view attribute, std::size_t at, int steps) {
+    const auto sets = assignments_of(structure_, "self." + std::string(attribute), kNowhere);
+    const bool tests = std::any_of(sets.begin(), sets.end(), [&](const Assignment& set) {
+      return of_source(set, at, steps - 1) == Dependence::kRank;
+    });
+    return tests ? Dependence::kRank : Dependence::kData;
   }
 
   /// `first = rank == 0` is a test of the rank wherever it is used; `loss = x + 0.3 * rank`, and an

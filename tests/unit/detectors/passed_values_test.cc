@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// A test of the rank that a caller passes on.
+#include "tests/unit/detectors/collective_stories.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kTimer = R"(
+def section(name, fence=False):
+    if fence:
+        dist.barrier()
+)";
+
+/// Rank 0 is in the barrier of section(), rank 1 in the backward after the call.
+model::JobModel told(const std::string& argument) {
+  const std::string main =
+      "def main():\n    for x in loader:\n        section('a', fence=" + argument +
+      ")\n        loss(x).backward()\n";
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .source("/srv/timer.py", kTimer)
+      .source("/srv/train.py", main)
+      .stack(0, in("barrier", "py:section@/srv/timer.py:3 | py:main@/srv/train.py:3"))
+      .stack({1, 2}, in_backward("py:main@/srv/train.py:4"));
+  return builder.build();
+}
+
+TEST(PassedValues, OfATestOfTheRankMakeTheConditionOne) {
+  const auto findings = asked("rank-conditional-collective", told("rank == 0"));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0}));
+  EXPECT_NE(findings[0].fix.find("fence"), std::string::npos);
+}
+
+TEST(PassedValues, OfDataLeaveItData) {
+  EXPECT_TRUE(asked("rank-conditional-collective", told("loss > best")).empty());
+  EXPECT_EQ(asked("divergent-branch", told("loss > best")).size(), 1u);
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors
