@@ -7,8 +7,8 @@
 #include <array>
 
 #include "collector/detectors/agreement.h"
+#include "collector/detectors/backward_cause.h"
 #include "collector/detectors/generator_loop.h"
-#include "collector/detectors/gradient_sync.h"
 #include "collector/detectors/habits.h"
 #include "collector/detectors/hidden_loop.h"
 #include "collector/detectors/loop_cause.h"
@@ -56,9 +56,13 @@ bool read_rank_branch(const Examination& examination, Explanation& explanation) 
 }
 
 bool read_data_branch(const Examination& examination, Explanation& explanation) {
-  explanation.branch = data_branch(examination.job, *explanation.fork, explanation.parting.tie);
+  const Order order = order_of(examination, explanation.parting, *explanation.fork);
+  explanation.branch =
+      data_branch(examination.job, *explanation.fork, explanation.parting.tie, ours_behind(order));
   if (!explanation.branch || !explains(*explanation.branch, explanation.parting) ||
-      stands_in_left_loop(examination.job, *explanation.fork, *explanation.branch)) {
+      stands_in_left_loop(examination.job, *explanation.fork, *explanation.branch) ||
+      would_have_left(examination.job, explanation.parting, *explanation.fork,
+                      *explanation.branch)) {
     explanation.branch.reset();
     return false;
   }
@@ -67,64 +71,13 @@ bool read_data_branch(const Examination& examination, Explanation& explanation) 
     explanation.branch.reset();
     return false;
   }
+  if (order.behind == Behind::kUnknown && may_lack_a_bucket(examination, explanation)) {
+    explanation.otherwise = kOrUnused;
+  }
   if (asks_for_turn(explanation)) {
     explanation.turn();
   }
   explanation.cause = Cause::kDivergent;
-  return true;
-}
-
-// A condition on the way of the odd ranks to their call; it may have led them there a step early.
-std::optional<Branch> own_way_to_call(const model::JobModel& job, const Explanation& explanation) {
-  if (!explanation.fork) {
-    return std::nullopt;
-  }
-  Fork ours = *explanation.fork;
-  ours.below_theirs.clear();
-  return any_branch(job, ours);
-}
-
-bool read_unused(const Examination& examination, Explanation& explanation) {
-  if (rest_is_past_backward(examination, explanation.parting)) {
-    explanation.turn();
-  }
-  const Parting& parting = explanation.parting;
-  if (!in_backward(examination, parting.rest) || in_backward(examination, parting.odd) ||
-      !parting.odd.calls() || has_all_gradients(examination.job, parting.odd) ||
-      may_hide_a_branch(examination.job, explanation.fork)) {
-    return false;
-  }
-  const Passes passes =
-      explanation.fork ? passes_of(examination, parting, *explanation.fork) : Passes{};
-  if (passes.differ()) {
-    return false;  // whoever is in backward is in that of the next step
-  }
-  explanation.branch = own_choice_of_sync(examination.job, parting.rest.path);
-  if (!explanation.branch && passes.ahead == Ahead::kUnknown && parting.recorded) {
-    explanation.branch = own_way_to_call(examination.job, explanation);
-    explanation.otherwise =
-        explanation.branch
-            ? "Parameters that went unused in backward would look alike."
-            : "A backward of the next step would look alike: compare what each rank did before.";
-  }
-  explanation.cause = explanation.branch ? Cause::kDivergent : Cause::kUnused;
-  return true;
-}
-
-// The reducers tell it, however few or many ranks lack gradients.
-bool read_recorded_unused(const Examination& examination, Explanation& explanation) {
-  Parting turned = explanation.parting;
-  turned.turn();
-  const auto lacks = [&](const Parting& one) {
-    return in_backward(examination, one.rest) && !in_backward(examination, one.odd) &&
-           one.odd.calls() && !one.shifted && lacks_gradients(examination.job, one);
-  };
-  if (lacks(turned)) {
-    explanation.turn();
-  } else if (!lacks(explanation.parting)) {
-    return false;
-  }
-  explanation.cause = Cause::kUnused;
   return true;
 }
 

@@ -266,9 +266,8 @@ Went went(const Question& asked, const Side& side, int other) {
   return to > from ? Went::kOn : round_of(asked, to, other);
 }
 
-}  // namespace
-
-Passes passes_of(const Examination& examination, const Parting& parting, const Fork& fork) {
+/// By the lines of recorded calls.
+Passes recorded_passes(const Examination& examination, const Parting& parting, const Fork& fork) {
   const auto asked = question(examination, parting, fork);
   if (!asked) {
     return {};
@@ -284,6 +283,45 @@ Passes passes_of(const Examination& examination, const Parting& parting, const F
   return odd == Went::kRoundShared
              ? Passes{.ahead = Ahead::kOdd, .behind_repeats = rest == Went::kRoundOwn}
              : Passes{.ahead = Ahead::kRest, .behind_repeats = odd == Went::kRoundOwn};
+}
+
+}  // namespace
+
+Passes passes_of(const Examination& examination, const Parting& parting, const Fork& fork) {
+  const Passes recorded = recorded_passes(examination, parting, fork);
+  const Turns turns = turns_of(examination.job, parting, fork);
+  if (turns.ahead == Ahead::kUnknown || (turns.loose && recorded.ahead != Ahead::kUnknown)) {
+    return recorded;
+  }
+  return {.ahead = turns.ahead,
+          .behind_repeats = turns.ahead == recorded.ahead && recorded.behind_repeats};
+}
+
+Order order_of(const Examination& examination, const Parting& parting, const Fork& fork) {
+  const Turns turns = turns_of(examination.job, parting, fork);
+  const Ahead recorded =
+      turns.loose ? recorded_passes(examination, parting, fork).ahead : Ahead::kUnknown;
+  if (turns.ahead == Ahead::kUnknown || (recorded != Ahead::kUnknown && recorded != turns.ahead)) {
+    return {};
+  }
+  if (turns.ahead != Ahead::kNobody) {
+    return {.behind = turns.ahead == Ahead::kOdd ? Behind::kRest : Behind::kOdd,
+            .loose = turns.loose};
+  }
+  const Lines& lines = lines_of(examination.job, fork.ours.file);
+  if (graph::same_line(fork.ours, fork.theirs) ||
+      python_source::statement_at(lines, fork.ours.line) ==
+          python_source::statement_at(lines, fork.theirs.line)) {
+    return {};
+  }
+  return {.behind = fork.ours.line < fork.theirs.line ? Behind::kOdd : Behind::kRest,
+          .loose = turns.loose,
+          .same_turn = true};
+}
+
+std::optional<bool> ours_behind(const Order& order) {
+  return order.behind == Behind::kUnknown ? std::nullopt
+                                          : std::optional(order.behind == Behind::kOdd);
 }
 
 bool waits_within_a_step(const Examination& examination, const Parting& parting) {

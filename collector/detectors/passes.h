@@ -6,12 +6,9 @@
 
 #include "collector/detectors/parting.h"
 #include "collector/detectors/source_path.h"
+#include "collector/detectors/turns.h"
 
 namespace ddpdoctor::detectors {
-
-/// Who has begun another pass of a loop that both are in, while the other is still in the pass
-/// before.
-enum class Ahead { kUnknown, kNobody, kOdd, kRest };
 
 /// The answer, and of those behind: they went round a loop of their own again, in which both made
 /// calls before.
@@ -24,8 +21,27 @@ struct Passes {
   }
 };
 
-/// By the lines that recorded calls come from; kUnknown without records.
+/// By what the loops' iterators count, else by the lines that recorded calls come from; kUnknown
+/// without either.
 Passes passes_of(const graph::Examination& examination, const Parting& parting, const Fork& fork);
+
+/// Who has not come yet to where the others are.
+enum class Behind { kUnknown, kOdd, kRest };
+
+/// A condition parts them only where it leads to the call of those behind: the others have been
+/// there already, and passed it by.
+struct Order {
+  Behind behind = Behind::kUnknown;
+  bool loose = false;      // as Turns::loose
+  bool same_turn = false;  // of all loops around both
+};
+
+/// By the loops' iterators, and by the lines of those who are in the same turn; kUnknown where the
+/// records contradict a loose count.
+Order order_of(const graph::Examination& examination, const Parting& parting, const Fork& fork);
+
+/// As branches between two paths are asked for, with odd as `ours`.
+std::optional<bool> ours_behind(const Order& order);
 
 /// The rest waits in a further call of a step (a bucket of the same backward) of which the odd
 /// ranks made the calls before.

@@ -120,7 +120,8 @@ bool ends_the_data(const Lines& lines, const Block& block) {
 }
 
 std::optional<Branch> branch_at(const model::JobModel& job, const Fork& fork, Dependence wanted,
-                                const model::RankSet& ours, const model::RankSet& theirs) {
+                                const model::RankSet& ours, const model::RankSet& theirs,
+                                std::optional<bool> ours_behind = std::nullopt) {
   if (graph::same_line(fork.ours, fork.theirs)) {
     return std::nullopt;
   }
@@ -129,7 +130,10 @@ std::optional<Branch> branch_at(const model::JobModel& job, const Fork& fork, De
           wanted == Dependence::kRank ? branch_at_half(lines, fork, ours, theirs) : std::nullopt) {
     return half;
   }
-  const auto block = python_source::separating_branch(lines, fork.ours.line, fork.theirs.line);
+  const auto behind =
+      ours_behind ? std::optional(*ours_behind ? fork.ours.line : fork.theirs.line) : std::nullopt;
+  const auto block =
+      python_source::separating_branch(lines, fork.ours.line, fork.theirs.line, behind);
   if (!block || is_loop(*block) || ends_the_data(lines, *block)) {
     return std::nullopt;
   }
@@ -224,21 +228,25 @@ std::optional<Branch> rank_branch(const model::JobModel& job, const Fork& fork,
   return found ? std::move(found) : registered_for_ranks(job, fork);
 }
 
-std::optional<Branch> data_branch(const model::JobModel& job, const Fork& fork, bool tie) {
+std::optional<Branch> data_branch(const model::JobModel& job, const Fork& fork, bool tie,
+                                  std::optional<bool> ours_behind) {
   if (comes_through_logging(job, fork.ours, fork.below_ours)) {
     return std::nullopt;
   }
-  auto ours = branch_below(job, fork, true, Dependence::kData, {}, {});
+  auto ours = ours_behind.value_or(true) ? branch_below(job, fork, true, Dependence::kData, {}, {})
+                                         : std::nullopt;
   const bool only_option = tie && ours && !reads_data(ours->condition);
   if (ours && !only_option) {
     return ours;
   }
-  if (auto found = branch_at(job, fork, Dependence::kData, {}, {})) {
+  if (auto found = branch_at(job, fork, Dependence::kData, {}, {}, ours_behind)) {
     return found;
   }
   // The others' own conditions count only when they plainly read data: options guard half of all
   // training code. Of two equal sides either may have taken the branch.
-  auto theirs = branch_below(job, fork, false, Dependence::kData, {}, {});
+  auto theirs = ours_behind.value_or(false)
+                    ? std::nullopt
+                    : branch_below(job, fork, false, Dependence::kData, {}, {});
   const bool tests =
       theirs && theirs->condition.find_first_of("<>=(") != std::string::npos;  // no bare flag
   if (theirs && (reads_data(theirs->condition) || (tie && !ours && tests))) {

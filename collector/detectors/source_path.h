@@ -45,8 +45,10 @@ std::optional<Branch> rank_branch(const model::JobModel& job, const Fork& fork,
                                   const model::RankSet& ours, const model::RankSet& theirs);
 
 /// The branch that tests something each rank decides by itself; conditions that are alike on all
-/// ranks (step counts, options) are not taken.
-std::optional<Branch> data_branch(const model::JobModel& job, const Fork& fork, bool tie = false);
+/// ranks (step counts, options) are not taken. `ours_behind`: it is known whose call comes first,
+/// so that only a branch that leads there can part them.
+std::optional<Branch> data_branch(const model::JobModel& job, const Fork& fork, bool tie = false,
+                                  std::optional<bool> ours_behind = std::nullopt);
 
 /// Any condition below the fork that may differ between ranks, also a bare flag: for ranks that are
 /// known to have called different things, when nothing better separates them.

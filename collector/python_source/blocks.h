@@ -76,8 +76,11 @@ std::optional<std::pair<int, int>> function_extent(const Lines& lines, int line)
 /// The conditional that separates two lines of one function: it leads to one of them and not to the
 /// other. Of several that do, the innermost that tests the rank, else the innermost that tests
 /// data, else a loop one line is in and the other is not. An `if` that leaves the loop or the
-/// function between the lines counts; nothing for two lines that differ only in time.
-std::optional<Block> separating_branch(const Lines& lines, int line_a, int line_b);
+/// function between the lines counts; nothing for two lines that differ only in time. `behind`:
+/// the one of the two lines that is reached first; whoever is there has decided nothing yet of what
+/// leads to the other.
+std::optional<Block> separating_branch(const Lines& lines, int line_a, int line_b,
+                                       std::optional<int> behind = std::nullopt);
 
 /// The innermost `for` or `while` around `line` in its function.
 std::optional<Block> loop_around(const Lines& lines, int line);

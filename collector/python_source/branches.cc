@@ -131,10 +131,11 @@ struct Candidate {
 
 class Separation {
  public:
-  Separation(const Structure& structure, int line_a, int line_b)
+  Separation(const Structure& structure, int line_a, int line_b, std::optional<int> behind)
       : structure_(structure),
         line_a_(line_a),
         line_b_(line_b),
+        behind_(behind),
         a_(structure.at(line_a)),
         b_(structure.at(line_b)) {}
 
@@ -154,11 +155,17 @@ class Separation {
         return fork;
       }
     }
-    add_inline(a_, line_a_);
-    add_inline(b_, line_b_);
-    add_headers(only_a_);
-    add_headers(only_b_);
-    add_exits_between();
+    if (behind_.value_or(line_a_) == line_a_) {
+      add_inline(a_, line_a_);
+      add_headers(only_a_);
+    }
+    if (behind_.value_or(line_b_) == line_b_) {
+      add_inline(b_, line_b_);
+      add_headers(only_b_);
+    }
+    if (behind_.value_or(std::max(line_a_, line_b_)) == std::max(line_a_, line_b_)) {
+      add_exits_between();
+    }
     return best();
   }
 
@@ -253,6 +260,7 @@ class Separation {
   const Structure& structure_;
   int line_a_;
   int line_b_;
+  std::optional<int> behind_;
   std::size_t a_;
   std::size_t b_;
   Indices only_a_;
@@ -302,9 +310,10 @@ std::vector<Block> loop_exits(const Lines& lines, int line) {
   return out;
 }
 
-std::optional<Block> separating_branch(const Lines& lines, int line_a, int line_b) {
+std::optional<Block> separating_branch(const Lines& lines, int line_a, int line_b,
+                                       std::optional<int> behind) {
   const Structure structure = structure_of(lines);
-  return Separation(structure, line_a, line_b).find();
+  return Separation(structure, line_a, line_b, behind).find();
 }
 
 }  // namespace ddpdoctor::python_source

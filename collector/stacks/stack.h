@@ -22,6 +22,8 @@ struct Iteration {
   std::optional<std::int64_t> done{};  // items it has given out, the one in hand included
   std::optional<std::int64_t> left{};  // items to come
   bool loose = false;  // counted in a generator's own loop, which may give out fewer or more
+  std::optional<std::int64_t>
+      index{};  // of enumerate(), its start included, where `done` is not sure
 
   [[nodiscard]] std::optional<std::int64_t> total() const {
     return done && left ? std::optional(*done + *left) : std::nullopt;

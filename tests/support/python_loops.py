@@ -56,6 +56,11 @@ def generator():
         stand(i)
 
 
+def numbered():
+    for i, item in enumerate(batches(7), 5):
+        stand(item)
+
+
 class Own:
     def __init__(self):
         self.i = -1

@@ -80,6 +80,8 @@ model::Iteration read_loop(const Cursor& in) {
   out.left = left.whole(0, kMaxNumber);
   const Cursor loose = in["loose"];
   out.loose = loose.flag().value_or(false);
+  const Cursor index = in["index"];
+  out.index = index.whole(0, kMaxNumber);
   return out;
 }
 

@@ -34,7 +34,8 @@ void put_letter(ordered_json& out, const char* key, char value) {
 ordered_json write_loop(const model::Iteration& loop) {
   ordered_json out = ordered_json::object();
   put_text(out, "over", loop.over);
-  for (const auto& [key, count] : {std::pair("done", loop.done), std::pair("left", loop.left)}) {
+  for (const auto& [key, count] : {std::pair("done", loop.done), std::pair("left", loop.left),
+                                   std::pair("index", loop.index)}) {
     if (count && *count >= 0 && *count <= kMaxNumber) {
       out[key] = *count;
     }

@@ -150,6 +150,15 @@ Iteration IterationReader::read_slice(RemoteAddress iterator, int depth) {
   return out;
 }
 
+Iteration IterationReader::read_enumerate(RemoteAddress iterator, int depth) {
+  Iteration out = read(field(iterator, 1), depth + 1);
+  const auto index = number(iterator, 0);
+  if ((!out.done || out.loose) && is_count(index)) {
+    out.index = index;
+  }
+  return out;
+}
+
 Iteration IterationReader::read_generator(RemoteAddress generator, int depth) {
   const PythonLayout& layout = objects_.layout();
   const RemoteAddress frame = generator_frame(objects_, generator);
@@ -186,7 +195,7 @@ Iteration IterationReader::read(RemoteAddress iterator, int depth) {
     return read_sequence(iterator, type == "list_iterator" ? "list" : "tuple");
   }
   if (type == "enumerate") {
-    return read(field(iterator, 1), depth + 1);
+    return read_enumerate(iterator, depth);
   }
   if (type == "zip" || type == "map") {
     return read_shortest(field(iterator, type == "zip" ? 1 : 0), type, depth);

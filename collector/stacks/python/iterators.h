@@ -35,6 +35,7 @@ class IterationReader {
   Iteration read_shortest(RemoteAddress tuple, std::string_view kind, int depth);
   Iteration read_slice(RemoteAddress iterator, int depth);
   Iteration read_generator(RemoteAddress generator, int depth);
+  Iteration read_enumerate(RemoteAddress iterator, int depth);
   /// In data_loader.cc.
   Iteration read_data_loader(RemoteAddress iterator, int depth);
   std::optional<std::int64_t> batches_left(RemoteAddress iterator, int depth);

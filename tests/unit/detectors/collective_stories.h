@@ -56,6 +56,26 @@ inline std::string site(const std::string& function, const std::string& text) {
   return function + "@" + kTrain + "~" + text;
 }
 
+/// The `for` loops of the user's function with this name, outermost first, in every look.
+inline void put_loops(model::JobModel& told, model::Rank rank, const std::string& function,
+                      const std::vector<model::Iteration>& loops) {
+  for (model::Observation& look : told.observations) {
+    for (model::Process& process : look.processes) {
+      for (model::Thread& thread : process.threads) {
+        for (model::Frame& frame : thread.frames) {
+          if (process.rank == rank && frame.function == function) {
+            frame.loops = loops;
+          }
+        }
+      }
+    }
+  }
+}
+
+inline model::Iteration over(std::string_view what, std::int64_t done, std::int64_t total) {
+  return {.over = std::string(what), .done = done, .left = total - done};
+}
+
 inline model::JobModel records_reversed(model::JobModel told) {
   told = reversed(std::move(told));
   std::reverse(told.collectives.begin(), told.collectives.end());

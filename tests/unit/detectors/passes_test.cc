@@ -73,16 +73,7 @@ TEST(Passes, SeesAStopThatLeftTheLoopOverEpochs) {
 TEST(Passes, ReadsTheStepOfThePassFromTheLoop) {
   for (const std::int64_t done : {1, 3}) {
     model::JobModel job = stopped("        if self.should_stop:\n            break\n", steps(12));
-    for (model::Observation& look : job.observations) {
-      for (model::Process& process : look.processes) {
-        for (model::Frame& frame : process.threads.at(0).frames) {
-          if (process.rank == 0 && frame.function == "main") {
-            frame.loops = {{.over = "range", .done = 4, .left = 6},
-                           {.over = "list_iterator", .done = done, .left = 4 - done}};
-          }
-        }
-      }
-    }
+    put_loops(job, 0, "main", {over("range", 4, 10), over("list_iterator", done, 4)});
     EXPECT_EQ(asked("divergent-branch", job).size(), done == 1 ? 1U : 0U) << done;
     EXPECT_EQ(asked("uneven-inputs", job).size(), done == 1 ? 0U : 1U) << done;
   }

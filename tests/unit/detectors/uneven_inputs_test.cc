@@ -179,26 +179,6 @@ TEST(UnevenInputs, DoesNotDependOnTheOrderOfRanks) {
             essence(asked("uneven-inputs", records_reversed(told().build()))));
 }
 
-/// The `for` loops of the user's function with this name, outermost first, in every look.
-void put_loops(model::JobModel& told, model::Rank rank, const std::string& function,
-               const std::vector<model::Iteration>& loops) {
-  for (model::Observation& look : told.observations) {
-    for (model::Process& process : look.processes) {
-      for (model::Thread& thread : process.threads) {
-        for (model::Frame& frame : thread.frames) {
-          if (process.rank == rank && frame.function == function) {
-            frame.loops = loops;
-          }
-        }
-      }
-    }
-  }
-}
-
-model::Iteration over(std::string_view what, std::int64_t done, std::int64_t total) {
-  return {.over = std::string(what), .done = done, .left = total - done};
-}
-
 constexpr std::string_view kLoader = "DataLoader with Strided";
 
 TEST(UnevenInputs, TellsWhichLoaderTheOthersAreIn) {

@@ -135,7 +135,7 @@ TEST(ReadCapture, IsForgivingToHands) {
 TEST(ReadCapture, KeepsTheLoopsOfAFrame) {
   const std::string written =
       R"(,"observations":[{"processes":[{"rank":0,"threads":[{"frames":[{"loops":[)"
-      R"({"over":"range"},{"over":"generator f","done":3,"left":4,"loose":true}]}]}]}]}])";
+      R"({"over":"range"},{"over":"generator f","done":3,"left":4,"loose":true,"index":12}]}]}]}]}])";
   const JobModel first = read(written);
   const auto again = read_capture(write_capture(first), "x.json");
   ASSERT_TRUE(again);
@@ -146,6 +146,8 @@ TEST(ReadCapture, KeepsTheLoopsOfAFrame) {
     EXPECT_EQ(loops[1].over, "generator f");
     EXPECT_EQ(loops[1].total(), 7);
     EXPECT_TRUE(loops[1].loose);
+    EXPECT_EQ(loops[0].index, std::nullopt);
+    EXPECT_EQ(loops[1].index, 12);
   }
 }
 

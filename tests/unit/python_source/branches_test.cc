@@ -185,5 +185,27 @@ def train():
   EXPECT_EQ(conditions(loop_exits(lines, line_with(lines, "HERE"))), "batch.last | loss < best");
 }
 
+TEST(SeparatingBranchOfWhoIsBehind, LeadsThere) {
+  const Lines lines = lines_of(R"(
+def f():
+    for x in xs:
+        if early:
+            x()  # A
+        if done:
+            break
+        if late:
+            y()  # B
+)");
+  const int a = line_with(lines, "# A");
+  const int b = line_with(lines, "# B");
+  const auto condition = [&](std::optional<int> behind) {
+    const auto found = separating_branch(lines, a, b, behind);
+    return found ? found->condition : std::string();
+  };
+  EXPECT_EQ(condition(a), "early");
+  EXPECT_EQ(condition(b), "late");
+  EXPECT_EQ(separating_branch(lines, a, b)->condition, "early");
+}
+
 }  // namespace
 }  // namespace ddpdoctor::python_source

@@ -42,6 +42,7 @@ std::string loops_in(const PythonInstallation& python, const std::string& mood) 
         for (const Iteration& loop : one.frame.loops) {
           out += fmt::format("{}{} {} of {}{}", out.empty() ? "" : ", ", loop.over,
                              count(loop.done), count(loop.total()), loop.loose ? " loose" : "");
+          out += loop.index ? fmt::format(" at {}", *loop.index) : std::string();
         }
       }
       next = one.frame.function == "stand";
@@ -118,6 +119,7 @@ TEST_P(PythonIterators, AreNotSeenWhereThereIsNoLoop) {
 TEST_P(PythonIterators, OfAGeneratorAreItsOwnLoopsAndMayMislead) {
   if (reads_generators()) {
     expect("generator", "generator batches 3 of 7 loose");
+    expect("numbered", "generator batches 3 of 7 loose at 8");
     expect("bar", "list 3 of 11");
   }
 }
