@@ -70,6 +70,18 @@ bool is_uniform_name(std::string_view word) {
          word.ends_with("_freq") || word.starts_with("do_") || word.ends_with("_epochs");
 }
 
+// "step % self.every": what counts are divided by is an option, whatever its name.
+std::size_t end_of_interval(std::string_view text, std::size_t from) {
+  std::size_t end = from;
+  while (end < text.size() && text[end] == ' ') {
+    ++end;
+  }
+  while (end < text.size() && (base::is_word(text[end]) || text[end] == '.')) {
+    ++end;
+  }
+  return end < text.size() && text[end] == '(' ? from : end;
+}
+
 // Words outside of quotes; an attribute belongs to its object ("args.resume" is args), that of self
 // speaks for itself.
 std::vector<std::string_view> names_in(std::string_view text) {
@@ -82,6 +94,10 @@ std::vector<std::string_view> names_in(std::string_view text) {
     }
     if (text[i] == '"' || text[i] == '\'') {
       quote = text[i];
+      continue;
+    }
+    if (text[i] == '%') {
+      i = end_of_interval(text, i + 1) - 1;
       continue;
     }
     if (!base::is_word(text[i])) {

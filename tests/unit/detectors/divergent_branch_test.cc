@@ -188,19 +188,26 @@ def main():
 }
 
 TEST(DivergentBranch, TakesStepCountersForAlikeOnAllRanks) {
-  constexpr const char* kCounter = R"(
-def main():
-    for step in range(100):
-        loss.backward()
-        if step % 10 == 0:
-            dist.barrier()
-)";
-  JobBuilder builder = job();
-  builder.ranks(3)
-      .source(kTrain, kCounter)
-      .stack({0, 1}, in_backward(at("main", "backward")))
-      .stack(2, in("barrier", at("main", "barrier")));
-  EXPECT_TRUE(asked("divergent-branch", builder.build()).empty());
+  const auto counted = [](const std::string& condition) {
+    JobBuilder builder = job();
+    builder.ranks(3)
+        .source(kTrain,
+                "def main():\n"
+                "    for step in range(100):\n"
+                "        loss.backward()\n"
+                "        if " +
+                    condition +
+                    ":\n"
+                    "            dist.barrier()\n")
+        .stack({0, 1}, in_backward(at("main", "backward")))
+        .stack(2, in("barrier", at("main", "barrier")));
+    return asked("divergent-branch", builder.build());
+  };
+  EXPECT_TRUE(counted("step % 10 == 0").empty());
+  EXPECT_TRUE(counted("step % val.every == 0").empty());
+  EXPECT_TRUE(counted("self.n % self.often == 0").empty());
+  EXPECT_FALSE(counted("step % often(x) == 0").empty());
+  EXPECT_FALSE(counted("self.seen % self.often == 0").empty());
 }
 
 TEST(DivergentBranch, IsSilentWhileTheJobMovesOrAllAgree) {
