@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/text.h"
+#include "collector/graph/polled_state.h"
 #include "collector/graph/working.h"
 #include "collector/model/questions.h"
 #include "collector/python_source/blocks.h"
@@ -272,8 +273,10 @@ bool another_thread_works(const model::JobModel& job, const model::Process& proc
            });
   };
   return std::any_of(process.threads.begin(), process.threads.end(), [&](const auto& one) {
+    const bool goes_on = one.waits_on && one.waits_on->kind == "timer" && has_timer_soon(one);
     return one.tid != thread.tid && innermost_python(one) != nullptr &&
-           (wanted_cpu(one) || pauses_once(job, one) || gives_signals(job, one));
+           (wanted_cpu(one) || pauses_once(job, one) || gives_signals(job, one) ||
+            (goes_on && changes_what_is_polled(job, one, thread)));
   });
 }
 
