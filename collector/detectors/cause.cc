@@ -19,6 +19,7 @@
 #include "collector/detectors/skipped_step.h"
 #include "collector/detectors/swallowed.h"
 #include "collector/detectors/tracebacks.h"
+#include "collector/detectors/trainer_loop.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -95,29 +96,6 @@ bool is_mismatch_at_one_point(const Examination& examination, const Explanation&
          !in_ddp_forward(examination, parting.rest, false);
 }
 
-// A trainer's own loop over the batches: some ranks are in it, the odd ones have left it.
-bool read_library_loop(const Examination& examination, Explanation& explanation) {
-  const Parting& parting = explanation.parting;
-  const TrainerPlace odd = place_in_trainer(parting.odd.standing);
-  const TrainerPlace rest = place_in_trainer(parting.rest.standing);
-  if (odd == TrainerPlace::kUnknown || rest == TrainerPlace::kUnknown || odd == rest) {
-    return false;
-  }
-  if (explanation.fork &&
-      rank_branch(examination.job, *explanation.fork, parting.odd.ranks, parting.rest.ranks)) {
-    return false;
-  }
-  if (odd == TrainerPlace::kInEpoch) {
-    explanation.turn();
-  }
-  const Path& path = parting.rest.path;
-  explanation.loop = LeftLoop{.where = path.empty() ? model::CallSite{} : path.front(),
-                              .header = "for batch in train_dataloader",
-                              .way_out = std::nullopt};
-  explanation.cause = Cause::kUneven;
-  return true;
-}
-
 bool read_libraries(const Examination& examination, Explanation& explanation) {
   const Standing* odd = explanation.parting.odd.standing;
   const Standing* rest = explanation.parting.rest.standing;
@@ -140,7 +118,7 @@ bool read_libraries(const Examination& examination, Explanation& explanation) {
   if (generating || (sharded && !left)) {
     explanation.cause = generating ? Cause::kGenerate : Cause::kSharded;
   }
-  return generating || sharded || read_library_loop(examination, explanation);
+  return generating || sharded || read_trainer_loop(examination, explanation);
 }
 
 // Two ranks called different things, one of them under a flag: nothing else is left to explain it.

@@ -5,6 +5,7 @@
 #include <array>
 #include <string_view>
 
+#include "collector/graph/activity_rules.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -71,7 +72,19 @@ TrainerPlace place_in_trainer(const graph::Standing* standing) {
       validates ||
       model::has_python_frame(*standing->thread, "on_advance_end", "loops/fit_loop.py") ||
       model::has_python_frame(*standing->thread, "on_run_end", "loops/fit_loop.py");
-  return between ? TrainerPlace::kBetweenEpochs : TrainerPlace::kUnknown;
+  if (between) {
+    return TrainerPlace::kBetweenEpochs;
+  }
+  // Hooks before the loop come from _run as well; of those behind it, the names tell.
+  const auto& frames = standing->thread->frames;
+  const bool after =
+      model::has_python_frame(*standing->thread, "_fit_impl", "trainer/trainer.py") &&
+      std::any_of(frames.begin(), frames.end(), [](const model::Frame& frame) {
+        const std::string_view name = graph::plain_name(frame.function);
+        return name == "on_fit_end" || name == "_teardown" || name == "teardown" ||
+               name == "_call_teardown_hook";
+      });
+  return after ? TrainerPlace::kAfterFit : TrainerPlace::kUnknown;
 }
 
 }  // namespace ddpdoctor::detectors

@@ -17,7 +17,8 @@ const model::Frame* users_generate(const graph::Standing& standing);
 
 /// Where Lightning's fit() is: among the batches of an epoch, or behind them, in the validation
 /// that ends it and in the hooks between epochs.
-enum class TrainerPlace { kUnknown, kInEpoch, kBetweenEpochs };
+/// kAfterFit: in what it does when all epochs are over.
+enum class TrainerPlace { kUnknown, kInEpoch, kBetweenEpochs, kAfterFit };
 
 /// Of nobody (nullptr) nothing is known.
 TrainerPlace place_in_trainer(const graph::Standing* standing);

@@ -58,7 +58,7 @@ constexpr std::array<string_view, 19> kOtherMains = {
 
 constexpr std::array<string_view, 5> kProcessLike = {"process", "proc", "worker", "only", "gpu"};
 
-constexpr std::array<string_view, 26> kRankNames = {"process_index",
+constexpr std::array<string_view, 28> kRankNames = {"process_index",
                                                     "local_process_index",
                                                     "process_idx",
                                                     "process_id",
@@ -71,6 +71,8 @@ constexpr std::array<string_view, 26> kRankNames = {"process_index",
                                                     "is_local_zero",
                                                     "is_world_process_zero",
                                                     "is_local_process_zero",
+                                                    "is_last_process",
+                                                    "is_last_stage",
                                                     "should_save",
                                                     "should_log",
                                                     "current_device",

@@ -28,7 +28,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Case{"rank == 0", kRank}, Case{"not self.local_rank", kRank},
         Case{"dist.get_rank() == 0", kRank}, Case{"torch.distributed.get_rank(group) != 0", kRank},
-        Case{"accelerator.is_main_process", kRank}, Case{"trainer.is_global_zero", kRank},
+        Case{"accelerator.is_main_process", kRank}, Case{"self.acc.is_last_process", kRank},
+        Case{"trainer.is_global_zero", kRank},
         Case{"self.accelerator.is_local_main_process and step % 10 == 0", kRank},
         Case{"os.environ[\"RANK\"] == '0'", kRank},
         Case{"int(os.environ.get('LOCAL_RANK', 0)) == 0", kRank},
