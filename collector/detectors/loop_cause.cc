@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "collector/detectors/loops_seen.h"
+#include "collector/detectors/new_round.h"
 #include "collector/detectors/passes.h"
 #include "collector/detectors/side_questions.h"
 
@@ -143,6 +144,9 @@ bool read_loop(const Examination& examination, Explanation& explanation) {
     return read_next_pass(examination, explanation, passes);
   }
   explanation.loop = left_loop(examination.job, *explanation.fork);
+  if (explanation.loop && read_left_out_loop(examination, explanation)) {
+    return true;
+  }
   if (explanation.loop) {
     look_further_out(examination, explanation);
   }

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "collector/detectors/agreement.h"
+#include "collector/detectors/call_runs.h"
 #include "collector/detectors/source_blocks.h"
 #include "collector/graph/history.h"
 #include "collector/model/questions.h"
@@ -22,10 +23,6 @@ using python_source::Lines;
 
 /// Outermost first.
 using Frames = std::vector<const Frame*>;
-
-bool same_path(const Path& a, const Path& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), graph::same_line);
-}
 
 /// A record may hold the innermost frames only.
 bool begins_with(const Path& path, const Path& recorded) {

@@ -175,7 +175,7 @@ std::optional<DataEnd> end_by_value(const Structure& structure, std::size_t loop
   return std::nullopt;
 }
 
-/// "i" of `for i, x in enumerate(…)`, all of `for i in range(…)`: alike on every rank.
+/// "i" of `for i, x in enumerate(…)` and of `for i in range(…)`: alike on every rank.
 bool is_counter(const Structure& structure, std::size_t loop, std::string_view name) {
   const Statement& statement = structure.statements[loop];
   const Tokens header = statement.header();
@@ -184,7 +184,29 @@ bool is_counter(const Structure& structure, std::size_t loop, std::string_view n
   }
   const Tokens target = statement.tokens().subspan(statement.keyword + 1);
   const bool first = !target.empty() && (target.front().text == name);
-  return header.front().is("range") || (header.front().is("enumerate") && first);
+  return first && (header.front().is("range") || header.front().is("enumerate"));
+}
+
+/// "step // n", "schedule(step)" in `for step in range(…)`: a counter as well, in other words. What
+/// a call or an index gets from anything else may be the round's own.
+bool is_counted(const Structure& structure, std::size_t loop, const Assignment& bound) {
+  if (bound.statement == loop || !structure.statements[loop].header().front().is("range")) {
+    return false;
+  }
+  const Tokens value = bound.value;
+  const bool asks = std::any_of(value.begin(), value.end(),
+                                [](const Token& t) { return t.is("(") || t.is("["); });
+  bool of_counter = false;
+  for (const NameChain& name : name_chains(value)) {
+    const bool function =
+        name.words.size() == 1 && name.end < value.size() && value[name.end].is("(");
+    const bool counter = is_counter(structure, loop, name.words.front());
+    of_counter = of_counter || counter;
+    if (asks && !function && !counter) {
+      return false;
+    }
+  }
+  return !asks || of_counter;
 }
 
 /// Names of a condition that the loop binds anew in each round.
@@ -198,7 +220,8 @@ bool reads_the_round(const Structure& structure, std::size_t loop, Tokens condit
     }
     const auto all = assignments_of(structure, first, function);
     return std::any_of(all.begin(), all.end(), [&](const Assignment& one) {
-      return one.statement == loop || belongs_to(structure, one.statement, loop);
+      const bool in_round = one.statement == loop || belongs_to(structure, one.statement, loop);
+      return in_round && !is_counted(structure, loop, one);
     });
   });
 }

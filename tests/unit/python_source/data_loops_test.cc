@@ -68,6 +68,20 @@ TEST(Skips, AreTestsOfTheRoundsOwnData) {
             "y.isnan() | x is None");
 }
 
+TEST(Skips, AreTestsOfWhatARoundOfACountedLoopComputes) {
+  const auto with = [](const std::string& bound) {
+    return skips("for i in range(n):\n  x = " + bound +
+                 "\n  if x > limit: continue\n"
+                 "  g(i)  # HERE\n");
+  };
+  for (const char* own : {"norm(params)", "data[i]", "next(it)", "random()", "f(net, i)"}) {
+    EXPECT_EQ(with(own), "x > limit") << own;
+  }
+  for (const char* counted : {"i // per_epoch", "schedule(i)", "i", "3"}) {
+    EXPECT_EQ(with(counted), "") << counted;
+  }
+}
+
 TEST(Skips, AreNoCountersOptionsOrLaterTests) {
   EXPECT_EQ(skips("for i, x in enumerate(loader):\n  if i < start: continue\n"
                   "  if dry_run: continue\n  for z in x:\n    if z: continue\n"
