@@ -19,6 +19,7 @@
 #include "collector/detectors/suspects.h"
 #include "collector/detectors/waited_for.h"
 #include "collector/detectors/wording.h"
+#include "collector/graph/working.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -71,7 +72,7 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
                          : fmt::format("Find out why rank {} stays at {}.", standing->rank,
                                        place(standing->user));
     if (waited && waited->loop.known()) {
-      finding.locations.push_back(location(waited->loop, {}, "the loop that does not end"));
+      finding.locations.push_back(location(waited->loop, {}, "the loop in which it sleeps"));
     }
     tell_holder(examination, *standing, finding);
   }
@@ -155,6 +156,16 @@ bool its_worker_is_busy(const model::JobModel& job, const graph::Standing* stand
   });
 }
 
+/// It sleeps between the rounds of a loop, and not for long so far: what it asks for may come, with
+/// the file of another program, a token of a bucket, a seat of a licence.
+bool may_find_what_it_polls(const model::JobModel& job, const graph::Standing* standing) {
+  constexpr double kLong = 20;  // seconds
+  const bool lately = job.seconds_without_progress && *job.seconds_without_progress < kLong;
+  return lately && standing != nullptr && standing->thread != nullptr &&
+         standing->activity == graph::Activity::kSleeping &&
+         graph::has_timer_soon(*standing->thread) && polls(job, *standing->thread);
+}
+
 // Ranks that were lost make every group of theirs wait: one cause, told where the waiting began.
 Findings detect(const graph::Examination& examination) {
   std::vector<Explanation> all = explanations(examination, Cause::kMissing);
@@ -174,7 +185,8 @@ Findings detect(const graph::Examination& examination) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     Finding finding = finding_of(examination, all[i], all[i].branch ? 1 : 0);
     tell(examination, all[i], finding);
-    if (its_worker_is_busy(examination.job, all[i].parting.odd.standing)) {
+    const graph::Standing* odd = all[i].parting.odd.standing;
+    if (its_worker_is_busy(examination.job, odd) || may_find_what_it_polls(examination.job, odd)) {
       finding.confidence = Confidence::kPossible;
     }
     if (i == 0) {

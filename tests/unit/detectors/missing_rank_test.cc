@@ -313,5 +313,22 @@ TEST(MissingRank, LooksWhetherSomebodyWritesTheFileThatARankPollsFor) {
   EXPECT_EQ(told(std::nullopt).size(), 1U);
 }
 
+TEST(MissingRank, OnlySuspectsARankThatPollsSinceAMoment) {
+  const auto told = [](const std::string& loop, double sleep, double seconds) {
+    JobBuilder builder = job();
+    builder.ranks(2)
+        .source(kTrain, "def take(self):\n    " + loop + ":\n        time.sleep(4)\n")
+        .stack(1, in("barrier", "py:main@/srv/train.py:9"))
+        .stack(0, "native:clock_nanosleep | native:time_sleep | " + at("take", "time.sleep") +
+                      " | py:main@/srv/train.py:7")
+        .waits(0, {.kind = "timer", .target = {}, .detail = {}, .limit = sleep})
+        .seconds_without_progress(seconds);
+    return asked("missing-rank", builder.build()).at(0).confidence;
+  };
+  EXPECT_EQ(told("while not bucket.take(1)", 3, 4), Confidence::kPossible);
+  EXPECT_NE(told("while not bucket.take(1)", 3, 60), Confidence::kPossible);
+  EXPECT_NE(told("while not bucket.take(1)", 86400, 4), Confidence::kPossible);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors
