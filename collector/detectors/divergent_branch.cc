@@ -38,10 +38,12 @@ void tell_skip(const graph::Examination& examination, const Explanation& explana
         "{} went on to {} without {}: {} ({}) caught an exception there that {} did not have", odd,
         odd_place(examination, explanation), waiting_call(examination, explanation), quote, where,
         rest);
+    const std::string catcher =
+        branch.condition.starts_with("with") ? "a try with an except clause in its place" : quote;
     finding.fix = fmt::format(
         "Leave the step out on every rank or on none: let {} set a flag, all_reduce it, and skip "
         "where any rank set it; or let the exception end the job.",
-        quote);
+        catcher);
   } else {
     finding.summary =
         fmt::format("{} went on to {} without {}: {} ({}) skipped a step there that {} made", odd,

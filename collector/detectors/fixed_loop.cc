@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "base/text.h"
+#include "base/word.h"
 #include "collector/detectors/source_blocks.h"
 
 namespace ddpdoctor::detectors {
@@ -70,10 +71,47 @@ bool has_fixed_range(const Lines& lines, const Block& loop) {
   });
 }
 
+/// "lines" of `for line in lines(rank)`; nothing for methods and for what is more than one call.
+std::string_view called_in(const Block& loop) {
+  const std::string_view text = loop.text;
+  const std::size_t in = text.find(" in ");
+  const std::size_t open = text.find('(', in == text.npos ? 0 : in);
+  if (loop.kind != BlockKind::kFor || in == text.npos || open == text.npos ||
+      text.find(')', open) + 1 != text.size()) {
+    return {};
+  }
+  const std::string_view name = text.substr(in + 4, open - in - 4);
+  return std::all_of(name.begin(), name.end(), base::is_word) ? name : std::string_view();
+}
+
+/// `def lines(…)` gives out its items in a loop of fixed length only, whatever they are.
+bool gives_fixed_number(const Lines& lines, std::string_view function) {
+  bool gives = false;
+  for (const auto& [number, text] : lines) {
+    const std::string_view code = base::trim(text);
+    if (!code.starts_with("yield") || function_around(lines, number) != function) {
+      continue;
+    }
+    const std::vector<Block> around = python_source::enclosing(lines, number);
+    const auto deciding = python_source::deciding_branches(lines, number);
+    const bool fixed = !code.starts_with("yield from") && around.size() >= 2 &&
+                       has_fixed_range(lines, around[0]) &&
+                       around[1].kind == BlockKind::kFunction &&
+                       python_source::loop_exits(lines, number).empty() &&
+                       std::all_of(deciding.begin(), deciding.end(), is_loop);
+    if (!fixed) {
+      return false;
+    }
+    gives = true;
+  }
+  return gives;
+}
+
 }  // namespace
 
 bool is_fixed(const Lines& lines, const Block& loop, int inside) {
-  if (!has_fixed_range(lines, loop)) {
+  const std::string_view called = called_in(loop);
+  if (!has_fixed_range(lines, loop) && (called.empty() || !gives_fixed_number(lines, called))) {
     return false;
   }
   for (const Block& block : python_source::enclosing(lines, inside)) {

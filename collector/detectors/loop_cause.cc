@@ -15,6 +15,8 @@ namespace {
 using graph::Activity;
 using graph::Examination;
 
+constexpr std::string_view kOrLength =
+    "A rank that goes over more names in that line would look alike: compare those.";
 constexpr std::string_view kOrBatches =
     "Ranks with different numbers of batches would look alike: compare those.";
 
@@ -87,6 +89,9 @@ bool read_next_pass(const Examination& examination, Explanation& explanation,
   }
   if (explanation.branch) {
     explanation.loop.reset();
+    if (is_uniform(explanation.branch->condition)) {  // whether anything came
+      explanation.otherwise = kOrLength;
+    }
     if (!odd_is_behind && explanation.parting.tie) {
       explanation.turn();
     }

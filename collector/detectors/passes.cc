@@ -203,14 +203,43 @@ Went went(const Question& asked, const Side& side, int other) {
   return to > from ? Went::kOn : round_of(asked, to, other);
 }
 
+/// The side is at the very line of the last call again, of which a comprehension may make several,
+/// and nobody comes there in a new round without the call at `other` first: it is the same
+/// execution. Not where a loop of its own goes round that line.
+bool goes_on_in_one_line(const Question& asked, const Side& side, int other) {
+  const model::JobModel& job = asked.examination.job;
+  if (!same_path(side.path, asked.last) ||
+      round_of(asked, asked.last_site().line, other) != Went::kRoundShared) {
+    return false;
+  }
+  const bool repeats =
+      std::any_of(side.path.begin(), side.path.end() - static_cast<std::ptrdiff_t>(asked.depth),
+                  [&job](const CallSite& site) {
+                    const auto text = model::source_line(job, site.file, site.line);
+                    return text && text->find(" for ") != std::string_view::npos;
+                  });
+  const std::vector<Block> before = python_source::deciding_branches(asked.lines(), other);
+  return repeats && std::all_of(before.begin(), before.end(), [&](const Block& block) {
+           return is_loop(block) || encloses(asked.lines(), block, asked.last_site().line);
+         });
+}
+
 /// By the lines of recorded calls.
 Passes recorded_passes(const Examination& examination, const Parting& parting, const Fork& fork) {
   const auto asked = question(examination, parting, fork);
   if (!asked) {
     return {};
   }
-  const Went odd = went(*asked, parting.odd, fork.theirs.line);
-  const Went rest = went(*asked, parting.rest, fork.ours.line);
+  Went odd = went(*asked, parting.odd, fork.theirs.line);
+  Went rest = went(*asked, parting.rest, fork.ours.line);
+  const auto settle = [&asked](Went& one, const Side& side, Went other, int others_line) {
+    if (one == Went::kUnknown && other == Went::kRoundShared &&
+        goes_on_in_one_line(*asked, side, others_line)) {
+      one = Went::kOn;
+    }
+  };
+  settle(odd, parting.odd, rest, fork.theirs.line);
+  settle(rest, parting.rest, odd, fork.ours.line);
   if (odd == Went::kUnknown || rest == Went::kUnknown) {
     return {};
   }

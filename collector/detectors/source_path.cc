@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "base/word.h"
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/passed_values.h"
 #include "collector/detectors/registration.h"
@@ -175,6 +176,37 @@ bool same_chain(const Lines& lines, const Block& first, const Block& second) {
   return true;
 }
 
+/// "not self.n", where the class has `self.n += 1`: asks whether anything came. Counters of steps
+/// are alike everywhere.
+bool asks_for_any(const Lines& lines, std::string_view condition) {
+  if (condition.starts_with("not ")) {
+    condition.remove_prefix(4);
+  }
+  constexpr std::array<std::string_view, 3> kSteps = {"step", "epoch", "iter"};
+  const bool plain = condition.starts_with("self.") &&
+                     std::all_of(condition.begin() + 5, condition.end(), base::is_word) &&
+                     std::none_of(kSteps.begin(), kSteps.end(), [condition](std::string_view word) {
+                       return condition.find(word) != condition.npos;
+                     });
+  const std::string sums = std::string(condition) + " += ";
+  return plain && std::any_of(lines.begin(), lines.end(), [&sums](const auto& line) {
+           return base::trim(line.second).starts_with(sums);
+         });
+}
+
+/// An early exit on such a question below the fork.
+std::optional<Branch> empty_below(const model::JobModel& job, const Path& below, bool ours) {
+  for (const model::CallSite& site : below) {
+    const Lines& lines = lines_of(job, site.file);
+    for (const Block& block : python_source::deciding_branches(lines, site.line)) {
+      if (!is_loop(block) && asks_for_any(lines, block.condition)) {
+        return branch_of(block, site, Dependence::kData, ours);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 bool same_function(const model::CallSite& a, const model::CallSite& b) {
   return a.file == b.file && a.function == b.function;
 }
@@ -259,7 +291,11 @@ std::optional<Branch> any_branch(const model::JobModel& job, const Fork& fork) {
   if (auto found = branch_below(job, fork, true, Dependence::kData, {}, {})) {
     return found;
   }
-  return branch_below(job, fork, false, Dependence::kData, {}, {});
+  if (auto found = branch_below(job, fork, false, Dependence::kData, {}, {})) {
+    return found;
+  }
+  auto found = empty_below(job, fork.below_ours, true);
+  return found ? found : empty_below(job, fork.below_theirs, false);
 }
 
 bool are_siblings(const model::JobModel& job, const Fork& fork) {

@@ -3,11 +3,15 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "collector/detectors/agreement.h"
 #include "collector/detectors/known_exceptions.h"
+#include "collector/detectors/wording.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -70,9 +74,19 @@ bool misses_its_thread(const graph::Examination& examination, model::Rank rank) 
   });
 }
 
-bool may_be_swallowed(const model::JobModel& job, const Path& path) {
-  return std::any_of(path.begin(), path.end(),
-                     [&job](const model::CallSite& site) { return is_swallowed_at(job, site); });
+std::optional<std::string> what_may_swallow(const model::JobModel& job, const Path& path) {
+  for (const model::CallSite& site : path) {
+    const auto clauses = python_source::swallowing_clauses(lines_of(job, site.file), site.line);
+    if (clauses.empty()) {
+      continue;
+    }
+    model::CallSite where = site;
+    where.line = clauses.front().line;
+    return clauses.front().kind == python_source::BlockKind::kWith
+               ? fmt::format("`{}` ({})", clauses.front().text, place(where))
+               : "a try";
+  }
+  return std::nullopt;
 }
 
 std::optional<Traceback> swallowed_exception(const graph::Examination& examination,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "collector/detectors/parting.h"
 #include "collector/detectors/tracebacks.h"
@@ -19,8 +20,9 @@ std::optional<Traceback> swallowed_exception(const graph::Examination& examinati
 /// process: what that thread would have given it.
 bool misses_its_thread(const graph::Examination& examination, model::Rank rank);
 
-/// The call of the others stands in a try whose except lets the program go on: an exception there
-/// leaves the call out.
-bool may_be_swallowed(const model::JobModel& job, const Path& path);
+/// The call of the others stands in a try whose except lets the program go on, or in `with
+/// suppress(…)`: an exception there leaves the call out. "a try", or the with and its place;
+/// nothing where neither is.
+std::optional<std::string> what_may_swallow(const model::JobModel& job, const Path& path);
 
 }  // namespace ddpdoctor::detectors

@@ -73,10 +73,11 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
       explanation.loop->header, place(explanation.loop->where), said(parting.rest.ranks),
       is_or_are(parting.rest.ranks), waiting_call(examination, explanation));
   finding.fix = kEqualSteps;
-  if (may_be_swallowed(examination.job, parting.rest.path)) {
+  if (const auto around = what_may_swallow(examination.job, parting.rest.path)) {
     finding.confidence = at_most(finding.confidence, Confidence::kLikely);
-    finding.fix +=
-        " The call stands in a try: an exception that one rank swallowed leaves its call out, too.";
+    finding.fix += fmt::format(
+        " The call stands in {}: an exception that one rank swallowed leaves its call out, too.",
+        *around);
   }
   put_leaving_line_first(explanation, finding);
   finding.locations.push_back(location(explanation.loop->where, {}, "the loop that ended earlier"));

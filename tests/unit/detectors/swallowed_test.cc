@@ -82,5 +82,52 @@ TEST(Swallowed, ATryWithoutAnExceptSwallowsNothing) {
   EXPECT_EQ(findings[0].fix.find("swallowed"), std::string::npos);
 }
 
+/// The step stands in `with suppress(…)`; rank 1 has left the loop.
+JobBuilder suppressing(const std::string& items) {
+  const std::string in_step = "dist.all_reduce(values)";
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .source(kTrain, "def step(line):\n  values = parse(line)\n  dist.all_reduce(values)\n\n" +
+                          items +
+                          "\ndef main():\n  for line in lines(rank):\n"
+                          "    with suppress(ValueError):\n      step(line)\n"
+                          "  dist.all_gather_object(out, 1)\n")
+      .stack(kAll, in("all_reduce", at("step", in_step) + " | " + at("main", "  step(line)")))
+      .stack(1, in("all_gather_object", at("main", "all_gather_object")));
+  return builder;
+}
+
+TEST(Swallowed, AWithThatSuppressesIsNamed) {
+  const std::string open_end = "def lines(rank):\n  for text in open(path):\n    yield text\n";
+  const Findings findings = asked("uneven-inputs", suppressing(open_end).build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  EXPECT_NE(findings[0].fix.find("stands in `with suppress(ValueError)` (train.py:"),
+            std::string::npos);
+}
+
+TEST(Swallowed, AWithThatSuppressesPartsThoseWhoGetEquallyMany) {
+  const auto generator = [](const std::string& before, const std::string& suite) {
+    return "def lines(rank):\n" + before + "  for i in range(120):\n" + suite;
+  };
+  const model::JobModel job = suppressing(generator("", "    yield text(i, rank)\n")).build();
+  const Findings findings = asked("divergent-branch", job);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  EXPECT_NE(findings[0].summary.find("`with suppress(ValueError)`"), std::string::npos);
+  EXPECT_TRUE(asked("uneven-inputs", job).empty());
+  for (const std::string& unequal :
+       {generator("", "    if text(i): yield i\n"),
+        generator("", "    if text(i) is None:\n      return\n    yield i\n"),
+        generator("", "    yield from text(i)\n"),
+        generator("  if rank > 2:\n    return\n", "    yield i\n"),
+        generator("", "    for x in text(i):\n      yield x\n"),
+        generator("", "    yield i\n  yield from more\n")}) {
+    EXPECT_TRUE(asked("divergent-branch", suppressing(unequal).build()).empty()) << unequal;
+    EXPECT_EQ(asked("uneven-inputs", suppressing(unequal).build()).size(), 1U) << unequal;
+  }
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors
