@@ -17,6 +17,7 @@
 #include "collector/detectors/processes.h"
 #include "collector/detectors/signs.h"
 #include "collector/detectors/suspects.h"
+#include "collector/detectors/vanished.h"
 #include "collector/detectors/wording.h"
 #include "collector/model/questions.h"
 
@@ -124,62 +125,6 @@ std::vector<Death> deaths(const graph::Examination& examination) {
     std::erase_if(out, [](const Death& death) { return !death.exit; });
   }
   return out;
-}
-
-/// It polls in a loop of its own: for a key of the store, a file, a flag of another rank.
-bool polls_for_something(const model::JobModel& job, const graph::Standing& standing) {
-  return standing.activity == kSleeping && !standing.on_cpu && standing.thread != nullptr &&
-         polls(job, *standing.thread);
-}
-
-/// Groups of torch exist in memory or records, and everybody who is left waits or polls.
-bool all_wait_past_the_start(const graph::Examination& examination) {
-  return !examination.job.groups.empty() &&
-         std::all_of(examination.standings.begin(), examination.standings.end(),
-                     [&examination](const graph::Standing& standing) {
-                       return standing.activity == kAbsent || standing.activity == kStore ||
-                              polls_for_something(examination.job, standing);
-                     });
-}
-
-/// Somebody waits in a group that it belongs to, or where is not known.
-bool is_waited_for(const graph::Examination& examination, model::Rank rank) {
-  return std::any_of(examination.standings.begin(), examination.standings.end(),
-                     [&](const graph::Standing& standing) {
-                       const graph::GroupView* group =
-                           standing.call ? examination.group(standing.call->group) : nullptr;
-                       const bool stranger = group != nullptr && !group->group.ranks.empty() &&
-                                             !model::RankSet(group->group.ranks).contains(rank);
-                       return standing.waits_for_ranks() && !stranger;
-                     });
-}
-
-/// Ranks without a process although others are past the rendezvous, which needed them.
-model::RankSet vanished(const graph::Examination& examination) {
-  const bool joined = all_wait_past_the_start(examination) ||
-                      std::any_of(examination.standings.begin(), examination.standings.end(),
-                                  [](const graph::Standing& standing) {
-                                    return standing.activity == kCollective ||
-                                           standing.activity == kDdpBackward ||
-                                           standing.activity == kDdpForward;
-                                  });
-  if (!joined || !examination.still()) {
-    return {};
-  }
-  return ranks_where(examination, [&examination](const graph::Standing& standing) {
-    return standing.activity == kAbsent &&
-           (all_wait_past_the_start(examination) || is_waited_for(examination, standing.rank));
-  });
-}
-
-/// The look covered whole machines: a launcher is among what was seen, or the looker says what it
-/// observed. A list of some ranks, written by hand, does not show that the others are gone.
-bool looked_at_all(const model::JobModel& job) {
-  const auto seen = processes(job);
-  return !job.coverage.observed.empty() ||
-         std::any_of(seen.begin(), seen.end(), [](const model::Process* process) {
-           return process->role == model::Role::kLauncher;
-         });
 }
 
 std::map<model::CallSite, model::RankSet> places_of(const graph::Examination& examination,
@@ -307,14 +252,13 @@ Findings detect(const graph::Examination& examination) {
     return {killed(examination, dead)};
   }
   const model::RankSet gone = vanished(examination);
-  if (gone.empty()) {
-    return {};
+  if (gone.empty() || torchrun_watches(examination.job)) {
+    return {};  // torchrun would have ended the others: rank-exited tells it
   }
   Finding finding;
   finding.kind = kKind;
   finding.culprits = gone;
-  const bool sure = looked_at_all(examination.job) && !torchrun_watches(examination.job);
-  finding.confidence = sure ? Confidence::kLikely : Confidence::kPossible;
+  finding.confidence = looked_at_all(examination.job) ? Confidence::kLikely : Confidence::kPossible;
   add_waiting(examination, finding);
   add_places_of_others(examination, finding);
   finding.summary = fmt::format("{} {} no process any more{}", said(gone), has_or_have(gone),

@@ -10,6 +10,7 @@
 #include "collector/detectors/processes.h"
 #include "collector/detectors/signs.h"
 #include "collector/detectors/suspects.h"
+#include "collector/detectors/vanished.h"
 #include "collector/detectors/wording.h"
 #include "collector/model/questions.h"
 #include "collector/python_source/blocks.h"
@@ -228,11 +229,18 @@ Finding tell_finalized(const graph::Examination& examination, Finding finding) {
   return finding;
 }
 
+/// Nobody saw their end; torchrun, which lives, would have ended the others had they failed.
+model::RankSet gone_under_torchrun(const graph::Examination& examination) {
+  return torchrun_watches(examination.job) ? vanished(examination) : model::RankSet{};
+}
+
 Findings detect(const graph::Examination& examination) {
   Finding finding;
   finding.kind = kKind;
-  finding.culprits = ranks_where(examination, [&examination](const graph::Standing& standing) {
-    return left_in_peace(standing) || gave_up_before_the_start(examination, standing) ||
+  const model::RankSet gone = gone_under_torchrun(examination);
+  finding.culprits = ranks_where(examination, [&](const graph::Standing& standing) {
+    return left_in_peace(standing) || gone.contains(standing.rank) ||
+           gave_up_before_the_start(examination, standing) ||
            (standing.activity == graph::Activity::kDead && standing.process != nullptr &&
             aborted_while_ending(examination.job, standing.rank,
                                  exit_of(examination.job, *standing.process)));
@@ -259,18 +267,30 @@ Findings detect(const graph::Examination& examination) {
   }
   const bool at_the_start = wait_at_the_start(examination, finding);
   std::vector<Location> ends = recorded_ends(examination.job, finding.culprits);
-  if (ends.empty() && at_the_start) {
+  if (ends.empty() && (at_the_start || !gone.empty())) {
     ends = ways_out(examination, finding);
   }
   finding.locations.insert(finding.locations.begin(), ends.begin(), ends.end());
   // The exit status and the stacks of those who wait for ranks: two facts.
   finding.confidence =
       *still == Confidence::kLikely && !for_a_signal ? Confidence::kCertain : *still;
+  if (!gone.empty()) {
+    constexpr double kRounds = 6;  // seconds: old torchruns look after their ranks every five
+    const bool has_looked = examination.job.seconds_without_progress.value_or(0) >= kRounds;
+    const bool sure = has_looked && looked_at_all(examination.job);
+    finding.confidence =
+        at_most(finding.confidence, sure ? Confidence::kLikely : Confidence::kPossible);
+    finding.evidence.push_back(
+        {.rank = gone.front(),
+         .text = fmt::format("{} {} no process any more, and torchrun, which ends all ranks when "
+                             "one fails, has not done so",
+                             said(gone), has_or_have(gone))});
+  }
   if (!in_finalize.empty() && in_finalize == finding.culprits) {
     return {tell_finalized(examination, std::move(finding))};
   }
-  const bool well =
-      ranks_where(examination, left_in_peace).common(finding.culprits) == finding.culprits;
+  const bool well = ranks_where(examination, left_in_peace).united(gone).common(finding.culprits) ==
+                    finding.culprits;
   finding.summary =
       fmt::format("{} {} {}{}{}", said(finding.culprits), has_or_have(finding.culprits),
                   well ? "exited with status 0" : "ended before the others",

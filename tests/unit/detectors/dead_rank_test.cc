@@ -154,16 +154,15 @@ TEST(DeadRank, KnowsARankThatVanishedAfterTheRendezvous) {
   EXPECT_EQ(findings[0].culprits, model::RankSet({2}));
 }
 
-TEST(DeadRank, OnlySuspectsThoseWhoAreGoneWhileTorchrunWatches) {
+TEST(DeadRank, LeavesThoseWhoAreGoneWhileTorchrunWatchesToRankExited) {
   JobBuilder builder = job().ranks(3).stack(kAll, kInBarrier).absent(2);
   builder.process({.role = model::Role::kLauncher,
                    .pid = 900,
                    .threads = {{.stack = "native:clock_nanosleep@libc.so.6 | "
                                          "py:SimpleElasticAgent._invoke_run@/x/torch/distributed/"
                                          "elastic/agent/server/api.py:930"}}});
-  const auto findings = asked(kKind, builder.build());
-  ASSERT_EQ(findings.size(), 1u);
-  EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+  EXPECT_TRUE(asked(kKind, builder.build()).empty());
+  EXPECT_EQ(asked("rank-exited", builder.build()).size(), 1u);
 }
 
 TEST(DeadRank, OnlySuspectsAnAbortAfterTheWorkIsDone) {

@@ -147,5 +147,35 @@ TEST(RankExited, CountsARankThatTorchAbortedWhileItEnded) {
   EXPECT_EQ(asked("dead-rank", told(false)).at(0).confidence, Confidence::kCertain);
 }
 
+TEST(RankExited, IsWhoIsGoneWhileTorchrunWatchesOn) {
+  const auto told = [](const std::string& launcher, double seconds = 9) {
+    return job()
+        .ranks(3)
+        .seconds_without_progress(seconds)
+        .source("/srv/train.py",
+                "def main():\n    if not files:\n        os._exit(0)\n    g = dist.new_group()\n")
+        .stack(kAll,
+               "native:pthread_cond_wait | native:c10d::Work::wait | "
+               "py:all_reduce@/v/site-packages/torch/distributed/distributed_c10d.py:9 | "
+               "py:main@/srv/train.py:4")
+        .absent(2)
+        .process({.role = model::Role::kLauncher,
+                  .pid = 4000,
+                  .threads = {{.stack = "native:clock_nanosleep | py:" + launcher}}})
+        .build();
+  };
+  const std::string torchrun =
+      "_invoke_run@/v/site-packages/torch/distributed/elastic/agent/server/api.py:930";
+  const auto findings = asked("rank-exited", told(torchrun));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({2}));
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  EXPECT_EQ(findings[0].locations.at(0).line, 3);
+  EXPECT_TRUE(nothing_likely(asked("rank-exited", told(torchrun, 2))));  // it may do so yet
+  EXPECT_TRUE(asked("dead-rank", told(torchrun)).empty());
+  EXPECT_TRUE(asked("rank-exited", told("watch@/srv/launch.py:3")).empty());
+  EXPECT_EQ(asked("dead-rank", told("watch@/srv/launch.py:3")).size(), 1u);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors
