@@ -229,9 +229,21 @@ Cause plain_cause(const Parting& parting) {
   return few_wait ? Cause::kExtra : Cause::kMissing;
 }
 
+// Most sleep at a line before the call: the few are early, and the call is still ahead of the rest.
+bool sleep_before_it(const Parting& parting) {
+  const auto fork = parting.odd.activity() == Activity::kSleeping
+                        ? fork_of(parting.odd.path, parting.rest.path)
+                        : std::nullopt;
+  return fork && fork->ours.line < fork->theirs.line;
+}
+
 // Few ranks in a call that most never reach: those few are the odd ones.
 void blame_the_few(Explanation& explanation) {
   const Parting& parting = explanation.parting;
+  if (!parting.extra && sleep_before_it(parting)) {
+    explanation.cause = Cause::kMissing;
+    return;
+  }
   if (parting.extra) {
     explanation.cause = Cause::kExtra;
   } else if (plain_cause(parting) == Cause::kExtra && !parting.shifted && !parting.settled) {

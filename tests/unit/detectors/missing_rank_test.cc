@@ -313,6 +313,25 @@ TEST(MissingRank, LooksWhetherSomebodyWritesTheFileThatARankPollsFor) {
   EXPECT_EQ(told(std::nullopt).size(), 1U);
 }
 
+TEST(MissingRank, AreMostWhenTheySleepBeforeTheCallThatOneIsInAlready) {
+  const auto told = [](int line) {
+    JobBuilder builder = job();
+    builder.ranks(3)
+        .source(kTrain, "def take(self):\n    while not there():\n        time.sleep(1)\n")
+        .stack(kAll, "native:clock_nanosleep | native:time_sleep | " + at("take", "time.sleep") +
+                         " | py:main@/srv/train.py:" + std::to_string(line))
+        .waits(kAll, {.kind = "timer", .target = {}, .detail = {}, .limit = 0.5})
+        .stack(0, in("barrier", "py:main@/srv/train.py:9"))
+        .seconds_without_progress(60);
+    return builder.build();
+  };
+  const Findings findings = asked("missing-rank", told(8));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{1, 2}));
+  EXPECT_TRUE(asked("extra-rank-in-collective", told(8)).empty());
+  EXPECT_EQ(asked("extra-rank-in-collective", told(10)).at(0).culprits, (model::RankSet{0}));
+}
+
 TEST(MissingRank, OnlySuspectsARankThatPollsSinceAMoment) {
   const auto told = [](const std::string& loop, double sleep, double seconds) {
     JobBuilder builder = job();
