@@ -3,6 +3,7 @@
 // batches are to come is counted in the iterator that the sampler made, not asked from its length:
 // that is the truth also for a sampler of the user's own.
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 
@@ -10,6 +11,7 @@
 #include "collector/stacks/python/frames.h"
 #include "collector/stacks/python/generators.h"
 #include "collector/stacks/python/iterators.h"
+#include "collector/stacks/python/reader.h"
 
 namespace ddpdoctor::stacks {
 
@@ -22,6 +24,27 @@ bool is_count(std::optional<std::int64_t> number) {
 }
 
 }  // namespace
+
+bool draws_a_batch(const std::vector<PythonFrame>& inner) {
+  constexpr std::array<std::string_view, 4> kLibraries = {"/torch/utils/data/", "/tqdm/",
+                                                          "/accelerate/", "/lightning/"};
+  for (auto one = inner.rbegin(); one != inner.rend(); ++one) {
+    const Frame& frame = one->frame;
+    const bool library =
+        one->raw.shim ||
+        std::any_of(kLibraries.begin(), kLibraries.end(), [&frame](std::string_view folder) {
+          return frame.file.find(folder) != std::string::npos;
+        });
+    if (!library) {
+      return false;  // the body of the loop, or what the loader has called after all
+    }
+    if (frame.file.find("/torch/utils/data/") != std::string::npos &&
+        (frame.function.ends_with("fetch") || frame.function.ends_with("_next_index"))) {
+      return true;
+    }
+  }
+  return false;
+}
 
 std::optional<std::int64_t> IterationReader::integer(RemoteAddress object,
                                                      std::string_view attribute) {

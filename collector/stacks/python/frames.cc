@@ -341,6 +341,9 @@ std::vector<PythonFrame> FrameDecoder::decode(const RawPythonStack& stack) {
       }
       if (code.valid && loops_wanted(code.file)) {
         decoded.frame.loops = iterations_.loops_of(raw.address, raw.code);
+        if (!decoded.frame.loops.empty() && draws_a_batch(frames)) {
+          decoded.frame.loops.back().left.reset();
+        }
       }
     }
     frames.push_back(std::move(decoded));

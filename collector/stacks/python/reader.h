@@ -41,6 +41,10 @@ struct PythonFrame {
   Frame frame;
 };
 
+/// Where the frames inside of a loop's frame, innermost first, show a DataLoader in the middle of a
+/// batch: it has drawn from its sampler what it has not given out yet.
+bool draws_a_batch(const std::vector<PythonFrame>& inner);
+
 /// run_until_complete of asyncio's loop: its caller waits for the main task.
 bool runs_event_loop(const Frame& frame);
 

@@ -133,6 +133,32 @@ TEST_P(PythonIterators, OfADataLoaderCountBatches) {
   }
 }
 
+TEST(DataLoaderInTheMiddleOfABatch, HasDrawnMoreThanItGaveOut) {
+  const auto frames = [](const std::vector<std::array<std::string, 2>>& innermost_first) {
+    std::vector<PythonFrame> out;
+    for (const auto& [function, file] : innermost_first) {
+      PythonFrame one{};
+      one.frame.function = function;
+      one.frame.file = file;
+      out.push_back(one);
+    }
+    return out;
+  };
+  const std::string loader = "/v/torch/utils/data/dataloader.py";
+  const std::string fetcher = "/v/torch/utils/data/_utils/fetch.py";
+  EXPECT_TRUE(draws_a_batch(frames({{"Records.__getitem__", "/srv/train.py"},
+                                    {"_MapDatasetFetcher.fetch", fetcher},
+                                    {"_SingleProcessDataLoaderIter._next_data", loader},
+                                    {"_BaseDataLoaderIter.__next__", loader},
+                                    {"tqdm.__iter__", "/v/tqdm/std.py"}})));
+  EXPECT_FALSE(draws_a_batch(frames({{"_MultiProcessingDataLoaderIter._try_get_data", loader},
+                                     {"_BaseDataLoaderIter.__next__", loader}})));
+  EXPECT_FALSE(draws_a_batch(frames({{"_MapDatasetFetcher.fetch", fetcher},
+                                     {"_BaseDataLoaderIter.__next__", loader},
+                                     {"evaluate", "/srv/train.py"}})));
+  EXPECT_FALSE(draws_a_batch({}));
+}
+
 TEST_P(PythonIterators, OfADataLoaderWithWorkersAreBehindTheSampler) {
   if (reads_generators()) {
     expect("workers", "DataLoader with Strided 3 of 11");
