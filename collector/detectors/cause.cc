@@ -11,6 +11,7 @@
 #include "collector/detectors/generator_loop.h"
 #include "collector/detectors/habits.h"
 #include "collector/detectors/hidden_loop.h"
+#include "collector/detectors/join_shadow.h"
 #include "collector/detectors/loop_cause.h"
 #include "collector/detectors/parted_by_exception.h"
 #include "collector/detectors/passes.h"
@@ -97,6 +98,9 @@ bool is_mismatch_at_one_point(const Examination& examination, const Explanation&
 }
 
 bool read_libraries(const Examination& examination, Explanation& explanation) {
+  if (read_join(examination, explanation)) {
+    return true;
+  }
   const Standing* odd = explanation.parting.odd.standing;
   const Standing* rest = explanation.parting.rest.standing;
   const bool generating =
@@ -152,6 +156,16 @@ bool read_loose_rank_branch(const Examination& examination, Explanation& explana
   return false;
 }
 
+/// Every rank of the rest has made a call from where the odd ones are now.
+bool all_called_before(const Examination& examination, const Parting& parting) {
+  return std::all_of(parting.rest.ranks.begin(), parting.rest.ranks.end(), [&](model::Rank rank) {
+    const graph::Calls& calls = examination.history.calls(parting.group, rank);
+    return std::any_of(calls.begin(), calls.end(), [&parting](const auto* call) {
+      return call->call_site.known() && graph::same_line(call->call_site, parting.odd.site());
+    });
+  });
+}
+
 // By stacks alone: a few ranks in DDP's forward; the others wait for them in a call of their own,
 // or in backward while the few evaluate.
 bool read_lonely_forward(const Examination& examination, Explanation& explanation) {
@@ -163,6 +177,12 @@ bool read_lonely_forward(const Examination& examination, Explanation& explanatio
     explanation.turn();
   }
   const Parting& parting = explanation.parting;
+  // Who waits behind a forward that they made as well is a step behind, and it is nobody's own.
+  if (explanation.fork &&
+      (order_of(examination, parting, *explanation.fork).behind == Behind::kRest ||
+       all_called_before(examination, parting))) {
+    return false;
+  }
   const bool others_train = in_backward(examination, parting.rest) && !evaluates(parting.odd);
   if (!in_forward(parting.odd) || in_forward(parting.rest) || !parting.rest.calls() ||
       others_train || parting.odd.ranks.size() > parting.rest.ranks.size()) {

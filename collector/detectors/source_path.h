@@ -65,6 +65,7 @@ struct LeftLoop {
   bool over_keys = false;         // goes over names or tensors, not over batches
   bool fixed = false;             // every rank goes round it equally often: nobody left it early
   bool in_step = false;           // lies within one round of such a loop, and is not over batches
+  bool shadowed = false;          // those out of it answer for others in torch's Join
   std::optional<Branch> way_out;  // a condition that leaves it, decided by rank or data
 };
 

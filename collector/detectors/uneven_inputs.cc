@@ -66,6 +66,23 @@ void add_place_in_loop(const model::JobModel& job, const Explanation& explanatio
   add_steps(steps, finding);
 }
 
+// Who is done answers for the wrapped modules only, and the others have come to another call.
+void tell_join(const graph::Examination& examination, const Explanation& explanation,
+               Finding& finding) {
+  const Parting& parting = explanation.parting;
+  finding.summary = fmt::format(
+      "{} left the loop `{}` ({}) and {} in Join, which takes part in the collectives of its "
+      "modules only; {} {} in a call of another kind, {} at {}",
+      said(parting.odd.ranks), explanation.loop->header, place(explanation.loop->where),
+      parting.odd.ranks.size() == 1 ? "waits" : "wait", said(parting.rest.ranks),
+      is_or_are(parting.rest.ranks), waiting_call(examination, explanation),
+      place(parting.rest.site()));
+  finding.fix = fmt::format(
+      "Make no collective of your own inside Join: move that at {} behind it, or give every "
+      "rank the same number of steps and leave Join out.",
+      place(parting.rest.site()));
+}
+
 void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
   const Parting& parting = explanation.parting;
   finding.summary = fmt::format(
@@ -73,6 +90,9 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
       explanation.loop->header, place(explanation.loop->where), said(parting.rest.ranks),
       is_or_are(parting.rest.ranks), waiting_call(examination, explanation));
   finding.fix = kEqualSteps;
+  if (explanation.loop->shadowed) {
+    tell_join(examination, explanation, finding);
+  }
   if (const auto around = what_may_swallow(examination.job, parting.rest.path)) {
     finding.confidence = at_most(finding.confidence, Confidence::kLikely);
     finding.fix += fmt::format(

@@ -116,5 +116,43 @@ TEST(Rank0OnlyDdpForward, IsToldByStacksAlone) {
   EXPECT_EQ(findings[0].locations.at(0).line, 80);
 }
 
+/// Both ranks train; rank 1 is in the forward of epoch `epoch`, rank 0 in a call behind the steps
+/// of its first one.
+model::JobModel told_of_epochs(std::int64_t epoch, bool recorded) {
+  JobBuilder builder = job();
+  builder.ranks(2).source(kTrain, R"(
+def epoch_end(self):
+    dist.all_reduce(total)
+
+def main():
+    for epoch in range(3):
+        for x in batches:
+            loss = model(x)
+            loss.backward()
+        track.epoch_end()
+)");
+  const std::string end = "        track.epoch_end()";
+  std::int64_t next = 1;
+  for (int i = 0; recorded && i < 3; ++i) {
+    builder.broadcast(kAll, next++, 0, site("main", "model(x)"));
+    builder.all_reduce(kAll, next++, 8, site("main", "backward"));
+  }
+  if (recorded) {
+    builder.broadcast(1, next, 0, site("main", "model(x)"))
+        .all_reduce(0, next, 2, site("epoch_end", "all_reduce") + " | " + site("main", end));
+  }
+  builder.stack(1, in_ddp_forward(at("main", "model(x)")))
+      .stack(0, in("all_reduce", at("epoch_end", "all_reduce") + " | " + at("main", end)));
+  model::JobModel out = builder.build();
+  put_loops(out, 0, "main", {over("range", 1, 3)});
+  put_loops(out, 1, "main", {over("range", epoch, 3), over("list", 1, 3)});
+  return out;
+}
+
+TEST(Rank0OnlyDdpForward, IsNoForwardThatTheOthersMadeAsWell) {
+  EXPECT_TRUE(asked("rank0-only-ddp-forward", told_of_epochs(2, true)).empty());
+  EXPECT_TRUE(asked("rank0-only-ddp-forward", told_of_epochs(2, false)).empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors
