@@ -329,7 +329,7 @@ Findings detect(const graph::Examination& examination) {
   }
   const bool somebody_works = !working_ranks(examination).empty();
   if (const auto shared =
-          inside.empty() && stuck(examination) ? shared_name(examination) : std::nullopt) {
+          !proven && stuck(examination) ? shared_name(examination) : std::nullopt) {
     return {mixed_up(examination, *shared, guarded)};
   }
   if (inside.empty() || !may_hang(examination) || somebody_works ||
