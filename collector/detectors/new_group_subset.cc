@@ -328,8 +328,7 @@ Findings detect(const graph::Examination& examination) {
     guarded.reset();
   }
   const bool somebody_works = !working_ranks(examination).empty();
-  if (const auto shared =
-          !proven && stuck(examination) ? shared_name(examination) : std::nullopt) {
+  if (const auto shared = !proven && stuck(examination) ? shared_name(examination) : std::nullopt) {
     return {mixed_up(examination, *shared, guarded)};
   }
   if (inside.empty() || !may_hang(examination) || somebody_works ||
