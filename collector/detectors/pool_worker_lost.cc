@@ -113,21 +113,33 @@ std::string loss(const model::JobModel& job, const model::Process& owner,
   return {};
 }
 
+/// Takes a lost one's place: it still imports the program, and has taken no task so far.
+bool is_starting(const model::Process& child) {
+  const model::Thread* main = model::main_thread(child);
+  return alive(child) && main != nullptr && !is_pool_worker(child) &&
+         python_frame_in(*main, "multiprocessing/spawn.py") != nullptr;
+}
+
 std::optional<Suspect> waits_for_lost_task(const graph::Examination& examination,
                                            const model::Process& owner) {
   const model::Thread* main = model::main_thread(owner);
   const auto still = stuck(examination);
-  if (!alive(owner) || main == nullptr || !still || !waits_for_pool(*main) ||
-      graph::a_child_works(examination.job, owner)) {  // a worker that starts, or computes
+  if (!alive(owner) || main == nullptr || !still || !waits_for_pool(*main)) {
     return std::nullopt;
   }
   const std::vector<const model::Process*> children = children_made_for(examination.job, owner);
+  const bool works = graph::a_child_works(examination.job, owner);
+  const bool starts = std::any_of(children.begin(), children.end(),
+                                  [](const model::Process* child) { return is_starting(*child); });
   std::vector<const model::Process*> workers = children;
   std::erase_if(workers, [](const model::Process* child) {
     return !alive(*child) || !is_pool_worker(*child);
   });
   const bool all_idle = std::all_of(workers.begin(), workers.end(),
                                     [](const model::Process* worker) { return is_idle(*worker); });
+  if (works && (!starts || workers.empty())) {
+    return std::nullopt;  // a worker computes, or all of them start
+  }
   const std::string lost = loss(examination.job, owner, children, workers);
   if (!all_idle || makes_tasks(owner) || (workers.empty() && lost.empty())) {
     return std::nullopt;  // a worker is busy: its result may still come
@@ -136,6 +148,9 @@ std::optional<Suspect> waits_for_lost_task(const graph::Examination& examination
   // Nobody works and nothing moves: the result cannot come, whether or not the loss was seen.
   suspect.confidence =
       !lost.empty() && *still == Confidence::kLikely ? Confidence::kCertain : *still;
+  if (starts) {
+    suspect.confidence = Confidence::kPossible;
+  }
   suspect.note = "waits here for a result that no worker computes";
   suspect.evidence =
       fmt::format("process {} waits for a result of its pool, all {} workers are idle{}{}",

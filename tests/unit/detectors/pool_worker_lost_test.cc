@@ -73,6 +73,25 @@ TEST(PoolWorkerLost, KnowsTheWorkersOfAForkServer) {
   EXPECT_TRUE(asked(kKind, with_replaced_worker(told(kBusy).build())).empty());
 }
 
+TEST(PoolWorkerLost, OnlySuspectsALossWhileTheReplacementStarts) {
+  const auto told = [](const std::string& first) {
+    const std::string starts =
+        "native:_PyEval_EvalFrameDefault | py:<module>@/v/site-packages/torch/__init__.py:9 | "
+        "py:_main@/usr/lib/python3.11/multiprocessing/spawn.py:131";
+    JobBuilder builder = job().ranks(2).stack(kAll, kInBarrier).stack(0, kInMap);
+    builder.process(
+        {.rank = 0, .pid = 701, .threads = {{.stack = first.empty() ? starts : first}}});
+    builder.process(
+        {.rank = 0, .pid = 702, .state = 'R', .threads = {{.stack = starts, .state = 'R'}}});
+    return with_replaced_worker(builder.build());
+  };
+  const auto findings = asked(kKind, told(kIdle));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+  EXPECT_TRUE(asked(kKind, told(kBusy)).empty());
+  EXPECT_TRUE(asked(kKind, told("")).empty());
+}
+
 TEST(PoolWorkerLost, IsSilentWhileAWorkerIsBusy) {
   EXPECT_TRUE(asked(kKind, with_replaced_worker(story(kBusy).build())).empty());
 }
