@@ -260,13 +260,10 @@ bool sleep_before_it(const Parting& parting) {
 // Few ranks in a call that most never reach: those few are the odd ones.
 void blame_the_few(Explanation& explanation) {
   const Parting& parting = explanation.parting;
-  if (!parting.extra && sleep_before_it(parting)) {
-    explanation.cause = Cause::kMissing;
-    return;
-  }
   if (parting.extra) {
     explanation.cause = Cause::kExtra;
-  } else if (plain_cause(parting) == Cause::kExtra && !parting.shifted && !parting.settled) {
+  } else if (plain_cause(parting) == Cause::kExtra && !parting.shifted && !parting.settled &&
+             !sleep_before_it(parting)) {
     explanation.parting.turn();
     explanation.cause = Cause::kExtra;
   }

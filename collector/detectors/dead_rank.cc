@@ -15,7 +15,6 @@
 #include "collector/detectors/gloo_words.h"
 #include "collector/detectors/nameless_dead.h"
 #include "collector/detectors/processes.h"
-#include "collector/detectors/signs.h"
 #include "collector/detectors/suspects.h"
 #include "collector/detectors/vanished.h"
 #include "collector/detectors/wording.h"

@@ -3,18 +3,15 @@
 
 #include <algorithm>
 
+#include "collector/detectors/call_runs.h"
+
 namespace ddpdoctor::detectors {
 namespace {
 
 using graph::Calls;
 
-// Calls of one rank that are looked through; a longer history is taken for one whose start is gone.
-constexpr std::size_t kMostRead = 1 << 16;
-
-bool same_way(const model::CollectiveCall& one, const Path& path) {
-  const Path way = graph::callers_of(one);
-  return std::equal(way.begin(), way.end(), path.begin(), path.end(), graph::same_line);
-}
+// Of one rank; a longer history is taken for one whose start is gone.
+constexpr std::size_t kMostCalls = 1 << 16;
 
 /// Who of `ranks` came to a call on this way before `sequence`; nothing when some rank's records do
 /// not begin at its first call.
@@ -24,11 +21,11 @@ std::optional<model::RankSet> who_came_before(const graph::Examination& examinat
   model::RankSet came;
   for (const model::Rank rank : ranks) {
     const Calls& calls = examination.history.calls(parting.group, rank);
-    if (calls.empty() || calls.front()->sequence > 1 || calls.size() > kMostRead) {
+    if (calls.empty() || calls.front()->sequence > 1 || calls.size() > kMostCalls) {
       return std::nullopt;
     }
     const bool did = std::any_of(calls.begin(), calls.end(), [&](const auto* call) {
-      return call->sequence < *parting.sequence && same_way(*call, path);
+      return call->sequence < *parting.sequence && same_path(graph::callers_of(*call), path);
     });
     if (did) {
       came.insert(rank);

@@ -46,13 +46,18 @@ bool follows_whole_passes(const Examination& examination, const Parting& parting
          begins_alike(*longest, runs.back()) && same_content(*longest->front(), *in.call);
 }
 
+/// Where the path comes through the function of the loop; its end when it does not.
+Path::const_iterator at_loop(const Path& path, const LeftLoop& loop) {
+  return std::find_if(path.begin(), path.end(), [&loop](const model::CallSite& site) {
+    return site.file == loop.where.file && site.function == loop.where.function;
+  });
+}
+
 /// A condition that was decided above the loop, in its function or in those between it and the
 /// fork.
 std::optional<Branch> branch_above(const model::JobModel& job, Fork fork, const LeftLoop& loop) {
   Path& below = fork.below_theirs;
-  const auto in = std::find_if(below.begin(), below.end(), [&loop](const model::CallSite& site) {
-    return site.file == loop.where.file && site.function == loop.where.function;
-  });
+  const auto in = at_loop(below, loop);
   if (in == below.end()) {
     return std::nullopt;
   }
@@ -60,13 +65,6 @@ std::optional<Branch> branch_above(const model::JobModel& job, Fork fork, const 
   below.front().line = loop.where.line;
   fork.below_ours.clear();
   return any_branch(job, fork);
-}
-
-bool is_below(const Fork& fork, const LeftLoop& loop) {
-  return std::any_of(fork.below_theirs.begin(), fork.below_theirs.end(),
-                     [&loop](const model::CallSite& site) {
-                       return site.file == loop.where.file && site.function == loop.where.function;
-                     });
 }
 
 }  // namespace
@@ -79,7 +77,8 @@ bool read_left_out_loop(const Examination& examination, Explanation& explanation
   }
   const Parting& parting = turned.parting;
   if (parting.shifted || loop.way_out || !parting.odd.calls() || !parting.rest.calls() ||
-      in_backward(examination, parting.rest) || !is_below(*turned.fork, loop)) {
+      in_backward(examination, parting.rest) ||
+      at_loop(turned.fork->below_theirs, loop) == turned.fork->below_theirs.end()) {
     return false;
   }
   const auto first = is_in_first_round(examination, parting.rest, loop);

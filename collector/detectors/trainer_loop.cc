@@ -18,8 +18,7 @@ constexpr std::string_view kOrData =
 
 /// Ranks ask each other somewhere in this function.
 bool agrees(const python_source::Lines& lines, int line) {
-  constexpr std::array<std::string_view, 5> kAgree = {"reduce", "broadcast", "gather", "barrier",
-                                                      "all_gather"};
+  constexpr std::array<std::string_view, 4> kAgree = {"reduce", "broadcast", "gather", "barrier"};
   const auto extent = python_source::function_extent(lines, line);
   for (auto at = lines.lower_bound(extent ? extent->first : line);
        at != lines.end() && at->first <= (extent ? extent->second : line); ++at) {

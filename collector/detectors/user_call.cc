@@ -70,7 +70,8 @@ std::string_view by_statement(std::string_view statement) {
   return !name.empty() && call.starts_with(name) ? name : std::string_view();
 }
 
-/// The function that the side's line is in, without its class; empty where no stack tells.
+/// What runs for the side's line: the next function inwards, without its class; empty where no
+/// stack tells.
 std::string_view function_called_by(const Side& side, const model::Frame* user) {
   if (user == nullptr) {
     return {};

@@ -56,15 +56,6 @@ bool answers_none(Tokens statement) {
          (statement.size() == 1 || (statement.size() == 2 && statement[1].is("None")));
 }
 
-/// The last statement of a suite, when it stands in no suite of its own.
-std::size_t last_of(const Structure& structure, std::size_t header) {
-  std::size_t last = kNowhere;
-  for (std::size_t i = header + 1; i < structure.end_of_suite(header); ++i) {
-    last = structure.statements[i].parent == header ? i : last;
-  }
-  return last;
-}
-
 }  // namespace
 
 std::vector<NoneTest> none_tests_before(const Lines& lines, int line) {
@@ -113,7 +104,8 @@ std::optional<Block> clause_that_answers_none(const Lines& lines, std::string_vi
             structure.statements[function].tokens().size() &&
         structure.statements[function].tokens()[structure.statements[function].keyword + 1].text ==
             name;
-    const std::size_t last = structure.statements[i].has_inline_body() ? i : last_of(structure, i);
+    const std::size_t last =
+        structure.statements[i].has_inline_body() ? i : structure.last_in_suite(i);
     if (wanted && last != kNowhere && answers_none(structure.statements[last].body()) &&
         catches_failures(block_of(structure, i))) {
       return block_of(structure, i);

@@ -33,20 +33,10 @@ Leaving leaving_of_simple(Tokens part) {
   return ends_process(part) ? Leaving::kFunction : Leaving::kNothing;
 }
 
-std::size_t last_child(const Structure& structure, std::size_t header) {
-  std::size_t last = kNowhere;
-  for (std::size_t i = header + 1; i < structure.end_of_suite(header); ++i) {
-    if (structure.statements[i].parent == header) {
-      last = i;
-    }
-  }
-  return last;
-}
-
 /// The statement with which a suite that leaves does so.
 std::size_t leaving_statement(const Structure& structure, std::size_t header) {
   while (structure.statements[header].kind && !structure.statements[header].has_inline_body()) {
-    header = last_child(structure, header);
+    header = structure.last_in_suite(header);
   }
   return header;
 }
@@ -59,7 +49,7 @@ Leaving leaving_of(const Structure& structure, std::size_t header) {
     if (statement.has_inline_body() || !statement.kind) {
       return leaving_of_simple(split_at(statement.body(), ";", 0).back());
     }
-    const std::size_t last = last_child(structure, header);
+    const std::size_t last = structure.last_in_suite(header);
     if (last == kNowhere) {
       return Leaving::kNothing;
     }
@@ -85,7 +75,7 @@ bool always_fails(const Structure& structure, std::size_t header) {
       }
       continue;
     }
-    const std::size_t last = last_child(structure, at);
+    const std::size_t last = structure.last_in_suite(at);
     if (last == kNowhere) {
       return false;
     }

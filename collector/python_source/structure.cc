@@ -168,6 +168,16 @@ std::size_t Structure::end_of_suite(std::size_t header) const {
   return i;
 }
 
+std::size_t Structure::last_in_suite(std::size_t header) const {
+  std::size_t last = kNowhere;
+  for (std::size_t i = header + 1; i < end_of_suite(header); ++i) {
+    if (statements[i].parent == header) {
+      last = i;
+    }
+  }
+  return last;
+}
+
 bool Structure::encloses(std::size_t header, std::size_t statement) const {
   return statement > header && statement < end_of_suite(header);
 }

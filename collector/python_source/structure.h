@@ -49,6 +49,8 @@ struct Structure {
   [[nodiscard]] std::size_t function_around(std::size_t statement) const;
   /// One past the last statement of a header's suite.
   [[nodiscard]] std::size_t end_of_suite(std::size_t header) const;
+  /// The last statement of a header's suite that stands in no suite of its own, or kNowhere.
+  [[nodiscard]] std::size_t last_in_suite(std::size_t header) const;
   [[nodiscard]] bool encloses(std::size_t header, std::size_t statement) const;
 };
 
