@@ -2,7 +2,7 @@
 // batchnorm-single-sample: the last batch of one rank holds a single sample; BatchNorm cannot
 // normalise it and raises there, the other ranks wait.
 #include "collector/detectors/detector.h"
-#include "collector/detectors/known_exceptions.h"
+#include "collector/detectors/evidence/known_exceptions.h"
 
 namespace ddpdoctor::detectors {
 namespace {

@@ -3,7 +3,7 @@
 // the buffers (BatchNorm's running statistics); two forwards before one backward change what the
 // first one saved.
 #include "collector/detectors/detector.h"
-#include "collector/detectors/known_exceptions.h"
+#include "collector/detectors/evidence/known_exceptions.h"
 
 namespace ddpdoctor::detectors {
 namespace {

@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
-#include "collector/detectors/parting_finding.h"
-#include "collector/detectors/wording.h"
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/partings/parting_finding.h"
 
 namespace ddpdoctor::detectors {
 namespace {

@@ -3,9 +3,9 @@
 // slow, not hung.
 #include <fmt/format.h>
 
-#include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
-#include "collector/detectors/wording.h"
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/wording.h"
 
 namespace ddpdoctor::detectors {
 namespace {

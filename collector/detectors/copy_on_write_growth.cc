@@ -8,8 +8,8 @@
 
 #include "base/text.h"
 #include "collector/detectors/detector.h"
-#include "collector/detectors/processes.h"
-#include "collector/detectors/suspects.h"
+#include "collector/detectors/evidence/processes.h"
+#include "collector/detectors/evidence/suspects.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {

@@ -3,7 +3,7 @@
 // batch raises it again, the other ranks wait for that rank. The traceback that matters is the
 // worker's own, which follows the message.
 #include "collector/detectors/detector.h"
-#include "collector/detectors/known_exceptions.h"
+#include "collector/detectors/evidence/known_exceptions.h"
 
 namespace ddpdoctor::detectors {
 namespace {

@@ -10,11 +10,11 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "collector/detectors/agreement.h"
-#include "collector/detectors/ddp_constructor.h"
 #include "collector/detectors/detector.h"
-#include "collector/detectors/tracebacks.h"
-#include "collector/detectors/wording.h"
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/tracebacks.h"
+#include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/partings/ddp_constructor.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {

@@ -8,16 +8,16 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "collector/detectors/advice_on_end.h"
-#include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
-#include "collector/detectors/disagreed.h"
-#include "collector/detectors/gloo_words.h"
-#include "collector/detectors/nameless_dead.h"
-#include "collector/detectors/processes.h"
-#include "collector/detectors/suspects.h"
-#include "collector/detectors/vanished.h"
-#include "collector/detectors/wording.h"
+#include "collector/detectors/evidence/advice_on_end.h"
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/gloo_words.h"
+#include "collector/detectors/evidence/nameless_dead.h"
+#include "collector/detectors/evidence/processes.h"
+#include "collector/detectors/evidence/suspects.h"
+#include "collector/detectors/evidence/vanished.h"
+#include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/partings/disagreed.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {

@@ -3,11 +3,11 @@
 // they decide differently.
 #include <fmt/format.h>
 
-#include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
-#include "collector/detectors/parting_finding.h"
-#include "collector/detectors/skipped_step.h"
-#include "collector/detectors/wording.h"
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/partings/parting_finding.h"
+#include "collector/detectors/partings/skipped_step.h"
 
 namespace ddpdoctor::detectors {
 namespace {

@@ -48,6 +48,16 @@ struct Finding {
 
 using Findings = std::vector<Finding>;
 
-std::string_view confidence_name(Confidence confidence);
+constexpr std::string_view confidence_name(Confidence confidence) {
+  switch (confidence) {
+    case Confidence::kPossible:
+      return "possible";
+    case Confidence::kLikely:
+      return "likely";
+    case Confidence::kCertain:
+      return "certain";
+  }
+  return "possible";
+}
 
 }  // namespace ddpdoctor::detectors

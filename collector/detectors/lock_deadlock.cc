@@ -6,15 +6,15 @@
 
 #include <fmt/format.h>
 
-#include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
-#include "collector/detectors/processes.h"
-#include "collector/detectors/python_locks.h"
-#include "collector/detectors/rpc_circle.h"
-#include "collector/detectors/signs.h"
-#include "collector/detectors/suspects.h"
-#include "collector/detectors/wait_under_lock.h"
-#include "collector/detectors/wording.h"
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/processes.h"
+#include "collector/detectors/evidence/python_locks.h"
+#include "collector/detectors/evidence/rpc_circle.h"
+#include "collector/detectors/evidence/signs.h"
+#include "collector/detectors/evidence/suspects.h"
+#include "collector/detectors/evidence/wait_under_lock.h"
+#include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {

@@ -2,7 +2,7 @@
 // marked-ready-twice: DistributedDataParallel counts each parameter once per backward; reentrant
 // checkpointing, shared parameters and two backwards over one forward break that.
 #include "collector/detectors/detector.h"
-#include "collector/detectors/known_exceptions.h"
+#include "collector/detectors/evidence/known_exceptions.h"
 
 namespace ddpdoctor::detectors {
 namespace {

@@ -3,10 +3,10 @@
 // this is said although nothing hangs.
 #include <fmt/format.h>
 
-#include "collector/detectors/ddp_constructor.h"
 #include "collector/detectors/detector.h"
-#include "collector/detectors/disagreed.h"
-#include "collector/detectors/wording.h"
+#include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/partings/ddp_constructor.h"
+#include "collector/detectors/partings/disagreed.h"
 
 namespace ddpdoctor::detectors {
 namespace {

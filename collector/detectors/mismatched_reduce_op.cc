@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "collector/detectors/detector.h"
-#include "collector/detectors/disagreed.h"
-#include "collector/detectors/wording.h"
+#include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/partings/disagreed.h"
 
 namespace ddpdoctor::detectors {
 namespace {

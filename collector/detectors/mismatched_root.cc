@@ -8,11 +8,11 @@
 
 #include <fmt/format.h>
 
-#include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
-#include "collector/detectors/disagreed.h"
-#include "collector/detectors/side_questions.h"
-#include "collector/detectors/wording.h"
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/partings/disagreed.h"
+#include "collector/detectors/partings/side_questions.h"
 
 namespace ddpdoctor::detectors {
 namespace {

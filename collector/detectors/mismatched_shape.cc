@@ -8,14 +8,14 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "collector/detectors/agreement.h"
-#include "collector/detectors/ddp_constructor.h"
 #include "collector/detectors/detector.h"
-#include "collector/detectors/disagreed.h"
-#include "collector/detectors/gloo_words.h"
-#include "collector/detectors/known_exceptions.h"
-#include "collector/detectors/tracebacks.h"
-#include "collector/detectors/wording.h"
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/gloo_words.h"
+#include "collector/detectors/evidence/known_exceptions.h"
+#include "collector/detectors/evidence/tracebacks.h"
+#include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/partings/ddp_constructor.h"
+#include "collector/detectors/partings/disagreed.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {

@@ -11,14 +11,14 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "collector/detectors/agreement.h"
-#include "collector/detectors/cause.h"
+#include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/detectors/call_sites/source_path.h"
 #include "collector/detectors/detector.h"
-#include "collector/detectors/group_numbers.h"
-#include "collector/detectors/source_blocks.h"
-#include "collector/detectors/source_path.h"
-#include "collector/detectors/suspects.h"
-#include "collector/detectors/wording.h"
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/group_numbers.h"
+#include "collector/detectors/evidence/suspects.h"
+#include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/partings/cause.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {

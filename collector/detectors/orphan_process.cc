@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 
 #include "collector/detectors/detector.h"
-#include "collector/detectors/processes.h"
-#include "collector/detectors/suspects.h"
-#include "collector/detectors/wording.h"
+#include "collector/detectors/evidence/processes.h"
+#include "collector/detectors/evidence/suspects.h"
+#include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {

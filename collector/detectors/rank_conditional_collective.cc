@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "collector/detectors/detector.h"
-#include "collector/detectors/parting_finding.h"
-#include "collector/detectors/user_call.h"
-#include "collector/detectors/wording.h"
+#include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/partings/parting_finding.h"
+#include "collector/detectors/partings/user_call.h"
 
 namespace ddpdoctor::detectors {
 namespace {

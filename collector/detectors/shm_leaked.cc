@@ -5,10 +5,10 @@
 
 #include "base/text.h"
 #include "collector/detectors/detector.h"
-#include "collector/detectors/processes.h"
-#include "collector/detectors/recorded_place.h"
-#include "collector/detectors/suspects.h"
-#include "collector/detectors/wording.h"
+#include "collector/detectors/evidence/processes.h"
+#include "collector/detectors/evidence/recorded_place.h"
+#include "collector/detectors/evidence/suspects.h"
+#include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {

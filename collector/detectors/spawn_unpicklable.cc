@@ -2,7 +2,7 @@
 // spawn-unpicklable: under the spawn method everything a child gets is pickled; a lambda or a local
 // function cannot be. The start fails on one process and the others wait at the rendezvous.
 #include "collector/detectors/detector.h"
-#include "collector/detectors/known_exceptions.h"
+#include "collector/detectors/evidence/known_exceptions.h"
 
 namespace ddpdoctor::detectors {
 namespace {

@@ -2,7 +2,7 @@
 // state-dict-prefix: a checkpoint of the wrapped model is loaded into the bare one or the other way
 // round: every key differs by "module.".
 #include "collector/detectors/detector.h"
-#include "collector/detectors/known_exceptions.h"
+#include "collector/detectors/evidence/known_exceptions.h"
 
 namespace ddpdoctor::detectors {
 namespace {

@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
-#include "collector/detectors/wording.h"
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/wording.h"
 
 namespace ddpdoctor::detectors {
 namespace {

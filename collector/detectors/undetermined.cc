@@ -8,11 +8,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "collector/detectors/agreement.h"
-#include "collector/detectors/behind_gpus.h"
 #include "collector/detectors/detector.h"
-#include "collector/detectors/processes.h"
-#include "collector/detectors/wording.h"
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/behind_gpus.h"
+#include "collector/detectors/evidence/processes.h"
+#include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {

@@ -7,13 +7,13 @@
 
 #include <fmt/format.h>
 
-#include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
-#include "collector/detectors/loops_seen.h"
-#include "collector/detectors/parting_finding.h"
-#include "collector/detectors/swallowed.h"
-#include "collector/detectors/uneven_ahead.h"
-#include "collector/detectors/wording.h"
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/partings/loops_seen.h"
+#include "collector/detectors/partings/parting_finding.h"
+#include "collector/detectors/partings/swallowed.h"
+#include "collector/detectors/partings/uneven_ahead.h"
 
 namespace ddpdoctor::detectors {
 namespace {

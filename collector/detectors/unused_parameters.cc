@@ -11,14 +11,14 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
-#include "collector/detectors/gradient_sync.h"
-#include "collector/detectors/known_exceptions.h"
-#include "collector/detectors/parting_finding.h"
-#include "collector/detectors/skipped_step.h"
-#include "collector/detectors/tracebacks.h"
-#include "collector/detectors/wording.h"
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/known_exceptions.h"
+#include "collector/detectors/evidence/tracebacks.h"
+#include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/partings/gradient_sync.h"
+#include "collector/detectors/partings/parting_finding.h"
+#include "collector/detectors/partings/skipped_step.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {

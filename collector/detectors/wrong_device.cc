@@ -10,13 +10,13 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "collector/detectors/agreement.h"
 #include "collector/detectors/detector.h"
-#include "collector/detectors/known_exceptions.h"
-#include "collector/detectors/processes.h"
-#include "collector/detectors/suspects.h"
-#include "collector/detectors/tracebacks.h"
-#include "collector/detectors/wording.h"
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/known_exceptions.h"
+#include "collector/detectors/evidence/processes.h"
+#include "collector/detectors/evidence/suspects.h"
+#include "collector/detectors/evidence/tracebacks.h"
+#include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {

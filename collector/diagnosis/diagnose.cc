@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "collector/detectors/detector.h"
-#include "collector/detectors/processes.h"
+#include "collector/detectors/evidence/processes.h"
 #include "collector/diagnosis/diagnosis.h"
 #include "collector/diagnosis/explain_away.h"
 #include "collector/diagnosis/native_place.h"

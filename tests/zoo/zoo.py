@@ -13,6 +13,7 @@ import argparse
 import importlib.util
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -82,9 +83,15 @@ def ticks(root):
 
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """Not one that the system gives to outgoing connections: another job would have it before this one listens."""
+    while True:
+        port = random.randrange(12000, 32000)
+        with socket.socket() as s:
+            try:
+                s.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
 
 
 class Job:

@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "collector/detectors/agreement.h"
-#include "collector/detectors/wording.h"
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 #include "viewer/formats/text_parts.h"
 #include "viewer/layout.h"

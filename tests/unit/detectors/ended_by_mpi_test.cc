@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks that call MPI_Abort, calls of MPI that fail, and what MPI says of both.
-#include "collector/detectors/ended_by_mpi.h"
+#include "collector/detectors/partings/ended_by_mpi.h"
 
-#include "collector/detectors/mpi_words.h"
+#include "collector/detectors/evidence/mpi_words.h"
 #include "tests/unit/detectors/asked.h"
 
 namespace ddpdoctor::detectors {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks that go on from a call with a root, methods of mpi4py, communicators of one split, and
 // MPI_Finalize.
-#include "collector/detectors/mpi_partings.h"
+#include "collector/detectors/partings/mpi_partings.h"
 
-#include "collector/detectors/mpi_source.h"
+#include "collector/detectors/call_sites/mpi_source.h"
 #include "collector/model/questions.h"
 #include "tests/unit/detectors/asked.h"
 

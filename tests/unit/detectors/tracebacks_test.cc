@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tracebacks as they stand in the logs of jobs: interrupted, mixed, in margins and boxes.
-#include "collector/detectors/tracebacks.h"
+#include "collector/detectors/evidence/tracebacks.h"
 
 #include <string>
 

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// A loop that every rank goes round equally often: nobody leaves it a step early, so what differs
+// lies inside it.
+#pragma once
+
+#include "collector/detectors/call_sites/source_path.h"
+
+namespace ddpdoctor::detectors {
+
+/// "for step in range(300)" with numbers, or constants of the file, or over a generator of the file
+/// that is made so, and no way out of it before its end on the way to line `inside`. An exception
+/// that is caught inside is such a way.
+bool is_fixed(const python_source::Lines& lines, const python_source::Block& loop, int inside);
+
+/// A test that drops some of what a loop goes over ("if p.grad is not None") stands between the
+/// loop and line `inside`.
+bool is_filtered(const python_source::Lines& lines, const python_source::Block& loop, int inside);
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/call_sites/libraries.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "collector/graph/activity_rules.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+
+bool in_sharded_module(const graph::Standing& standing) {
+  if (standing.thread == nullptr || !standing.waits_for_ranks()) {
+    return false;
+  }
+  for (const model::Frame& frame : standing.thread->frames) {
+    if (frame.language != model::Language::kPython) {
+      continue;
+    }
+    if (model::is_user_file(frame.file)) {
+      return false;
+    }
+    if (frame.file.find("torch/distributed/fsdp/") != std::string::npos ||
+        frame.file.find("torch/distributed/_composable/fsdp/") != std::string::npos ||
+        frame.file.find("deepspeed/runtime/zero/") != std::string::npos ||
+        frame.file.find("fairscale/nn/data_parallel/") != std::string::npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool in_generate(const graph::Standing& standing) {
+  return standing.thread != nullptr &&
+         (model::has_python_frame(*standing.thread, "generate", "generation/utils.py") ||
+          model::has_python_frame(*standing.thread, "_sample", "generation/utils.py") ||
+          users_generate(standing) != nullptr);
+}
+
+const model::Frame* users_generate(const graph::Standing& standing) {
+  constexpr std::array<std::string_view, 4> kNames = {"generate", "_generate", "greedy_decode",
+                                                      "beam_search"};
+  if (standing.thread == nullptr || !in_sharded_module(standing)) {
+    return nullptr;
+  }
+  for (const model::Frame& frame : standing.thread->frames) {
+    const std::string_view function = frame.function;
+    const std::string_view name = function.substr(function.rfind('.') + 1);  // npos + 1 = 0
+    if (frame.language == model::Language::kPython && model::is_user_file(frame.file) &&
+        std::find(kNames.begin(), kNames.end(), name) != kNames.end()) {
+      return &frame;
+    }
+  }
+  return nullptr;
+}
+
+TrainerPlace place_in_trainer(const graph::Standing* standing) {
+  if (standing == nullptr || standing->thread == nullptr) {
+    return TrainerPlace::kUnknown;
+  }
+  if (model::has_python_frame(*standing->thread, "advance", "loops/training_epoch_loop.py") ||
+      model::has_python_frame(*standing->thread, "on_run_start", "loops/training_epoch_loop.py")) {
+    return TrainerPlace::kInEpoch;
+  }
+  // Validation ends an epoch; before its end, all ranks reach it at the same batch.
+  const bool validates =
+      model::has_python_frame(*standing->thread, "on_advance_end",
+                              "loops/training_epoch_loop.py") &&
+      model::has_python_frame(*standing->thread, "run", "loops/evaluation_loop.py");
+  const bool between =
+      validates ||
+      model::has_python_frame(*standing->thread, "on_advance_end", "loops/fit_loop.py") ||
+      model::has_python_frame(*standing->thread, "on_run_end", "loops/fit_loop.py");
+  if (between) {
+    return TrainerPlace::kBetweenEpochs;
+  }
+  // Hooks before the loop come from _run as well; of those behind it, the names tell.
+  const auto& frames = standing->thread->frames;
+  const bool after =
+      model::has_python_frame(*standing->thread, "_fit_impl", "trainer/trainer.py") &&
+      std::any_of(frames.begin(), frames.end(), [](const model::Frame& frame) {
+        const std::string_view name = graph::plain_name(frame.function);
+        return name == "on_fit_end" || name == "_teardown" || name == "teardown" ||
+               name == "_call_teardown_hook";
+      });
+  return after ? TrainerPlace::kAfterFit : TrainerPlace::kUnknown;
+}
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/call_sites/source_path.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.h"
+#include "base/word.h"
+#include "collector/detectors/call_sites/passed_values.h"
+#include "collector/detectors/call_sites/registration.h"
+#include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/graph/history.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using python_source::Block;
+using python_source::BlockKind;
+using python_source::Dependence;
+using python_source::Lines;
+
+bool is_arm(const Block& block) {
+  return block.kind == BlockKind::kIf || block.kind == BlockKind::kElif ||
+         block.kind == BlockKind::kElse;
+}
+
+// An early exit ("if rank != 0: return") leads to what comes after it; anything else to what it
+// holds.
+bool leads_to_first(const Lines& lines, const Block& block, int first, int second) {
+  const bool holds_first = encloses(lines, block, first);
+  const bool holds_second = encloses(lines, block, second);
+  if (holds_first != holds_second) {
+    return holds_first;
+  }
+  return first > second;
+}
+
+// Tests such as "rank != -1" are true everywhere and separate nobody.
+bool can_separate(const Block& block, const model::RankSet& ours, const model::RankSet& theirs) {
+  if (ours.empty() || theirs.empty()) {
+    return true;
+  }
+  std::optional<bool> first;
+  for (const model::RankSet* side : {&ours, &theirs}) {
+    for (const model::Rank rank : *side) {
+      const std::optional<bool> holds = holds_for(block.condition, rank);
+      if (!holds) {
+        return true;
+      }
+      if (!first) {
+        first = holds;
+      } else if (*first != *holds) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+// Conditions around the frames below the fork, innermost first.
+std::optional<Branch> branch_below(const model::JobModel& job, const Fork& fork, bool ours,
+                                   Dependence wanted, const model::RankSet& our_ranks,
+                                   const model::RankSet& their_ranks) {
+  const Path& below = ours ? fork.below_ours : fork.below_theirs;
+  Path callers = below;
+  callers.push_back(ours ? fork.ours : fork.theirs);
+  for (const model::CallSite& site : below) {
+    const Lines& lines = lines_of(job, site.file);
+    if (lines.empty()) {
+      continue;
+    }
+    for (const Block& block : python_source::deciding_branches(lines, site.line)) {
+      if (is_loop(block)) {
+        continue;
+      }
+      const Dependence on = dependence_through_calls(job, callers, lines, block);
+      const bool fits = wanted == Dependence::kRank ? can_separate(block, our_ranks, their_ranks)
+                                                    : !is_uniform(block.condition);
+      if (on == wanted && fits) {
+        return branch_of(block, site, on, ours);
+      }
+    }
+    const auto decorator = python_source::rank_decorator(lines, site.line);
+    if (wanted == Dependence::kRank && decorator) {
+      return branch_of(*decorator, site, Dependence::kRank, ours);
+    }
+  }
+  return std::nullopt;
+}
+
+// Only one of the two lines can be read. A test of the rank around it that holds for its ranks and
+// not for the others still separates them.
+std::optional<Branch> branch_at_half(const Lines& lines, const Fork& fork,
+                                     const model::RankSet& ours, const model::RankSet& theirs) {
+  const bool know_ours = lines.contains(fork.ours.line);
+  if (know_ours == lines.contains(fork.theirs.line)) {
+    return std::nullopt;
+  }
+  const model::CallSite& known = know_ours ? fork.ours : fork.theirs;
+  const auto holds_all = [](const Block& block, const model::RankSet& ranks, bool wanted) {
+    return !ranks.empty() && std::all_of(ranks.begin(), ranks.end(), [&](model::Rank rank) {
+      return holds_for(block.condition, rank) == wanted;
+    });
+  };
+  for (const Block& block : python_source::enclosing(lines, known.line)) {
+    if (block.kind == BlockKind::kIf && dependence_of(lines, block) == Dependence::kRank &&
+        holds_all(block, know_ours ? ours : theirs, true) &&
+        holds_all(block, know_ours ? theirs : ours, false)) {
+      return branch_of(block, known, Dependence::kRank, know_ours);
+    }
+  }
+  return std::nullopt;
+}
+
+// `if x is END: break`: a loop over data that is out of data.
+bool ends_the_data(const Lines& lines, const Block& block) {
+  const auto loop = python_source::loop_around(lines, block.line);
+  const auto end = loop ? python_source::data_end_of(lines, loop->line) : std::nullopt;
+  return end && end->noticed == block.line;
+}
+
+std::optional<Branch> branch_at(const model::JobModel& job, const Fork& fork, Dependence wanted,
+                                const model::RankSet& ours, const model::RankSet& theirs,
+                                std::optional<bool> ours_behind = std::nullopt) {
+  if (graph::same_line(fork.ours, fork.theirs)) {
+    return std::nullopt;
+  }
+  const Lines& lines = lines_of(job, fork.ours.file);
+  if (auto half =
+          wanted == Dependence::kRank ? branch_at_half(lines, fork, ours, theirs) : std::nullopt) {
+    return half;
+  }
+  const auto behind =
+      ours_behind ? std::optional(*ours_behind ? fork.ours.line : fork.theirs.line) : std::nullopt;
+  const auto block =
+      python_source::separating_branch(lines, fork.ours.line, fork.theirs.line, behind);
+  if (!block || is_loop(*block) || ends_the_data(lines, *block)) {
+    return std::nullopt;
+  }
+  const Dependence on = dependence_through_calls(job, {}, lines, *block);
+  const bool fits = wanted == Dependence::kRank ? can_separate(*block, ours, theirs)
+                                                : !is_uniform(block->condition);
+  if (on != wanted || !fits) {
+    return std::nullopt;
+  }
+  const bool to_ours = leads_to_first(lines, *block, fork.ours.line, fork.theirs.line);
+  return branch_of(*block, to_ours ? fork.ours : fork.theirs, on, to_ours);
+}
+
+int indent_of(const std::string& line) {
+  const std::size_t at = line.find_first_not_of(" \t");
+  return at == std::string::npos || line[at] == '#' ? -1 : static_cast<int>(at);
+}
+
+bool is_arm_header(std::string_view text) {
+  text = base::trim(text);
+  return text.starts_with("else") || text.starts_with("elif ");
+}
+
+// Two arms at one indent with nothing but arms of that indent between them.
+bool same_chain(const Lines& lines, const Block& first, const Block& second) {
+  const Block& upper = first.line < second.line ? first : second;
+  const Block& lower = first.line < second.line ? second : first;
+  if (upper.line == lower.line || upper.indent != lower.indent || lower.kind == BlockKind::kIf) {
+    return false;
+  }
+  for (auto line = lines.upper_bound(upper.line); line != lines.end() && line->first <= lower.line;
+       ++line) {
+    const int indent = indent_of(line->second);
+    if (indent >= 0 && indent <= upper.indent && !is_arm_header(line->second) &&
+        base::trim(line->second) != ")" && base::trim(line->second) != "):") {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// "not self.n", where the class has `self.n += 1`: asks whether anything came. Counters of steps
+/// are alike everywhere.
+bool asks_for_any(const Lines& lines, std::string_view condition) {
+  if (condition.starts_with("not ")) {
+    condition.remove_prefix(4);
+  }
+  constexpr std::array<std::string_view, 3> kSteps = {"step", "epoch", "iter"};
+  const bool plain = condition.starts_with("self.") &&
+                     std::all_of(condition.begin() + 5, condition.end(), base::is_word) &&
+                     std::none_of(kSteps.begin(), kSteps.end(), [condition](std::string_view word) {
+                       return condition.find(word) != condition.npos;
+                     });
+  const std::string sums = std::string(condition) + " += ";
+  return plain && std::any_of(lines.begin(), lines.end(), [&sums](const auto& line) {
+           return base::trim(line.second).starts_with(sums);
+         });
+}
+
+/// An early exit on such a question below the fork.
+std::optional<Branch> empty_below(const model::JobModel& job, const Path& below, bool ours) {
+  for (const model::CallSite& site : below) {
+    const Lines& lines = lines_of(job, site.file);
+    for (const Block& block : python_source::deciding_branches(lines, site.line)) {
+      if (!is_loop(block) && asks_for_any(lines, block.condition)) {
+        return branch_of(block, site, Dependence::kData, ours);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+bool same_function(const model::CallSite& a, const model::CallSite& b) {
+  return a.file == b.file && a.function == b.function;
+}
+
+}  // namespace
+
+bool may_hide_a_branch(const model::JobModel& job, const std::optional<Fork>& fork) {
+  return fork && !fork->below_ours.empty() && lines_of(job, fork->ours.file).empty() &&
+         !graph::same_line(fork->ours, fork->theirs);
+}
+
+std::optional<Fork> fork_of(const Path& ours, const Path& theirs) {
+  const auto below = [](const Path& path, std::size_t depth) {
+    return Path(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(path.size() - 1 - depth));
+  };
+  std::size_t depth = 0;
+  const std::size_t common = std::min(ours.size(), theirs.size());
+  while (depth < common) {
+    const model::CallSite& a = ours[ours.size() - 1 - depth];
+    const model::CallSite& b = theirs[theirs.size() - 1 - depth];
+    if (!same_function(a, b)) {
+      break;
+    }
+    if (a.line != b.line) {
+      return Fork{.ours = a,
+                  .theirs = b,
+                  .below_ours = below(ours, depth),
+                  .below_theirs = below(theirs, depth)};
+    }
+    ++depth;
+  }
+  // One line calls both: a library (Trainer.fit) has led the ranks into different hooks.
+  if (depth == 0 || (depth == ours.size() && depth == theirs.size())) {
+    return std::nullopt;
+  }
+  return Fork{.ours = ours[ours.size() - depth],
+              .theirs = theirs[theirs.size() - depth],
+              .below_ours = below(ours, depth - 1),
+              .below_theirs = below(theirs, depth - 1)};
+}
+
+std::optional<Branch> rank_branch(const model::JobModel& job, const Fork& fork,
+                                  const model::RankSet& ours, const model::RankSet& theirs) {
+  if (auto found = branch_below(job, fork, true, Dependence::kRank, ours, theirs)) {
+    return found;
+  }
+  if (auto found = branch_at(job, fork, Dependence::kRank, ours, theirs)) {
+    return found;
+  }
+  auto found = branch_below(job, fork, false, Dependence::kRank, ours, theirs);
+  return found ? std::move(found) : registered_for_ranks(job, fork);
+}
+
+std::optional<Branch> data_branch(const model::JobModel& job, const Fork& fork, bool tie,
+                                  std::optional<bool> ours_behind) {
+  if (comes_through_logging(job, fork.ours, fork.below_ours)) {
+    return std::nullopt;
+  }
+  auto ours = ours_behind.value_or(true) ? branch_below(job, fork, true, Dependence::kData, {}, {})
+                                         : std::nullopt;
+  const bool only_option = tie && ours && !reads_data(ours->condition);
+  if (ours && !only_option) {
+    return ours;
+  }
+  if (auto found = branch_at(job, fork, Dependence::kData, {}, {}, ours_behind)) {
+    return found;
+  }
+  // The others' own conditions count only when they plainly read data: options guard half of all
+  // training code. Of two equal sides either may have taken the branch.
+  auto theirs = ours_behind.value_or(false)
+                    ? std::nullopt
+                    : branch_below(job, fork, false, Dependence::kData, {}, {});
+  const bool tests =
+      theirs && theirs->condition.find_first_of("<>=(") != std::string::npos;  // no bare flag
+  if (theirs && (reads_data(theirs->condition) || (tie && !ours && tests))) {
+    return theirs;
+  }
+  return ours;
+}
+
+std::optional<Branch> any_branch(const model::JobModel& job, const Fork& fork) {
+  if (auto found = branch_below(job, fork, true, Dependence::kData, {}, {})) {
+    return found;
+  }
+  if (auto found = branch_below(job, fork, false, Dependence::kData, {}, {})) {
+    return found;
+  }
+  auto found = empty_below(job, fork.below_ours, true);
+  return found ? found : empty_below(job, fork.below_theirs, false);
+}
+
+bool are_siblings(const model::JobModel& job, const Fork& fork) {
+  const Lines& lines = lines_of(job, fork.ours.file);
+  const std::vector<Block> ours = python_source::enclosing(lines, fork.ours.line);
+  const std::vector<Block> theirs = python_source::enclosing(lines, fork.theirs.line);
+  for (const Block& a : ours) {
+    for (const Block& b : theirs) {
+      if (is_arm(a) && is_arm(b) && same_chain(lines, a, b)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/evidence/advice_on_end.h"
+
+#include <algorithm>
+#include <csignal>
+
+#include <fmt/format.h>
+
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+/// The most that /dev/shm was filled, of 1; nothing when nobody looked.
+std::optional<double> shm_share(const model::JobModel& job) {
+  std::optional<double> most;
+  for (const model::Fact* usage : model::facts(job, "shm-usage")) {
+    const auto total = usage->number("bytes_total");
+    const auto used = usage->number("bytes_used");
+    if (total && used && *total > 0) {
+      most = std::max(most.value_or(0), *used / *total);
+    }
+  }
+  return most;
+}
+
+std::string fix_for_bus_error(const model::JobModel& job) {
+  constexpr double kRoom = 0.9;
+  const auto share = shm_share(job);
+  if (!share || *share > kRoom) {
+    return "SIGBUS is a full /dev/shm more often than not: raise it (--shm-size, --ipc=host) or "
+           "lower num_workers.";
+  }
+  return fmt::format(
+      "A page of a mapped file was gone, and /dev/shm was {:.0f} % full at most: look for who cuts "
+      "or rewrites a file that this rank maps (np.memmap, safetensors), or for a full disk under "
+      "it.",
+      *share * 100);
+}
+
+}  // namespace
+
+std::string advice_on_end(const model::JobModel& job, const std::optional<model::Exit>& exit) {
+  const int signal = exit ? exit->signal.value_or(0) : 0;
+  if (signal == 9) {
+    return "Look for the out-of-memory killer (dmesg, the memory limit of the container) or "
+           "whoever sent SIGKILL; lower the memory "
+           "of this rank. Start ranks with torchrun, which ends the others when one dies.";
+  }
+  if (signal == SIGBUS) {
+    return fix_for_bus_error(job);
+  }
+  if (signal == 11 || signal == 6 || signal == 4 || signal == 8) {
+    return "Find the native crash: run this rank with python -X faulthandler, or open its core "
+           "file.";
+  }
+  return "Find out why this rank ended (its log, dmesg); start ranks with torchrun, which ends the "
+         "others when one dies.";
+}
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/evidence/behind_gpus.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/wording.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+bool has_ended(const graph::Standing& standing) {
+  using enum graph::Activity;
+  return standing.activity == kDead || standing.activity == kExited ||
+         standing.activity == kAbsent || standing.activity == kUnobserved;
+}
+
+/// Not a single rank changed its stack: a step that goes on would show it.
+bool nobody_moved(const graph::Examination& examination) {
+  return std::none_of(examination.standings.begin(), examination.standings.end(),
+                      [](const graph::Standing& standing) { return standing.moved; });
+}
+
+}  // namespace
+
+model::RankSet behind_their_gpus(const graph::Examination& examination) {
+  if (!examination.history.empty()) {
+    return {};
+  }
+  return ranks_where(examination, [](const graph::Standing& standing) {
+    return standing.activity == graph::Activity::kGpu;
+  });
+}
+
+std::optional<Finding> elsewhere_than_gpus(const graph::Examination& examination) {
+  const model::RankSet behind = behind_their_gpus(examination);
+  const model::RankSet others = ranks_where(examination, [](const graph::Standing& standing) {
+    return standing.activity != graph::Activity::kGpu;
+  });
+  const bool all_seen = std::all_of(others.begin(), others.end(), [&](model::Rank rank) {
+    const graph::Standing* standing = examination.standing(rank);
+    return standing != nullptr && !has_ended(*standing) && standing->user.known() &&
+           !standing->waits_for_ranks() && !(examination.still() && standing->on_cpu);
+  });
+  if (others.empty() || behind.size() <= others.size() || !all_seen || !may_hang(examination) ||
+      !nobody_moved(examination)) {
+    return std::nullopt;
+  }
+  const graph::Standing& there = *examination.standing(others.front());
+  const graph::Standing& here = *examination.standing(behind.front());
+  Finding finding;
+  finding.kind = "missing-rank";
+  finding.confidence = Confidence::kPossible;
+  finding.culprits = others;
+  finding.waiting = behind;
+  finding.summary = fmt::format(
+      "{} {} for their GPUs at {}, but rank {} {}: a collective that is queued there waits for {}",
+      said(behind), behind.size() == 1 ? "waits" : "wait", place(here.user), there.rank,
+      whereabouts(examination.job, there), said(others));
+  finding.fix = fmt::format(
+      "Find out why rank {} stays at {}; a flight-recorder dump (TORCH_FR_BUFFER_SIZE=2000) or "
+      "`ddpdoctor run` names the collective.",
+      there.rank, place(there.user));
+  finding.locations.push_back(location(there.user, others, "the rank that is elsewhere"));
+  finding.locations.push_back(location(here.user, behind, "the others wait for their GPUs here"));
+  add_whereabouts(finding, examination, others);
+  return finding;
+}
+
+}  // namespace ddpdoctor::detectors

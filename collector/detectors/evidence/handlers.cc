@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/evidence/handlers.h"
+
+#include <algorithm>
+
+#include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using python_source::Block;
+using python_source::BlockKind;
+
+bool stands_in(const model::JobModel& job, const Path& path, const std::string& file,
+               const Block& block) {
+  return std::any_of(path.begin(), path.end(), [&](const model::CallSite& site) {
+    if (site.file != file) {
+      return false;
+    }
+    const auto around = python_source::enclosing(lines_of(job, file), site.line);
+    return std::any_of(around.begin(), around.end(),
+                       [&block](const Block& one) { return one.line == block.line; });
+  });
+}
+
+/// "for batch in loader", "for i in range(len(data))"; a count that is written down is alike
+/// everywhere.
+bool goes_over_data(const python_source::Lines& lines, const Block& loop) {
+  const bool over =
+      loop.kind == BlockKind::kFor && (loop.text.find("range(") == std::string::npos ||
+                                       loop.text.find("len(") != std::string::npos);
+  return over || python_source::data_end_of(lines, loop.line);
+}
+
+/// In the try that belongs to this finally, and in no loop that data ends.
+bool is_in_try_of(const model::JobModel& job, const Path& path, const model::CallSite& site,
+                  const Block& finally) {
+  bool in_try = false;
+  for (const model::CallSite& other : path) {
+    const python_source::Lines& lines = lines_of(job, other.file);
+    for (const Block& block : python_source::enclosing(lines, other.line)) {
+      const bool its_try = block.kind == BlockKind::kTry && other.file == site.file &&
+                           other.function == site.function && block.indent == finally.indent &&
+                           other.line < finally.line;
+      if (goes_over_data(lines, block)) {
+        return false;
+      }
+      in_try = in_try || its_try;
+      if (its_try) {
+        break;
+      }
+    }
+    if (in_try) {
+      break;
+    }
+  }
+  return in_try;
+}
+
+}  // namespace
+
+bool in_handler(const model::JobModel& job, const Path& path, const Path& other) {
+  for (const model::CallSite& site : path) {
+    for (const Block& block : python_source::enclosing(lines_of(job, site.file), site.line)) {
+      // `except StopIteration: save()` is how a loop over data ends.
+      if (block.kind == BlockKind::kExcept && python_source::catches_failures(block) &&
+          !stands_in(job, other, site.file, block)) {
+        return true;
+      }
+      if (block.kind == BlockKind::kFinally && is_in_try_of(job, other, site, block)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+bool throws_into_generator(const model::JobModel& job, const model::Thread& thread) {
+  const bool native = model::has_native_frame(thread, "gen_throw");
+  return std::any_of(thread.frames.begin(), thread.frames.end(), [&](const model::Frame& frame) {
+    const bool leaves = frame.language == model::Language::kPython &&
+                        frame.file.ends_with("/contextlib.py") &&
+                        frame.function.ends_with("__exit__");
+    const auto text = leaves ? model::source_line(job, frame.file, frame.line) : std::nullopt;
+    return leaves && (native || (text && text->find(".throw(") != std::string_view::npos));
+  });
+}
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/evidence/holdup.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "collector/detectors/evidence/processes.h"
+#include "collector/detectors/evidence/signs.h"
+#include "collector/detectors/evidence/thread_start.h"
+#include "collector/graph/working.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kCancelTimer =
+    "Call cancel() on the timer before the program ends, or set daemon = True on it before "
+    "start(); one that starts itself again never ends.";
+constexpr std::string_view kShutPool =
+    "Let the tasks of the pool end (a stop event), then call its shutdown(): its threads cannot be "
+    "daemons.";
+
+constexpr std::string_view kReadQueue =
+    "Take everything from the queue before the process is joined, or call cancel_join_thread() on "
+    "it where its data may be lost.";
+
+bool waits_for_threads(const model::Thread& main) {
+  return python_frame_in(main, "/threading.py", {"_shutdown"}) != nullptr ||
+         model::has_native_frame(main, "wait_for_thread_shutdown");
+}
+
+/// A process ends only after the feeder thread of its multiprocessing.Queue has written everything.
+bool waits_for_reader(const model::Thread& main) {
+  return python_frame_in(main, "multiprocessing/queues.py", {"_finalize_join"}) != nullptr;
+}
+
+/// The one who started it takes from the queue, and pauses in between.
+bool reader_goes_on(const model::JobModel& job, const model::Process& process) {
+  const model::Process* parent = model::process(job, process.ppid);
+  const model::Thread* main = parent == nullptr ? nullptr : model::main_thread(*parent);
+  // torchrun looks up ten times a second and reads nothing
+  return main != nullptr && alive(*parent) && own_user_frame(*main) != nullptr &&
+         (main->state == 'R' || graph::waits_for_a_moment(job, *main) ||
+          graph::ran_between_looks(job, *parent, *main));
+}
+
+bool waits_for_children(const model::Thread& main) {
+  return python_frame_in(main, "multiprocessing/util.py", {"_exit_function", "_run_finalizers"}) !=
+             nullptr ||
+         python_frame_in(main, "concurrent/futures/process.py", {"_python_exit", "shutdown"}) !=
+             nullptr;
+}
+
+/// A function that the program registered with atexit: called by the interpreter's end, not by its
+/// main module.
+bool runs_atexit(const model::Thread& main) {
+  const bool ends = model::has_native_frame(main, "atexit_callfuncs") ||
+                    model::has_native_frame(main, "Py_FinalizeEx");
+  return ends && own_user_frame(main) != nullptr;
+}
+
+bool destroys_group(const model::Thread& main) {
+  return python_frame_in(main, "torch/distributed/distributed_c10d.py",
+                         {"destroy_process_group"}) != nullptr;
+}
+
+std::string_view fix_for(const model::Thread& thread) {
+  const std::string_view maker = thread_maker(thread);
+  if (maker == "Timer(") {
+    return kCancelTimer;
+  }
+  return maker == "Thread(" ? kEndIt : kShutPool;
+}
+
+/// `Thread(target=time.sleep, args=(40,))`: what the thread was started for is one sleep.
+bool sleeps_once(const model::Thread& thread) {
+  const model::Frame* python = model::innermost_python(thread);
+  return thread.waits_on && thread.waits_on->kind == "timer" && thread.waits_on->limit &&
+         python != nullptr &&
+         (python == python_frame_in(thread, "/threading.py", {"run"}) ||
+          python == python_frame_in(thread, "concurrent/futures/thread.py", {"run"}));
+}
+
+}  // namespace
+
+const model::Thread* user_thread(const model::Process& process, const model::Thread& main) {
+  const auto found = std::find_if(process.threads.begin(), process.threads.end(),
+                                  [&main](const model::Thread& thread) {
+                                    return &thread != &main && own_user_frame(thread) != nullptr;
+                                  });
+  return found == process.threads.end() ? nullptr : &*found;
+}
+
+Holdup held_by(const model::JobModel& job, const model::Process& process,
+               const model::Thread& thread) {
+  Holdup held{.process = &process,
+              .thread = &thread,
+              .what = fmt::format("thread {} ({})", thread.tid, thread.name),
+              .fix = fix_for(thread)};
+  if (own_user_frame(thread) != nullptr) {
+    return held;
+  }
+  const std::string_view maker = thread_maker(thread);
+  if (maker != "Thread(") {
+    held.what = fmt::format("thread {} ({}, {})", thread.tid, thread.name,
+                            maker == "Timer(" ? "a threading.Timer" : "of a ThreadPoolExecutor");
+  }
+  held.start = only_start(job, maker);
+  held.ends_by_itself = maker == "Timer(" ? !starts_itself(job, held.start) : sleeps_once(thread);
+  return held;
+}
+
+std::optional<Holdup> holdup(const model::JobModel& job, const model::Process& process,
+                             const model::Thread& main) {
+  if (waits_for_threads(main)) {
+    const model::Thread* thread = user_thread(process, main);
+    thread = thread == nullptr ? library_thread(process, main) : thread;
+    return thread == nullptr
+               ? Holdup{.process = &process, .thread = &main, .what = "a thread that does not end"}
+               : held_by(job, process, *thread);
+  }
+  if (waits_for_reader(main)) {
+    const auto feeder = std::find_if(
+        process.threads.begin(), process.threads.end(), [](const model::Thread& thread) {
+          return python_frame_in(thread, "multiprocessing/queues.py", {"_feed"}) != nullptr;
+        });
+    Holdup held{.process = &process,
+                .thread = feeder == process.threads.end() ? &main : &*feeder,
+                .what = "the feeder thread of a multiprocessing queue",
+                .fix = kReadQueue};
+    held.ends_by_itself = reader_goes_on(job, process);
+    return held;
+  }
+  if (waits_for_children(main)) {
+    for (const model::Process* child : children_of(job, process)) {
+      const model::Thread* thread = model::main_thread(*child);
+      if (alive(*child) && thread != nullptr && own_user_frame(*thread) != nullptr) {
+        return Holdup{.process = child,
+                      .thread = thread,
+                      .what = fmt::format("child process {}", child->pid)};
+      }
+    }
+    return Holdup{.process = &process, .thread = &main, .what = "a child process"};
+  }
+  if (runs_atexit(main)) {
+    return Holdup{
+        .process = &process, .thread = &main, .what = "a function registered with atexit"};
+  }
+  if (destroys_group(main)) {
+    return Holdup{.process = &process, .thread = &main, .what = "destroy_process_group"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace ddpdoctor::detectors

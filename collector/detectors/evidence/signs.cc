@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/evidence/signs.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "base/text.h"
+#include "collector/model/questions.h"
+#include "collector/python_source/blocks.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using model::Frame;
+using model::Language;
+using model::Thread;
+
+bool contains_any(std::string_view text, std::span<const std::string_view> parts) {
+  return std::any_of(parts.begin(), parts.end(), [text](std::string_view part) {
+    return text.find(part) != std::string_view::npos;
+  });
+}
+
+/// Where a thread sleeps or yields: these say nothing of why.
+bool is_kernel_door(const Frame& frame) {
+  constexpr std::array<std::string_view, 5> kModules = {"libc.so", "libc-2", "libpthread",
+                                                        "ld-linux", "[vdso]"};
+  return contains_any(frame.module, kModules) || frame.file.starts_with("../sysdeps/") ||
+         frame.file.starts_with("./nptl/");  // as gdb names libc's own sources
+}
+
+/// A dump without Python frames still shows where the interpreter runs.
+bool runs_interpreter(const Thread& thread) {
+  return model::has_native_frame(thread, "_PyEval_") ||
+         model::has_native_frame(thread, "Py_RunMain");
+}
+
+bool is_pool_module(std::string_view module) {
+  constexpr std::array<std::string_view, 4> kModules = {"libgomp", "libiomp", "libomp", "libmkl"};
+  return contains_any(module, kModules);
+}
+
+bool is_pool_function(std::string_view function) {
+  constexpr std::array<std::string_view, 9> kFunctions = {
+      "GOMP_parallel",       "gomp_team_",        "gomp_barrier",
+      "gomp_simple_barrier", "gomp_thread_start", "gomp_init_team",
+      "exec_blas_async",     "blas_thread_",      "__kmp_"};
+  return contains_any(function, kFunctions);
+}
+
+/// threading.Condition, Event, Thread.join, queues and everything of multiprocessing sleep on locks
+/// as well, but others end those waits by design.
+bool waits_on_purpose(const Frame& frame) {
+  constexpr std::array<std::string_view, 9> kFiles = {
+      "/queue.py",          "multiprocessing/queues.py",     "multiprocessing/synchronize.py",
+      "/selectors.py",      "multiprocessing/connection.py", "multiprocessing/popen_fork.py",
+      "/asyncio/events.py", "concurrent/futures/_base.py",   "multiprocessing/pool.py"};
+  if (contains_any(frame.file, kFiles)) {
+    return true;
+  }
+  return frame.file.ends_with("/threading.py") &&
+         !std::string_view(frame.function).ends_with("acquire");
+}
+
+bool is_name_character(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '[' ||
+         c == ']' || c == '"' || c == '\'';
+}
+
+/// "with a.lock as x:" → "a.lock"; empty when the line is no with.
+std::string_view entered_by_with(std::string_view line) {
+  constexpr std::string_view kWith = "with ";
+  if (!line.starts_with(kWith)) {
+    return {};
+  }
+  line.remove_prefix(kWith.size());
+  line = line.substr(0, line.find_last_of(':'));
+  line = line.substr(0, line.find(" as "));
+  return base::trim(line.substr(0, line.find(',')));
+}
+
+/// "if a.lock.acquire():" → "a.lock"; empty when nothing is acquired.
+std::string_view acquired(std::string_view line) {
+  const std::size_t end = line.find(".acquire(");
+  if (end == std::string_view::npos) {
+    return {};
+  }
+  std::size_t begin = end;
+  while (begin > 0 && is_name_character(line[begin - 1])) {
+    --begin;
+  }
+  return line.substr(begin, end - begin);
+}
+
+}  // namespace
+
+const Frame* own_user_frame(const Thread& thread) {
+  const Frame* user = model::user_frame(thread);
+  for (const std::string_view start : {"_worker_loop", "_bootstrap"}) {
+    const std::string_view file =
+        start == "_bootstrap" ? "multiprocessing/process.py" : "data/_utils/worker.py";
+    const Frame* begin = model::find_python_frame(thread, start, file);
+    if (begin != nullptr && user > begin) {  // innermost first: further back is further out
+      return nullptr;
+    }
+  }
+  return user;
+}
+
+std::span<const Frame> called_by_user(const Thread& thread) {
+  const std::span<const Frame> all(thread.frames);
+  const Frame* user = own_user_frame(thread);
+  return user == nullptr ? all : all.first(static_cast<std::size_t>(user - all.data()));
+}
+
+const Frame* python_frame_in(const Thread& thread, std::string_view file_suffix,
+                             std::initializer_list<std::string_view> functions) {
+  if (functions.size() == 0) {
+    const auto found =
+        std::find_if(thread.frames.begin(), thread.frames.end(), [&](const Frame& f) {
+          return f.language == Language::kPython && f.file.ends_with(file_suffix);
+        });
+    return found == thread.frames.end() ? nullptr : &*found;
+  }
+  for (const std::string_view function : functions) {
+    if (const Frame* frame = model::find_python_frame(thread, function, file_suffix)) {
+      return frame;
+    }
+  }
+  return nullptr;
+}
+
+const Frame* waits_for_native_pool(const Thread& thread) {
+  for (const Frame& frame : thread.frames) {
+    if (frame.language == Language::kPython) {
+      return nullptr;
+    }
+    if (is_pool_function(frame.function) || is_pool_module(frame.module)) {
+      return &frame;
+    }
+    // The body of a parallel region runs inside the pool's entry: then the thread computes, it does
+    // not wait.
+    if (!is_kernel_door(frame) && !(frame.function.empty() && frame.module.empty())) {
+      return nullptr;
+    }
+  }
+  return nullptr;
+}
+
+bool serves_native_pool(const Thread& thread) {
+  return innermost_python(thread) == nullptr && !runs_interpreter(thread) &&
+         std::any_of(thread.frames.begin(), thread.frames.end(), [](const Frame& frame) {
+           return is_pool_module(frame.module) || is_pool_function(frame.function);
+         });
+}
+
+bool waits_for_private_lock(const model::JobModel& job, const Thread& thread) {
+  const Frame* python = innermost_python(thread);
+  if (python != nullptr && waits_on_purpose(*python)) {
+    return false;
+  }
+  if (waits_for_gil(thread) || !asleep(thread)) {
+    return false;
+  }
+  if (waits_for_mutex(thread)) {
+    return true;
+  }
+  const bool in_logging_lock =
+      python != nullptr && python->file.ends_with("logging/__init__.py") &&
+      (python->function == "acquire" || python->function.ends_with(".acquire"));
+  const bool in_lock_code = in_logging_lock ||
+                            model::has_native_frame(thread, "PyThread_acquire_lock") ||
+                            model::has_native_frame(thread, "PyMutex_Lock") ||
+                            model::has_native_frame(thread, "lock_acquire");
+  const bool native_unread =
+      thread.frames.empty() || thread.frames.front().language == Language::kPython;
+  const bool sleeps_on_word = thread.wchan.find("futex") != std::string::npos ||
+                              (thread.waits_on && thread.waits_on->kind == "semaphore");
+  if (!in_lock_code && !(native_unread && sleeps_on_word)) {
+    return false;
+  }
+  return (python != nullptr && python->file.ends_with("logging/__init__.py")) ||
+         wanted_lock(job, thread).has_value();
+}
+
+bool waits_for_mutex(const Thread& thread) {
+  if (thread.waits_on && thread.waits_on->kind == "mutex") {
+    return true;
+  }
+  for (const Frame& frame : thread.frames) {
+    if (frame.language == Language::kPython) {
+      return false;
+    }
+    if (frame.function.find("lll_lock_wait") != std::string::npos ||
+        frame.function.find("pthread_mutex_lock") != std::string::npos) {
+      return true;
+    }
+    if (!is_kernel_door(frame)) {
+      return false;
+    }
+  }
+  return false;
+}
+
+std::optional<std::string> wanted_lock(const model::JobModel& job, const Thread& thread) {
+  const Frame* frame = innermost_python(thread);
+  if (frame == nullptr) {
+    return std::nullopt;
+  }
+  const auto text = model::source_line(job, frame->file, frame->line);
+  if (!text) {
+    return std::nullopt;
+  }
+  const std::string_view line = base::trim(*text);
+  const std::string_view entered = entered_by_with(line);
+  const std::string_view wanted = entered.empty() ? acquired(line) : entered;
+  if (wanted.empty() || wanted.find('(') != std::string_view::npos) {
+    return std::nullopt;
+  }
+  return std::string(wanted);
+}
+
+bool waits_for_gil(const Thread& thread) {
+  if (thread.waits_on && thread.waits_on->kind == "gil") {
+    return true;
+  }
+  for (const Frame& frame : thread.frames) {
+    if (frame.language == Language::kPython) {
+      return false;
+    }
+    constexpr std::array<std::string_view, 4> kTakers = {
+        "take_gil", "PyEval_RestoreThread", "PyGILState_Ensure", "PyEval_AcquireThread"};
+    if (contains_any(frame.function, kTakers)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool waits_for_batch(const Thread& thread) {
+  return python_frame_in(thread, "torch/utils/data/dataloader.py",
+                         {"_try_get_data", "_get_data", "_next_data"}) != nullptr &&
+         (python_frame_in(thread, "torch/utils/data/dataloader.py", {"_try_get_data"}) != nullptr ||
+          python_frame_in(thread, "multiprocessing/queues.py", {"get"}) != nullptr ||
+          python_frame_in(thread, "/queue.py", {"get"}) != nullptr);
+}
+
+bool waits_for_indices(const Thread& thread) {
+  return python_frame_in(thread, "data/_utils/worker.py", {"_worker_loop"}) != nullptr &&
+         python_frame_in(thread, "multiprocessing/queues.py", {"get"}) != nullptr &&
+         own_user_frame(thread) == nullptr;
+}
+
+bool asleep(const Thread& thread) {
+  return thread.state != 'R';
+}
+
+bool polls(const model::JobModel& job, const Thread& thread) {
+  const Frame* user = own_user_frame(thread);
+  if (user == nullptr) {
+    return false;
+  }
+  const auto lines = job.sources.find(user->file);
+  if (lines == job.sources.end()) {
+    return false;
+  }
+  const auto blocks = python_source::enclosing(lines->second, user->line);
+  return std::any_of(blocks.begin(), blocks.end(), [](const python_source::Block& block) {
+    return block.kind == python_source::BlockKind::kWhile;
+  });
+}
+
+bool sleeps_by_choice(const Thread& thread) {
+  const Frame* python = innermost_python(thread);
+  const Frame* user = own_user_frame(thread);
+  return python != nullptr && python == user &&
+         (model::has_native_frame(thread, "nanosleep") ||
+          model::has_native_frame(thread, "pysleep") ||
+          thread.wchan.find("nanosleep") != std::string::npos);
+}
+
+}  // namespace ddpdoctor::detectors

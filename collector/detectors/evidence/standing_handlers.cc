@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/evidence/standing_handlers.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/exceptions_in_hand.h"
+#include "collector/detectors/evidence/handlers.h"
+#include "collector/detectors/evidence/known_exceptions.h"
+#include "collector/detectors/evidence/processes.h"
+#include "collector/detectors/evidence/signs.h"
+#include "collector/detectors/evidence/wording.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::size_t kLongestLine = 240;
+constexpr std::size_t kLongestNote = 80;
+
+/// Somebody else is not in this rank's handler: it alone has raised.
+bool alone_in_handler(const graph::Examination& examination, const graph::Standing& standing) {
+  return std::any_of(examination.standings.begin(), examination.standings.end(),
+                     [&](const graph::Standing& other) {
+                       return other.rank != standing.rank && !other.callers.empty() &&
+                              in_handler(examination.job, standing.callers, other.callers);
+                     });
+}
+
+/// An exception is on its way through a `with` of a generator: contextlib throws it in there.
+bool passes_through_with(const model::JobModel& job, const graph::Standing& standing) {
+  return standing.thread != nullptr && throws_into_generator(job, *standing.thread);
+}
+
+/// The exception itself says more than the block that handles it.
+void tell_exception(const ExceptionInHand& hand, Suspect& suspect) {
+  const std::string exception = base::elide(base::printable(hand.exception), kLongestLine);
+  suspect.evidence += fmt::format(", for {}", exception);
+  if (hand.raised.known()) {
+    suspect.place = hand.raised;
+    suspect.note = "raised here: " + base::elide(exception, kLongestNote);
+    suspect.deed = kRaised;
+  }
+}
+
+/// It sleeps in an except clause that ends in another try: what it tries may still come.
+bool tries_again(const model::JobModel& job, const graph::Standing& standing) {
+  return sleeps_by_choice(*standing.thread) &&
+         std::any_of(standing.callers.begin(), standing.callers.end(), [&](const auto& site) {
+           return python_source::retry_loop(lines_of(job, site.file), site.line).has_value();
+         });
+}
+
+std::optional<Suspect> handling(const graph::Examination& examination,
+                                const graph::Standing& standing) {
+  if (standing.process == nullptr || standing.thread == nullptr || !alive(*standing.process) ||
+      own_user_frame(*standing.thread) == nullptr || standing.on_cpu || standing.moved) {
+    return std::nullopt;
+  }
+  const auto hand = handled_by(examination.job, standing);
+  const bool by_source =
+      alone_in_handler(examination, standing) || passes_through_with(examination.job, standing);
+  if (!by_source && !(hand && hand->in_users_hand)) {
+    return std::nullopt;
+  }
+  Suspect suspect = suspect_in(examination, *standing.process, standing.thread);
+  suspect.rank = standing.rank;
+  suspect.note = "is in its exception handler here";
+  const auto handler =
+      std::find_if(standing.callers.begin(), standing.callers.end(),
+                   [&](const auto& site) { return in_handler(examination.job, {site}, {}); });
+  suspect.evidence =
+      fmt::format("rank {} stands in an except or finally block at {}", standing.rank,
+                  place(handler == standing.callers.end() ? standing.callers.front() : *handler));
+  if (hand && (hand->in_users_hand || passes_through_with(examination.job, standing))) {
+    tell_exception(*hand, suspect);
+  }
+  if (tries_again(examination.job, standing)) {
+    suspect.deed = kTriesAgain;
+  }
+  return suspect;
+}
+
+}  // namespace
+
+std::vector<Suspect> stand_in_handler(const graph::Examination& examination) {
+  std::vector<Suspect> out;
+  const auto still = stuck(examination);
+  for (const graph::Standing& standing : examination.standings) {
+    auto suspect = still ? handling(examination, standing) : std::nullopt;
+    if (suspect) {
+      suspect->confidence = suspect->deed == kTriesAgain ? Confidence::kPossible : *still;
+      out.push_back(std::move(*suspect));
+    }
+  }
+  // All of them in one handler is how the program works, not one rank's trouble.
+  return out.size() < examination.standings.size() ? out : std::vector<Suspect>{};
+}
+
+std::vector<Suspect> failed_on_their_way_out(const graph::Examination& examination) {
+  std::vector<Suspect> out;
+  const auto still = stuck(examination);
+  for (const graph::Standing& standing : examination.standings) {
+    const auto failed = failed_with(examination.job, standing);
+    const model::RankSet others = waiting_ranks(examination).minus(model::RankSet{standing.rank});
+    if (!still || !failed || others.empty() || is_consequence(failed->exception) ||
+        !alive(*standing.process)) {
+      continue;
+    }
+    Suspect suspect = suspect_in(examination, *standing.process, standing.thread);
+    suspect.rank = standing.rank;
+    suspect.confidence = *still == Confidence::kLikely ? Confidence::kCertain : *still;
+    suspect.note = "is on its way out here";
+    suspect.evidence =
+        failed->in_task
+            ? fmt::format(
+                  "the event loop of rank {} has nothing to do since a task of it ended "
+                  "unseen",
+                  standing.rank)
+            : fmt::format("rank {} failed and ends", standing.rank);
+    tell_exception(*failed, suspect);
+    out.push_back(std::move(suspect));
+  }
+  return out;
+}
+
+}  // namespace ddpdoctor::detectors

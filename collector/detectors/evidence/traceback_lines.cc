@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/evidence/traceback_lines.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string>
+
+#include "base/text.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::size_t kLongestName = 200;  // of an exception's class with its module
+
+bool letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+bool of_name(char c) {
+  return letter(c) || (c >= '0' && c <= '9');
+}
+
+/// "a.b.Name" at the front, before a colon or the end of the line.
+std::string_view leading_class(std::string_view line) {
+  std::size_t end = 0;
+  bool begins = true;  // of a part
+  while (end < line.size() && end < kLongestName) {
+    const char c = line[end];
+    const bool fits = begins ? letter(c) : of_name(c) || c == '.';
+    if (!fits) {
+      break;
+    }
+    begins = c == '.';
+    ++end;
+  }
+  const bool ends = end == line.size() || line[end] == ':' || line.substr(end) == " ";
+  return begins || !ends ? std::string_view() : line.substr(0, end);
+}
+
+bool named_like_exception(std::string_view name) {
+  constexpr std::array<std::string_view, 10> kEndings = {
+      "Error", "Exception", "Interrupt", "Exit",    "Warning",
+      "Group", "Iteration", "Timeout",   "Expired", "Failed"};
+  return name.size() > 4 && std::any_of(kEndings.begin(), kEndings.end(),
+                                        [name](auto ending) { return name.ends_with(ending); });
+}
+
+/// "/srv/train.py:57" → its file and line, and what stands behind.
+std::optional<model::CallSite> file_and_line(std::string_view text, std::string_view& rest) {
+  const std::size_t end = text.find(".py:");
+  if (end == std::string_view::npos || text.substr(0, end).find(' ') != std::string_view::npos) {
+    return std::nullopt;
+  }
+  rest = text.substr(end + 4);
+  const auto line = leading_number(rest);
+  if (!line) {
+    return std::nullopt;
+  }
+  rest.remove_prefix(std::min(rest.find_first_not_of("0123456789"), rest.size()));
+  return model::CallSite{
+      .file = std::string(text.substr(0, end + 3)), .line = *line, .function = {}};
+}
+
+}  // namespace
+
+std::optional<int> leading_number(std::string_view text) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end == text.data() || value < 0 || value >= model::kMaxWorldSize) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+std::size_t indentation(std::string_view line) {
+  return std::min(line.find_first_not_of(' '), line.size());
+}
+
+std::string_view without_margin(std::string_view line) {
+  constexpr std::string_view kBar = "│";
+  constexpr std::string_view kCorner = "╭";
+  const std::string_view text = line.substr(indentation(line));
+  if (text.starts_with(kBar) || text.starts_with(kCorner)) {
+    std::string_view inside = base::trim(text.substr(kBar.size()));
+    if (inside.ends_with(kBar)) {
+      inside.remove_suffix(kBar.size());
+    }
+    return base::trim(inside);
+  }
+  const bool margin = text.size() < line.size() && text.size() > 1 &&
+                      (text.front() == '|' || text.front() == '+') && indentation(line) % 2 == 0;
+  if (!margin || (text[1] != ' ' && text[1] != '-')) {
+    return line;
+  }
+  return text[1] == '-' ? std::string_view() : text.substr(2);
+}
+
+bool begins_traceback(std::string_view line) {
+  return line.find("Traceback (most recent call last)") != std::string_view::npos;
+}
+
+bool chains_tracebacks(std::string_view line) {
+  return line.find("The above exception was the direct cause of") != std::string_view::npos ||
+         line.find("During handling of the above exception, another") != std::string_view::npos;
+}
+
+EndLike end_like(std::string_view line) {
+  const std::string_view name = leading_class(line);
+  if (name.empty()) {
+    return EndLike::kNo;
+  }
+  const std::size_t dot = name.rfind('.');
+  const std::string_view last = dot == std::string_view::npos ? name : name.substr(dot + 1);
+  if (named_like_exception(last) || last == "SystemExit") {
+    return EndLike::kYes;
+  }
+  const bool dotted = dot != std::string_view::npos && name.front() != '.';
+  const bool capital = last.front() >= 'A' && last.front() <= 'Z';
+  // A constant (INFO, WARNING) is what loggers begin with.
+  const bool shouted =
+      std::none_of(last.begin(), last.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+  return dotted || (capital && !shouted) ? EndLike::kPerhaps : EndLike::kNo;
+}
+
+std::optional<model::CallSite> traceback_place(std::string_view line) {
+  constexpr std::string_view kFile = "File \"";
+  constexpr std::string_view kLine = "\", line ";
+  constexpr std::string_view kIn = ", in ";
+  line = base::trim(line);
+  const std::size_t file_end = line.find(kLine);
+  if (!line.starts_with(kFile) || file_end == std::string_view::npos) {
+    return std::nullopt;
+  }
+  const auto number = leading_number(line.substr(file_end + kLine.size()));
+  if (!number) {
+    return std::nullopt;
+  }
+  model::CallSite site{.file = std::string(line.substr(kFile.size(), file_end - kFile.size())),
+                       .line = *number,
+                       .function = {}};
+  if (const std::size_t in = line.find(kIn, file_end); in != std::string_view::npos) {
+    site.function = line.substr(in + kIn.size());
+  }
+  return site;
+}
+
+std::optional<model::CallSite> boxed_place(std::string_view line) {
+  std::string_view rest;
+  auto site = file_and_line(base::trim(line), rest);
+  if (!site || !rest.starts_with(" in ")) {
+    return std::nullopt;
+  }
+  site->function = base::trim(rest.substr(4));
+  return site;
+}
+
+std::optional<model::CallSite> pytest_place(std::string_view line) {
+  std::string_view rest;
+  auto site = line.starts_with(' ') ? std::nullopt : file_and_line(base::trim(line), rest);
+  if (!site || !rest.starts_with(':')) {
+    return std::nullopt;
+  }
+  rest = base::trim(rest.substr(1));
+  if (rest.starts_with("in ")) {
+    site->function = base::trim(rest.substr(3));
+    return site;
+  }
+  return rest.empty() || leading_class(rest) == rest ? site : std::nullopt;
+}
+
+std::optional<std::string_view> pytest_message(std::string_view line) {
+  if (!line.starts_with("E   ") && line != "E") {
+    return std::nullopt;
+  }
+  return line.substr(1);
+}
+
+bool may_be_users_file(std::string_view file) {
+  return model::may_be_installed_by_user(file) || file == "<stdin>" || file == "<string>";
+}
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/evidence/tracebacks.h"
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "base/text.h"
+#include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/known_exceptions.h"
+#include "collector/detectors/evidence/processes.h"
+#include "collector/detectors/evidence/traceback_lines.h"
+#include "collector/detectors/evidence/traceback_reader.h"
+#include "collector/model/log_lines.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::size_t kMostBytes = 4U << 20U;   // of one log; a crash writes kilobytes
+constexpr std::size_t kLongestTraceback = 400;  // lines; deep recursion is cut by Python itself
+
+/// "-- Process 1 terminated with the following error:": torch's spawn passes on what a child
+/// raised.
+std::optional<int> spawned_child(std::string_view line) {
+  constexpr std::string_view kStart = "-- Process ";
+  line = pytest_message(line).value_or(line);
+  line.remove_prefix(indentation(line));
+  if (!line.starts_with(kStart) ||
+      line.find("terminated with the following error") == std::string_view::npos) {
+    return std::nullopt;
+  }
+  return leading_number(line.substr(kStart.size()));
+}
+
+std::string_view last_part(std::string_view text) {
+  if (text.size() <= kMostBytes) {
+    return text;
+  }
+  text.remove_prefix(text.size() - kMostBytes);
+  const std::size_t line = text.find('\n');
+  return line == std::string_view::npos ? text : text.substr(line + 1);
+}
+
+/// "____ test_two ____", "==== short test summary info ====".
+bool begins_pytest_section(std::string_view line) {
+  return line.starts_with("____") || line.starts_with("====");
+}
+
+/// "  rank      : 3 (local_rank: 1)" in torchrun's table of failures: what follows is of that rank.
+std::optional<int> rank_of_table(std::string_view line) {
+  constexpr std::string_view kRank = "  rank      : ";
+  return line.starts_with(kRank) ? leading_number(line.substr(kRank.size())) : std::nullopt;
+}
+
+bool ends_table_entry(std::string_view line) {
+  return line.starts_with("----------") || line.starts_with("==========") ||
+         (line.starts_with('[') && line.ends_with("]:"));
+}
+
+/// The line after the frames: not indented.
+bool ends_traceback(std::string_view line) {
+  return !line.empty() && line.front() != ' ' && !begins_traceback(line);
+}
+
+}  // namespace
+
+std::vector<LogStream> log_streams(const model::JobModel& job) {
+  std::vector<LogStream> out;
+  for (const model::Log& log : job.logs) {
+    std::map<std::optional<model::Rank>, LogStream> by_rank;
+    std::size_t number = 0;
+    std::optional<int> child;
+    std::optional<int> table;
+    for (const std::string_view line : base::split(last_part(log.text), '\n')) {
+      model::LogLine told = model::read_log_line(line);
+      const auto of_child = spawned_child(told.text);
+      child = of_child ? of_child : begins_pytest_section(told.text) ? std::nullopt : child;
+      const auto of_table = rank_of_table(told.text);
+      table = of_table ? of_table : ends_table_entry(told.text) ? std::nullopt : table;
+      if (table && !told.rank && !log.rank) {
+        told.rank = table;
+      } else if (child && !told.rank && !log.rank) {
+        told.rank = child;
+      }
+      LogStream& stream = by_rank[told.rank];
+      const auto before = stream.empty() ? std::nullopt : stream.back().time;
+      stream.push_back({.text = without_margin(told.text),
+                        .rank = told.rank ? told.rank : log.rank,
+                        .time = told.time ? told.time : before,
+                        .log = static_cast<std::size_t>(&log - job.logs.data()),
+                        .number = ++number});
+    }
+    for (auto& [rank, lines] : by_rank) {
+      out.push_back(std::move(lines));
+    }
+  }
+  return out;
+}
+
+model::CallSite user_place_above(const LogStream& stream, std::size_t index) {
+  model::CallSite installed;
+  if (pytest_message(stream[index].text)) {
+    const auto frames = pytest_frames(stream, index).frames;
+    const auto own = std::find_if(frames.rbegin(), frames.rend(), [](const auto& frame) {
+      return model::is_user_file(frame.file);
+    });
+    if (own != frames.rend()) {
+      return *own;
+    }
+  }
+  for (std::size_t back = 0; back < kLongestTraceback && back <= index; ++back) {
+    const std::string_view line = stream[index - back].text;
+    const auto site = traceback_place(line);
+    if (site && model::is_user_file(site->file)) {
+      return *site;
+    }
+    if (site && !installed.known() && may_be_users_file(site->file)) {
+      installed = *site;
+    }
+    // A worker's own traceback stands inside that of the process that waits for its batch.
+    const bool inner = line.find("Original Traceback") != std::string_view::npos;
+    if (back > 0 && begins_traceback(line) && !inner) {
+      break;
+    }
+  }
+  return installed;
+}
+
+model::CallSite user_place_below(const LogStream& stream, std::size_t index) {
+  model::CallSite innermost;
+  bool inside = false;
+  const std::size_t end = std::min(stream.size(), index + kLongestTraceback);
+  for (std::size_t i = index; i < end; ++i) {
+    const std::string_view line = stream[i].text;
+    if (inside && ends_traceback(line)) {
+      break;
+    }
+    inside = inside || begins_traceback(line);
+    const auto site = inside ? traceback_place(line) : std::nullopt;
+    if (site && model::is_user_file(site->file)) {
+      innermost = *site;
+    }
+  }
+  return innermost;
+}
+
+namespace {
+
+/// Torch puts ranks before lines since 2.2 only. In an older log the one rank that failed by
+/// itself, as its launcher tells, is who raised what does not follow from another's failure; so are
+/// several that raised at one line.
+void name_those_that_failed(const model::JobModel& job, std::vector<Traceback>& all) {
+  model::RankSet failed;
+  for (const model::Process* process : processes(job)) {
+    const auto exit = process->rank ? exit_of(job, *process) : std::nullopt;
+    if (exit && !exit->signal && exit->status.value_or(0) != 0) {
+      failed.insert(*process->rank);
+    }
+  }
+  const auto own = [](const Traceback& one) {
+    return one.place.known() && !one.of_thread && !one.ignored && !is_consequence(one.exception);
+  };
+  const bool unnamed =
+      std::none_of(all.begin(), all.end(), [](const Traceback& one) { return one.rank; });
+  std::vector<Traceback*> raised;
+  for (Traceback& one : all) {
+    if (own(one)) {
+      raised.push_back(&one);
+    }
+  }
+  const bool one_place = std::all_of(raised.begin(), raised.end(), [&raised](const Traceback* one) {
+    return one->place == raised.front()->place;
+  });
+  if (!unnamed || raised.size() != failed.size() || !one_place) {
+    return;
+  }
+  for (std::size_t i = 0; i < raised.size(); ++i) {
+    raised[i]->rank = failed.values()[i];
+  }
+}
+
+}  // namespace
+
+std::vector<Traceback> tracebacks(const model::JobModel& job) {
+  std::vector<Traceback> out;
+  for (const LogStream& stream : log_streams(job)) {
+    auto read = read_tracebacks(stream);
+    std::move(read.begin(), read.end(), std::back_inserter(out));
+  }
+  if (job.ended) {
+    name_those_that_failed(job, out);
+  }
+  return out;
+}
+
+bool earlier(const Traceback& a, const Traceback& b) {
+  if (a.time && b.time && *a.time != *b.time) {
+    return *a.time < *b.time;
+  }
+  return a.log == b.log && a.number < b.number;
+}
+
+bool cleans_up_after_exception(const model::JobModel& job, model::Rank rank,
+                               const std::vector<model::CallSite>& callers) {
+  if (job.logs.empty()) {
+    return false;
+  }
+  const bool in_finally =
+      std::any_of(callers.begin(), callers.end(), [&job](const model::CallSite& site) {
+        const auto around = python_source::enclosing(lines_of(job, site.file), site.line);
+        return std::any_of(around.begin(), around.end(), [](const auto& block) {
+          return block.kind == python_source::BlockKind::kFinally;
+        });
+      });
+  const auto all = in_finally ? tracebacks(job) : std::vector<Traceback>{};
+  return std::any_of(all.begin(), all.end(), [rank](const Traceback& one) {
+    return one.rank == rank && !one.of_thread && !one.ignored && one.place.known() &&
+           !is_consequence(one.exception);
+  });
+}
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/evidence/vanished.h"
+
+#include <algorithm>
+
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/processes.h"
+#include "collector/detectors/evidence/signs.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using enum graph::Activity;
+
+/// It polls in a loop of its own: for a key of the store, a file, a flag of another rank.
+bool polls_for_something(const model::JobModel& job, const graph::Standing& standing) {
+  return standing.activity == kSleeping && !standing.on_cpu && standing.thread != nullptr &&
+         polls(job, *standing.thread);
+}
+
+/// Groups of torch exist in memory or records, and everybody who is left waits or polls.
+bool all_wait_past_the_start(const graph::Examination& examination) {
+  return !examination.job.groups.empty() &&
+         std::all_of(examination.standings.begin(), examination.standings.end(),
+                     [&examination](const graph::Standing& standing) {
+                       return standing.activity == kAbsent || standing.activity == kStore ||
+                              polls_for_something(examination.job, standing);
+                     });
+}
+
+/// Somebody waits in a group that it belongs to, or where is not known.
+bool is_waited_for(const graph::Examination& examination, model::Rank rank) {
+  return std::any_of(examination.standings.begin(), examination.standings.end(),
+                     [&](const graph::Standing& standing) {
+                       const graph::GroupView* group =
+                           standing.call ? examination.group(standing.call->group) : nullptr;
+                       const bool stranger = group != nullptr && !group->group.ranks.empty() &&
+                                             !model::RankSet(group->group.ranks).contains(rank);
+                       return standing.waits_for_ranks() && !stranger;
+                     });
+}
+
+}  // namespace
+
+model::RankSet vanished(const graph::Examination& examination) {
+  const bool joined =
+      all_wait_past_the_start(examination) ||
+      std::any_of(examination.standings.begin(), examination.standings.end(),
+                  [](const graph::Standing& standing) {
+                    return standing.activity == kCollective || standing.activity == kNewGroup ||
+                           standing.activity == kDdpBackward || standing.activity == kDdpForward;
+                  });
+  if (!joined || !examination.still()) {
+    return {};
+  }
+  return ranks_where(examination, [&examination](const graph::Standing& standing) {
+    return standing.activity == kAbsent &&
+           (all_wait_past_the_start(examination) || is_waited_for(examination, standing.rank));
+  });
+}
+
+bool looked_at_all(const model::JobModel& job) {
+  const auto seen = processes(job);
+  return !job.coverage.observed.empty() ||
+         std::any_of(seen.begin(), seen.end(), [](const model::Process* process) {
+           return process->role == model::Role::kLauncher;
+         });
+}
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/evidence/wait_under_lock.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "base/word.h"
+#include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/python_locks.h"
+#include "collector/detectors/evidence/signs.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using model::Frame;
+using model::Language;
+using model::Thread;
+
+/// A call of the standard library that waits for another thread of the process, and what that one
+/// calls to end it.
+struct Wait {
+  std::string_view file;
+  std::string_view function;
+  std::array<std::string_view, 3> ended_by;
+};
+
+constexpr std::array<Wait, 11> kWaits = {{
+    {"/queue.py", "put", {".get(", ".get_nowait(", ""}},
+    {"/queue.py", "get", {".put(", ".put_nowait(", ""}},
+    {"/queue.py", "join", {".task_done(", "", ""}},
+    {"/threading.py", "wait", {".set(", ".notify(", ".notify_all("}},
+    {"/threading.py", "wait_for", {".notify(", ".notify_all(", ""}},
+    {"/threading.py", "acquire", {".release(", "", ""}},  // of a semaphore
+    {"/threading.py", "join", {}},
+    {"concurrent/futures/_base.py", "result", {".set_result(", "", ""}},
+    {"concurrent/futures/_base.py", "exception", {".set_exception(", "", ""}},
+    {"concurrent/futures/_base.py", "wait", {}},
+    {"concurrent/futures/_base.py", "result_iterator", {}},
+}};
+
+std::string_view last_name(std::string_view qualified) {
+  return qualified.substr(qualified.rfind('.') + 1);  // npos + 1 = 0
+}
+
+/// The function that the innermost user line called; nullptr when that is C.
+const Frame* called_directly(const Thread& thread) {
+  const auto frames = called_by_user(thread);
+  const auto found = std::find_if(frames.rbegin(), frames.rend(), [](const Frame& frame) {
+    return frame.language == Language::kPython;
+  });
+  return found == frames.rend() ? nullptr : &*found;
+}
+
+/// The wait of the standard library that the user line is in; nullptr when it is in none.
+const Wait* waits_in(const Thread& thread) {
+  const Frame* user = own_user_frame(thread);
+  const Frame* called = user == nullptr ? nullptr : called_directly(thread);
+  const Frame* innermost = innermost_python(thread);
+  if (called == nullptr || innermost == nullptr || !asleep(thread)) {
+    return nullptr;
+  }
+  const auto* const found = std::find_if(kWaits.begin(), kWaits.end(), [called](const Wait& wait) {
+    return called->file.ends_with(wait.file) && last_name(called->function) == wait.function;
+  });
+  const bool is_lock = found != kWaits.end() && found->function == "acquire" &&
+                       last_name(innermost->function) != "wait";
+  return found == kWaits.end() || is_lock ? nullptr : found;
+}
+
+/// The kernel, the arguments or the line say that the wait ends by itself.
+bool has_limit(const model::JobModel& job, const Thread& thread) {
+  if (thread.waits_on && thread.waits_on->limit) {
+    return true;
+  }
+  for (const Frame& frame : called_by_user(thread)) {
+    for (const auto& [name, value] : frame.locals) {
+      if ((name == "timeout" && value != "None" && value != "-1") ||
+          (name.starts_with("block") && value == "False")) {
+        return true;
+      }
+    }
+  }
+  const Frame* user = own_user_frame(thread);
+  return user != nullptr &&
+         python_source::statement_at(lines_of(job, user->file), user->line).find("timeout") !=
+             std::string::npos;
+}
+
+/// "self.incoming" before ".put(" in the user's line; empty when the line does not tell.
+std::string awaited_object(const model::JobModel& job, const Thread& thread, const Wait& wait) {
+  const Frame* user = own_user_frame(thread);
+  const std::string text = python_source::statement_at(lines_of(job, user->file), user->line);
+  std::size_t end = text.find("." + std::string(wait.function) + "(");
+  if (end == std::string::npos) {
+    return {};
+  }
+  std::size_t begin = end;
+  while (begin > 0 && (base::is_word(text[begin - 1]) || text[begin - 1] == '.')) {
+    --begin;
+  }
+  return text.substr(begin, end - begin);
+}
+
+/// A condition gives back its lock while it waits: its own, or the one it was made of.
+bool gives_back(const model::JobModel& job, const Thread& holder, const Wait& wait,
+                const std::string& awaited, const std::string& lock) {
+  if (!wait.file.ends_with("threading.py") || !wait.function.starts_with("wait")) {
+    return false;
+  }
+  const Frame* user = own_user_frame(holder);
+  const std::string_view condition = last_name(awaited);
+  if (awaited.empty() || condition == last_name(lock)) {
+    return true;
+  }
+  for (const auto& [number, text] : lines_of(job, user->file)) {
+    const std::size_t made = text.find("Condition(");
+    const std::size_t name = text.find(condition);
+    if (made != std::string::npos && name < made) {
+      return text.find(')', made) != made + std::string_view("Condition(").size();
+    }
+  }
+  // Made elsewhere: an Event keeps the lock, and shows as a wait in a wait.
+  return std::count_if(holder.frames.begin(), holder.frames.end(), [](const Frame& frame) {
+           return frame.file.ends_with("/threading.py") && last_name(frame.function) == "wait";
+         }) < 2;
+}
+
+/// The source of a function on the thread's stack calls what ends the wait.
+bool ends_it(const model::JobModel& job, const Thread& thread, const Wait& wait,
+             const std::string& awaited) {
+  if (awaited.empty()) {
+    return false;
+  }
+  const std::string name(last_name(awaited));
+  for (const Frame* frame : model::user_frames(thread)) {
+    const auto& lines = lines_of(job, frame->file);
+    const auto extent = python_source::function_extent(lines, frame->line);
+    for (auto line = lines.lower_bound(extent ? extent->first : frame->line);
+         extent && line != lines.end() && line->first <= extent->second; ++line) {
+      for (const std::string_view call : wait.ended_by) {
+        if (!call.empty() && line->second.find(name + std::string(call)) != std::string::npos) {
+          return true;
+        }
+      }
+    }
+  }
+  return false;
+}
+
+bool wants_lock_for_ever(const model::JobModel& job, const Thread& thread) {
+  return waits_for_private_lock(job, thread) && lock_wanted_by(job, thread) &&
+         !has_limit(job, thread);
+}
+
+/// Nobody but another thread of its kind can wake it: it does nothing for others.
+bool is_idle(const model::JobModel& job, const Thread& thread) {
+  const Frame* python = innermost_python(thread);
+  if (python == nullptr || wants_lock_for_ever(job, thread)) {
+    return true;  // a native thread ends no wait of Python
+  }
+  if (own_user_frame(thread) != nullptr) {
+    return waits_in(thread) != nullptr && !has_limit(job, thread);
+  }
+  constexpr std::array<std::string_view, 3> kIdle = {"/threading.py", "/queue.py",
+                                                     "concurrent/futures/thread.py"};
+  return asleep(thread) && std::any_of(kIdle.begin(), kIdle.end(), [python](std::string_view file) {
+           return python->file.ends_with(file);
+         });
+}
+
+/// The one that the holder waits for by name, or that runs the work of its future.
+bool is_awaited(const Thread& holder, const Wait& wait, const Thread& wanter) {
+  if (holder.waits_on && holder.waits_on->target == "thread:" + std::to_string(wanter.tid)) {
+    return true;
+  }
+  return wait.file.ends_with("_base.py") &&
+         python_frame_in(wanter, "concurrent/futures/thread.py") != nullptr;
+}
+
+std::optional<WaitUnderLock> between(const model::JobModel& job, const model::Process& process,
+                                     const Thread& holder, const Thread& wanter) {
+  const Wait* wait = waits_in(holder);
+  const auto lock = lock_wanted_by(job, wanter);
+  if (wait == nullptr || !lock || has_limit(job, holder) ||
+      !locks_held_by(job, holder).contains(*lock) || !wants_lock_for_ever(job, wanter)) {
+    return std::nullopt;
+  }
+  const std::string awaited = awaited_object(job, holder, *wait);
+  const bool proven = is_awaited(holder, *wait, wanter) || ends_it(job, wanter, *wait, awaited);
+  const auto is_third = [&](const Thread& one) { return &one != &holder && &one != &wanter; };
+  const bool helped =
+      std::any_of(process.threads.begin(), process.threads.end(), [&](const Thread& one) {
+        const bool free = is_third(one) && !is_idle(job, one);
+        return free && (!proven || ends_it(job, one, *wait, awaited) ||
+                        locks_held_by(job, one).contains(*lock));
+      });
+  const Thread* main = model::main_thread(process);
+  const bool concerns_job =
+      main == &holder || main == &wanter ||
+      (main != nullptr && innermost_python(*main) != nullptr && is_idle(job, *main));
+  if (helped || !concerns_job || gives_back(job, holder, *wait, awaited, *lock)) {
+    return std::nullopt;
+  }
+  return WaitUnderLock{
+      .holder = &holder,
+      .wanter = &wanter,
+      .lock = *lock,
+      .awaited = awaited.empty() ? std::string() : awaited + "." + std::string(wait->function),
+      .proven = proven};
+}
+
+}  // namespace
+
+std::optional<WaitUnderLock> wait_under_lock(const model::JobModel& job,
+                                             const model::Process& process) {
+  std::optional<WaitUnderLock> found;
+  for (const Thread& holder : process.threads) {
+    if (waits_in(holder) == nullptr) {
+      continue;
+    }
+    for (const Thread& wanter : process.threads) {
+      auto one = &wanter == &holder ? std::nullopt : between(job, process, holder, wanter);
+      if (one && (!found || (one->proven && !found->proven))) {
+        found = std::move(one);
+      }
+    }
+  }
+  return found;
+}
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/evidence/waited_for.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/processes.h"
+#include "collector/detectors/evidence/signs.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using graph::Activity;
+
+constexpr std::size_t kLongestQuote = 80;
+
+/// What a class of the standard library is waited in; the first that fits.
+struct Primitive {
+  std::string_view file;
+  std::string_view function;  // its end: "Event.wait"
+  std::string_view doing;
+  std::string_view advice;
+};
+
+constexpr std::string_view kSetIt =
+    "Find out what should set this Event and did not (its thread may have ended with an "
+    "exception), "
+    "and wait with a timeout that raises.";
+constexpr std::string_view kNotifyIt =
+    "Find out what should notify this Condition and did not (its thread may have ended with an "
+    "exception, or notified before the wait), and wait with a timeout that raises.";
+constexpr std::string_view kPutIt =
+    "Find out what should put an item into this queue and did not (its thread or process may have "
+    "ended with an exception), and get with a timeout that raises.";
+constexpr std::string_view kTakeIt =
+    "Find out what should take from this full queue and does not (its thread or process may have "
+    "ended with an exception), and put with a timeout that raises.";
+constexpr std::string_view kMeet =
+    "Find the thread that does not come to this Barrier (it may have ended with an exception), and "
+    "wait with a timeout.";
+constexpr std::string_view kRelease =
+    "Find who has acquired this and does not release it (an exception on the way, or the same "
+    "thread twice): use `with`.";
+constexpr std::string_view kResult =
+    "Find out why the task of this Future does not end, and ask with result(timeout=…).";
+
+constexpr std::array<Primitive, 13> kPrimitives = {{
+    {"/threading.py", "Event.wait", "waiting for a threading.Event to be set", kSetIt},
+    {"/threading.py", "Barrier.wait", "waiting at a threading.Barrier", kMeet},
+    {"/threading.py", "Semaphore.acquire", "waiting for a threading.Semaphore", kRelease},
+    {"/threading.py", "Semaphore.__enter__", "waiting for a threading.Semaphore", kRelease},
+    {"/queue.py", "get", "waiting for an item of a queue", kPutIt},
+    {"/queue.py", "put", "waiting for room in a full queue", kTakeIt},
+    {"multiprocessing/queues.py", "get", "waiting for an item of a multiprocessing queue", kPutIt},
+    {"multiprocessing/queues.py", "put", "waiting for room in a full multiprocessing queue",
+     kTakeIt},
+    {"concurrent/futures/_base.py", "result", "waiting for the result of a Future", kResult},
+    {"multiprocessing/synchronize.py", "Event.wait",
+     "waiting for a multiprocessing Event to be set", kSetIt},
+    {"multiprocessing/synchronize.py", "Condition.wait", "waiting for a multiprocessing Condition",
+     kNotifyIt},
+    {"/threading.py", "Condition.wait", "waiting for a threading.Condition", kNotifyIt},
+    {"/threading.py", "wait", "waiting for a threading.Event or Condition", kNotifyIt},
+}};
+
+bool is_at(const model::Frame& frame, const Primitive& primitive) {
+  if (frame.language != model::Language::kPython || !frame.file.ends_with(primitive.file) ||
+      !frame.function.ends_with(primitive.function)) {
+    return false;
+  }
+  // Before 3.11 a function has no class: then only the last row fits "wait".
+  const std::size_t before = frame.function.size() - primitive.function.size();
+  return before == 0 || frame.function[before - 1] == '.';
+}
+
+/// The outermost that the user's line called: an Event waits in a Condition.
+const Primitive* primitive_of(const model::Thread& thread) {
+  const auto frames = called_by_user(thread);
+  for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
+    const auto* const found =
+        std::find_if(kPrimitives.begin(), kPrimitives.end(),
+                     [&frame](const Primitive& one) { return is_at(*frame, one); });
+    if (found != kPrimitives.end()) {
+      return found;
+    }
+  }
+  return nullptr;
+}
+
+std::optional<WaitedFor> end_of_process(const model::JobModel& job, const model::Thread& thread) {
+  const model::WaitsOn* wait = waits_on(thread, "process");
+  const auto pid = wait == nullptr ? std::nullopt : target_pid(*wait);
+  const model::Process* process = pid ? model::process(job, *pid) : nullptr;
+  if (process == nullptr || !alive(*process)) {
+    return std::nullopt;
+  }
+  const std::string name = with_command(*process);
+  return WaitedFor{
+      .doing = fmt::format("waiting for {} to end", name),
+      .advice = fmt::format("Find out why {} does not end, and wait for it with a timeout.", name)};
+}
+
+std::optional<WaitedFor> end_of_thread(const model::Process& process, const model::Thread& thread) {
+  const pid_t tid = thread.waits_on ? target_thread(*thread.waits_on).value_or(0) : 0;
+  const auto joined = std::find_if(process.threads.begin(), process.threads.end(),
+                                   [tid](const model::Thread& one) { return one.tid == tid; });
+  if (joined == process.threads.end() || &*joined == &thread) {
+    return std::nullopt;
+  }
+  const model::Frame* user = own_user_frame(*joined);
+  const std::string name = fmt::format("thread {} ({})", joined->tid, joined->name);
+  return WaitedFor{
+      .doing = fmt::format("waiting for {} to end", name),
+      .advice = fmt::format("Find out why {} {}, and join it with a timeout.", name,
+                            user == nullptr
+                                ? std::string("does not end")
+                                : fmt::format("stays at {}:{} in {}", base::file_name(user->file),
+                                              user->line, user->function))};
+}
+
+bool looks_for_file(std::string_view condition) {
+  constexpr std::array<std::string_view, 6> kLooks = {"exists(",  "isfile(", "is_file(",
+                                                      "listdir(", "glob(",   "getsize("};
+  return std::any_of(kLooks.begin(), kLooks.end(), [condition](std::string_view look) {
+    return condition.find(look) != std::string_view::npos;
+  });
+}
+
+/// `while not done(): time.sleep(1)`.
+std::optional<WaitedFor> end_of_loop(const model::JobModel& job, const graph::Standing& standing) {
+  const auto loop =
+      python_source::loop_around(lines_of(job, standing.user.file), standing.user.line);
+  if (!loop || loop->kind != python_source::BlockKind::kWhile || loop->line == standing.user.line) {
+    return std::nullopt;
+  }
+  const std::string header = base::elide(loop->text, kLongestQuote);
+  return WaitedFor{
+      .doing = fmt::format("sleeping in the loop `{}`", header),
+      .advice =
+          looks_for_file(loop->condition)
+              ? fmt::format("Find out who should make the file that `{}` (line {}) looks for, "
+                            "and whether that rank does it before it waits itself; give the "
+                            "loop a deadline that raises.",
+                            header, loop->line)
+              : fmt::format("Find out what should end the loop `{}` (line {}); give it a "
+                            "deadline that raises.",
+                            header, loop->line),
+      .loop = {.file = standing.user.file, .line = loop->line, .function = standing.user.function}};
+}
+
+}  // namespace
+
+std::optional<WaitedFor> waited_for(const model::JobModel& job, const graph::Standing& standing) {
+  if (standing.thread == nullptr || standing.process == nullptr) {
+    return std::nullopt;
+  }
+  const model::Thread& thread = *standing.thread;
+  switch (standing.activity) {
+    case Activity::kSleeping:
+      return end_of_loop(job, standing);
+    case Activity::kJoin:
+      if (auto process = end_of_process(job, thread)) {
+        return process;
+      }
+      return end_of_thread(*standing.process, thread);
+    case Activity::kLock:
+    case Activity::kQueue: {
+      const Primitive* primitive = primitive_of(thread);
+      if (primitive != nullptr) {
+        return WaitedFor{.doing = std::string(primitive->doing),
+                         .advice = std::string(primitive->advice)};
+      }
+      return waits_for_private_lock(job, thread)
+                 ? std::optional(
+                       WaitedFor{.doing = "waiting for a lock", .advice = std::string(kRelease)})
+                 : std::nullopt;
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace ddpdoctor::detectors

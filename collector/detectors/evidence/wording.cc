@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/evidence/wording.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "collector/detectors/evidence/waited_for.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+// More than this many ranks are counted, not listed one by one (NCCL RAS's rule for outliers).
+constexpr std::size_t kMostRanksListed = 10;
+
+// Ranges beyond this length stop being readable.
+constexpr std::size_t kLongestRanges = 60;
+
+bool waits_in_call(const graph::Standing& standing) {
+  return standing.call.has_value() && !standing.call->operation.empty();
+}
+
+std::string doing(const model::JobModel& job, const graph::Standing& standing) {
+  using graph::Activity;
+  switch (standing.activity) {
+    case Activity::kUnobserved:
+      return "was not observed";
+    case Activity::kAbsent:
+      return "has no process";
+    case Activity::kDead:
+      return "was killed";
+    case Activity::kExited:
+      return "has exited";
+    case Activity::kDdpBackward:
+      return "waits in backward for a gradient bucket of DistributedDataParallel";
+    case Activity::kDdpForward:
+      return "waits in the forward of DistributedDataParallel";
+    case Activity::kDdpConstructor:
+      return "waits in the constructor of DistributedDataParallel";
+    default:
+      break;
+  }
+  const model::WaitsOn* wait = standing.thread == nullptr || !standing.thread->waits_on
+                                   ? nullptr
+                                   : &*standing.thread->waits_on;
+  if (wait != nullptr && wait->kind == "elsewhere") {  // a log tells of it, and not where it is
+    return "is somewhere else";
+  }
+  if (waits_in_call(standing)) {
+    return "is in " + call_name(job, *standing.call);
+  }
+  if (const auto waited = waited_for(job, standing)) {
+    return "is " + waited->doing;
+  }
+  return "is " + std::string(graph::activity_name(standing.activity));
+}
+
+}  // namespace
+
+std::string group_name(const model::JobModel& job, std::string_view group) {
+  const model::ProcessGroup* known = model::group(job, group);
+  return known != nullptr && !known->name.empty() ? known->name : std::string(group);
+}
+
+std::string call_name(const model::JobModel& job, std::string_view operation,
+                      std::string_view group, std::optional<std::int64_t> sequence) {
+  std::string text(operation.empty() ? "a collective" : operation);
+  if (sequence && *sequence > 0) {
+    text += fmt::format(" #{}", *sequence);
+  }
+  if (const std::string name = group_name(job, group); !name.empty()) {
+    text += " of " + (name == "0" ? std::string("default_pg") : name);
+  }
+  return text;
+}
+
+std::string call_name(const model::JobModel& job, const graph::BlockedCall& call) {
+  return call_name(job, call.operation, call.group, call.sequence);
+}
+
+std::string call_name(const model::JobModel& job, const model::CollectiveCall& call) {
+  return call_name(job, call.operation, call.group, call.sequence);
+}
+
+std::string named_function(std::string_view function) {
+  constexpr std::string_view kInside = ".<locals>.<";
+  while (function.ends_with('>')) {
+    const std::size_t at = function.rfind(kInside);
+    if (at == std::string_view::npos ||
+        function.find('>', at + kInside.size()) + 1 != function.size()) {
+      break;
+    }
+    function = function.substr(0, at);
+  }
+  return std::string(function);
+}
+
+std::string place(const model::CallSite& site) {
+  if (!site.known()) {
+    return "an unknown place";
+  }
+  std::string text(base::file_name(site.file));
+  if (site.line > 0) {
+    text += fmt::format(":{}", site.line);
+  }
+  if (!site.function.empty() && site.function != "<module>") {
+    text += " in " + named_function(site.function);
+  }
+  return text;
+}
+
+std::string whereabouts(const model::JobModel& job, const graph::Standing& standing) {
+  std::string text = doing(job, standing);
+  if (standing.user.known()) {
+    text += " at " + place(standing.user);
+  }
+  return text;
+}
+
+std::string waited_here(const model::JobModel& job, const model::RankSet& ranks) {
+  std::string text = fmt::format("{} {} waited here", said(ranks), has_or_have(ranks));
+  if (job.seconds_without_progress && *job.seconds_without_progress >= 1) {
+    text += " for " + base::duration(*job.seconds_without_progress);
+  }
+  return text;
+}
+
+std::string_view is_or_are(const model::RankSet& ranks) {
+  return ranks.size() == 1 ? "is" : "are";
+}
+
+std::string_view has_or_have(const model::RankSet& ranks) {
+  return ranks.size() == 1 ? "has" : "have";
+}
+
+std::string said(const model::RankSet& ranks) {
+  if (ranks.empty()) {
+    return "no rank";
+  }
+  if (ranks.ranges().size() <= kLongestRanges) {
+    return ranks.said();
+  }
+  const std::vector<model::Rank>& all = ranks.values();
+  const model::RankSet first(std::vector<model::Rank>(
+      all.begin(), all.begin() + static_cast<std::ptrdiff_t>(kMostRanksListed)));
+  return fmt::format("{} and {} others", first.said(), all.size() - kMostRanksListed);
+}
+
+Location location(const model::CallSite& site, const model::RankSet& ranks, std::string note) {
+  Location result{.rank = std::nullopt,
+                  .ranks = ranks,
+                  .file = site.file,
+                  .line = site.line,
+                  .function = named_function(site.function),
+                  .note = std::move(note)};
+  if (!ranks.empty()) {
+    result.rank = ranks.front();
+  }
+  return result;
+}
+
+Location location(const graph::Standing& standing, std::string note) {
+  return location(standing.user, model::RankSet({standing.rank}), std::move(note));
+}
+
+void add_whereabouts(Finding& finding, const graph::Examination& examination,
+                     const model::RankSet& ranks) {
+  std::size_t listed = 0;
+  for (const model::Rank rank : ranks) {
+    const graph::Standing* standing = examination.standing(rank);
+    if (standing == nullptr) {
+      continue;
+    }
+    if (listed == kMostRanksListed) {
+      finding.evidence.push_back(
+          {.rank = std::nullopt,
+           .text = fmt::format("and {} more ranks like them", ranks.size() - listed)});
+      return;
+    }
+    finding.evidence.push_back(
+        {.rank = rank,
+         .text = fmt::format("rank {} {}", rank, whereabouts(examination.job, *standing))});
+    ++listed;
+  }
+}
+
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+  return fmt::format("[{}]", fmt::join(shape, ", "));
+}
+
+std::string quoted(std::string_view text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      result += '\\';
+      result += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      result += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
+    } else {
+      result += c;
+    }
+  }
+  return result + '"';
+}
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// How findings say things: calls, places, waiting times and sets of ranks, always in the same
+// words.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "collector/detectors/finding.h"
+#include "collector/graph/examination.h"
+
+namespace ddpdoctor::detectors {
+
+/// "default_pg" for the world, the group's name or id otherwise; empty when the id is.
+std::string group_name(const model::JobModel& job, std::string_view group);
+
+/// "all_reduce #1043 of default_pg"; what is unknown is left out.
+std::string call_name(const model::JobModel& job, std::string_view operation,
+                      std::string_view group, std::optional<std::int64_t> sequence);
+std::string call_name(const model::JobModel& job, const graph::BlockedCall& call);
+std::string call_name(const model::JobModel& job, const model::CollectiveCall& call);
+
+/// "train.py:58 in evaluate"; "an unknown place" when nothing is known.
+std::string place(const model::CallSite& site);
+
+/// Comprehensions and lambdas have no name of their own: "fit.<locals>.<genexpr>" is "fit".
+std::string named_function(std::string_view function);
+
+/// What a rank does, as the end of a sentence: "is in barrier #12 of default_pg at train.py:58 in
+/// evaluate".
+std::string whereabouts(const model::JobModel& job, const graph::Standing& standing);
+
+/// "has waited here for 4 min 12 s" / "have waited here"; the time only where the job knows it.
+std::string waited_here(const model::JobModel& job, const model::RankSet& ranks);
+
+/// "is" or "are", "has" or "have" by number of ranks.
+std::string_view is_or_are(const model::RankSet& ranks);
+std::string_view has_or_have(const model::RankSet& ranks);
+
+/// "rank 3", "ranks 0-2,4"; sets of more than ten outliers as "ranks 0-6,8 and 12 others".
+std::string said(const model::RankSet& ranks);
+
+/// A line that matters, for one rank or for several who share it.
+Location location(const model::CallSite& site, const model::RankSet& ranks, std::string note);
+/// The user line a rank stands on.
+Location location(const graph::Standing& standing, std::string note);
+
+/// One evidence sentence for each rank of the set, at most ten; the rest is counted in a last one.
+void add_whereabouts(Finding& finding, const graph::Examination& examination,
+                     const model::RankSet& ranks);
+
+/// "[1000, 7]"
+std::string shape_text(const std::vector<std::int64_t>& shape);
+
+/// JSON text for details: "\"x\"" with escapes.
+std::string quoted(std::string_view text);
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/partings/backward_cause.h"
+
+#include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/partings/gradient_sync.h"
+#include "collector/detectors/partings/passes.h"
+#include "collector/detectors/partings/side_questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using graph::Examination;
+
+// A condition on the way of the odd ranks to their call; it may have led them there a step early.
+std::optional<Branch> own_way_to_call(const model::JobModel& job, const Explanation& explanation) {
+  if (!explanation.fork) {
+    return std::nullopt;
+  }
+  Fork ours = *explanation.fork;
+  ours.below_theirs.clear();
+  return any_branch(job, ours);
+}
+
+}  // namespace
+
+bool may_lack_a_bucket(const Examination& examination, const Explanation& explanation) {
+  const Parting& parting = explanation.parting;
+  const Fork& fork = *explanation.fork;
+  const auto& lines = lines_of(examination.job, fork.ours.file);
+  const auto loop = python_source::loop_around(lines, fork.theirs.line);
+  return explanation.branch->leads_to_ours && loop && encloses(lines, *loop, fork.ours.line) &&
+         fork.ours.line > fork.theirs.line && in_backward(examination, parting.rest) &&
+         !in_backward(examination, parting.odd) && !has_all_gradients(examination.job, parting.odd);
+}
+
+bool read_unused(const Examination& examination, Explanation& explanation) {
+  if (rest_is_past_backward(examination, explanation.parting)) {
+    explanation.turn();
+  }
+  const Parting& parting = explanation.parting;
+  if (!in_backward(examination, parting.rest) || in_backward(examination, parting.odd) ||
+      !parting.odd.calls() || has_all_gradients(examination.job, parting.odd) ||
+      may_hide_a_branch(examination.job, explanation.fork)) {
+    return false;
+  }
+  const Order order =
+      explanation.fork ? order_of(examination, parting, *explanation.fork) : Order{};
+  if (order.behind == Behind::kOdd) {
+    return false;  // its own backward is still to come
+  }
+  const Passes passes =
+      explanation.fork ? passes_of(examination, parting, *explanation.fork) : Passes{};
+  if (passes.differ()) {
+    return false;  // whoever is in backward is in that of the next step
+  }
+  explanation.branch = own_choice_of_sync(examination.job, parting.rest.path);
+  if (!explanation.branch && passes.ahead == Ahead::kUnknown && parting.recorded) {
+    explanation.branch = own_way_to_call(examination.job, explanation);
+    explanation.otherwise =
+        explanation.branch
+            ? kOrUnused
+            : "A backward of the next step would look alike: compare what each rank did before.";
+  }
+  explanation.cause = explanation.branch ? Cause::kDivergent : Cause::kUnused;
+  return true;
+}
+
+bool read_recorded_unused(const Examination& examination, Explanation& explanation) {
+  Parting turned = explanation.parting;
+  turned.turn();
+  const auto lacks = [&](const Parting& one) {
+    return in_backward(examination, one.rest) && !in_backward(examination, one.odd) &&
+           one.odd.calls() && !one.shifted && lacks_gradients(examination.job, one);
+  };
+  if (lacks(turned)) {
+    explanation.turn();
+  } else if (!lacks(explanation.parting)) {
+    return false;
+  }
+  explanation.cause = Cause::kUnused;
+  return true;
+}
+
+}  // namespace ddpdoctor::detectors

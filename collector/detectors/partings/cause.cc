@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+// Questions in their order: what the source says plainly (a test of the rank), what it only allows
+// (a loop left early), at last the bare fact that a rank is missing.
+#include "collector/detectors/partings/cause.h"
+
+#include <algorithm>
+#include <array>
+
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/processes.h"
+#include "collector/detectors/evidence/tracebacks.h"
+#include "collector/detectors/partings/backward_cause.h"
+#include "collector/detectors/partings/generator_loop.h"
+#include "collector/detectors/partings/habits.h"
+#include "collector/detectors/partings/hidden_loop.h"
+#include "collector/detectors/partings/join_shadow.h"
+#include "collector/detectors/partings/loop_cause.h"
+#include "collector/detectors/partings/parted_by_exception.h"
+#include "collector/detectors/partings/passes.h"
+#include "collector/detectors/partings/side_questions.h"
+#include "collector/detectors/partings/skipped_step.h"
+#include "collector/detectors/partings/swallowed.h"
+#include "collector/detectors/partings/trainer_loop.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using graph::Activity;
+using graph::Disagreement;
+using graph::Examination;
+using graph::Standing;
+
+// A branch explains a call only on the side it leads to.
+bool explains(const Branch& branch, const Parting& parting) {
+  return branch.leads_to_ours ? parting.odd.calls() : parting.rest.calls();
+}
+
+bool asks_for_turn(const Explanation& one) {
+  return one.parting.tie && one.branch && !one.branch->leads_to_ours;
+}
+
+bool read_rank_branch(const Examination& examination, Explanation& explanation) {
+  const Parting& parting = explanation.parting;
+  explanation.branch =
+      rank_branch(examination.job, *explanation.fork, parting.odd.ranks, parting.rest.ranks);
+  if (!explanation.branch || !explains(*explanation.branch, parting)) {
+    explanation.branch.reset();
+    return false;
+  }
+  if (asks_for_turn(explanation)) {
+    explanation.turn();
+  }
+  const bool forward =
+      in_ddp_forward(examination, explanation.parting.odd, explanation.parting.shifted);
+  explanation.cause = forward ? Cause::kRankDdpForward : Cause::kRankConditional;
+  return true;
+}
+
+bool read_data_branch(const Examination& examination, Explanation& explanation) {
+  const Order order = order_of(examination, explanation.parting, *explanation.fork);
+  explanation.branch =
+      data_branch(examination.job, *explanation.fork, explanation.parting.tie, ours_behind(order));
+  if (!explanation.branch || !explains(*explanation.branch, explanation.parting) ||
+      stands_in_left_loop(examination.job, *explanation.fork, *explanation.branch) ||
+      would_have_left(examination.job, explanation.parting, *explanation.fork,
+                      *explanation.branch)) {
+    explanation.branch.reset();
+    return false;
+  }
+  if (is_behind_a_shorter_epoch(examination, explanation) ||
+      tests_a_last_item(examination.job, *explanation.fork, *explanation.branch)) {
+    explanation.branch.reset();
+    return false;
+  }
+  if (order.behind == Behind::kUnknown && may_lack_a_bucket(examination, explanation)) {
+    explanation.otherwise = kOrUnused;
+  }
+  if (asks_for_turn(explanation)) {
+    explanation.turn();
+  }
+  explanation.cause = Cause::kDivergent;
+  return true;
+}
+
+bool are_arms(const Examination& examination, const Explanation& explanation) {
+  const Parting& parting = explanation.parting;
+  return explanation.fork && parting.odd.calls() && parting.rest.calls() &&
+         are_siblings(examination.job, *explanation.fork);
+}
+
+bool is_mismatch_at_one_point(const Examination& examination, const Explanation& explanation) {
+  const Parting& parting = explanation.parting;
+  return parting.about == Disagreement::kOperation && !parting.shifted &&
+         parting.odd.operation != parting.rest.operation && are_arms(examination, explanation) &&
+         !in_ddp_forward(examination, parting.odd, false) &&
+         !in_ddp_forward(examination, parting.rest, false);
+}
+
+bool read_libraries(const Examination& examination, Explanation& explanation) {
+  if (read_join(examination, explanation)) {
+    return true;
+  }
+  const Standing* odd = explanation.parting.odd.standing;
+  const Standing* rest = explanation.parting.rest.standing;
+  const bool generating =
+      (odd != nullptr && in_generate(*odd)) != (rest != nullptr && in_generate(*rest));
+  // In a tie whoever has left generate() is the odd one, not the higher number.
+  if (generating && explanation.parting.tie && odd != nullptr && in_generate(*odd)) {
+    explanation.turn();
+  }
+  const bool other_unit = gather_different_units(examination.job, explanation.parting);
+  if (other_unit && explanation.parting.tie && is_before(explanation.parting)) {
+    explanation.turn();  // who is further on left a unit out
+  }
+  const bool sharded = other_unit || (rest != nullptr && in_sharded_module(*rest));
+  // Who has left the loop that the others gather parameters in did not skip a module in it.
+  const auto loop = (generating || sharded) && explanation.fork
+                        ? left_loop(examination.job, *explanation.fork)
+                        : std::nullopt;
+  const bool left = is_over_batches(loop) && !loop->in_step && read_loop(examination, explanation);
+  if (generating || (sharded && !left)) {
+    explanation.cause = generating ? Cause::kGenerate : Cause::kSharded;
+  }
+  return generating || sharded || read_trainer_loop(examination, explanation);
+}
+
+// Two ranks called different things, one of them under a flag: nothing else is left to explain it.
+bool read_flag(const Examination& examination, Explanation& explanation) {
+  explanation.branch = explanation.fork && explanation.parting.recorded
+                           ? any_branch(examination.job, *explanation.fork)
+                           : std::nullopt;
+  if (explanation.branch && asks_for_turn(explanation)) {
+    explanation.turn();
+  }
+  if (explanation.branch && !explains(*explanation.branch, explanation.parting)) {
+    explanation.branch.reset();
+  }
+  return explanation.branch.has_value();
+}
+
+// Records keep few frames: two that share no function still show what guards them.
+bool read_loose_rank_branch(const Examination& examination, Explanation& explanation) {
+  const Parting& parting = explanation.parting;
+  if (explanation.fork || parting.odd.path.empty() || parting.rest.path.empty()) {
+    return false;
+  }
+  explanation.fork = Fork{.ours = parting.odd.path.back(),
+                          .theirs = parting.rest.path.back(),
+                          .below_ours = parting.odd.path,
+                          .below_theirs = {}};
+  if (read_rank_branch(examination, explanation)) {
+    return true;
+  }
+  explanation.fork.reset();
+  return false;
+}
+
+/// Every rank of the rest has made a call from where the odd ones are now.
+bool all_called_before(const Examination& examination, const Parting& parting) {
+  return std::all_of(parting.rest.ranks.begin(), parting.rest.ranks.end(), [&](model::Rank rank) {
+    const graph::Calls& calls = examination.history.calls(parting.group, rank);
+    return std::any_of(calls.begin(), calls.end(), [&parting](const auto* call) {
+      return call->call_site.known() && graph::same_line(call->call_site, parting.odd.site());
+    });
+  });
+}
+
+// By stacks alone: a few ranks in DDP's forward; the others wait for them in a call of their own,
+// or in backward while the few evaluate.
+bool read_lonely_forward(const Examination& examination, Explanation& explanation) {
+  const auto in_forward = [&](const Side& side) {
+    return !explanation.parting.shifted && side.activity() == Activity::kDdpForward;
+  };
+  if (explanation.parting.tie && in_forward(explanation.parting.rest) &&
+      !in_forward(explanation.parting.odd)) {
+    explanation.turn();
+  }
+  const Parting& parting = explanation.parting;
+  // Who waits behind a forward that they made as well is a step behind, and it is nobody's own.
+  if (explanation.fork &&
+      (order_of(examination, parting, *explanation.fork).behind == Behind::kRest ||
+       all_called_before(examination, parting))) {
+    return false;
+  }
+  const bool others_train = in_backward(examination, parting.rest) && !evaluates(parting.odd);
+  if (!in_forward(parting.odd) || in_forward(parting.rest) || !parting.rest.calls() ||
+      others_train || parting.odd.ranks.size() > parting.rest.ranks.size()) {
+    return false;
+  }
+  explanation.cause = Cause::kRankDdpForward;
+  return true;
+}
+
+// Two sides of one size, and nothing in the source: who does what nobody did before is the odd one.
+void settle_by_habit(const Examination& examination, Explanation& explanation) {
+  const Newcomer odd =
+      explanation.parting.tie ? newcomer(examination, explanation.parting) : Newcomer::kNobody;
+  if (odd == Newcomer::kRest) {
+    explanation.turn();
+  }
+  explanation.parting.settled = explanation.parting.settled || odd != Newcomer::kNobody;
+  explanation.parting.tie = explanation.parting.tie && odd == Newcomer::kNobody;
+}
+
+void read_source(const Examination& examination, Explanation& explanation) {
+  if (read_libraries(examination, explanation)) {
+    return;
+  }
+  if (read_recorded_unused(examination, explanation)) {
+    return;
+  }
+  if (is_mismatch_at_one_point(examination, explanation)) {
+    explanation.cause = Cause::kMismatchedOp;
+    return;
+  }
+  if (explanation.fork &&
+      (read_rank_branch(examination, explanation) || read_data_branch(examination, explanation) ||
+       read_loop(examination, explanation) || read_hidden_loop(examination, explanation) ||
+       read_skipped_step(examination, explanation))) {
+    return;
+  }
+  if (read_loose_rank_branch(examination, explanation) ||
+      read_lonely_forward(examination, explanation) || read_unused(examination, explanation)) {
+    return;
+  }
+  const Disagreement about = explanation.parting.about;
+  if (about == Disagreement::kOperation) {
+    explanation.cause =
+        read_flag(examination, explanation) ? Cause::kDivergent : Cause::kMismatchedOp;
+    if (explanation.cause == Cause::kMismatchedOp) {
+      settle_by_habit(examination, explanation);
+    }
+  } else if (about == Disagreement::kShape) {
+    // Calls of one function are one call with another size; those of two are two ways of the
+    // program.
+    const model::CallSite& odd = explanation.parting.odd.site();
+    const model::CallSite& rest = explanation.parting.rest.site();
+    const bool two_ways =
+        odd.known() && rest.known() && (odd.file != rest.file || odd.function != rest.function);
+    explanation.cause = two_ways ? Cause::kDivergent : Cause::kNone;
+  }
+}
+
+// The bare fact: who is alone, those who came or those who did not?
+Cause plain_cause(const Parting& parting) {
+  const bool few_wait = parting.about == Disagreement::kMissing &&
+                        parting.rest.ranks.size() < parting.odd.ranks.size();
+  return few_wait ? Cause::kExtra : Cause::kMissing;
+}
+
+// Most sleep at a line before the call: the few are early, and the call is still ahead of the rest.
+bool sleep_before_it(const Parting& parting) {
+  const auto fork = parting.odd.activity() == Activity::kSleeping
+                        ? fork_of(parting.odd.path, parting.rest.path)
+                        : std::nullopt;
+  return fork && fork->ours.line < fork->theirs.line;
+}
+
+// Few ranks in a call that most never reach: those few are the odd ones.
+void blame_the_few(Explanation& explanation) {
+  const Parting& parting = explanation.parting;
+  if (parting.extra) {
+    explanation.cause = Cause::kExtra;
+  } else if (plain_cause(parting) == Cause::kExtra && !parting.shifted && !parting.settled &&
+             !sleep_before_it(parting)) {
+    explanation.parting.turn();
+    explanation.cause = Cause::kExtra;
+  }
+}
+
+Explanation explain(const Examination& examination, const Parting& parting) {
+  Explanation explanation{.cause = Cause::kMissing,
+                          .parting = parting,
+                          .fork = std::nullopt,
+                          .branch = std::nullopt,
+                          .loop = std::nullopt};
+  const bool slow = is_slow(examination, parting);
+  if (slow || parting.undecided) {
+    explanation.cause = slow ? Cause::kSlow : Cause::kMismatchedOp;
+    return explanation;
+  }
+  if (is_gone(parting.odd) || roots_contradict(examination, parting.group) ||
+      awaits_an_outsider(examination, parting.odd)) {
+    explanation.cause = Cause::kNone;  // dead-rank, mismatched-root, io-stall tell it
+    return explanation;
+  }
+  if (is_blocked_elsewhere(parting.odd)) {
+    if (!parting.odd.ranks.empty() && misses_its_thread(examination, parting.odd.ranks.front())) {
+      explanation.cause = Cause::kNone;  // rank-raised tells it
+    }
+    return explanation;
+  }
+  if (parted_by_exception(examination, parting)) {
+    explanation.cause = Cause::kNone;  // rank-raised tells it
+    return explanation;
+  }
+  blame_the_few(explanation);
+  explanation.fork = fork_of(explanation.parting.odd.path, explanation.parting.rest.path);
+  read_source(examination, explanation);
+  if (parting.odd.activity() == Activity::kExited && explanation.cause != Cause::kUneven &&
+      parting.odd.call == nullptr) {
+    explanation.cause = Cause::kNone;
+  }
+  return explanation;
+}
+
+// An order of groups, unless one side's call stands alone under a test of the rank.
+bool is_order(const Examination& examination, const Explanation& explanation,
+              const std::vector<Parting>& all, const Parting& parting) {
+  const bool plain = explanation.cause == Cause::kMissing || explanation.cause == Cause::kExtra;
+  return (is_mutual(parting, all) || is_in_circle(examination, parting)) &&
+         parting.odd.activity() == Activity::kCollective &&
+         parting.rest.activity() == Activity::kCollective &&
+         (plain || are_arms(examination, explanation));
+}
+
+}  // namespace
+
+void Explanation::turn() {
+  parting.turn();
+  if (fork) {
+    std::swap(fork->ours, fork->theirs);
+    std::swap(fork->below_ours, fork->below_theirs);
+  }
+  if (branch) {
+    branch->leads_to_ours = !branch->leads_to_ours;
+  }
+  if (loop) {
+    loop->ours_left = !loop->ours_left;
+  }
+}
+
+std::vector<Explanation> explanations(const Examination& examination) {
+  const std::vector<Parting> parted = partings(examination);
+  std::vector<Explanation> all;
+  for (const Parting& parting : parted) {
+    Explanation explanation = explain(examination, parting);
+    if (explanation.cause != Cause::kSlow && is_order(examination, explanation, parted, parting)) {
+      explanation.cause = Cause::kOrder;
+    }
+    all.push_back(std::move(explanation));
+  }
+  return all;
+}
+
+std::vector<Explanation> explanations(const Examination& examination, Cause cause) {
+  std::vector<Explanation> all = explanations(examination);
+  std::erase_if(all, [cause](const Explanation& one) { return one.cause != cause; });
+  return all;
+}
+
+}  // namespace ddpdoctor::detectors

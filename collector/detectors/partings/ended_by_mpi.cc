@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/partings/ended_by_mpi.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/mpi_words.h"
+#include "collector/detectors/evidence/processes.h"
+#include "collector/detectors/partings/disagreed.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kAbort = "MPI_Abort";
+constexpr std::size_t kLongestLine = 240;
+
+/// One rank's end: as its agent saw it, else as MPI told it.
+struct End {
+  model::Rank rank = 0;
+  std::string call = {};
+  std::optional<std::int64_t> status = {};
+  double time = std::numeric_limits<double>::infinity();
+  model::CallSite place = {};
+  std::string line = {};  // MPI's own words
+};
+
+bool is_abort(const End& end) {
+  return end.call == kAbort;
+}
+
+/// Calls that were under way, or all: the newest of this rank; nullptr when there is none.
+const model::CollectiveCall* newest_call(const model::JobModel& job, model::Rank rank, bool open) {
+  const model::CollectiveCall* newest = nullptr;
+  for (const model::CollectiveCall& call : job.collectives) {
+    const bool later = newest == nullptr || call.time.value_or(0) >= newest->time.value_or(0);
+    newest = call.rank == rank && !(open && model::is_over(call.state)) && later ? &call : newest;
+  }
+  return newest;
+}
+
+End recorded_end(const model::Fact& fact, const std::string& call) {
+  End end{.rank = *fact.rank, .call = call};
+  end.status = static_cast<std::int64_t>(fact.number("status").value_or(0));
+  end.time = fact.number("time").value_or(0);
+  end.place = {.file = fact.text("file").value_or(""),
+               .line = static_cast<int>(fact.number("line").value_or(0)),
+               .function = fact.text("function").value_or("")};
+  return end;
+}
+
+/// MPI's words name no line: that of the rank's newest call is the nearest.
+End told_end(const model::JobModel& job, const MpiEnd& told) {
+  End end{.rank = told.rank, .call = told.call, .line = told.line};
+  end.status = told.code;
+  const bool failed = told.call != kAbort;
+  if (const auto* call = newest_call(job, told.rank, failed); call != nullptr) {
+    end.place = call->call_site;
+  }
+  return end;
+}
+
+/// In order of time.
+std::vector<End> ends_in_mpi(const model::JobModel& job) {
+  std::vector<End> out;
+  for (const model::Fact* fact : model::facts(job, "ended-at")) {
+    const std::string call = fact->text("call").value_or("");
+    if (fact->rank && call.starts_with("MPI_")) {
+      out.push_back(recorded_end(*fact, call));
+    }
+  }
+  for (const MpiEnd& told : mpi_ends_told(job)) {
+    if (std::none_of(out.begin(), out.end(),
+                     [&told](const End& end) { return end.rank == told.rank; })) {
+      out.push_back(told_end(job, told));
+    }
+  }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const End& a, const End& b) { return a.time < b.time; });
+  return out;
+}
+
+bool launcher_ended(const model::JobModel& job, model::Rank rank) {
+  const model::Process* process = model::rank_process(job, rank);
+  return process != nullptr && was_cleaned_up(job, *process);
+}
+
+/// Somebody else is known to have fallen or left: calls to it fail because of that.
+bool others_were_gone(const graph::Examination& examination, const std::vector<End>& ends) {
+  const model::RankSet gone = ranks_where(examination, [&](const graph::Standing& standing) {
+    const bool over = standing.activity == graph::Activity::kDead ||
+                      standing.activity == graph::Activity::kExited;
+    return over && standing.process != nullptr && exit_of(examination.job, *standing.process) &&
+           !launcher_ended(examination.job, standing.rank) &&
+           std::none_of(ends.begin(), ends.end(),
+                        [&](const End& end) { return end.rank == standing.rank; });
+  });
+  return !gone.empty();
+}
+
+Suspect suspect_of(const model::JobModel& job, const End& end) {
+  Suspect suspect{.rank = end.rank};
+  suspect.process = model::rank_process(job, end.rank);
+  suspect.place = end.place;
+  const bool waited = newest_call(job, end.rank, true) != nullptr;  // perhaps for too long
+  suspect.confidence = is_abort(end) && !waited ? Confidence::kCertain : Confidence::kLikely;
+  const bool line_is_known = end.line.empty();
+  suspect.note = !is_abort(end)  ? "its call of MPI fails here"
+                 : line_is_known ? "calls MPI_Abort here"
+                                 : "its last call before MPI_Abort";
+  suspect.deed = is_abort(end) ? "called MPI_Abort" : "was ended by MPI, whose call failed,";
+  if (!end.line.empty()) {
+    suspect.evidence = "log: " + base::elide(base::printable(end.line), kLongestLine);
+  } else if (is_abort(end)) {
+    suspect.evidence =
+        fmt::format("rank {} called MPI_Abort with code {}", end.rank, end.status.value_or(0));
+  } else {
+    suspect.evidence = fmt::format("rank {} ended with status {} inside {}", end.rank,
+                                   end.status.value_or(0), end.call);
+  }
+  return suspect;
+}
+
+/// Who called MPI_Abort; where nobody did, who failed for reasons of its own.
+std::vector<End> first_ends(const graph::Examination& examination) {
+  std::vector<End> ends = ends_in_mpi(examination.job);
+  if (std::any_of(ends.begin(), ends.end(), is_abort)) {
+    std::erase_if(ends, [](const End& end) { return !is_abort(end); });
+  } else if (others_were_gone(examination, ends)) {
+    ends.clear();
+  } else {
+    std::erase_if(ends,
+                  [&](const End& end) { return fails_by_disagreement(examination, end.rank); });
+    std::erase_if(ends, [&](const End& end) {
+      return end.line.empty() && (end.status == 0 || launcher_ended(examination.job, end.rank));
+    });
+  }
+  return ends;
+}
+
+}  // namespace
+
+std::vector<Suspect> ended_by_mpi(const graph::Examination& examination) {
+  if (given_up(examination)) {
+    return {};
+  }
+  std::vector<Suspect> out;
+  const std::vector<End> ends = first_ends(examination);
+  for (const End& end : ends) {
+    if (end.place == ends.front().place && end.call == ends.front().call) {
+      out.push_back(suspect_of(examination.job, end));
+    }
+  }
+  return out;
+}
+
+std::string_view advice_on_end_by_mpi() {
+  return "Read what this rank printed last and mend what made it give up at that line; the other "
+         "ranks were ended with it.";
+}
+
+std::optional<GivenUp> given_up(const graph::Examination& examination) {
+  for (const End& end : first_ends(examination)) {
+    const auto* call = newest_call(examination.job, end.rank, true);
+    for (const Forsaken& one : forsaken_calls(examination)) {
+      if (is_abort(end) && call != nullptr && call->group == one.group &&
+          call->sequence == one.sequence && one.ranks.contains(end.rank) && !one.missing.empty()) {
+        return GivenUp{.rank = end.rank,
+                       .group = one.group,
+                       .sequence = one.sequence,
+                       .operation = one.operation,
+                       .waiting = one.ranks,
+                       .missing = one.missing};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace ddpdoctor::detectors

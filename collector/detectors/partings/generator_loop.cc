@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/partings/generator_loop.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/word.h"
+#include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/detectors/evidence/agreement.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using python_source::Block;
+using python_source::Lines;
+
+/// Names, numbers and quoted texts of an expression: what a condition compares with.
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    std::size_t end = at + 1;
+    if (c == '"' || c == '\'') {
+      end = std::min(text.find(c, at + 1), text.size() - 1) + 1;
+    } else if (base::is_word(c)) {
+      while (end < text.size() && base::is_word(text[end])) {
+        ++end;
+      }
+    }
+    if (end > at + 1 || base::is_word(c)) {
+      words.emplace_back(text.substr(at, end - at));
+    }
+    at = end;
+  }
+  return words;
+}
+
+bool mentions(std::string_view text, const std::string& word) {
+  const std::vector<std::string> words = words_of(text);
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+/// `for e in events:` at this line, with one name for the item; empty when it is something else.
+std::string item_of(const Lines& lines, int line) {
+  const std::string statement = python_source::statement_at(lines, line);
+  const std::vector<std::string> words = words_of(statement);
+  return words.size() > 3 && words[0] == "for" && words[2] == "in" ? words[1] : std::string();
+}
+
+/// What marks the items that the generator gives out behind the loop, of the words of a condition:
+/// it stands in a `yield` there and in none within.
+bool is_given_out_behind(const Lines& lines, const Block& loop, int in_loop,
+                         const std::vector<std::string>& words) {
+  const auto extent = python_source::function_extent(lines, in_loop);
+  if (!extent) {
+    return false;
+  }
+  const auto yields = [&](int line, const std::string& word) {
+    const std::string statement = python_source::statement_at(lines, line);
+    return mentions(statement, "yield") && mentions(statement, word);
+  };
+  return std::any_of(words.begin(), words.end(), [&](const std::string& word) {
+    bool behind = false;
+    for (int line = loop.line; line <= extent->second; ++line) {
+      if (!yields(line, word)) {
+        continue;
+      }
+      if (encloses(lines, loop, line) || line == loop.line) {
+        return false;
+      }
+      behind = true;
+    }
+    return behind;
+  });
+}
+
+/// `consumer`: the side at the branch; `producer`: the one that fetches the next item.
+bool is_at_the_next_item(const model::JobModel& job, const model::CallSite& consumer,
+                         const model::CallSite& producer, const Path& below_producer,
+                         const Branch& branch) {
+  const Lines& lines = lines_of(job, producer.file);
+  const std::string item = item_of(lines, producer.line);
+  if (item.empty() || consumer.file != producer.file || branch.where.file != producer.file ||
+      below_producer.empty() || !mentions(branch.condition, item)) {
+    return false;
+  }
+  const std::vector<Block> around = python_source::enclosing(lines, branch.where.line);
+  const bool in_body = std::any_of(around.begin(), around.end(), [&](const Block& block) {
+    return is_loop(block) && block.line == producer.line;
+  });
+  if (!in_body) {
+    return false;
+  }
+  const model::CallSite& inside = below_producer.back();
+  const Lines& there = lines_of(job, inside.file);
+  const auto loop = python_source::loop_around(there, inside.line);
+  return loop && is_given_out_behind(there, *loop, inside.line, words_of(branch.condition));
+}
+
+}  // namespace
+
+bool tests_a_last_item(const model::JobModel& job, const Fork& fork, const Branch& branch) {
+  return is_at_the_next_item(job, fork.ours, fork.theirs, fork.below_theirs, branch) ||
+         is_at_the_next_item(job, fork.theirs, fork.ours, fork.below_ours, branch);
+}
+
+}  // namespace ddpdoctor::detectors

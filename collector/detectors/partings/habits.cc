@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/partings/habits.h"
+
+#include <algorithm>
+
+#include "collector/detectors/call_sites/call_runs.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using graph::Calls;
+
+// Of one rank; a longer history is taken for one whose start is gone.
+constexpr std::size_t kMostCalls = 1 << 16;
+
+/// Who of `ranks` came to a call on this way before `sequence`; nothing when some rank's records do
+/// not begin at its first call.
+std::optional<model::RankSet> who_came_before(const graph::Examination& examination,
+                                              const Parting& parting, const model::RankSet& ranks,
+                                              const Path& path) {
+  model::RankSet came;
+  for (const model::Rank rank : ranks) {
+    const Calls& calls = examination.history.calls(parting.group, rank);
+    if (calls.empty() || calls.front()->sequence > 1 || calls.size() > kMostCalls) {
+      return std::nullopt;
+    }
+    const bool did = std::any_of(calls.begin(), calls.end(), [&](const auto* call) {
+      return call->sequence < *parting.sequence && same_path(graph::callers_of(*call), path);
+    });
+    if (did) {
+      came.insert(rank);
+    }
+  }
+  return came;
+}
+
+}  // namespace
+
+Newcomer newcomer(const graph::Examination& examination, const Parting& parting) {
+  if (!parting.recorded || !parting.sequence || parting.shifted || parting.odd.call == nullptr ||
+      parting.rest.call == nullptr || !parting.odd.site().known() || !parting.rest.site().known()) {
+    return Newcomer::kNobody;
+  }
+  const model::RankSet all = parting.odd.ranks.united(parting.rest.ranks);
+  const auto odd = who_came_before(examination, parting, all, graph::callers_of(*parting.odd.call));
+  const auto rest =
+      who_came_before(examination, parting, all, graph::callers_of(*parting.rest.call));
+  if (!odd || !rest) {
+    return Newcomer::kNobody;
+  }
+  if (odd->empty() && *rest == all) {
+    return Newcomer::kOdd;
+  }
+  return rest->empty() && *odd == all ? Newcomer::kRest : Newcomer::kNobody;
+}
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What ranks did before they parted, for a parting that neither numbers nor the source decide: who
+// goes on as all did so far, and who does what nobody did before.
+#pragma once
+
+#include "collector/detectors/partings/parting.h"
+
+namespace ddpdoctor::detectors {
+
+/// Which side of a parting makes a call from where no rank called before.
+enum class Newcomer { kNobody, kOdd, kRest };
+
+/// Nobody where both do or neither does, where the other side's call was not made by all of both
+/// before, or where the records do not go back to the first call.
+Newcomer newcomer(const graph::Examination& examination, const Parting& parting);
+
+}  // namespace ddpdoctor::detectors

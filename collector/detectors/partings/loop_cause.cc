@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/partings/loop_cause.h"
+
+#include <string_view>
+#include <utility>
+
+#include "collector/detectors/partings/loops_seen.h"
+#include "collector/detectors/partings/new_round.h"
+#include "collector/detectors/partings/passes.h"
+#include "collector/detectors/partings/side_questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using graph::Activity;
+using graph::Examination;
+
+constexpr std::string_view kOrLength =
+    "A rank that goes over more names in that line would look alike: compare those.";
+constexpr std::string_view kOrBatches =
+    "Ranks with different numbers of batches would look alike: compare those.";
+
+// Out of the loop for good: in another collective, at the end, or gone with status 0.
+bool has_gone_on(const Side& side) {
+  return side.calls() || side.activity() == Activity::kExit || side.activity() == Activity::kExited;
+}
+
+bool read_left_loop(const Examination& examination, Explanation& explanation) {
+  const Parting& parting = explanation.parting;
+  if (!explanation.loop) {
+    return false;
+  }
+  const Side& in_loop = explanation.loop->ours_left ? parting.rest : parting.odd;
+  const Side& out = explanation.loop->ours_left ? parting.odd : parting.rest;
+  if (explanation.loop->fixed || !in_loop.calls() || !has_gone_on(out)) {
+    explanation.loop.reset();
+    explanation.otherwise = {};
+    return false;
+  }
+  if (explanation.loop->over_keys && !explanation.loop->way_out) {
+    if (explanation.loop->ours_left && parting.tie) {
+      explanation.turn();
+    }
+    explanation.cause = Cause::kCount;
+    return true;
+  }
+  if (parting.settled) {
+    explanation.cause = Cause::kCount;
+    return true;
+  }
+  if (!explanation.loop->ours_left) {
+    explanation.turn();
+  }
+  if (in_backward(examination, parting.rest) &&
+      (lacks_gradients(examination.job, parting) || waits_within_a_step(examination, parting))) {
+    explanation.loop.reset();
+    explanation.otherwise = {};
+    explanation.cause = Cause::kUnused;
+    return true;
+  }
+  explanation.cause = Cause::kUneven;
+  if (explanation.loop->way_out) {
+    explanation.branch = explanation.loop->way_out;
+    explanation.cause = explanation.branch->on == python_source::Dependence::kRank
+                            ? Cause::kRankConditional
+                            : Cause::kDivergent;
+  }
+  return true;
+}
+
+// "for x, y in val": its iterator says that it is a DataLoader.
+bool goes_over_a_loader(const Examination& examination, const LeftLoop& loop,
+                        const Parting& parting) {
+  const Side& in = loop.ours_left ? parting.rest : parting.odd;
+  const auto seen = loop_seen_at(examination.job, in.ranks.front(), loop.where);
+  return seen && seen->over.over.starts_with("DataLoader");
+}
+
+// Those behind make a call that the others passed by: under a condition, or in a loop that the
+// others went round less often. What they repeat they had reached together: no condition led there.
+bool read_next_pass(const Examination& examination, Explanation& explanation,
+                    const Passes& passes) {
+  const bool odd_is_behind = passes.ahead == Ahead::kRest;
+  Fork behind = *explanation.fork;
+  (odd_is_behind ? behind.below_theirs : behind.below_ours).clear();
+  explanation.loop = loop_of_calls(examination.job, *explanation.fork, odd_is_behind);
+  if (!passes.behind_repeats || !explanation.loop) {
+    explanation.branch = any_branch(examination.job, behind);
+  }
+  if (explanation.branch) {
+    explanation.loop.reset();
+    if (is_uniform(explanation.branch->condition)) {  // whether anything came
+      explanation.otherwise = kOrLength;
+    }
+    if (!odd_is_behind && explanation.parting.tie) {
+      explanation.turn();
+    }
+    explanation.cause = Cause::kDivergent;
+    return true;
+  }
+  if (explanation.loop && !is_over_batches(explanation.loop) &&
+      !goes_over_a_loader(examination, *explanation.loop, explanation.parting)) {
+    explanation.loop->over_keys = true;
+  }
+  return read_left_loop(examination, explanation);
+}
+
+// Of ranks that wait in a loop which the others have left: in the pass that those left early, or in
+// the next one.
+enum class Pass { kUnknown, kSame, kNext };
+
+Pass pass_of(const Examination& examination, const Explanation& explanation,
+             const LeftLoop& inner) {
+  const Parting& parting = explanation.parting;
+  const Side& in = inner.ours_left ? parting.rest : parting.odd;
+  const auto seen = loop_seen_at(examination.job, in.ranks.front(), inner.where);
+  if (seen && !seen->over.loose && seen->over.done && *seen->over.done > 1) {
+    return Pass::kSame;
+  }
+  return both_had_left(examination, parting, *explanation.fork, inner) ? Pass::kNext
+                                                                       : Pass::kUnknown;
+}
+
+// Behind two loops at once: what led out of the outer one, where nothing says that the inner one
+// was left first.
+void look_further_out(const Examination& examination, Explanation& explanation) {
+  const LeftLoop& inner = *explanation.loop;
+  if (inner.over_keys || inner.way_out) {
+    return;
+  }
+  const Pass pass = pass_of(examination, explanation, inner);
+  if (pass == Pass::kSame && !inner.fixed) {
+    return;
+  }
+  const bool decided = pass == Pass::kNext || inner.fixed;
+  if (auto outer = loop_left_with(examination.job, *explanation.fork, inner, pass == Pass::kNext)) {
+    explanation.loop = std::move(*outer);
+    explanation.otherwise = decided ? std::string_view() : kOrBatches;
+  }
+}
+
+}  // namespace
+
+bool read_loop(const Examination& examination, Explanation& explanation) {
+  const Parting& parting = explanation.parting;
+  const bool both_call = parting.odd.call != nullptr && parting.rest.call != nullptr;
+  const Passes passes = both_call ? passes_of(examination, parting, *explanation.fork) : Passes{};
+  if (passes.differ()) {
+    return read_next_pass(examination, explanation, passes);
+  }
+  explanation.loop = left_loop(examination.job, *explanation.fork);
+  if (explanation.loop && read_left_out_loop(examination, explanation)) {
+    return true;
+  }
+  if (explanation.loop) {
+    look_further_out(examination, explanation);
+  }
+  return read_left_loop(examination, explanation);
+}
+
+bool is_behind_a_shorter_epoch(const Examination& examination, Explanation& explanation) {
+  const auto inner = left_loop(examination.job, *explanation.fork);
+  if (!inner || inner->over_keys || inner->way_out || inner->fixed) {
+    return false;
+  }
+  const auto outer = loop_left_with(examination.job, *explanation.fork, *inner, false);
+  if (!outer || outer->way_out->where != explanation.branch->where) {
+    return false;
+  }
+  const Pass pass = pass_of(examination, explanation, *inner);
+  explanation.otherwise = pass == Pass::kUnknown ? kOrBatches : std::string_view();
+  return pass == Pass::kSame;
+}
+
+}  // namespace ddpdoctor::detectors

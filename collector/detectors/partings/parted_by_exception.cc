@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/partings/parted_by_exception.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/exceptions_in_hand.h"
+#include "collector/detectors/evidence/handlers.h"
+#include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/partings/side_questions.h"
+#include "collector/detectors/partings/swallowed.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using python_source::Block;
+using python_source::BlockKind;
+
+/// In a try of a loop: `for k in range(3): try: return step() except OSError: …`.
+bool is_in_retried_try(const model::JobModel& job, const model::CallSite& site) {
+  const std::vector<Block> around = python_source::enclosing(lines_of(job, site.file), site.line);
+  const auto is_try = [](const Block& block) { return block.kind == BlockKind::kTry; };
+  const auto found = std::find_if(around.begin(), around.end(), is_try);
+  return found != around.end() && std::any_of(found, around.end(), is_loop);
+}
+
+/// The line from which both sides were called in such a try; unknown when there is none.
+model::CallSite shared_try(const model::JobModel& job, const Path& one, const Path& other) {
+  const auto found = std::find_if(one.begin(), one.end(), [&](const model::CallSite& site) {
+    return std::find(other.begin(), other.end(), site) != other.end() &&
+           is_in_retried_try(job, site);
+  });
+  return found == one.end() ? model::CallSite{} : *found;
+}
+
+bool in_one_function(const model::CallSite& a, const model::CallSite& b) {
+  return a.file == b.file && a.function == b.function;
+}
+
+/// `back` calls again what it called before `on` went further down the same function.
+std::optional<Attempt> attempt_of(const graph::Examination& examination, const Side& back,
+                                  const Side& on) {
+  if (back.call == nullptr || on.call == nullptr) {
+    return std::nullopt;
+  }
+  const model::CollectiveCall* before =
+      examination.history.at(back.call->group, back.call->rank, back.call->sequence - 1);
+  const model::CallSite& again = back.call->call_site;
+  const model::CallSite& further = on.call->call_site;
+  if (before == nullptr || !again.known() || !in_one_function(again, further) ||
+      !in_one_function(again, before->call_site) || before->call_site.line < again.line ||
+      before->call_site.line >= further.line) {
+    return std::nullopt;
+  }
+  model::CallSite where = shared_try(examination.job, back.path, on.path);
+  return where.known()
+             ? std::optional(Attempt{.ranks = back.ranks, .call = again, .again = std::move(where)})
+             : std::nullopt;
+}
+
+bool handles_exception(const graph::Examination& examination, const Parting& parting) {
+  const Side& odd = parting.odd;
+  const bool in_one = in_handler(examination.job, odd.path, parting.rest.path) !=
+                      in_handler(examination.job, parting.rest.path, odd.path);
+  const bool in_with = odd.standing != nullptr && leaves_a_with(examination.job, *odd.standing);
+  return in_one || in_with ||
+         (!odd.ranks.empty() &&
+          cleans_up_after_exception(examination.job, odd.ranks.front(), odd.path));
+}
+
+}  // namespace
+
+std::optional<Attempt> another_attempt(const graph::Examination& examination,
+                                       const Parting& parting) {
+  auto found = attempt_of(examination, parting.odd, parting.rest);
+  return !found && parting.tie ? attempt_of(examination, parting.rest, parting.odd) : found;
+}
+
+bool parted_by_exception(const graph::Examination& examination, const Parting& parting) {
+  return (!parting.shifted && handles_exception(examination, parting)) ||
+         swallowed_exception(examination, parting) || another_attempt(examination, parting);
+}
+
+std::vector<Suspect> attempts(const graph::Examination& examination) {
+  std::vector<Suspect> out;
+  for (const Parting& parting : partings(examination)) {
+    const auto attempt =
+        is_slow(examination, parting) ? std::nullopt : another_attempt(examination, parting);
+    if (!attempt) {
+      continue;
+    }
+    for (const model::Rank rank : attempt->ranks) {
+      Suspect suspect{.rank = rank, .place = attempt->call};
+      suspect.confidence = Confidence::kLikely;
+      suspect.note = fmt::format("rank {} calls this once more", rank);
+      suspect.deed = kStartedOver;
+      suspect.evidence = fmt::format(
+          "the try at {} calls {} again after an exception; rank {} left out what comes after the "
+          "line that raised, where the others went on",
+          place(attempt->again), attempt->call.function, rank);
+      out.push_back(std::move(suspect));
+    }
+  }
+  return out;
+}
+
+}  // namespace ddpdoctor::detectors

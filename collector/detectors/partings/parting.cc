@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/partings/parting.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/partings/mpi_partings.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using graph::Activity;
+using graph::Disagreement;
+using graph::Divergence;
+using graph::Examination;
+using graph::GroupView;
+using graph::Standing;
+
+model::RankSet members(const Examination& examination, const GroupView& view) {
+  return view.group.ranks.empty() ? model::all_ranks(examination.job)
+                                  : model::RankSet(view.group.ranks);
+}
+
+bool in_collective(const Standing& standing) {
+  return standing.waits_for_ranks() && standing.call.has_value() &&
+         standing.activity != Activity::kPointToPoint;
+}
+
+bool stands_in_group(const Standing& standing, const std::string& group) {
+  return in_collective(standing) && standing.call->group == group;
+}
+
+/// The rank stands in this very call, so that its stack is the better path.
+bool stands_in_call(const Standing* standing, const model::CollectiveCall& call) {
+  return standing != nullptr && standing->call && standing->call->group == call.group &&
+         standing->call->sequence == call.sequence && !standing->callers.empty();
+}
+
+Side side_of_call(const Examination& examination, const model::RankSet& ranks,
+                  const model::CollectiveCall* call) {
+  Side side{
+      .ranks = ranks, .operation = call->operation, .path = {}, .standing = nullptr, .call = call};
+  side.standing = examination.standing(call->rank);
+  side.path =
+      stands_in_call(side.standing, *call) ? side.standing->callers : graph::callers_of(*call);
+  return side;
+}
+
+std::string place_key(const Standing& standing) {
+  return fmt::format("{}|{}|{}:{}", static_cast<int>(standing.activity),
+                     standing.call ? standing.call->operation : "", standing.user.file,
+                     standing.user.line);
+}
+
+// The side of ranks that are elsewhere, told by the place where most of them stand.
+Side side_of_standing(const Examination& examination, const model::RankSet& ranks) {
+  Side side{.ranks = ranks, .operation = {}, .path = {}, .standing = nullptr, .call = nullptr};
+  std::map<model::Rank, std::string> said;
+  for (const model::Rank rank : ranks) {
+    const Standing* standing = examination.standing(rank);
+    if (standing != nullptr && standing->activity != Activity::kUnobserved) {
+      said[rank] = place_key(*standing);
+    }
+  }
+  if (said.empty()) {
+    return side;
+  }
+  side.standing = examination.standing(camps(said).front().ranks.front());
+  side.path = side.standing->callers;
+  if (in_collective(*side.standing)) {
+    side.operation = side.standing->call->operation;
+  }
+  return side;
+}
+
+bool has_stack(const Side& side) {
+  return side.standing != nullptr && side.standing->thread != nullptr &&
+         !side.standing->thread->frames.empty();
+}
+
+const model::CollectiveCall* recorded(const Examination& examination, const Divergence& divergence,
+                                      model::Rank rank) {
+  return examination.history.at(divergence.group, rank, divergence.sequence);
+}
+
+model::RankSet all_but_first(const Divergence& divergence) {
+  model::RankSet ranks;
+  for (std::size_t i = 1; i < divergence.calls.size(); ++i) {
+    ranks = ranks.united(divergence.calls[i].ranks);
+  }
+  return ranks;
+}
+
+// Ranks of one side of a divergence; a side without a call is where its ranks stand.
+Side side_at(const Examination& examination, const Divergence& divergence,
+             const graph::DivergentCall& call) {
+  const model::CollectiveCall* record =
+      call.call ? recorded(examination, divergence, call.ranks.front()) : nullptr;
+  return record != nullptr ? side_of_call(examination, call.ranks, record)
+                           : side_of_standing(examination, call.ranks);
+}
+
+/// A line that calls this operation here and only ever another one elsewhere.
+bool breaks_its_habit(const Examination& examination, const Side& side) {
+  constexpr std::size_t kHabit = 2;
+  if (side.call == nullptr || !side.call->call_site.known() || side.operation.empty()) {
+    return false;
+  }
+  std::size_t others = 0;
+  for (const model::CollectiveCall& call : examination.job.collectives) {
+    const bool itself = call.rank == side.call->rank && call.group == side.call->group &&
+                        call.sequence == side.call->sequence;
+    if (itself || call.call_site != side.call->call_site) {
+      continue;
+    }
+    if (call.operation == side.operation) {
+      return false;
+    }
+    ++others;
+  }
+  return others >= kHabit;
+}
+
+std::optional<Parting> parting_of_calls(const Examination& examination,
+                                        const Divergence& divergence) {
+  if (divergence.calls.size() < 2) {
+    return std::nullopt;
+  }
+  Parting parting;
+  parting.sequence = divergence.sequence;
+  parting.about = divergence.about;
+  parting.recorded = true;
+  parting.rest = side_at(examination, divergence, divergence.calls[0]);
+  parting.odd = side_at(examination, divergence, divergence.calls[1]);
+  parting.odd.ranks = all_but_first(divergence);
+  parting.tie = divergence.calls[1].ranks.size() == divergence.calls[0].ranks.size();
+  if (parting.tie && divergence.calls.size() == 2 &&
+      divergence.about == graph::Disagreement::kOperation) {
+    const bool first = breaks_its_habit(examination, parting.rest);
+    const bool second = breaks_its_habit(examination, parting.odd);
+    if (first && !second) {
+      std::swap(parting.odd, parting.rest);
+    }
+    parting.tie = first == second;
+  }
+  return parting;
+}
+
+std::optional<Parting> parting_of_missing(const Examination& examination,
+                                          const Divergence& divergence) {
+  model::RankSet present;
+  model::RankSet missing;
+  const graph::DivergentCall* called = nullptr;
+  for (const graph::DivergentCall& side : divergence.calls) {
+    (side.call ? present : missing) = (side.call ? present : missing).united(side.ranks);
+    called = side.call && called == nullptr ? &side : called;
+  }
+  if (called == nullptr || missing.empty()) {
+    return std::nullopt;
+  }
+  Parting parting;
+  parting.sequence = divergence.sequence;
+  parting.recorded = true;
+  parting.rest = side_at(examination, divergence, *called);
+  parting.rest.ranks = present;
+  parting.odd = side_of_standing(examination, missing);
+  parting.tie = present.size() == missing.size();
+  return parting;
+}
+
+// A call that paired by order: the paths that count are those of the first difference, not those of
+// today.
+void walk_back(const Examination& examination, const GroupView& view, Parting& parting) {
+  if (!view.first_site_divergence || view.first_site_divergence->calls.size() < 2) {
+    return;
+  }
+  const Divergence& divergence = *view.first_site_divergence;
+  const model::RankSet& rest = divergence.calls[0].ranks;
+  const model::RankSet odd = all_but_first(divergence);
+  const graph::Shift shift = graph::shift_between(examination.history, divergence.group,
+                                                  divergence.sequence, odd.front(), rest.front());
+  if (shift != graph::Shift::kExtra && shift != graph::Shift::kSkipped) {
+    return;
+  }
+  parting.shifted = true;
+  parting.odd_skipped = shift == graph::Shift::kSkipped;
+  parting.sequence = divergence.sequence;
+  parting.tie = odd.size() == rest.size();
+  parting.rest = side_at(examination, divergence, divergence.calls[0]);
+  parting.odd = side_at(examination, divergence, divergence.calls[1]);
+  parting.odd.ranks = odd;
+  // In a tie the one with a call too many is the odd one until the source says otherwise.
+  if (parting.tie && parting.odd_skipped) {
+    parting.turn();
+    parting.odd_skipped = false;
+  }
+}
+
+std::optional<Parting> parting_from_records(const Examination& examination, const GroupView& view) {
+  const Divergence* end = view.end_of_agreement();
+  if (end == nullptr) {
+    return std::nullopt;
+  }
+  auto parting = end->about == Disagreement::kMissing ? parting_of_missing(examination, *end)
+                                                      : parting_of_calls(examination, *end);
+  if (!parting) {
+    return std::nullopt;
+  }
+  parting->standing = has_stack(parting->odd) || has_stack(parting->rest);
+  walk_back(examination, view, *parting);
+  return parting;
+}
+
+// Only stacks: those who stand in one call of the group, and those who do not.
+std::optional<Parting> parting_from_stacks(const Examination& examination, const GroupView& view) {
+  std::map<model::Rank, std::string> said;
+  model::RankSet elsewhere;
+  model::RankSet absent;
+  for (const model::Rank rank : members(examination, view)) {
+    const Standing* standing = examination.standing(rank);
+    if (standing == nullptr || standing->activity == Activity::kUnobserved) {
+      continue;
+    }
+    if (stands_in_group(*standing, view.group.id)) {
+      said[rank] = standing->call->operation;
+    } else {
+      (standing->activity == Activity::kAbsent ? absent : elsewhere).insert(rank);
+    }
+  }
+  if (said.empty()) {
+    return std::nullopt;
+  }
+  const std::vector<Camp> operations = camps(said);
+  if (elsewhere.empty() && operations.size() == 1) {
+    elsewhere = absent;  // ranks that are not listed matter when the others agree
+  }
+  Parting parting;
+  parting.standing = true;
+  if (!elsewhere.empty()) {
+    parting.rest = side_of_standing(examination, operations.front().ranks);
+    parting.odd = side_of_standing(examination, elsewhere);
+    parting.tie = parting.rest.ranks.size() == elsewhere.size();
+    return parting;
+  }
+  if (operations.size() > 1 && std::any_of(operations.begin(), operations.end(),
+                                           [](const Camp& camp) { return camp.key.empty(); })) {
+    return std::nullopt;  // unknown never differs; native frames do not always say the operation
+  }
+  if (operations.size() == 1) {
+    std::erase_if(said, [&](const auto& one) {
+      const Standing* standing = examination.standing(one.first);
+      return !standing->user.known() || standing->user.line == 0;
+    });
+    for (auto& [rank, key] : said) {
+      key += "|" + place_key(*examination.standing(rank));
+    }
+  }
+  const std::vector<Camp> places = camps(said);
+  if (places.size() < 2) {
+    return std::nullopt;
+  }
+  parting.about = operations.size() > 1 ? Disagreement::kOperation : Disagreement::kCallSite;
+  parting.rest = side_of_standing(examination, places[0].ranks);
+  parting.odd = side_of_standing(examination, places[1].ranks);
+  for (std::size_t i = 2; i < places.size(); ++i) {
+    parting.odd.ranks = parting.odd.ranks.united(places[i].ranks);
+  }
+  parting.tie = places[1].ranks.size() == places[0].ranks.size();
+  return parting;
+}
+
+/// The call is another than that of the parting: in another group, or before it in this one.
+bool is_another(const graph::BlockedCall& call, const Parting& parting) {
+  return call.group != parting.group ||
+         (parting.sequence && call.sequence && *call.sequence < *parting.sequence);
+}
+
+// Kernels are launched ahead: a rank that is known by records may have many open calls and waits in
+// the oldest of them only.
+model::RankSet who_wait_here(const Examination& examination, const Parting& parting) {
+  std::vector<model::Rank> ranks;
+  for (const model::Rank rank : parting.rest.ranks) {
+    const Standing* standing = examination.standing(rank);
+    const bool elsewhere = standing != nullptr && standing->process == nullptr && standing->call &&
+                           is_another(*standing->call, parting);
+    if (!elsewhere) {
+      ranks.push_back(rank);
+    }
+  }
+  return model::RankSet(std::move(ranks));
+}
+
+// Nobody waits in this call yet: those who have it are held up before it.
+bool is_only_queued(const Examination& examination, const Parting& parting) {
+  return parting.about == Disagreement::kMissing && parting.recorded &&
+         who_wait_here(examination, parting).empty();
+}
+
+/// Who parted in which group.
+using ByGroup = std::map<std::string, const Parting*, std::less<>>;
+
+// The rank waits in another parted group for somebody who does not wait for it in turn.
+// `waiting`: those who wait in this group.
+bool is_held_elsewhere(const Examination& examination, const Parting& parting,
+                       const model::RankSet& waiting, model::Rank rank, const ByGroup& all) {
+  const Standing* standing = examination.standing(rank);
+  if (standing == nullptr || !in_collective(*standing) || standing->call->group.empty() ||
+      standing->call->group == parting.group) {
+    return false;
+  }
+  const auto other = all.find(standing->call->group);
+  // A group in which all have launched the call ahead does not part: somebody in it is held up.
+  if (other == all.end() && standing->process == nullptr) {
+    return true;
+  }
+  return other != all.end() && !other->second->odd.ranks.contains(rank) &&
+         other->second->odd.ranks.common(waiting).empty();
+}
+
+// Ranks that are only held up elsewhere are not what this group waits for; nothing when all are.
+std::optional<Parting> without_held(const Examination& examination, const Parting& parting,
+                                    const ByGroup& all) {
+  std::vector<model::Rank> left;
+  const model::RankSet waiting = who_wait_here(examination, parting);
+  for (const model::Rank rank : parting.odd.ranks) {
+    if (!is_inside_the_call(examination.standing(rank), parting) &&
+        !is_held_elsewhere(examination, parting, waiting, rank, all)) {
+      left.push_back(rank);
+    }
+  }
+  if (left.empty()) {
+    return std::nullopt;
+  }
+  Parting result = parting;
+  if (parting.about == Disagreement::kMissing && left.size() < parting.odd.ranks.size()) {
+    result.odd = side_of_standing(examination, model::RankSet(std::move(left)));
+    result.tie = result.odd.ranks.size() == result.rest.ranks.size();
+  }
+  return result;
+}
+
+}  // namespace
+
+Activity Side::activity() const {
+  return standing == nullptr ? Activity::kUnobserved : standing->activity;
+}
+
+const model::CallSite& Side::site() const {
+  static const model::CallSite kUnknown;
+  return path.empty() ? kUnknown : path.front();
+}
+
+void Parting::turn() {
+  std::swap(odd, rest);
+}
+
+std::vector<Parting> partings(const Examination& examination) {
+  const model::RankSet unseen = unobserved_ranks(examination);
+  std::vector<Parting> all;
+  for (const GroupView& view : examination.groups) {
+    auto parting = parting_from_records(examination, view);
+    if (!parting) {
+      parting = parting_from_stacks(examination, view);
+      if (parting) {
+        settle_rooted(examination, *parting);
+      }
+    }
+    if (!parting || parting->odd.ranks.empty() || parting->rest.ranks.empty()) {
+      continue;
+    }
+    parting->group = view.group.id;
+    parting->unobserved = members(examination, view).common(unseen);
+    all.push_back(std::move(*parting));
+  }
+  const auto queued = std::stable_partition(all.begin(), all.end(), [&](const Parting& parting) {
+    return !is_only_queued(examination, parting);
+  });
+  if (queued != all.begin()) {
+    all.erase(queued, all.end());
+  }
+  settle_splits(examination, all);
+  ByGroup by_group;
+  for (const Parting& parting : all) {
+    by_group.emplace(parting.group, &parting);
+  }
+  std::vector<Parting> result;
+  for (const Parting& parting : all) {
+    if (auto cause = without_held(examination, parting, by_group)) {
+      result.push_back(std::move(*cause));
+    }
+  }
+  // Each group is held up by another one: the waiting goes round, and all of them are the cause.
+  return result.empty() && !examination.waits.cycles(1).empty() ? all : result;
+}
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/partings/side_questions.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/processes.h"
+#include "collector/detectors/evidence/python_locks.h"
+#include "collector/detectors/evidence/signs.h"
+#include "collector/graph/mpi_calls.h"
+#include "collector/graph/servers.h"
+#include "collector/graph/working.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using graph::Activity;
+using graph::Examination;
+using graph::Standing;
+
+bool works(const Standing& standing) {
+  return standing.on_cpu || standing.moved || standing.activity == Activity::kComputing ||
+         standing.activity == Activity::kGpu || standing.activity == Activity::kCompiling;
+}
+
+// It waits for a batch, and a DataLoader worker of it gets on with one.
+bool is_served(const Examination& examination, const Standing& standing) {
+  if (standing.activity != Activity::kDataLoader || standing.process == nullptr) {
+    return false;
+  }
+  const auto workers = children_of(examination.job, *standing.process);
+  return std::any_of(workers.begin(), workers.end(), [&](const model::Process* worker) {
+    const model::Thread* main = model::main_thread(*worker);
+    return worker->role == model::Role::kDataLoaderWorker && main != nullptr &&
+           graph::standing_of(examination.job, examination.history, *worker, *main).moved;
+  });
+}
+
+// It waits for a lock, and the thread of its own that holds it gets on.
+bool is_let_in_soon(const Examination& examination, const Standing& standing) {
+  if (standing.process == nullptr || standing.thread == nullptr ||
+      !waits_for_private_lock(examination.job, *standing.thread)) {
+    return false;
+  }
+  const model::Thread* holder =
+      holder_of_wanted_lock(examination.job, *standing.process, *standing.thread);
+  return holder != nullptr &&
+         (holder->state == 'R' || graph::waits_for_a_moment(examination.job, *holder));
+}
+
+/// `while not os.path.exists(path): time.sleep(d)`: anybody may write the file.
+bool polls_for_a_file(const model::JobModel& job, const model::Thread& thread) {
+  constexpr std::array<std::string_view, 6> kLooks = {"exists(",  "isfile(", "is_file(",
+                                                      "listdir(", "glob(",   "scandir("};
+  const model::Frame* user = model::user_frame(thread);
+  if (user == nullptr || waits_on(thread, "timer") == nullptr) {
+    return false;
+  }
+  const auto loop = python_source::loop_around(lines_of(job, user->file), user->line);
+  return loop && std::any_of(kLooks.begin(), kLooks.end(), [&loop](std::string_view look) {
+           return loop->condition.find(look) != std::string::npos;
+         });
+}
+
+bool is_of_mpi(const Examination& examination, const Side& side) {
+  if (side.standing != nullptr && side.standing->thread != nullptr &&
+      graph::mpi_function(side.standing->thread->frames) != nullptr) {
+    return true;
+  }
+  const model::ProcessGroup* group =
+      side.call == nullptr ? nullptr : model::group(examination.job, side.call->group);
+  return group != nullptr && group->backend == "mpi";
+}
+
+/// A member of the group works: the others may simply wait for it.
+bool somebody_is_still_to_come(const Examination& examination, const Parting& parting) {
+  const model::ProcessGroup* group = model::group(examination.job, parting.group);
+  const model::RankSet working = working_ranks(examination);
+  return group == nullptr || group->ranks.empty()
+             ? !working.empty()
+             : !working.common(model::RankSet(group->ranks)).empty();
+}
+
+}  // namespace
+
+bool is_slow(const Examination& examination, const Parting& parting) {
+  const bool of_calls = parting.recorded && parting.about != graph::Disagreement::kMissing;
+  if (of_calls && !parting.shifted) {
+    return false;
+  }
+  if (of_calls) {  // calls of one kind that were paired by order: nothing is wrong until all wait
+    return somebody_is_still_to_come(examination, parting);
+  }
+  if (!may_hang(examination) || somebody_is_still_to_come(examination, parting)) {
+    return true;
+  }
+  return std::any_of(parting.odd.ranks.begin(), parting.odd.ranks.end(), [&](model::Rank rank) {
+    const Standing* standing = examination.standing(rank);
+    return standing != nullptr && !standing->waits_for_ranks() &&
+           (works(*standing) || is_served(examination, *standing) ||
+            is_let_in_soon(examination, *standing));
+  });
+}
+
+bool is_gone(const Side& side) {
+  return side.call == nullptr &&
+         (side.activity() == Activity::kDead || side.activity() == Activity::kAbsent ||
+          side.activity() == Activity::kUnobserved);
+}
+
+bool awaits_an_outsider(const Examination& examination, const Side& side) {
+  constexpr std::array<std::string_view, 4> kChannels = {"fifo", "socket", "pipe", "input"};
+  const model::Thread* thread = side.standing == nullptr ? nullptr : side.standing->thread;
+  if (side.call == nullptr && thread != nullptr && polls_for_a_file(examination.job, *thread)) {
+    return graph::an_outsider_goes_on(examination.job);
+  }
+  if (side.call != nullptr || thread == nullptr || !thread->waits_on ||
+      std::find(kChannels.begin(), kChannels.end(), thread->waits_on->kind) == kChannels.end()) {
+    return false;
+  }
+  const auto peer = target_pid(*thread->waits_on);
+  const model::Process* server = peer ? model::process(examination.job, *peer) : nullptr;
+  return (server == nullptr || !served_rank(examination.job, *server)) &&
+         graph::an_outsider_goes_on(examination.job);
+}
+
+bool is_blocked_elsewhere(const Side& side) {
+  switch (side.activity()) {
+    case Activity::kPointToPoint:
+    case Activity::kNewGroup:
+    case Activity::kStore:
+    case Activity::kRendezvous:
+    case Activity::kDataLoader:
+    case Activity::kJoin:
+    case Activity::kQueue:
+    case Activity::kEventLoop:
+    case Activity::kLock:
+    case Activity::kImport:
+    case Activity::kInput:
+    case Activity::kStopped:
+      return side.call == nullptr;
+    default:
+      return false;
+  }
+}
+
+bool in_backward(const Examination& examination, const Side& side) {
+  if (side.call == nullptr && side.standing != nullptr) {
+    return side.activity() == Activity::kDdpBackward;
+  }
+  if (side.activity() == Activity::kDdpBackward &&
+      graph::same_line(side.site(), side.standing->user)) {
+    return true;
+  }
+  const auto& lines = lines_of(examination.job, side.site().file);
+  return side.operation == "all_reduce" &&
+         python_source::statement_at(lines, side.site().line).find("backward(") !=
+             std::string::npos;
+}
+
+bool in_ddp_forward(const Examination& examination, const Side& side, bool shifted) {
+  if (!shifted && side.activity() == Activity::kDdpForward) {
+    return true;
+  }
+  if (side.operation != "broadcast" || !side.site().known() || is_of_mpi(examination, side)) {
+    return false;
+  }
+  const std::string statement =
+      python_source::statement_at(lines_of(examination.job, side.site().file), side.site().line);
+  // Others that broadcast: what says so, the constructor, ZeroRedundancyOptimizer's state.
+  constexpr std::array<std::string_view, 5> kOthers = {"broadcast", "DistributedDataParallel(",
+                                                       "DDP(", "state_dict", "consolidate"};
+  return !statement.empty() &&
+         std::none_of(kOthers.begin(), kOthers.end(), [&statement](std::string_view other) {
+           return statement.find(other) != std::string::npos;
+         });
+}
+
+bool lacks_gradients(const model::JobModel& job, const Parting& parting) {
+  double left = 0;
+  double waiting = 0;
+  bool open = false;
+  for (const model::Fact* fact : model::facts(job, "reducer")) {
+    const double backwards = fact->number("backward").value_or(0);
+    if (fact->rank == parting.odd.ranks.front()) {
+      left += backwards;
+      open = open || (fact->number("finalized").value_or(0) < backwards &&
+                      !fact->list("not_ready").empty());
+    } else if (fact->rank == parting.rest.ranks.front()) {
+      waiting += backwards;
+    }
+  }
+  return open && left >= waiting;
+}
+
+bool rest_is_past_backward(const Examination& examination, const Parting& parting) {
+  const bool recorded = parting.recorded && !parting.shifted && parting.rest.calls() &&
+                        parting.about == graph::Disagreement::kOperation;
+  return (parting.tie || recorded) && in_backward(examination, parting.odd) &&
+         !in_backward(examination, parting.rest);
+}
+
+bool has_all_gradients(const model::JobModel& job, const Side& side) {
+  bool known = false;
+  for (const model::Fact* fact : model::facts(job, "reducer")) {
+    const double backwards = fact->number("backward").value_or(0);
+    if (fact->rank != side.ranks.front() || backwards < 1 || !fact->number("finalized")) {
+      continue;
+    }
+    known = true;
+    if (*fact->number("finalized") < backwards) {
+      return false;
+    }
+  }
+  return known;
+}
+
+bool gather_different_units(const model::JobModel& job, const Parting& parting) {
+  const auto gathers_unasked = [&job](const Side& side) {
+    const std::string statement =
+        python_source::statement_at(lines_of(job, side.site().file), side.site().line);
+    return side.call != nullptr && side.operation == "all_gather_into_tensor" &&
+           !statement.empty() && statement.find("gather") == std::string::npos &&
+           statement.find("full_tensor") == std::string::npos;
+  };
+  return parting.about == graph::Disagreement::kShape && gathers_unasked(parting.odd) &&
+         gathers_unasked(parting.rest) &&
+         !graph::same_line(parting.odd.site(), parting.rest.site());
+}
+
+bool is_before(const Parting& parting) {
+  const model::CallSite& odd = parting.odd.site();
+  const model::CallSite& rest = parting.rest.site();
+  return odd.file == rest.file && odd.function == rest.function && odd.line < rest.line;
+}
+
+bool evaluates(const Side& side) {
+  constexpr std::array<std::string_view, 5> kWords = {"eval", "valid", "test", "infer", "predict"};
+  return std::any_of(side.path.begin(), side.path.end(), [&](const model::CallSite& site) {
+    return std::any_of(kWords.begin(), kWords.end(), [&site](std::string_view word) {
+      return site.function.find(word) != std::string::npos;
+    });
+  });
+}
+
+bool roots_contradict(const Examination& examination, const std::string& group) {
+  const auto names_root = [&group](const Standing& one) {
+    return one.activity == Activity::kCollective && one.call && one.call->root &&
+           one.call->group == group;
+  };
+  const auto& all = examination.standings;
+  return std::any_of(all.begin(), all.end(), [&](const Standing& one) {
+    return names_root(one) && std::any_of(all.begin(), all.end(), [&](const Standing& other) {
+             return names_root(other) && other.call->operation == one.call->operation &&
+                    other.call->sequence == one.call->sequence &&
+                    other.call->root != one.call->root;
+           });
+  });
+}
+
+bool hold_each_other(const Parting& a, const Parting& b) {
+  return a.group != b.group && !a.odd.ranks.common(b.rest.ranks).empty() &&
+         !a.rest.ranks.common(b.odd.ranks).empty();
+}
+
+bool is_mutual(const Parting& a, const std::vector<Parting>& all) {
+  return std::any_of(all.begin(), all.end(),
+                     [&a](const Parting& b) { return hold_each_other(a, b); });
+}
+
+/// Within one group a circle of waiting is a mismatch, no matter of order.
+bool goes_over_groups(const Examination& examination, const std::vector<std::string>& cycle) {
+  std::set<std::string> groups;
+  for (const Standing& one : examination.standings) {
+    const bool there =
+        std::find(cycle.begin(), cycle.end(), fmt::format("rank:{}", one.rank)) != cycle.end();
+    if (there && one.call) {
+      groups.insert(one.call->group);
+    }
+  }
+  return groups.size() > 1;
+}
+
+bool is_in_circle(const Examination& examination, const Parting& parting) {
+  const auto has = [](const std::vector<std::string>& cycle, const model::RankSet& ranks) {
+    return std::any_of(ranks.begin(), ranks.end(), [&cycle](model::Rank rank) {
+      return std::find(cycle.begin(), cycle.end(), fmt::format("rank:{}", rank)) != cycle.end();
+    });
+  };
+  const auto cycles = examination.waits.cycles();
+  return std::any_of(cycles.begin(), cycles.end(), [&](const std::vector<std::string>& cycle) {
+    return cycle.size() > 2 && has(cycle, parting.odd.ranks) && has(cycle, parting.rest.ranks) &&
+           goes_over_groups(examination, cycle);
+  });
+}
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/partings/skipped_step.h"
+
+#include <algorithm>
+
+#include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/partings/gradient_sync.h"
+#include "collector/detectors/partings/side_questions.h"
+#include "collector/graph/history.h"
+#include "collector/model/questions.h"
+#include "collector/python_source/answers.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using python_source::Block;
+using python_source::Dependence;
+using python_source::Lines;
+
+std::optional<Block> round_of_both(const Lines& lines, const Fork& fork) {
+  for (const Block& block : python_source::enclosing(lines, fork.theirs.line)) {
+    if (is_loop(block) && encloses(lines, block, fork.ours.line)) {
+      return block;
+    }
+  }
+  return std::nullopt;
+}
+
+Branch caught(const Block& clause, const model::CallSite& at) {
+  Branch out = branch_of(clause, at, Dependence::kData, false);
+  out.condition = clause.text;
+  out.catches = true;
+  return out;
+}
+
+bool has_clause(const Lines& lines, int line, const Block& clause) {
+  const std::vector<Block> all = python_source::swallowing_clauses(lines, line);
+  return std::any_of(all.begin(), all.end(),
+                     [&clause](const Block& one) { return one.line == clause.line; });
+}
+
+/// A helper caught it and answered None, and its caller left out the rest.
+std::optional<Branch> caught_in_helper(const model::JobModel& job, const model::CallSite& site) {
+  for (const python_source::NoneTest& tested :
+       python_source::none_tests_before(lines_of(job, site.file), site.line)) {
+    for (const auto& [file, lines] : job.sources) {
+      if (const auto clause = python_source::clause_that_answers_none(lines, tested.helper)) {
+        return caught(*clause, {.file = file, .line = clause->line, .function = tested.helper});
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+/// Below the line where they part, in what only the others have called, or around that line.
+std::optional<Branch> caught_on_the_way(const model::JobModel& job, const Fork& fork,
+                                        const std::optional<Block>& round) {
+  for (const model::CallSite& site : fork.below_theirs) {
+    const auto clauses = python_source::swallowing_clauses(lines_of(job, site.file), site.line);
+    if (!clauses.empty()) {
+      return caught(clauses.front(), site);
+    }
+  }
+  for (const model::CallSite& site : round ? fork.below_theirs : Path{}) {
+    if (auto found = caught_in_helper(job, site)) {
+      return found;
+    }
+  }
+  const Lines& lines = lines_of(job, fork.theirs.file);
+  for (const Block& clause : python_source::swallowing_clauses(lines, fork.theirs.line)) {
+    // One around the whole loop would have ended it.
+    if (round ? encloses(lines, *round, clause.line) : !has_clause(lines, fork.ours.line, clause)) {
+      return caught(clause, fork.theirs);
+    }
+  }
+  return std::nullopt;
+}
+
+bool tests_for_none(std::string_view condition) {
+  return condition.ends_with(" is None") || condition.ends_with(" is not None");
+}
+
+std::optional<Branch> skip_by_data(const Lines& lines, const model::CallSite& waiting) {
+  for (const Block& block : python_source::skips_before(lines, waiting.line)) {
+    const Dependence on = dependence_of(lines, block);
+    const bool may_differ = tests_for_none(block.condition) || !is_uniform(block.condition);
+    const bool rank_alone = on == Dependence::kRank && names_a_rank(block.condition);
+    if (on != Dependence::kNone && !rank_alone && may_differ) {
+      Branch out = branch_of(block, waiting, Dependence::kData, false);
+      out.skips = true;
+      return out;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Who has more backwards behind it waits for the one that left one out; else the one further on in
+/// the source has left something out.
+bool odd_waits(const graph::Examination& examination, const Explanation& explanation) {
+  const Parting& parting = explanation.parting;
+  const bool odd = in_backward(examination, parting.odd);
+  const bool rest = in_backward(examination, parting.rest);
+  return odd != rest ? odd : explanation.fork->ours.line < explanation.fork->theirs.line;
+}
+
+}  // namespace
+
+std::optional<Branch> skipped_step(const model::JobModel& job, const Fork& fork) {
+  if (graph::same_line(fork.ours, fork.theirs)) {
+    return std::nullopt;
+  }
+  const Lines& lines = lines_of(job, fork.theirs.file);
+  const std::optional<Block> round = round_of_both(lines, fork);
+  if (!round && fork.ours.line < fork.theirs.line) {
+    return std::nullopt;
+  }
+  if (auto found = caught_on_the_way(job, fork, round)) {
+    return found;
+  }
+  if (!round) {
+    return std::nullopt;
+  }
+  auto in_helper = caught_in_helper(job, fork.theirs);
+  return in_helper ? in_helper : skip_by_data(lines, fork.theirs);
+}
+
+std::optional<bool> began_fewer_backwards(const model::JobModel& job, const Parting& parting) {
+  std::optional<double> odd;
+  std::optional<double> rest;
+  for (const model::Fact* fact : model::facts(job, "reducer")) {
+    const double backwards = fact->number("backward").value_or(0);
+    if (fact->rank == parting.odd.ranks.front()) {
+      odd = odd.value_or(0) + backwards;
+    } else if (fact->rank == parting.rest.ranks.front()) {
+      rest = rest.value_or(0) + backwards;
+    }
+  }
+  return odd && rest ? std::optional(*odd < *rest) : std::nullopt;
+}
+
+bool read_skipped_step(const graph::Examination& examination, Explanation& explanation) {
+  Explanation turned = explanation;
+  if ((turned.parting.tie || rest_is_past_backward(examination, turned.parting)) &&
+      odd_waits(examination, turned)) {
+    turned.turn();
+  }
+  const Parting& parting = turned.parting;
+  if (!parting.odd.calls() || !parting.rest.calls()) {
+    return false;
+  }
+  if (in_backward(examination, parting.rest)) {
+    const auto fewer = began_fewer_backwards(examination.job, parting);
+    // A branch of the model explains it as well, and is seen on more jobs.
+    if (fewer ? !*fewer : branch_in_forward(examination.job).has_value()) {
+      return false;
+    }
+  }
+  turned.branch = skipped_step(examination.job, *turned.fork);
+  if (!turned.branch) {
+    return false;
+  }
+  turned.cause = Cause::kDivergent;
+  explanation = std::move(turned);
+  return true;
+}
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// A trainer's own loop over the batches (Lightning's fit): some ranks are in it, others have left
+// it.
+#pragma once
+
+#include "collector/detectors/partings/cause.h"
+
+namespace ddpdoctor::detectors {
+
+/// Because their data ended, or because the user's code told the trainer to stop
+/// (`trainer.should_stop = True` under a test of the rank's own data).
+bool read_trainer_loop(const graph::Examination& examination, Explanation& explanation);
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+// A loop over more batches on one rank than on another is harmless when its steps call nothing,
+// when a test cuts it short, skips a step or evens it out afterwards, when Join takes part for
+// those who are through, when only each n-th step reduces. So the source must show a plain way from
+// the loop to the call, and nothing of that sort anywhere in the files that the way leads through.
+#include "collector/detectors/partings/uneven_ahead.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "collector/detectors/call_sites/source_path.h"
+#include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/partings/loops_seen.h"
+#include "collector/model/questions.h"
+#include "collector/python_source/blocks.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using graph::Activity;
+using graph::Examination;
+using python_source::Block;
+using python_source::BlockKind;
+using python_source::Lines;
+
+// A rank runs ahead of the others by what fits into a step; more is another epoch.
+constexpr std::int64_t kApart = 2;
+
+/// The loops that one rank is in, outermost first.
+struct Seat {
+  model::Rank rank = 0;
+  std::vector<LoopSeen> loops;
+};
+
+/// One loop on all ranks.
+struct SharedLoop {
+  model::CallSite where;
+  std::string header;
+  std::vector<std::pair<model::Rank, model::Iteration>> steps;  // by rank
+
+  [[nodiscard]] std::pair<std::int64_t, std::int64_t> extent() const {
+    std::pair<std::int64_t, std::int64_t> out{INT64_MAX, 0};
+    for (const auto& [rank, over] : steps) {
+      out = {std::min(out.first, *over.total()), std::max(out.second, *over.total())};
+    }
+    return out;
+  }
+  [[nodiscard]] model::RankSet ranks_with(std::int64_t total) const {
+    model::RankSet out;
+    for (const auto& [rank, over] : steps) {
+      if (over.total() == total) {
+        out.insert(rank);
+      }
+    }
+    return out;
+  }
+};
+
+/// Every rank that is there, each in some loop; empty when one is in none.
+std::vector<Seat> seats_of(const model::JobModel& job, const model::Observation& look) {
+  std::map<model::Rank, Seat> seats;
+  for (const model::Process& process : look.processes) {
+    if (process.role != model::Role::kRank || !process.rank) {
+      continue;
+    }
+    const model::Thread* thread = model::main_thread(process);
+    Seat seat{.rank = *process.rank,
+              .loops = thread == nullptr ? std::vector<LoopSeen>{} : loops_seen(job, *thread)};
+    if (seat.loops.empty() || process.exit || !seats.emplace(seat.rank, std::move(seat)).second) {
+      return {};
+    }
+  }
+  std::vector<Seat> out;
+  for (auto& [rank, seat] : seats) {
+    out.push_back(std::move(seat));
+  }
+  return out;
+}
+
+/// Epochs: the same one on all ranks, and as many to come.
+bool are_same_epoch(const LoopSeen& a, const LoopSeen& b) {
+  return a.where == b.where && a.over.over == "range" && b.over.over == "range" &&
+         a.over.done == b.over.done && a.over.left == b.over.left;
+}
+
+/// The loop at this depth, when all ranks are in it, at about the same step, and all lengths are
+/// known.
+std::optional<SharedLoop> shared_at(const std::vector<Seat>& seats, std::size_t depth) {
+  const LoopSeen& first = seats.front().loops[depth];
+  SharedLoop out{.where = first.where, .header = first.header, .steps = {}};
+  std::int64_t low = INT64_MAX;
+  std::int64_t high = 0;
+  for (const Seat& seat : seats) {
+    if (seat.loops.size() <= depth || seat.loops[depth].where != first.where ||
+        !std::equal(seat.loops.begin(), seat.loops.begin() + static_cast<std::ptrdiff_t>(depth),
+                    seats.front().loops.begin(), are_same_epoch)) {
+      return std::nullopt;
+    }
+    const model::Iteration& over = seat.loops[depth].over;
+    if (!over.total() || over.loose) {
+      return std::nullopt;
+    }
+    low = std::min(low, *over.done);
+    high = std::max(high, *over.done);
+    out.steps.emplace_back(seat.rank, over);
+  }
+  return high - low <= kApart ? std::optional(std::move(out)) : std::nullopt;
+}
+
+/// The innermost loop with different lengths; nothing when all that can be compared are equal.
+std::optional<SharedLoop> uneven_loop(const std::vector<Seat>& seats) {
+  if (seats.size() < 2) {
+    return std::nullopt;
+  }
+  for (std::size_t depth = seats.front().loops.size(); depth-- > 0;) {
+    auto loop = shared_at(seats, depth);
+    if (loop && loop->extent().first != loop->extent().second) {
+      return loop;
+    }
+  }
+  return std::nullopt;
+}
+
+/// The same loop in the newest look in which all ranks are in one; an earlier one must not say
+/// otherwise.
+std::optional<SharedLoop> uneven_in_all_looks(const model::JobModel& job) {
+  std::optional<SharedLoop> found;
+  for (auto look = job.observations.rbegin(); look != job.observations.rend(); ++look) {
+    const std::vector<Seat> seats = seats_of(job, *look);
+    auto loop = uneven_loop(seats);
+    if (!loop && found) {
+      for (std::size_t depth = 0; seats.size() > 1 && depth < seats.front().loops.size(); ++depth) {
+        const auto even = shared_at(seats, depth);
+        if (even && even->where == found->where) {
+          return std::nullopt;
+        }
+      }
+    }
+    if (!found) {
+      found = std::move(loop);
+    }
+  }
+  return found;
+}
+
+const Lines* source_of(const model::JobModel& job, const model::CallSite& site) {
+  const auto found = job.sources.find(site.file);
+  return found == job.sources.end() ? nullptr : &found->second;
+}
+
+/// Nothing decides whether this line is reached once `loop` (0: the function) goes round.
+bool is_reached_always(const Lines& lines, int line, int loop) {
+  for (const Block& block : python_source::enclosing(lines, line)) {
+    if (block.line == loop) {
+      break;
+    }
+    if (block.kind == BlockKind::kFunction && loop == 0) {
+      break;
+    }
+    if (block.kind != BlockKind::kWith) {
+      return false;
+    }
+  }
+  const std::vector<Block> deciding = python_source::deciding_branches(lines, line);
+  return std::none_of(deciding.begin(), deciding.end(),
+                      [loop](const Block& block) { return block.line > loop; });
+}
+
+/// The outermost frame of a path that lies in the loop; path.size() when none does.
+std::size_t frame_in_loop(const model::JobModel& job, const SharedLoop& loop, const Path& path) {
+  for (std::size_t i = path.size(); i-- > 0;) {
+    const Lines* lines = source_of(job, path[i]);
+    if (lines == nullptr || path[i].file != loop.where.file) {
+      continue;
+    }
+    const std::vector<Block> around = python_source::enclosing(*lines, path[i].line);
+    if (std::any_of(around.begin(), around.end(),
+                    [&loop](const Block& block) { return block.line == loop.where.line; })) {
+      return i;
+    }
+  }
+  return path.size();
+}
+
+/// Each round of the loop makes the call at the end of this path, once.
+bool every_step_calls(const model::JobModel& job, const SharedLoop& loop, const Path& path) {
+  const std::size_t inside = frame_in_loop(job, loop, path);
+  if (inside == path.size()) {
+    return false;
+  }
+  for (std::size_t i = 0; i <= inside; ++i) {
+    const Lines* lines = source_of(job, path[i]);
+    if (lines == nullptr ||
+        !is_reached_always(*lines, path[i].line, i == inside ? loop.where.line : 0)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Ways to end the loop early that may make the lengths equal after all; a bad loss does not.
+bool may_end_early(const Lines& lines, const SharedLoop& loop, int inside) {
+  const std::vector<Block> exits = python_source::loop_exits(lines, inside);
+  return std::any_of(exits.begin(), exits.end(), [&loop](const Block& exit) {
+    return exit.line > loop.where.line && !reads_data(exit.condition);
+  });
+}
+
+std::size_t indent_of(std::string_view line) {
+  const std::size_t indent = line.find_first_not_of(" \t");
+  return indent == std::string_view::npos ? line.size() : indent;
+}
+
+/// Behind the loop, in the same function: one that may take part for those who are through.
+bool may_even_out(const Lines& lines, const SharedLoop& loop) {
+  const auto header = lines.find(loop.where.line);
+  const auto extent = python_source::function_extent(lines, loop.where.line);
+  const int last = extent ? extent->second : (lines.empty() ? 0 : lines.rbegin()->first);
+  for (auto line = lines.upper_bound(loop.where.line);
+       header != lines.end() && line != lines.end() && line->first <= last; ++line) {
+    const std::string_view code = base::trim(line->second);
+    const bool loops = code.starts_with("while ") ||
+                       (code.starts_with("for ") && code.find("range(") != std::string_view::npos);
+    if (loops && indent_of(line->second) == indent_of(header->second)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Words for an agreement of the ranks, or for steps that reduce nothing.
+bool is_arranged(const Lines& lines) {
+  constexpr std::array<std::string_view, 8> kWords = {
+      "no_sync",  "accumulat",       "gradient_sync", "require_backward_grad_sync",
+      "has_data", "algorithms.join", "Join(",         "join_hook"};
+  return std::any_of(lines.begin(), lines.end(), [&kWords](const auto& numbered) {
+    const std::string_view code = base::trim(numbered.second);
+    const bool joins = code.starts_with("with ") && code.find("join(") != std::string_view::npos;
+    return joins || std::any_of(kWords.begin(), kWords.end(), [code](std::string_view word) {
+             return code.find(word) != std::string_view::npos;
+           });
+  });
+}
+
+/// All ranks of the loop are in this group.
+bool joins_all(const Examination& examination, const SharedLoop& loop, std::string_view id) {
+  const model::ProcessGroup* group = id.empty() ? nullptr : model::group(examination.job, id);
+  if (group == nullptr || group->ranks.empty()) {
+    return examination.job.groups.size() <= 1;
+  }
+  const model::RankSet members(group->ranks);
+  return std::all_of(loop.steps.begin(), loop.steps.end(),
+                     [&members](const auto& step) { return members.contains(step.first); });
+}
+
+/// Where the ranks make the call of each step, innermost first; empty when none was seen.
+Path path_of_step(const Examination& examination, const SharedLoop& loop) {
+  const auto fits = [&](const Path& path, std::string_view group) {
+    return joins_all(examination, loop, group) && every_step_calls(examination.job, loop, path);
+  };
+  for (const graph::Standing& standing : examination.standings) {
+    const bool joins =
+        standing.activity == Activity::kCollective || standing.activity == Activity::kDdpBackward;
+    if (joins && fits(standing.callers, standing.call ? standing.call->group : "")) {
+      return standing.callers;
+    }
+  }
+  constexpr std::size_t kEnough = 200;  // newest calls of each rank
+  std::set<std::pair<std::string, Path>> known;
+  for (const auto& [rank, over] : loop.steps) {
+    for (const graph::Calls* calls : examination.history.lanes(rank)) {
+      for (std::size_t i = calls->size(); i-- > 0 && calls->size() - i <= kEnough;) {
+        Path path = graph::callers_of(*(*calls)[i]);
+        if (!known.emplace((*calls)[i]->group, path).second) {
+          continue;
+        }
+        if (fits(path, (*calls)[i]->group)) {
+          return path;
+        }
+      }
+    }
+  }
+  return {};
+}
+
+/// Nothing in the source takes care of a different number of steps.
+bool is_plain(const model::JobModel& job, const SharedLoop& loop, const Path& path) {
+  const Lines* lines = source_of(job, loop.where);
+  const std::size_t inside = frame_in_loop(job, loop, path);
+  if (lines == nullptr || inside == path.size() || may_end_early(*lines, loop, path[inside].line) ||
+      may_even_out(*lines, loop)) {
+    return false;
+  }
+  return std::none_of(path.begin(), path.end(), [&job](const model::CallSite& site) {
+    const Lines* each = source_of(job, site);
+    return each != nullptr && is_arranged(*each);
+  });
+}
+
+}  // namespace
+
+std::optional<Finding> uneven_ahead(const Examination& examination) {
+  const model::JobModel& job = examination.job;
+  if (job.ended || job.progress != model::Progress::kMoving || model::are_several_jobs(job)) {
+    return std::nullopt;
+  }
+  const auto loop = uneven_in_all_looks(job);
+  const Path path = loop ? path_of_step(examination, *loop) : Path{};
+  if (path.empty() || !is_plain(job, *loop, path)) {
+    return std::nullopt;
+  }
+  const auto [low, high] = loop->extent();
+  const model::RankSet longest = loop->ranks_with(high);
+  const model::RankSet shortest = loop->ranks_with(low);
+  Finding finding;
+  finding.kind = "uneven-inputs";
+  finding.ahead = true;
+  finding.confidence = Confidence::kLikely;
+  for (const auto& [rank, over] : loop->steps) {
+    if (over.total() != high) {
+      finding.culprits.insert(rank);
+    }
+  }
+  finding.summary = fmt::format(
+      "{} {} {} steps in the loop `{}` ({}) and {} {} {}: {} will wait in a step that {} never "
+      "take{}",
+      said(shortest), has_or_have(shortest), low, loop->header, place(loop->where), said(longest),
+      has_or_have(longest), high, said(longest), said(shortest), shortest.size() == 1 ? "s" : "");
+  finding.fix = kEqualSteps;
+  finding.locations.push_back(
+      location(loop->where, finding.culprits, "the loop that will end earlier here"));
+  finding.locations.push_back(location(path.front(), {}, "each step joins the others here"));
+  add_steps(loop->steps, finding);
+  return finding;
+}
+
+}  // namespace ddpdoctor::detectors

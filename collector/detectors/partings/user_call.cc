@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// A frame of Python 3.11 and later knows which columns of its line are being executed; without them
+// a line with one call is as good.
+#include "collector/detectors/partings/user_call.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "base/word.h"
+#include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/graph/activity_rules.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::size_t kLongestName = 48;
+
+/// The name before the arguments of a call that ends with `text`: "net.metrics.compute".
+std::string_view callee_of(std::string_view text) {
+  if (!text.ends_with(')')) {
+    return {};
+  }
+  int depth = 0;
+  for (std::size_t i = text.size(); i-- > 0;) {
+    depth += text[i] == ')' ? 1 : (text[i] == '(' ? -1 : 0);
+    if (depth == 0) {
+      std::size_t begin = i;
+      while (begin > 0 && (base::is_word(text[begin - 1]) || text[begin - 1] == '.')) {
+        --begin;
+      }
+      return text.substr(begin, i - begin);
+    }
+  }
+  return {};
+}
+
+/// The frame of the side's line; nullptr when its stack is elsewhere.
+const model::Frame* frame_of(const Side& side) {
+  if (side.standing == nullptr || side.standing->thread == nullptr) {
+    return nullptr;
+  }
+  const model::Frame* user = model::user_frame(*side.standing->thread);
+  return user != nullptr && user->file == side.site().file && user->line == side.site().line
+             ? user
+             : nullptr;
+}
+
+std::string_view by_columns(std::string_view line, const model::Frame* frame) {
+  const bool known = frame != nullptr && frame->column > 0 && frame->end_line == frame->line &&
+                     frame->end_column > frame->column &&
+                     static_cast<std::size_t>(frame->end_column) <= line.size() + 1;
+  return known ? callee_of(line.substr(static_cast<std::size_t>(frame->column) - 1,
+                                       static_cast<std::size_t>(frame->end_column - frame->column)))
+               : std::string_view();
+}
+
+/// The only call of a statement that is nothing but that call, or that binds what it returns.
+std::string_view by_statement(std::string_view statement) {
+  const std::size_t open = statement.find('(');
+  if (open == std::string_view::npos) {
+    return {};
+  }
+  const std::size_t equals = statement.substr(0, open).rfind(" = ");
+  const std::string_view call =
+      equals == std::string_view::npos ? statement : statement.substr(equals + 3);
+  const std::string_view name = callee_of(call);
+  return !name.empty() && call.starts_with(name) ? name : std::string_view();
+}
+
+/// What runs for the side's line: the next function inwards, without its class; empty where no
+/// stack tells.
+std::string_view function_called_by(const Side& side, const model::Frame* user) {
+  if (user == nullptr) {
+    return {};
+  }
+  const auto& frames = side.standing->thread->frames;
+  for (std::size_t i = static_cast<std::size_t>(user - frames.data()); i-- > 0;) {
+    if (frames[i].language == model::Language::kPython) {
+      return graph::plain_name(frames[i].function);
+    }
+  }
+  return {};
+}
+
+/// Of a call in the arguments of another one, the one that runs.
+std::string_view by_function(std::string_view statement, std::string_view function) {
+  const std::string call = std::string(function) + "(";
+  for (std::size_t at = statement.find(call); !function.empty() && at != statement.npos;
+       at = statement.find(call, at + 1)) {
+    std::size_t begin = at;
+    while (begin > 0 && (base::is_word(statement[begin - 1]) || statement[begin - 1] == '.')) {
+      --begin;
+    }
+    if (begin == at || statement[at - 1] == '.') {
+      return statement.substr(begin, at + function.size() - begin);
+    }
+  }
+  return {};
+}
+
+bool names_operation(std::string_view name, std::string_view operation) {
+  return name.find(operation) != std::string_view::npos;
+}
+
+}  // namespace
+
+std::string user_call(const model::JobModel& job, const Side& side) {
+  const model::CallSite& site = side.site();
+  const auto line = site.known() ? model::source_line(job, site.file, site.line) : std::nullopt;
+  if (!line || side.operation.empty()) {
+    return {};
+  }
+  const model::Frame* user = frame_of(side);
+  std::string_view name = by_columns(*line, user);
+  const std::string statement = python_source::statement_at(lines_of(job, site.file), site.line);
+  if (name.empty()) {
+    name = by_function(statement, function_called_by(side, user));
+  }
+  if (name.empty()) {
+    name = by_statement(statement);
+  }
+  const std::size_t dot = name.rfind('.');
+  if (dot == 0) {
+    name.remove_prefix(1);  // a call on the result of another one: f(x).mean()
+  }
+  const bool says_it = names_operation(statement, side.operation);
+  return name.empty() || says_it || name.size() > kLongestName ? std::string()
+                                                               : std::string(name) + "()";
+}
+
+std::string call_in_words(const model::JobModel& job, const Side& side) {
+  const std::string call = user_call(job, side);
+  return call.empty() ? side.operation : fmt::format("{} (it calls {})", call, side.operation);
+}
+
+}  // namespace ddpdoctor::detectors
