@@ -7,12 +7,12 @@
 #include <string_view>
 #include <vector>
 
-#include "base/word.h"
 #include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/python_locks.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/model/questions.h"
+#include "collector/python_source/expressions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -20,6 +20,7 @@ namespace {
 using model::Frame;
 using model::Language;
 using model::Thread;
+using python_source::last_name;
 
 /// A call of the standard library that waits for another thread of the process, and what that one
 /// calls to end it.
@@ -42,10 +43,6 @@ constexpr std::array<Wait, 11> kWaits = {{
     {"concurrent/futures/_base.py", "wait", {}},
     {"concurrent/futures/_base.py", "result_iterator", {}},
 }};
-
-std::string_view last_name(std::string_view qualified) {
-  return qualified.substr(qualified.rfind('.') + 1);  // npos + 1 = 0
-}
 
 /// The function that the innermost user line called; nullptr when that is C.
 const Frame* called_directly(const Thread& thread) {
@@ -95,15 +92,13 @@ bool has_limit(const model::JobModel& job, const Thread& thread) {
 std::string awaited_object(const model::JobModel& job, const Thread& thread, const Wait& wait) {
   const Frame* user = own_user_frame(thread);
   const std::string text = python_source::statement_at(lines_of(job, user->file), user->line);
-  std::size_t end = text.find("." + std::string(wait.function) + "(");
-  if (end == std::string::npos) {
-    return {};
+  for (const python_source::Call& call : python_source::calls_in(text)) {
+    const std::string_view method = last_name(call.callee);
+    if (method == wait.function && call.callee.size() > method.size()) {
+      return std::string(call.callee.substr(0, call.callee.size() - method.size() - 1));
+    }
   }
-  std::size_t begin = end;
-  while (begin > 0 && (base::is_word(text[begin - 1]) || text[begin - 1] == '.')) {
-    --begin;
-  }
-  return text.substr(begin, end - begin);
+  return {};
 }
 
 /// A condition gives back its lock while it waits: its own, or the one it was made of.

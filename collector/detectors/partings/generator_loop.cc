@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "base/word.h"
 #include "collector/detectors/call_sites/source_blocks.h"
-#include "collector/detectors/evidence/agreement.h"
+#include "collector/python_source/expressions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -15,52 +15,32 @@ namespace {
 using python_source::Block;
 using python_source::Lines;
 
-/// Names, numbers and quoted texts of an expression: what a condition compares with.
-std::vector<std::string> words_of(std::string_view text) {
-  std::vector<std::string> words;
-  for (std::size_t at = 0; at < text.size();) {
-    const char c = text[at];
-    std::size_t end = at + 1;
-    if (c == '"' || c == '\'') {
-      end = std::min(text.find(c, at + 1), text.size() - 1) + 1;
-    } else if (base::is_word(c)) {
-      while (end < text.size() && base::is_word(text[end])) {
-        ++end;
-      }
-    }
-    if (end > at + 1 || base::is_word(c)) {
-      words.emplace_back(text.substr(at, end - at));
-    }
-    at = end;
-  }
-  return words;
-}
-
-bool mentions(std::string_view text, const std::string& word) {
-  const std::vector<std::string> words = words_of(text);
+bool mentions(std::string_view text, std::string_view word) {
+  const auto words = python_source::words_of(text);
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
 /// `for e in events:` at this line, with one name for the item; empty when it is something else.
 std::string item_of(const Lines& lines, int line) {
   const std::string statement = python_source::statement_at(lines, line);
-  const std::vector<std::string> words = words_of(statement);
-  return words.size() > 3 && words[0] == "for" && words[2] == "in" ? words[1] : std::string();
+  const auto words = python_source::words_of(statement);
+  return words.size() > 3 && words[0] == "for" && words[2] == "in" ? std::string(words[1])
+                                                                   : std::string();
 }
 
 /// What marks the items that the generator gives out behind the loop, of the words of a condition:
 /// it stands in a `yield` there and in none within.
 bool is_given_out_behind(const Lines& lines, const Block& loop, int in_loop,
-                         const std::vector<std::string>& words) {
+                         const std::vector<std::string_view>& words) {
   const auto extent = python_source::function_extent(lines, in_loop);
   if (!extent) {
     return false;
   }
-  const auto yields = [&](int line, const std::string& word) {
+  const auto yields = [&](int line, std::string_view word) {
     const std::string statement = python_source::statement_at(lines, line);
     return mentions(statement, "yield") && mentions(statement, word);
   };
-  return std::any_of(words.begin(), words.end(), [&](const std::string& word) {
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
     bool behind = false;
     for (int line = loop.line; line <= extent->second; ++line) {
       if (!yields(line, word)) {
@@ -95,7 +75,8 @@ bool is_at_the_next_item(const model::JobModel& job, const model::CallSite& cons
   const model::CallSite& inside = below_producer.back();
   const Lines& there = lines_of(job, inside.file);
   const auto loop = python_source::loop_around(there, inside.line);
-  return loop && is_given_out_behind(there, *loop, inside.line, words_of(branch.condition));
+  return loop &&
+         is_given_out_behind(there, *loop, inside.line, python_source::words_of(branch.condition));
 }
 
 }  // namespace

@@ -6,9 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "base/word.h"
 #include "collector/detectors/call_sites/source_blocks.h"
-#include "collector/detectors/evidence/agreement.h"
+#include "collector/python_source/expressions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -18,18 +17,9 @@ constexpr std::ptrdiff_t kRounds = 8;
 
 /// "map(partial(step, model), loader)" of a statement; empty where it has none.
 std::string map_in(const std::string& statement) {
-  constexpr std::string_view kMap = "map(";
-  for (std::size_t at = statement.find(kMap); at != statement.npos;
-       at = statement.find(kMap, at + 1)) {
-    if (at > 0 && (base::is_word(statement[at - 1]) || statement[at - 1] == '.')) {
-      continue;
-    }
-    int depth = 0;
-    for (std::size_t end = at; end < statement.size(); ++end) {
-      depth += statement[end] == '(' ? 1 : (statement[end] == ')' ? -1 : 0);
-      if (depth == 0 && statement[end] == ')') {
-        return statement.substr(at, end - at + 1);
-      }
+  for (const python_source::Call& call : python_source::calls_in(statement)) {
+    if (call.callee == "map") {
+      return statement.substr(call.begin, call.end - call.begin);
     }
   }
   return {};

@@ -7,32 +7,21 @@
 
 #include <fmt/format.h>
 
-#include "base/text.h"
-#include "base/word.h"
 #include "collector/detectors/call_sites/source_blocks.h"
-#include "collector/detectors/evidence/agreement.h"
 #include "collector/graph/activity_rules.h"
 #include "collector/model/questions.h"
+#include "collector/python_source/expressions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
 constexpr std::size_t kLongestName = 48;
 
-/// The name before the arguments of a call that ends with `text`: "net.metrics.compute".
+/// The name of the call that `text` ends with: "net.metrics.compute".
 std::string_view callee_of(std::string_view text) {
-  if (!text.ends_with(')')) {
-    return {};
-  }
-  int depth = 0;
-  for (std::size_t i = text.size(); i-- > 0;) {
-    depth += text[i] == ')' ? 1 : (text[i] == '(' ? -1 : 0);
-    if (depth == 0) {
-      std::size_t begin = i;
-      while (begin > 0 && (base::is_word(text[begin - 1]) || text[begin - 1] == '.')) {
-        --begin;
-      }
-      return text.substr(begin, i - begin);
+  for (const python_source::Call& call : python_source::calls_in(text)) {
+    if (call.end == text.size()) {
+      return call.callee;
     }
   }
   return {};
@@ -58,17 +47,15 @@ std::string_view by_columns(std::string_view line, const model::Frame* frame) {
                : std::string_view();
 }
 
-/// The only call of a statement that is nothing but that call, or that binds what it returns.
+/// The call of a statement that is nothing but that call, or that binds what it returns.
 std::string_view by_statement(std::string_view statement) {
-  const std::size_t open = statement.find('(');
-  if (open == std::string_view::npos) {
-    return {};
+  for (const python_source::Call& call : python_source::calls_in(statement)) {
+    const std::string_view before = statement.substr(0, call.begin);
+    if (call.end == statement.size() && (before.empty() || before.ends_with(" = "))) {
+      return call.callee;
+    }
   }
-  const std::size_t equals = statement.substr(0, open).rfind(" = ");
-  const std::string_view call =
-      equals == std::string_view::npos ? statement : statement.substr(equals + 3);
-  const std::string_view name = callee_of(call);
-  return !name.empty() && call.starts_with(name) ? name : std::string_view();
+  return {};
 }
 
 /// What runs for the side's line: the next function inwards, without its class; empty where no
@@ -88,15 +75,9 @@ std::string_view function_called_by(const Side& side, const model::Frame* user) 
 
 /// Of a call in the arguments of another one, the one that runs.
 std::string_view by_function(std::string_view statement, std::string_view function) {
-  const std::string call = std::string(function) + "(";
-  for (std::size_t at = statement.find(call); !function.empty() && at != statement.npos;
-       at = statement.find(call, at + 1)) {
-    std::size_t begin = at;
-    while (begin > 0 && (base::is_word(statement[begin - 1]) || statement[begin - 1] == '.')) {
-      --begin;
-    }
-    if (begin == at || statement[at - 1] == '.') {
-      return statement.substr(begin, at + function.size() - begin);
+  for (const python_source::Call& call : python_source::calls_in(statement)) {
+    if (python_source::last_name(call.callee) == function) {
+      return call.callee;
     }
   }
   return {};

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls, names and values in the text of one statement or expression, for those who read it beside
+// a stack: names that only stand in strings or comments are none.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ddpdoctor::python_source {
+
+/// A call as it is written.
+struct Call {
+  /// "self.todo.popleft"; of a call on the result of another one the part behind it, with its dot
+  /// (".mean" of `f(x).mean()`).
+  std::string_view callee;
+  std::size_t begin = 0;  // offsets into the text: of the callee's first character
+  std::size_t end = 0;    // one past the closing bracket
+};
+
+/// Calls in the order of their names; those of a subscript (`hooks[0](x)`) have no name and are
+/// left out. Points into `text`.
+std::vector<Call> calls_in(std::string_view text);
+
+/// "popleft" of "self.todo.popleft".
+std::string_view last_name(std::string_view dotted);
+
+/// Names, numbers and strings of an expression, as written: what a condition compares.
+std::vector<std::string_view> words_of(std::string_view text);
+
+/// What an expression reads: "todo" of `not self.todo and ready()`, and what a method is asked of,
+/// "inbox" of `self.inbox.empty()`.
+std::vector<std::string_view> values_read(std::string_view text);
+
+/// The statement gives the name a new value or changes what it holds: `done = True`, `left -= 1`,
+/// `self.todo.popleft()`, `del todo[0]`. Anything with a subscript of it counts.
+bool changes(std::string_view statement, std::string_view name);
+
+}  // namespace ddpdoctor::python_source

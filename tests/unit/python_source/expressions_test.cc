@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/python_source/expressions.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace ddpdoctor::python_source {
+namespace {
+
+using Names = std::vector<std::string_view>;
+
+Names callees(std::string_view text) {
+  Names out;
+  for (const Call& call : calls_in(text)) {
+    out.push_back(call.callee);
+  }
+  return out;
+}
+
+TEST(Expressions, CallsAreNamedAsTheyAreWritten) {
+  EXPECT_EQ(callees("total = reduce(net.metrics.compute(x), op)"),
+            (Names{"reduce", "net.metrics.compute"}));
+  EXPECT_EQ(callees("return f(x).mean()"), (Names{"f", ".mean"}));
+  EXPECT_EQ(callees("hooks[0](x).item()"), (Names{".item"}));
+}
+
+TEST(Expressions, WordsBeforeABracketAreNoCalls) {
+  EXPECT_EQ(callees("while (a and not (b)) or c in (1, 2): yield (d)"), Names{});
+  EXPECT_EQ(callees("log('map(x)')  # map(y)"), (Names{"log"}));
+  EXPECT_EQ(callees("cut_short(a, b"), Names{});
+}
+
+TEST(Expressions, ACallReachesToItsOwnBracket) {
+  const std::string_view text = "deque(map(partial(step, net), loader), maxlen=0)";
+  const auto calls = calls_in(text);
+  ASSERT_EQ(calls.size(), 3);
+  EXPECT_EQ(text.substr(calls[1].begin, calls[1].end - calls[1].begin),
+            "map(partial(step, net), loader)");
+}
+
+TEST(Expressions, WordsAreNamesNumbersAndStrings) {
+  EXPECT_EQ(words_of("event.kind == 'end' and n > 3"),
+            (Names{"event", "kind", "'end'", "and", "n", "3"}));
+}
+
+TEST(Expressions, ValuesReadAreLastNames) {
+  EXPECT_EQ(values_read("not self.todo and len(state.seats) > 2"), (Names{"todo", "seats"}));
+  EXPECT_EQ(values_read("self.inbox.empty() or ready()"), (Names{"inbox"}));
+}
+
+TEST(Expressions, ChangesAreAssignmentsAndChangingMethods) {
+  for (const std::string_view statement :
+       {"self.done = True", "done += 1", "x.done.append(1)", "del done[0]",
+        "if (done := f()):", "done.popleft()", "    done.set_result(3)"}) {
+    EXPECT_TRUE(changes(statement, "done")) << statement;
+  }
+  for (const std::string_view statement :
+       {"if done == 1:", "undone = 1", "while done >= n:", "f(done=1)", "print(done)",
+        "done.index(3)", "# done = 1", "x = 'done = 1'"}) {
+    EXPECT_FALSE(changes(statement, "done")) << statement;
+  }
+}
+
+}  // namespace
+}  // namespace ddpdoctor::python_source
