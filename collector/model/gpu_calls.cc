@@ -3,10 +3,25 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
+
+#include <fmt/format.h>
 
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::model {
+namespace {
+
+/// The agent asks fifty times a second; a busy machine delays it, a first window of CUPTI too.
+constexpr double kSilence = 5;  // seconds
+
+/// A process that is stopped asks nothing; one that has ended neither.
+bool could_ask(const Process* process) {
+  return process != nullptr && !process->exit &&
+         std::string_view("TtZX").find(process->state) == std::string_view::npos;
+}
+
+}  // namespace
 
 bool is_communicator(const sources::RecordedGroup& group) {
   return group.backend == "nccl" || group.backend == "rccl";
@@ -42,6 +57,40 @@ RankSet with_unseen_nccl(const JobModel& job, const std::vector<sources::Recordi
     }
   }
   return ranks;
+}
+
+RankSet with_silent_driver(const JobModel& job, const std::vector<sources::Recording>& recordings) {
+  RankSet ranks;
+  if (job.ended || job.observations.empty()) {
+    return ranks;
+  }
+  const double looked = job.observations.front().time;  // recordings are read about then
+  for (const sources::Recording& recording : recordings) {
+    if (recording.rank && recording.driver_answered && !recording.exit &&
+        looked - *recording.driver_answered > kSilence && could_ask(process(job, recording.pid))) {
+      ranks.insert(*recording.rank);
+    }
+  }
+  return ranks;
+}
+
+std::vector<std::string> unseen_of_nccl(const JobModel& job,
+                                        const std::vector<sources::Recording>& recordings) {
+  std::vector<std::string> sentences;
+  if (const RankSet unseen = with_unseen_nccl(job, recordings); !unseen.empty()) {
+    sentences.push_back(
+        fmt::format("{}: NCCL runs there and none of its calls were seen; it is linked statically, "
+                    "with its names hidden: set "
+                    "NCCL_PROFILER_PLUGIN to libddpdoctor_agent.so",
+                    unseen.said()));
+  }
+  if (const RankSet silent = with_silent_driver(job, recordings); !silent.empty()) {
+    sentences.push_back(
+        fmt::format("{}: the GPU's driver does not answer any more: how far calls have come since "
+                    "then is not known (see dmesg and nvidia-smi on that machine)",
+                    silent.said()));
+  }
+  return sentences;
 }
 
 std::vector<bool> queued_behind_others(const sources::Recording& recording) {

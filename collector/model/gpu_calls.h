@@ -4,6 +4,7 @@
 // a stream.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "collector/model/job_model.h"
@@ -28,5 +29,13 @@ std::vector<bool> queued_behind_others(const sources::Recording& recording);
 /// Ranks that run NCCL's threads while their recordings hold none of its communicators: linked
 /// statically, out of the agent's sight.
 RankSet with_unseen_nccl(const JobModel& job, const std::vector<sources::Recording>& recordings);
+
+/// Living ranks whose GPU's driver had not answered the agent for a while when they were looked at:
+/// what their calls have come to since then nobody knows.
+RankSet with_silent_driver(const JobModel& job, const std::vector<sources::Recording>& recordings);
+
+/// Both as sentences for the reader of a report.
+std::vector<std::string> unseen_of_nccl(const JobModel& job,
+                                        const std::vector<sources::Recording>& recordings);
 
 }  // namespace ddpdoctor::model

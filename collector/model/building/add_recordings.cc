@@ -343,12 +343,8 @@ void add_ranks(JobModel& job, const std::vector<Recording>& recordings) {
       job.coverage.warnings.push_back(fmt::format("pid {}: {}", recording.pid, note));
     }
   }
-  if (const RankSet unseen = with_unseen_nccl(job, recordings); !unseen.empty()) {
-    job.coverage.warnings.push_back(
-        fmt::format("{}: NCCL runs there and none of its calls were seen; it is linked statically, "
-                    "with its names hidden: set "
-                    "NCCL_PROFILER_PLUGIN to libddpdoctor_agent.so",
-                    unseen.said()));
+  for (std::string& sentence : unseen_of_nccl(job, recordings)) {
+    job.coverage.warnings.push_back(std::move(sentence));
   }
   if (std::string launches = graph_launches(job); !launches.empty()) {
     job.coverage.observed.push_back(std::move(launches));

@@ -341,6 +341,9 @@ base::Result<Recording> read_ring(std::span<const std::byte> bytes, const std::s
   recording.waits = read_waits(ring);
   read_exit(ring, reader, recording);
   recording.standard_error = read_stderr(ring);
+  if (const auto answered = ring.load<std::uint64_t>(HEADER(watcher_time)); answered != 0) {
+    recording.driver_answered = reader.seconds(answered);
+  }
   return recording;
 }
 

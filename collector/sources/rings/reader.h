@@ -138,6 +138,8 @@ struct Recording {
   std::vector<RecordedWait> waits{};
   std::optional<RecordedExit> exit{};
   std::string standard_error{};  // the tail
+  /// Seconds since the epoch: when the GPU's driver last answered the agent. None: never asked.
+  std::optional<double> driver_answered{};
   std::uint64_t lost = 0;
   std::uint64_t torn = 0;   // slots whose writer did not finish
   bool wrapped = false;     // older slots were overwritten

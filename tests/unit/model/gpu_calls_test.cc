@@ -113,6 +113,31 @@ TEST(GpuCalls, AreMissedWhereNcclRunsAndNothingWasRecorded) {
   EXPECT_EQ(with_unseen_nccl(job, {recording_of(0, {}), blind}), RankSet({1}));
 }
 
+TEST(GpuCalls, AreOfUnknownProgressWhereTheDriverIsSilent) {
+  constexpr double kNow = 1'700'000'060;
+  JobModel job;
+  job.observations.push_back({.time = kNow, .processes = {}});
+  std::vector<sources::Recording> recordings;
+  for (const Rank rank : {0, 1, 2, 3, 4}) {
+    recordings.push_back(recording_of(rank, {}));
+    recordings.back().driver_answered = kNow - 20;
+    Process process;
+    process.pid = 100 + rank;
+    process.rank = rank;
+    process.state = 'S';
+    job.observations.back().processes.push_back(std::move(process));
+  }
+  recordings[0].driver_answered = kNow - 0.02;
+  recordings[1].driver_answered.reset();
+  job.observations.back().processes[2].state = 'T';
+  job.observations.back().processes[3].exit = Exit{.status = 0, .signal = {}};
+  EXPECT_EQ(with_silent_driver(job, recordings), RankSet({4}));
+  ASSERT_EQ(unseen_of_nccl(job, recordings).size(), 1U);
+  EXPECT_NE(unseen_of_nccl(job, recordings)[0].find("driver does not answer"), std::string::npos);
+  job.ended = true;
+  EXPECT_TRUE(with_silent_driver(job, recordings).empty());
+}
+
 TEST(GpuCalls, KnowWhoIsMissingInACommunicatorOfEverybody) {
   JobModel job;
   add_recordings(job, {recording_of(0, {}), recording_of(2, {})});

@@ -37,6 +37,14 @@ TEST(RingReaderNccl, TellsACallThatTheGpuHasBegun) {
   EXPECT_EQ(only_call(memory).state, RecordedState::kCompleted);
 }
 
+TEST(RingReaderNccl, TellsWhenTheDriverAnsweredLast) {
+  RingInMemory memory;
+  EXPECT_FALSE(read_ring(memory.bytes(), "a.ring")->driver_answered);
+  memory.ring().header.watcher_time = 3'500'000'000;
+  EXPECT_DOUBLE_EQ(read_ring(memory.bytes(), "a.ring")->driver_answered.value_or(0),
+                   1'700'000'002.5);
+}
+
 TEST(RingReaderNccl, DoesNotWaitForWhatAGraphHasCaptured) {
   RingInMemory memory;
   memory.add_call(memory.add_group("nccl:1", 0, 2), 1, Operation::kAllReduce).detail =
