@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real MPI jobs under the agent: healthy ones behave as without it, and what they called is in their rings. Skipped, with the reason,
-where no MPI is installed. The programs are those of tests/zoo/mpi, where the hung ones are judged."""
+where no MPI is installed. The programs are those of tests/zoo/mpi, where the hung ones are judged.
+
+$MPI_COMPILERS: paths of more compilers, colons between, each with its mpirun beside it (mpicc_abi of the wheel `mpich`: the MPI-5 ABI)."""
 import json
 import os
 import shutil
@@ -15,18 +17,23 @@ ZOO = HERE.parent / "zoo" / "mpi"
 TOOL = Path(os.environ.get("DDPDOCTOR", ""))
 PROGRAM = TOOL / "ddpdoctor" if TOOL.is_dir() else TOOL
 AGENT = PROGRAM.parent / "libddpdoctor_agent.so"
-# the names that Debian gives to several MPIs side by side, and the plain ones
-FAMILIES = [suffix for suffix in (".openmpi", ".mpich") if shutil.which("mpicc" + suffix) and shutil.which("mpirun" + suffix)]
-if not FAMILIES and shutil.which("mpicc") and shutil.which("mpirun"):
-    FAMILIES = [""]
+# compiler and launcher by name: the names that Debian gives to several MPIs side by side, and the plain ones
+PAIRS = {suffix: ("mpicc" + suffix, "mpirun" + suffix) for suffix in (".openmpi", ".mpich")}
+PAIRS = {name: pair for name, pair in PAIRS.items() if all(map(shutil.which, pair))}
+if not PAIRS and shutil.which("mpicc") and shutil.which("mpirun"):
+    PAIRS[""] = ("mpicc", "mpirun")
+for compiler in filter(None, os.environ.get("MPI_COMPILERS", "").split(":")):
+    PAIRS["." + Path(compiler).name] = (compiler, str(Path(compiler).parent / "mpirun"))
+FAMILIES = list(PAIRS)
 
 pytestmark = [pytest.mark.skipif(not AGENT.is_file(), reason="no libddpdoctor_agent.so beside $DDPDOCTOR"),
               pytest.mark.skipif(not FAMILIES, reason="no MPI: neither mpicc nor mpirun")]
 
 
 def mpirun(family):
-    text = subprocess.run(["mpirun" + family, "--version"], capture_output=True, text=True).stdout
-    return ["mpirun" + family, *(["--oversubscribe"] if "Open MPI" in text or "open-mpi" in text else [])]
+    launcher = PAIRS[family][1]
+    text = subprocess.run([launcher, "--version"], capture_output=True, text=True).stdout
+    return [launcher, *(["--oversubscribe"] if "Open MPI" in text or "open-mpi" in text else [])]
 
 
 def environment(spool=None):
@@ -39,7 +46,7 @@ def environment(spool=None):
 
 def build(family, source, folder):
     program = folder / (source.stem + family)
-    subprocess.run(["mpicc" + family, "-g", "-pthread", "-I", str(ZOO), "-o", str(program), str(source)], check=True)
+    subprocess.run([PAIRS[family][0], "-g", "-pthread", "-I", str(ZOO), "-o", str(program), str(source)], check=True)
     return program
 
 

@@ -12,6 +12,7 @@
 #include <deque>
 #include <mutex>
 #include <thread>
+#include <unistd.h>
 #include <vector>
 
 namespace ddpdoctor::doubles {
@@ -28,8 +29,12 @@ struct Stream {
   std::vector<std::function<void()>> captured;
 
   Stream() {
+    const std::lock_guard lock(all_mutex);
+    all.push_back(this);
     std::thread([this] { run(); }).detach();
   }
+  inline static std::mutex all_mutex;
+  inline static std::vector<Stream*> all;  // none is ever given back
   void put(std::function<void()> work) {
     const std::lock_guard lock(mutex);
     if (capturing) {
@@ -208,6 +213,19 @@ int cuStreamSynchronize(void* stream) {
   of(stream).wait();
   return 0;
 }
+/// Waits for the whole device, as the real one does.
+int cuMemFree_v2(void* memory) {
+  std::vector<Stream*> streams;
+  {
+    const std::lock_guard lock(Stream::all_mutex);
+    streams = Stream::all;
+  }
+  for (Stream* const stream : streams) {
+    stream->wait();
+  }
+  std::free(memory);
+  return 0;
+}
 int cuStreamIsCapturing(void* stream, int* status) {
   const std::lock_guard lock(of(stream).mutex);
   *status = of(stream).capturing ? 1 : 0;
@@ -277,7 +295,12 @@ void double_compute(void* stream, int milliseconds, const char* kernel) {
       [milliseconds] { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); },
       kernel);
 }
+/// $CUDA_DOUBLE_WEDGED: while that file exists, the driver does not answer.
 int cuEventQuery(void* event) {
+  static const char* const wedged = std::getenv("CUDA_DOUBLE_WEDGED");
+  while (wedged != nullptr && access(wedged, F_OK) == 0) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
   const auto* const one = static_cast<Event*>(event);
   return one->done.load() == one->recorded.load() ? 0 : kNotReady;
 }

@@ -6,6 +6,7 @@
 extern "C" {
 
 void double_use_device();
+int cuMemFree_v2(void* memory);
 int cuStreamCreate(void** stream, unsigned flags);
 int cuStreamSynchronize(void* stream);
 int cuStreamBeginCapture_v2(void* stream, int mode);
@@ -29,8 +30,9 @@ int cudaMalloc(void** memory, std::size_t size) {
   return 0;
 }
 int cudaFree(void* memory) {
-  std::free(memory);
-  return 0;
+  const int result = cuMemFree_v2(memory);
+  double_use_device();  // not the last call: this function stays on the stack
+  return result;
 }
 int cudaMemcpy(void* to, const void* from, std::size_t size, int) {
   std::memcpy(to, from, size);

@@ -71,6 +71,13 @@ int launch(void* handle, void* stream, std::function<void(Communicator&)> body) 
   auto* const comm = static_cast<Communicator*>(handle);
   faults(*comm);
   Launch one{comm, stream, [comm, body = std::move(body)] { body(*comm); }, {}};
+  if (comm->calls == number_from("NCCL_DOUBLE_STALLS_AT", -1)) {
+    one.kernel = [comm] {  // the transport: all have come, and nothing moves
+      while (!comm->aborted) {
+        pause_a_little();
+      }
+    };
+  }
   if (group_depth > 0) {
     held.push_back(std::move(one));
   } else {
