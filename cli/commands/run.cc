@@ -57,8 +57,9 @@ class Reporter {
     const monitor::Opinion opinion{
         .finding = is_sure(diagnosis),
         .hang = diagnosis.verdict == diagnosis::Verdict::kHang && !diagnosis.findings.empty()};
-    if (found_ && is_another_life(*kept)) {
+    if (found_ && (is_another_life(*kept) || diagnosis::starts_again(*kept))) {
       found_ = false;  // the job was started again: what was said is over
+      suspected_ = false;
     }
     if (opinion.finding) {
       say(diagnosis);

@@ -109,26 +109,6 @@ bool all_ranks_ended(const model::JobModel& job) {
          });
 }
 
-/// All ranks and who started them have ended, and a launcher is there that has no ranks yet: a
-/// script tries again, and what the first life died of may be over.
-bool starts_again(const model::JobModel& job) {
-  if (job.ended || !all_ranks_ended(job)) {
-    return false;
-  }
-  const auto& all = model::latest(job)->processes;
-  const auto lives = [&all](pid_t pid) {
-    return std::any_of(all.begin(), all.end(), [pid](const model::Process& process) {
-      return process.pid == pid && detectors::alive(process);
-    });
-  };
-  const bool orphaned = std::none_of(all.begin(), all.end(), [&lives](const auto& process) {
-    return is_rank(process) && (process.ppid == 0 || lives(process.ppid));
-  });
-  return orphaned && std::any_of(all.begin(), all.end(), [](const model::Process& process) {
-           return process.role == model::Role::kLauncher && detectors::alive(process);
-         });
-}
-
 /// Ranks of two jobs were taken for one, or what was seen is of an earlier life: nothing is sure.
 void doubt_another_job(std::vector<Judged>& all, const model::JobModel& job) {
   if (!model::are_several_jobs(job) && !starts_again(job)) {
@@ -195,6 +175,24 @@ std::string_view verdict_name(Verdict verdict) {
       return "undetermined";
   }
   return "undetermined";
+}
+
+bool starts_again(const model::JobModel& job) {
+  if (job.ended || !all_ranks_ended(job)) {
+    return false;
+  }
+  const auto& all = model::latest(job)->processes;
+  const auto lives = [&all](pid_t pid) {
+    return std::any_of(all.begin(), all.end(), [pid](const model::Process& process) {
+      return process.pid == pid && detectors::alive(process);
+    });
+  };
+  const bool orphaned = std::none_of(all.begin(), all.end(), [&lives](const auto& process) {
+    return is_rank(process) && (process.ppid == 0 || lives(process.ppid));
+  });
+  return orphaned && std::any_of(all.begin(), all.end(), [](const model::Process& process) {
+           return process.role == model::Role::kLauncher && detectors::alive(process);
+         });
 }
 
 Diagnosis diagnose(const model::JobModel& job) {

@@ -29,4 +29,8 @@ struct Diagnosis {
 
 Diagnosis diagnose(const model::JobModel& job);
 
+/// All ranks and who started them have ended, and a launcher is there that has no ranks yet: a
+/// script tries again, and what the first life died of may be over.
+bool starts_again(const model::JobModel& job);
+
 }  // namespace ddpdoctor::diagnosis

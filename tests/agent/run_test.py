@@ -148,6 +148,41 @@ def test_says_to_who_gives_up_waiting_what_it_only_suspects(tmp_path):
     assert b"[long-phase, possible]" in said, said[-2000:]
 
 
+RAISE = '''
+import os, signal, time, torch.distributed as dist
+dist.init_process_group("gloo")
+if dist.get_rank() == 1:
+    raise RuntimeError("once")
+signal.signal(signal.SIGTERM, lambda *_: (time.sleep(5), os._exit(1)))  # it saves something first
+while True:
+    time.sleep(1)
+'''
+
+
+def test_what_an_earlier_try_died_of_is_only_possible_while_the_next_one_starts(tmp_path):
+    """The second launcher waits for a node that never comes: it has no rank yet when the owner gives up."""
+    pytest.importorskip("torch")
+    (tmp_path / "raises.py").write_text(RAISE)
+    port = 20000 + (os.getpid() + 2) % 10000
+    torchrun = f"{sys.executable} -m torch.distributed.run --nproc_per_node=2 --master_addr=127.0.0.1 --master_port={port}"
+    script = f"{torchrun} raises.py; touch again; {torchrun} --nnodes=2 --node_rank=0 raises.py"
+    report = tmp_path / "report" / "report.json"
+    variables = dict(os.environ, GLOO_SOCKET_IFNAME="lo", OMP_NUM_THREADS="1")
+
+    def confidences():
+        return [f["confidence"] for f in json.loads(report.read_text())["findings"] if f["kind"] == "rank-raised"] if report.exists() else []
+
+    process = subprocess.Popen([str(TOOL), "run", "--hang-timeout", "2", "--always", "--report-dir", str(report.parent), "--", "bash", "-c", script],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=tmp_path, env=variables, start_new_session=True)
+    try:
+        assert until(lambda: confidences() and confidences() != ["possible"], limit=45)
+        assert until((tmp_path / "again").exists, limit=45)
+        assert until(lambda: confidences() == ["possible"], limit=30), confidences()
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(30)
+
+
 FILL = '''
 from multiprocessing.shared_memory import SharedMemory
 segment = SharedMemory(create=True, size=64 << 20)

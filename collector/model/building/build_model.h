@@ -27,7 +27,8 @@ struct Look {
 /// Looks oldest first. Reads the user's source files that frames name (the one thing read here).
 JobModel build_model(const std::vector<Look>& looks);
 
-/// Adds the lines of every user file that frames and call sites name, each file up to a cap.
+/// Adds the lines of every user file that frames and call sites name, and of the modules beside
+/// them that they import, each file up to a cap.
 void load_sources(JobModel& job);
 
 /// The same for stacks that another tool dumped, perhaps elsewhere: files of this machine, relative

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -20,6 +21,7 @@
 #include "base/text.h"
 #include "base/unique_fd.h"
 #include "collector/model/building/build_model.h"
+#include "collector/model/building/imported_files.h"
 #include "collector/model/questions.h"
 #include "collector/sources/processes/roles.h"
 
@@ -30,6 +32,7 @@ constexpr std::size_t kMaxFiles = 200;
 constexpr std::int64_t kMaxBytes = 2 << 20;
 constexpr std::size_t kWholeFileLines = 5000;  // larger ones are kept around the named lines only
 constexpr int kLinesAround = 200;
+constexpr std::size_t kMaxImported = 64;  // files that no frame names
 
 /// Who named a file, and which lines of it.
 struct Wanted {
@@ -191,6 +194,46 @@ bool agrees(const std::map<int, std::string>& file, const std::map<int, std::str
                       [&](int number) { return number > 0 && text(number).empty(); });
 }
 
+/// The first of the places where a module may lie that holds one; a file that is known already
+/// counts, and is not read again.
+std::optional<std::string> read_module(JobModel& job, const std::vector<std::string>& places,
+                                       const Process* process, std::set<std::string>& tried) {
+  for (const std::string& place : places) {
+    if (job.sources.contains(place)) {
+      return std::nullopt;
+    }
+    if (!is_user_file(place) || !tried.insert(place).second) {
+      continue;
+    }
+    if (const auto text = read_as_seen(place, process)) {
+      job.sources[place] = lines_of(text->content, {});
+      return place;
+    }
+  }
+  return std::nullopt;
+}
+
+/// What the user's files import, and what that imports in turn.
+void load_imported(JobModel& job, const Files& named) {
+  std::vector<std::pair<std::string, const Process*>> files;
+  for (const auto& [file, wanted] : named) {
+    if (is_user_file(file) && file.ends_with(".py") && job.sources.contains(file)) {
+      files.emplace_back(file, wanted.process);
+    }
+  }
+  const std::size_t most = files.size() + kMaxImported;
+  std::set<std::string> tried;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const auto [file, process] = files[i];  // the vector grows
+    for (const auto& places : import_candidates(file, job.sources[file])) {
+      auto found = files.size() < most ? read_module(job, places, process, tried) : std::nullopt;
+      if (found) {
+        files.emplace_back(std::move(*found), process);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 void load_local_sources(JobModel& job) {
@@ -212,7 +255,8 @@ void load_local_sources(JobModel& job) {
 }
 
 void load_sources(JobModel& job) {
-  for (const auto& [file, wanted] : wanted_files(job)) {
+  const Files files = wanted_files(job);
+  for (const auto& [file, wanted] : files) {
     if (job.sources.contains(file)) {
       continue;
     }
@@ -227,6 +271,7 @@ void load_sources(JobModel& job) {
           "{} was changed after the job had started: its lines may not be those that run", file));
     }
   }
+  load_imported(job, files);
 }
 
 }  // namespace ddpdoctor::model

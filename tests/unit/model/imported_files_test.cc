@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/model/building/imported_files.h"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+namespace ddpdoctor::model {
+namespace {
+
+using Paths = std::vector<std::string>;
+
+/// Candidates of the only import of the line.
+Paths of(const std::string& line, std::string_view file = "/job/app/train.py") {
+  const auto all = import_candidates(file, {{3, line}});
+  return all.size() == 1 ? all.front() : Paths{};
+}
+
+TEST(ImportedFiles, AModuleLiesBesideTheFileOrBelowAFolderAroundIt) {
+  EXPECT_EQ(of("import lib.dist as d  # helpers"),
+            (Paths{"/job/app/lib/dist.py", "/job/app/lib/dist/__init__.py", "/job/lib/dist.py",
+                   "/job/lib/dist/__init__.py"}));
+}
+
+TEST(ImportedFiles, ARelativeImportNamesOneFolder) {
+  const auto all = import_candidates("/job/app/train.py", {{1, "    from ..core import hooks"}});
+  ASSERT_EQ(all.size(), 2);
+  EXPECT_EQ(all[0], (Paths{"/job/core.py", "/job/core/__init__.py"}));
+  EXPECT_EQ(all[1], (Paths{"/job/core/hooks.py", "/job/core/hooks/__init__.py"}));
+  EXPECT_EQ(import_candidates("/job/app/train.py", {{1, "from . import ids"}}).size(), 1);
+}
+
+TEST(ImportedFiles, SeveralNamesAreSeveralModules) {
+  EXPECT_EQ(import_candidates("/job/train.py", {{1, "import os, data"}}).size(), 2);
+  EXPECT_EQ(import_candidates("/job/train.py", {{1, "from lib import (a, b"}}).size(), 3);
+}
+
+TEST(ImportedFiles, NothingElseIsAnImport) {
+  for (const std::string line : {"important = 1", "from here", "print('import x')", "import ",
+                                 "from . import", "import ../../etc/passwd", "from a/b import c"}) {
+    EXPECT_TRUE(import_candidates("/job/train.py", {{1, line}}).empty()) << line;
+  }
+  EXPECT_TRUE(import_candidates("train.py", {{1, "import data"}}).empty());
+  EXPECT_TRUE(import_candidates("/train.py", {{1, "from ...... import data"}}).empty());
+}
+
+}  // namespace
+}  // namespace ddpdoctor::model
