@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/processes.h"
@@ -21,6 +22,7 @@ namespace ddpdoctor::detectors {
 namespace {
 
 constexpr std::string_view kKind = "lock-deadlock";
+constexpr std::size_t kLongestPath = 60;
 
 /// A thread blocked in a lock: what it wants and what its source says it holds already.
 struct Blocked {
@@ -138,8 +140,19 @@ std::vector<Suspect> circle_by_owner(const graph::Examination& examination,
   return out;
 }
 
+/// "the file lock /cache/vocab.lock" of the edge's "lock-file /cache/vocab.lock".
+std::string lock_name(std::string_view why) {
+  constexpr std::string_view kKinds[] = {"lock-file ", "file-lock "};
+  for (const std::string_view kind : kKinds) {
+    if (why.starts_with(kind) && why.size() > kind.size()) {
+      return fmt::format("the file lock {}", base::elide(why.substr(kind.size()), kLongestPath));
+    }
+  }
+  return why.starts_with("the ") ? std::string(why) : "a file lock";
+}
+
 /// One rank waits for a lock that another one holds, and that one in a collective for the first:
-/// the waiting goes round over the processes.
+/// the waiting goes round over the processes. Who is in a collective comes last.
 std::vector<Suspect> circle_over_ranks(const graph::Examination& examination,
                                        const std::vector<std::string>& cycle) {
   std::vector<Suspect> out;
@@ -158,8 +171,8 @@ std::vector<Suspect> circle_over_ranks(const graph::Examination& examination,
     const bool lock = (*edge)->kind == graph::EdgeKind::kFileLock;
     by_lock = by_lock || lock;
     Suspect suspect = member(examination, *process, *thread,
-                             lock ? "waits for a file lock that the other rank holds"
-                                  : "holds it and waits for that rank in a collective",
+                             lock ? fmt::format("waits for {}", lock_name((*edge)->why))
+                                  : "holds it, and waits for the others in a collective",
                              Confidence::kCertain);
     out.insert(lock ? out.begin() : out.end(), std::move(suspect));
   }
@@ -183,13 +196,32 @@ Finding locked_in_collective(const graph::Examination& examination,
     finding.fix = "Take these file locks in one order on every rank, or use one for both.";
     return finding;
   }
+  const Suspect& holder = circle.back();
+  model::RankSet without = finding.culprits;
+  without.erase(*holder.rank);
   finding.summary = fmt::format(
-      "{} wait for each other: one for a file lock at {}, its holder in a collective at {}",
-      said(finding.culprits), place(circle.front().place), place(circle.back().place));
+      "{} wait{} for a file lock at {}; rank {} holds it, and waits for {} in a collective at {}",
+      said(without), without.size() == 1 ? "s" : "", place(circle.front().place), *holder.rank,
+      without.size() == 1 ? "that rank" : "those ranks", place(holder.place));
   finding.fix =
       "Release the lock before the collective: no rank may hold a lock in a call that needs the "
       "others.";
   return finding;
+}
+
+/// Circles that meet in one holder are one deadlock.
+void add_circle(std::vector<std::vector<Suspect>>& all, std::vector<Suspect> circle,
+                const graph::Examination& examination) {
+  const auto same = std::find_if(all.begin(), all.end(), [&](const std::vector<Suspect>& known) {
+    return known.back().rank == circle.back().rank && in_collective(examination, known) &&
+           in_collective(examination, circle);
+  });
+  if (same == all.end()) {
+    all.push_back(std::move(circle));
+    return;
+  }
+  circle.pop_back();
+  same->insert(same->end() - 1, circle.begin(), circle.end());
 }
 
 Finding deadlock(const graph::Examination& examination, const std::vector<Suspect>& circle) {
@@ -268,17 +300,21 @@ Findings detect(const graph::Examination& examination) {
     return findings;
   }
   std::set<const model::Process*> told;
+  std::vector<std::vector<Suspect>> over_ranks;
   for (const auto& cycle : examination.waits.cycles()) {
     const auto circle = circle_by_owner(examination, cycle);
     if (!circle.empty()) {
       findings.push_back(deadlock(examination, circle));
       told.insert(circle.front().process);
     }
-    const auto ranks =
+    auto ranks =
         may_hang(examination) ? circle_over_ranks(examination, cycle) : std::vector<Suspect>{};
     if (!ranks.empty()) {
-      findings.push_back(locked_in_collective(examination, ranks));
+      add_circle(over_ranks, std::move(ranks), examination);
     }
+  }
+  for (const auto& circle : over_ranks) {
+    findings.push_back(locked_in_collective(examination, circle));
   }
   for (const model::Process* process : processes(examination.job)) {
     const auto circle =

@@ -42,6 +42,10 @@ constexpr std::string_view kPutIt =
 constexpr std::string_view kTakeIt =
     "Find out what should take from this full queue and does not (its thread or process may have "
     "ended with an exception), and put with a timeout that raises.";
+constexpr std::string_view kMarkIt =
+    "Call task_done() once for each item taken, in a `finally` (a `continue` or an exception on "
+    "the "
+    "way leaves it out), and see whether the thread that takes them has ended.";
 constexpr std::string_view kMeet =
     "Find the thread that does not come to this Barrier (it may have ended with an exception), and "
     "wait with a timeout.";
@@ -51,13 +55,14 @@ constexpr std::string_view kRelease =
 constexpr std::string_view kResult =
     "Find out why the task of this Future does not end, and ask with result(timeout=…).";
 
-constexpr std::array<Primitive, 13> kPrimitives = {{
+constexpr std::array<Primitive, 14> kPrimitives = {{
     {"/threading.py", "Event.wait", "waiting for a threading.Event to be set", kSetIt},
     {"/threading.py", "Barrier.wait", "waiting at a threading.Barrier", kMeet},
     {"/threading.py", "Semaphore.acquire", "waiting for a threading.Semaphore", kRelease},
     {"/threading.py", "Semaphore.__enter__", "waiting for a threading.Semaphore", kRelease},
     {"/queue.py", "get", "waiting for an item of a queue", kPutIt},
     {"/queue.py", "put", "waiting for room in a full queue", kTakeIt},
+    {"/queue.py", "join", "waiting until every item of a queue is marked by task_done()", kMarkIt},
     {"multiprocessing/queues.py", "get", "waiting for an item of a multiprocessing queue", kPutIt},
     {"multiprocessing/queues.py", "put", "waiting for room in a full multiprocessing queue",
      kTakeIt},

@@ -215,6 +215,35 @@ TEST(LockDeadlock, APolledLockFileThatARankHoldsInACollectiveClosesTheCircle) {
   EXPECT_EQ(findings[0].culprits, model::RankSet({0, 1}));
 }
 
+TEST(LockDeadlock, RanksThatWaitForOneHolderAreOneDeadlock) {
+  const std::string polls =
+      "native:clock_nanosleep@libc.so.6 | "
+      "py:BaseFileLock.acquire@/opt/site-packages/filelock/_api.py:300 | py:load@/srv/train.py:2";
+  const auto findings = asked(
+      kKind,
+      job()
+          .ranks(3)
+          .stack(0, kInBarrier)
+          .all_reduce({0}, 1)
+          .stack(1, polls)
+          .stack(2, polls)
+          .waits(1, {.kind = "lock-file", .target = {}, .detail = "/cache/v.lock", .limit = {}})
+          .waits(2, {.kind = "lock-file", .target = {}, .detail = "/cache/v.lock", .limit = {}})
+          .fact("lock-file",
+                {{"path", std::string("/cache/v.lock")},
+                 {"exists", true},
+                 {"held", true},
+                 {"holder_pid", std::int64_t{pid_of(0)}},
+                 {"waiting_pids",
+                  std::vector<std::string>{std::to_string(pid_of(1)), std::to_string(pid_of(2))}}})
+          .build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0, 1, 2}));
+  EXPECT_TRUE(findings[0].summary.starts_with("ranks 1-2 wait for a file lock at train.py:2"))
+      << findings[0].summary;
+  EXPECT_NE(findings[0].evidence.front().text.find("/cache/v.lock"), std::string::npos);
+}
+
 /// Rank 0 tries to lock a database that rank 1 has; rank 1 stands in `holder`.
 JobBuilder database(const std::string& holder) {
   JobBuilder builder = job();
