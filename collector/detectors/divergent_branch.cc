@@ -3,6 +3,8 @@
 // they decide differently.
 #include <fmt/format.h>
 
+#include "collector/detectors/call_sites/environment_test.h"
+#include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"
@@ -79,6 +81,16 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
   finding.summary =
       fmt::format("{} {} because {} came out differently there than on {}", said(parting.odd.ranks),
                   what, condition_quote(branch), said(parting.rest.ranks));
+  const std::string variable = unlike_variable(
+      examination.job, lines_of(examination.job, branch.where.file), branch.condition);
+  if (!variable.empty()) {
+    finding.evidence.push_back(
+        {.rank = std::nullopt, .text = how_unlike(examination.job, variable)});
+    finding.fix = fmt::format(
+        "Give every rank the same {}, or read it on one rank and broadcast it before {} ({}).",
+        variable, condition_quote(branch), place(branch.where));
+    return;
+  }
   finding.fix = fmt::format(
       "Let the ranks decide together: all_reduce or broadcast the value behind {} ({}) before it "
       "is tested.",

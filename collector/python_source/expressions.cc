@@ -45,6 +45,14 @@ bool is_changing_method(std::string_view method) {
                      [method](std::string_view change) { return method.starts_with(change); });
 }
 
+std::string_view without_quotes(std::string_view text) {
+  constexpr std::string_view kQuotes = "\"'";
+  const std::size_t first = text.find_first_of(kQuotes);
+  const std::size_t last = text.find_last_of(kQuotes);
+  return first < last && last != std::string_view::npos ? text.substr(first + 1, last - first - 1)
+                                                        : std::string_view();
+}
+
 /// What stands behind a name changes its value or what it holds.
 bool is_change(Tokens behind) {
   if (behind.empty()) {
@@ -130,6 +138,37 @@ bool changes(std::string_view statement, std::string_view name) {
     }
   }
   return false;
+}
+
+std::vector<std::string_view> variables_asked(std::string_view text) {
+  const std::vector<Token> tokens = tokens_of(text);
+  std::vector<std::string_view> out;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (!tokens[i].is("environ") && !tokens[i].is("getenv")) {
+      continue;
+    }
+    // environ["X"], environ.get("X", getenv("X": the string follows within three tokens.
+    std::size_t next = i + 1;
+    while (next < tokens.size() && next <= i + 4 && tokens[next].kind != TokenKind::kString &&
+           (tokens[next].is(".") || tokens[next].is("get") || tokens[next].is("(") ||
+            tokens[next].is("["))) {
+      ++next;
+    }
+    if (next > i + 1 && next < tokens.size() && tokens[next].kind == TokenKind::kString) {
+      out.push_back(without_quotes(tokens[next].text));
+    }
+    std::size_t before = i;
+    while (before >= 2 && tokens[before - 1].is(".")) {
+      before -= 2;
+    }
+    if (before >= 2 && tokens[before - 1].is("in")) {
+      const std::size_t asked = before - (tokens[before - 2].is("not") ? 3 : 2);
+      if (asked < tokens.size() && tokens[asked].kind == TokenKind::kString) {
+        out.push_back(without_quotes(tokens[asked].text));
+      }
+    }
+  }
+  return out;
 }
 
 }  // namespace ddpdoctor::python_source

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "base/word.h"
+#include "collector/detectors/call_sites/environment_test.h"
 #include "collector/detectors/call_sites/passed_values.h"
 #include "collector/detectors/call_sites/registration.h"
 #include "collector/detectors/call_sites/source_blocks.h"
@@ -57,6 +58,12 @@ bool can_separate(const Block& block, const model::RankSet& ours, const model::R
   return false;
 }
 
+/// Options of the environment are alike on all ranks, but for those that were seen to differ.
+bool tests_environment(const model::JobModel& job, const Lines& lines, const Block& block,
+                       Dependence wanted) {
+  return wanted == Dependence::kData && !unlike_variable(job, lines, block.condition).empty();
+}
+
 // Conditions around the frames below the fork, innermost first.
 std::optional<Branch> branch_below(const model::JobModel& job, const Fork& fork, bool ours,
                                    Dependence wanted, const model::RankSet& our_ranks,
@@ -76,8 +83,8 @@ std::optional<Branch> branch_below(const model::JobModel& job, const Fork& fork,
       const Dependence on = dependence_through_calls(job, callers, lines, block);
       const bool fits = wanted == Dependence::kRank ? can_separate(block, our_ranks, their_ranks)
                                                     : !is_uniform(block.condition);
-      if (on == wanted && fits) {
-        return branch_of(block, site, on, ours);
+      if ((on == wanted && fits) || tests_environment(job, lines, block, wanted)) {
+        return branch_of(block, site, wanted, ours);
       }
     }
     const auto decorator = python_source::rank_decorator(lines, site.line);
@@ -140,11 +147,11 @@ std::optional<Branch> branch_at(const model::JobModel& job, const Fork& fork, De
   const Dependence on = dependence_through_calls(job, {}, lines, *block);
   const bool fits = wanted == Dependence::kRank ? can_separate(*block, ours, theirs)
                                                 : !is_uniform(block->condition);
-  if (on != wanted || !fits) {
+  if ((on != wanted || !fits) && !tests_environment(job, lines, *block, wanted)) {
     return std::nullopt;
   }
   const bool to_ours = leads_to_first(lines, *block, fork.ours.line, fork.theirs.line);
-  return branch_of(*block, to_ours ? fork.ours : fork.theirs, on, to_ours);
+  return branch_of(*block, to_ours ? fork.ours : fork.theirs, wanted, to_ours);
 }
 
 int indent_of(const std::string& line) {
@@ -280,7 +287,9 @@ std::optional<Branch> data_branch(const model::JobModel& job, const Fork& fork, 
                     : branch_below(job, fork, false, Dependence::kData, {}, {});
   const bool tests =
       theirs && theirs->condition.find_first_of("<>=(") != std::string::npos;  // no bare flag
-  if (theirs && (reads_data(theirs->condition) || (tie && !ours && tests))) {
+  const bool unlike =
+      theirs && !unlike_variable(job, lines_of(job, theirs->where.file), theirs->condition).empty();
+  if (theirs && (unlike || reads_data(theirs->condition) || (tie && !ours && tests))) {
     return theirs;
   }
   return ours;

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 
 #include "collector/model/building/exceptions.h"
+#include "collector/model/building/unlike_variables.h"
 #include "collector/model/coverage.h"
 #include "collector/model/environment.h"
 #include "collector/model/progress.h"
@@ -318,6 +319,9 @@ JobModel build_model(const std::vector<Look>& looks) {
   for (const sources::RawFact& fact : newest.facts) {
     job.facts.push_back(
         {.rank = fact.rank, .pid = fact.pid, .kind = fact.kind, .fields = fact.fields});
+  }
+  for (Fact& fact : unlike_variables(newest.tree, job.observations.back().processes)) {
+    job.facts.push_back(std::move(fact));
   }
   add_exceptions(job, newest);
   job.coverage = coverage_of(job, looks);

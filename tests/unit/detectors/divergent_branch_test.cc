@@ -250,5 +250,45 @@ TEST(DivergentBranch, SaysThatARankDiedOfTheDisagreement) {
   EXPECT_NE(findings[0].summary.find("`x is None`"), std::string::npos);
 }
 
+constexpr const char* kRunId = R"(
+def run_id():
+    if (given := os.environ.get("RESUME")) is not None:
+        return given
+    dist.broadcast_object_list(box, src=0)
+
+def main():
+    run_id()
+    dist.all_gather(counts, mine)
+)";
+
+JobBuilder resumed() {
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .source(kTrain, kRunId)
+      .stack(kAll, in("broadcast",
+                      at("run_id", "broadcast_object_list") + " | " + at("main", "    run_id()")))
+      .stack(1, in("all_gather", at("main", "all_gather")));
+  return builder;
+}
+
+TEST(DivergentBranch, AVariableOfTheEnvironmentThatIsNotAlikePartsRanks) {
+  JobBuilder builder = resumed();
+  builder.fact("variable-unlike", {{"name", std::string("RESUME")},
+                                   {"sides", std::vector<std::string>{"1"}},
+                                   {"unset", std::string("0,2")}});
+  const Findings findings = asked("divergent-branch", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
+  EXPECT_NE(findings[0].evidence.back().text.find("RESUME is not set on ranks 0,2"),
+            std::string::npos);
+  EXPECT_NE(findings[0].fix.find("RESUME"), std::string::npos);
+}
+
+TEST(DivergentBranch, AVariableThatIsAlikePartsNobody) {
+  for (const Finding& finding : asked("divergent-branch", resumed().build())) {
+    EXPECT_EQ(finding.summary.find("RESUME"), std::string::npos) << finding.summary;
+  }
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

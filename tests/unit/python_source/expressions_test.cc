@@ -62,5 +62,17 @@ TEST(Expressions, ChangesAreAssignmentsAndChangingMethods) {
   }
 }
 
+TEST(Expressions, VariablesOfTheEnvironmentAreAskedForInManyWays) {
+  for (const std::string_view text :
+       {"os.environ['DEBUG'] == '1'", "(given := os.environ.get(\"DEBUG\")) is not None",
+        "int(os.getenv('DEBUG', '0'))", "'DEBUG' in os.environ", "\"DEBUG\" not in environ"}) {
+    EXPECT_EQ(variables_asked(text), (Names{"DEBUG"})) << text;
+  }
+  for (const std::string_view text : {"environ", "x in os.environ", "config.get('DEBUG')",
+                                      "os.environ.items('DEBUG')", "in os.environ"}) {
+    EXPECT_TRUE(variables_asked(text).empty()) << text;
+  }
+}
+
 }  // namespace
 }  // namespace ddpdoctor::python_source

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/call_sites/environment_test.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "collector/model/questions.h"
+#include "collector/python_source/expressions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::size_t kMostSides = 3;
+
+const model::Fact* fact_of(const model::JobModel& job, std::string_view variable) {
+  const auto all = model::facts(job, "variable-unlike");
+  const auto found = std::find_if(all.begin(), all.end(), [variable](const model::Fact* fact) {
+    return fact->text("name") == variable;
+  });
+  return found == all.end() ? nullptr : *found;
+}
+
+std::string unlike_in(const model::JobModel& job, std::string_view text) {
+  for (const std::string_view variable : python_source::variables_asked(text)) {
+    if (fact_of(job, variable) != nullptr) {
+      return std::string(variable);
+    }
+  }
+  return {};
+}
+
+std::string ranks(const std::string& ranges) {
+  const bool one = ranges.find_first_of("-,") == std::string::npos;
+  return fmt::format("rank{} {}", one ? "" : "s", base::elide(ranges, 40));
+}
+
+}  // namespace
+
+std::string unlike_variable(const model::JobModel& job, const python_source::Lines& lines,
+                            std::string_view condition) {
+  if (model::facts(job, "variable-unlike").empty()) {
+    return {};
+  }
+  std::string found = unlike_in(job, condition);
+  for (const std::string_view name : python_source::values_read(condition)) {
+    for (auto line = lines.begin(); found.empty() && line != lines.end(); ++line) {
+      if (python_source::changes(line->second, name)) {
+        found = unlike_in(job, line->second);
+      }
+    }
+  }
+  return found;
+}
+
+std::string how_unlike(const model::JobModel& job, std::string_view variable) {
+  const model::Fact* fact = fact_of(job, variable);
+  if (fact == nullptr) {
+    return {};
+  }
+  const std::string unset = fact->text("unset").value_or("");
+  if (!unset.empty()) {
+    return fmt::format("the environment variable {} is not set on {}", variable, ranks(unset));
+  }
+  std::vector<std::string> sides;
+  for (const std::string& side : fact->list("sides")) {
+    if (sides.size() < kMostSides) {
+      sides.push_back(ranks(side));
+    }
+  }
+  return fmt::format("the environment variable {} has different values on {}", variable,
+                     fmt::join(sides, " and "));
+}
+
+}  // namespace ddpdoctor::detectors

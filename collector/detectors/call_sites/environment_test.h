@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conditions that ask for a variable of the environment which the ranks were given differently.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "collector/model/job_model.h"
+#include "collector/python_source/blocks.h"
+
+namespace ddpdoctor::detectors {
+
+/// The name of such a variable, which the condition reads itself or through a name that a line of
+/// its file binds to it (`debug = os.getenv("DEBUG")`); empty when there is none.
+std::string unlike_variable(const model::JobModel& job, const python_source::Lines& lines,
+                            std::string_view condition);
+
+/// "RESUME is not set on rank 1", "MODE has one value on rank 0 and another on ranks 1-3".
+std::string how_unlike(const model::JobModel& job, std::string_view variable);
+
+}  // namespace ddpdoctor::detectors
