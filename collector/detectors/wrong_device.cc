@@ -14,6 +14,7 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/processes.h"
+#include "collector/detectors/evidence/recorded_place.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/tracebacks.h"
 #include "collector/detectors/evidence/wording.h"
@@ -35,17 +36,39 @@ std::optional<model::Rank> rank_of(const model::JobModel& job, const model::Fact
   return process == nullptr ? std::nullopt : served_rank(job, *process);
 }
 
-/// Ranks with a context on each GPU, by uuid: device indices depend on CUDA_VISIBLE_DEVICES and on
-/// the host.
-std::map<std::string, model::RankSet> ranks_by_gpu(const model::JobModel& job) {
-  std::map<std::string, model::RankSet> out;
+/// By uuid; else by an index, which only says the same among processes of one host that see the
+/// same GPUs.
+struct Gpu {
+  std::string numbering;  // empty = the name is a uuid
+  std::string name;
+
+  auto operator<=>(const Gpu&) const = default;
+};
+
+std::string numbering_of(const model::JobModel& job, const model::Fact& context, model::Rank rank) {
+  const model::Process* process =
+      context.pid ? model::process(job, *context.pid) : model::rank_process(job, rank);
+  if (process == nullptr) {
+    return "GPUs";
+  }
+  const auto visible = process->environment.find("CUDA_VISIBLE_DEVICES");
+  return fmt::format("GPUs of {} {}", process->host,
+                     visible == process->environment.end() ? "" : visible->second);
+}
+
+std::map<Gpu, model::RankSet> ranks_by_gpu(const model::JobModel& job) {
+  std::map<Gpu, model::RankSet> out;
   for (const model::Fact* context : model::facts(job, "cuda-context")) {
     const auto rank = rank_of(job, *context);
     const auto device = context->number("device");
-    const std::string gpu =
-        context->text("uuid").value_or(device ? fmt::format("{:.0f}", *device) : "");
-    if (rank.has_value() && !gpu.empty()) {
-      out[gpu].insert(rank.value());
+    if (!rank) {
+      continue;
+    }
+    if (const auto uuid = context->text("uuid"); uuid && !uuid->empty()) {
+      out[{.numbering = {}, .name = *uuid}].insert(rank.value());
+    } else if (device) {
+      out[{.numbering = numbering_of(job, *context, *rank), .name = fmt::format("{:.0f}", *device)}]
+          .insert(rank.value());
     }
   }
   return out;
@@ -76,21 +99,38 @@ std::optional<int> index_of_gpu(const model::JobModel& job, const std::string& g
   return std::nullopt;
 }
 
+/// Where ranks see all GPUs of their host, each should have taken that of its local rank: the GPU
+/// that this one should have taken is there, and nobody has it. A rank that sees one GPU only takes
+/// number 0, whatever its local rank; several on each GPU leave none free.
+bool left_its_own(const std::map<Gpu, model::RankSet>& gpus, const Gpu& taken, int local) {
+  bool there = false;
+  for (const auto& [gpu, ranks] : gpus) {
+    int index = -1;
+    std::from_chars(gpu.name.data(), gpu.name.data() + gpu.name.size(), index);
+    if (gpu.numbering == taken.numbering && index == local) {
+      return false;
+    }
+    there = there || (gpu.numbering == taken.numbering && index > local);
+  }
+  return there;
+}
+
 /// All but the rank whose own GPU it is: the one that has no other, or whose local rank it is.
-model::RankSet strangers(const model::JobModel& job, const std::string& gpu,
-                         const model::RankSet& ranks) {
+model::RankSet strangers(const model::JobModel& job, const std::map<Gpu, model::RankSet>& gpus,
+                         const Gpu& gpu, const model::RankSet& ranks) {
   model::RankSet elsewhere;  // has a GPU of its own besides
-  for (const auto& [other, there] : ranks_by_gpu(job)) {
+  for (const auto& [other, there] : gpus) {
     elsewhere = other == gpu ? elsewhere : elsewhere.united(there.common(ranks));
   }
   if (!elsewhere.empty() && elsewhere.size() < ranks.size()) {
     return elsewhere;
   }
-  const auto index = index_of_gpu(job, gpu);
+  const auto index = index_of_gpu(job, gpu.name);
   model::RankSet out;
   for (const model::Rank rank : ranks) {
     const auto local = local_rank(job, rank);
-    if (!index || !local || *local != *index) {
+    const bool other = !index || !local || *local != *index;
+    if (other && (gpu.numbering.empty() || (local && left_its_own(gpus, gpu, *local)))) {
       out.insert(rank);
     }
   }
@@ -99,13 +139,40 @@ model::RankSet strangers(const model::JobModel& job, const std::string& gpu,
 
 /// One GPU for all is a choice (a test machine); more GPUs of which one is shared is a mistake, and
 /// NCCL refuses to share.
-bool has_other_gpus(const model::JobModel& job, std::size_t with_context, const std::string& gpu) {
-  const auto index = index_of_gpu(job, gpu);
+bool has_other_gpus(const model::JobModel& job, const std::map<Gpu, model::RankSet>& known,
+                    const Gpu& gpu) {
+  const auto index = index_of_gpu(job, gpu.name);
   const auto gpus = model::facts(job, "gpu");
-  return with_context > 1 || std::any_of(gpus.begin(), gpus.end(), [&](const model::Fact* one) {
+  return std::count_if(known.begin(), known.end(),
+                       [&gpu](const auto& one) { return one.first.numbering == gpu.numbering; }) >
+             1 ||
+         std::any_of(gpus.begin(), gpus.end(), [&](const model::Fact* one) {
            const auto device = one->number("device");
            return device && index && static_cast<int>(std::clamp(*device, -1.0, 1024.0)) != *index;
          });
+}
+
+/// Where an agent saw the accused start CUDA on it.
+void add_where_it_was_taken(const model::JobModel& job, Finding& finding) {
+  for (const model::Fact* context : model::facts(job, "cuda-context")) {
+    const auto rank = rank_of(job, *context);
+    const model::CallSite site = recorded_place(*context);
+    if (rank && finding.culprits.contains(*rank) && site.known() && finding.locations.empty()) {
+      finding.locations.push_back(
+          location(site, finding.culprits, "the GPU of another rank was taken here"));
+    }
+  }
+}
+
+/// It trains, or has ended as it should: whatever GPUs its ranks use, it can.
+bool does_well(const graph::Examination& examination) {
+  const auto fell = [](const graph::Standing& standing) {
+    return standing.process != nullptr && standing.process->exit &&
+           (standing.process->exit->signal || standing.process->exit->status.value_or(0) != 0);
+  };
+  return !may_hang(examination) ||
+         (examination.job.ended &&
+          std::none_of(examination.standings.begin(), examination.standings.end(), fell));
 }
 
 /// What the logs of the accused say of it: torch's warning, or that this GPU has no memory left.
@@ -142,17 +209,21 @@ Findings detect(const graph::Examination& examination) {
   Findings findings;
   const auto gpus = ranks_by_gpu(job);
   for (const auto& [gpu, ranks] : gpus) {
-    if (ranks.size() < 2) {
-      continue;
-    }
     Finding finding;
     finding.kind = kKind;
-    finding.culprits = strangers(job, gpu, ranks);
-    const bool more_gpus = has_other_gpus(job, gpus.size(), gpu);
-    const bool told = add_what_logs_say(job, gpu, finding);
+    finding.culprits = ranks.size() < 2 ? model::RankSet{} : strangers(job, gpus, gpu, ranks);
+    if (finding.culprits.empty()) {
+      continue;
+    }
+    const bool more_gpus = has_other_gpus(job, gpus, gpu);
+    const bool told = add_what_logs_say(job, gpu.name, finding);
+    if (!told && (!more_gpus || does_well(examination))) {
+      continue;
+    }
     finding.confidence = confidence_of((more_gpus ? 1 : 0) + (told ? 1 : 0));
-    finding.summary = fmt::format("{} all have a context on GPU {}", said(ranks), gpu);
+    finding.summary = fmt::format("{} all have a context on GPU {}", said(ranks), gpu.name);
     finding.fix = kFix;
+    add_where_it_was_taken(job, finding);
     if (finding.locations.empty()) {
       add_where_accused_stand(examination, finding);
     }
@@ -181,7 +252,8 @@ that hangs.
 
 Why: without set_device a rank's first CUDA call, and collectives without tensors, go to GPU 0.
 
-How it is recognised: the CUDA contexts of the ranks; torch's warning.
+How it is recognised: the CUDA contexts of the ranks (under ddpdoctor run: a rank that started CUDA on one GPU only, which is that of
+another rank, while the GPU of its local rank is there and unused); torch's warning.
 
 Fix:
     + torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))

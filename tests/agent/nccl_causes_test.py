@@ -22,6 +22,38 @@ def test_a_transport_that_stands_still_is_nobodys_fault(tmp_path):
     assert finding and (finding["kind"], finding["culprits"], finding["waiting"]) == ("gpu-stalled", [], [0, 1, 2, 3]), done.stdout
 
 
+# Rank 2 forgot set_device; what it makes lies on the GPU where rank 0 is at home.
+WRONG_DEVICE = """
+import time
+import thin_nccl
+rank = int(thin_nccl.os.environ["LOCAL_RANK"])
+thin_nccl.ctypes.CDLL(str(thin_nccl.FOLDER / "libcuda_user.so")).use_device(0 if rank == 2 else rank)  # CULPRIT
+world, stream, data = thin_nccl.Communicator(), thin_nccl.Stream(), thin_nccl.buffer(64)
+world.all_reduce(data, 64, "float32", "sum", stream)
+stream.synchronize()
+if rank == 2:
+    time.sleep(600)
+world.all_reduce(data, 64, "float32", "sum", stream)
+stream.synchronize()
+"""
+
+
+def on_wrong_devices(tmp_path, script):
+    _, line, _ = jobs.diagnose(tmp_path, "", script=script)
+    findings = jobs.json.loads((tmp_path / "report" / "report.json").read_text())["findings"]
+    assert findings and line
+    return [(finding["culprits"], line in jobs.lines_of(finding)) for finding in findings if finding["kind"] == "wrong-device"]
+
+
+def test_a_rank_on_the_gpu_of_another_is_named(tmp_path):
+    assert on_wrong_devices(tmp_path, WRONG_DEVICE) == [([2], True)]
+
+
+@pytest.mark.parametrize("device", ["rank", "0"], ids=["each has its own", "each sees one only"])
+def test_ranks_on_their_own_gpus_are_not(tmp_path, device):
+    assert on_wrong_devices(tmp_path, WRONG_DEVICE.replace("0 if rank == 2 else rank", device)) == []
+
+
 # A child of fork uses CUDA, which does not answer it; its rank waits for the child, the others for the rank.
 FORKS = """
 import os

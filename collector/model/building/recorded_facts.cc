@@ -2,6 +2,7 @@
 #include "collector/model/building/recorded_facts.h"
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <set>
 #include <utility>
@@ -79,6 +80,29 @@ void add_cuda_after_fork(JobModel& job, const Recording& recording, const Record
     fact.fields["device"] = event.count;
   }
   put_place(fact, event);
+  job.facts.push_back(std::move(fact));
+}
+
+/// The GPU that a rank has started CUDA on, when it is one. Several tell nothing: libraries ask all
+/// GPUs how much memory is free, and are done with them.
+void add_cuda_context(JobModel& job, const Recording& recording) {
+  if (!recording.rank || recording.one_device || !std::has_single_bit(recording.cuda_devices)) {
+    return;
+  }
+  const Process* const known = rank_process(job, *recording.rank);
+  if (known != nullptr && known->pid != recording.pid) {
+    return;  // a worker of the rank
+  }
+  const std::int64_t device = std::countr_zero(recording.cuda_devices);
+  Fact fact{.rank = recording.rank,
+            .pid = recording.pid,
+            .kind = "cuda-context",
+            .fields = {{"device", device}}};
+  for (const RecordedEvent& event : recording.events) {
+    if (event.kind == "cuda-context" && event.count == device) {
+      put_place(fact, event);
+    }
+  }
   job.facts.push_back(std::move(fact));
 }
 
@@ -287,6 +311,7 @@ void add_recorded_facts(JobModel& job, const Recording& recording) {
   for (const RecordedEvent& event : recording.events) {
     add_event(job, recording, event);
   }
+  add_cuda_context(job, recording);
   add_end(job, recording);
   add_unwaited_children(job, recording);
   add_mapped_segments(job, recording);

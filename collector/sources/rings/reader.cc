@@ -300,6 +300,7 @@ void read_header(const RingBytes& ring, Recording& recording) {
   if (const auto team = ring.load<std::uint32_t>(HEADER(parent_team)); team != 0) {
     recording.parent_team = static_cast<pid_t>(team & 0x7FFFFFFFU);
   }
+  recording.cuda_devices = ring.load<std::uint32_t>(HEADER(cuda_contexts));
   recording.lost = ring.load<std::uint64_t>(HEADER(lost));
   const auto disabled = ring.load<std::uint32_t>(HEADER(disabled));
   if ((disabled & wire::kNoCallSites) != 0) {

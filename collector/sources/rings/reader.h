@@ -80,10 +80,10 @@ struct RecordedReducer {
 /// Anything else that happened.
 struct RecordedEvent {
   std::string kind{};  // "store", "fork", "child-exit", "signal-sent", "team", "shm-open",
-                       // "shm-unlink", "shm-size", "exit", "cuda-after-fork", "descriptors-full",
-                       // "no-space", "wait-end", "gpu-window", "gpu-kernel" (state unknown where
-                       // ends are not told), "gpu-wait" of a thread, "gpu-behind" of a stream; what
-                       // their numbers mean: wire/events.h
+                       // "shm-unlink", "shm-size", "exit", "cuda-context", "cuda-after-fork",
+                       // "descriptors-full", "no-space", "wait-end", "gpu-window", "gpu-kernel"
+                       // (state unknown where ends are not told), "gpu-wait" of a thread,
+                       // "gpu-behind" of a stream; what their numbers mean: wire/events.h
   RecordedState state = RecordedState::kEnqueued;
   double time = 0;
   std::int64_t count = -1;
@@ -130,6 +130,7 @@ struct Recording {
   bool forked = false;
   std::optional<pid_t>
       parent_team{};  // the ancestor whose OpenMP or BLAS threads existed before the fork
+  std::uint32_t cuda_devices = 0;  // bit per device that it started CUDA on
   std::vector<RecordedGroup> groups{};
   std::vector<RecordedCall> calls{};  // oldest first, newest state of each
   std::vector<RecordedReducer> reducers{};

@@ -82,6 +82,8 @@ constexpr const char* kept_as(wire::EventKind kind) {
       return "shm-unlink";
     case wire::EventKind::kShmSize:
       return "shm-size";
+    case wire::EventKind::kCudaContext:
+      return "cuda-context";
     case wire::EventKind::kCudaAfterFork:
       return "cuda-after-fork";
     case wire::EventKind::kDescriptorsFull:

@@ -28,9 +28,60 @@ TEST(WrongDevice, IsSilentWhenEachHasItsOwn) {
           .empty());
 }
 
-TEST(WrongDevice, OnlySuspectsAMachineWithOneGpu) {
-  EXPECT_TRUE(nothing_likely(
-      asked(kKind, context(context(job().ranks(2).stack(kAll, kInBarrier), 0, 0), 1, 0).build())));
+TEST(WrongDevice, IsSilentWhereAllShareTheOnlyGpu) {
+  EXPECT_TRUE(
+      asked(kKind, context(context(job().ranks(2).stack(kAll, kInBarrier), 0, 0), 1, 0).build())
+          .empty());
+}
+
+JobBuilder on_gpus(const std::vector<std::int64_t>& devices) {
+  JobBuilder told = job();
+  told.ranks(static_cast<int>(devices.size())).stack(kAll, kInBarrier);
+  for (std::size_t rank = 0; rank < devices.size(); ++rank) {
+    told = context(std::move(told), static_cast<model::Rank>(rank), devices[rank]);
+  }
+  return told;
+}
+
+TEST(WrongDevice, NamesTheOneWhoseOwnGpuIsLeftUnused) {
+  const auto findings = asked(kKind, on_gpus({0, 1, 0, 3}).build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({2}));
+  EXPECT_EQ(findings[0].summary, "ranks 0,2 all have a context on GPU 0");
+}
+
+TEST(WrongDevice, IsSilentWhereSeveralRanksAreToShareAGpu) {
+  EXPECT_TRUE(asked(kKind, on_gpus({0, 1, 0, 1}).build()).empty());
+  EXPECT_TRUE(asked(kKind, on_gpus({0, 0, 1, 1}).build()).empty());
+}
+
+TEST(WrongDevice, IsSilentWhereRanksNumberTheirGpusDifferently) {
+  EXPECT_TRUE(
+      asked(kKind, on_gpus({0, 1, 0, 3}).environment(2, "CUDA_VISIBLE_DEVICES", "2").build())
+          .empty());
+}
+
+TEST(WrongDevice, IsSilentWhereTheJobGetsOn) {
+  EXPECT_TRUE(
+      asked(kKind, on_gpus({0, 1, 0, 3}).progress(model::Progress::kMoving).build()).empty());
+}
+
+TEST(WrongDevice, IsSilentWhereTheJobEndedWell) {
+  JobBuilder told = on_gpus({0, 1, 0, 3});
+  told.exited(kAll, 0).ended();
+  EXPECT_TRUE(asked(kKind, told.build()).empty());
+}
+
+TEST(WrongDevice, NamesTheLineThatTookIt) {
+  model::JobModel told = on_gpus({0, 1, 0, 3}).build();
+  model::Fact& taken = told.facts[2];
+  taken.fields["file"] = std::string("/srv/setup.py");
+  taken.fields["line"] = std::int64_t{7};
+  taken.fields["function"] = std::string("setup");
+  const auto findings = asked(kKind, told);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].locations.at(0).file, "/srv/setup.py");
+  EXPECT_EQ(findings[0].locations.at(0).line, 7);
 }
 
 TEST(WrongDevice, AddsWhatTheLogsSay) {

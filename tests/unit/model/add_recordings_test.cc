@@ -120,6 +120,29 @@ TEST(AddRecordings, SaysThatAChildUsedCudaAfterTheFork) {
   EXPECT_EQ(forks[1]->number("parent_pid"), 100);
 }
 
+TEST(AddRecordings, TellsTheGpuOfARankThatUsesOneOnly) {
+  sources::Recording one = recording_of(100, 0);
+  one.cuda_devices = 1U << 3U;
+  one.events.push_back({.kind = "cuda-context",
+                        .count = 3,
+                        .text = "cudaSetDevice",
+                        .stack = {{"/srv/train.py", 9, "setup"}}});
+  sources::Recording many = recording_of(200, 1);
+  many.cuda_devices = 0b11;
+  sources::Recording none = recording_of(300, 2);
+  sources::Recording worker = recording_of(101, 0);
+  worker.ppid = 100;
+  worker.forked = true;
+  worker.cuda_devices = 1;
+  JobModel job;
+  add_recordings(job, {one, many, none, worker});
+  const auto contexts = facts(job, "cuda-context");
+  ASSERT_EQ(contexts.size(), 1U);
+  EXPECT_EQ(contexts[0]->rank, 0);
+  EXPECT_EQ(contexts[0]->number("device"), 3);
+  EXPECT_EQ(contexts[0]->number("line"), 9);
+}
+
 TEST(AddRecordings, TellsWhichChildrenARankDidNotWaitFor) {
   sources::Recording parent = recording_of(100, 0);
   parent.events.push_back({.kind = "fork", .count = 101});

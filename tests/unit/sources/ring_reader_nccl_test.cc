@@ -37,6 +37,17 @@ TEST(RingReaderNccl, TellsACallThatTheGpuHasBegun) {
   EXPECT_EQ(only_call(memory).state, RecordedState::kCompleted);
 }
 
+TEST(RingReaderNccl, TellsOnWhichDevicesCudaWasStarted) {
+  RingInMemory memory;
+  memory.ring().header.cuda_contexts = 5;
+  memory.add_slot(wire::EventKind::kCudaContext, wire::Phase::kEnqueued).count = 2;
+  const auto recording = read_ring(memory.bytes(), "a.ring");
+  EXPECT_EQ(recording->cuda_devices, 5U);
+  ASSERT_EQ(recording->events.size(), 1U);
+  EXPECT_EQ(recording->events[0].kind, "cuda-context");
+  EXPECT_EQ(recording->events[0].count, 2);
+}
+
 TEST(RingReaderNccl, TellsWhenTheDriverAnsweredLast) {
   RingInMemory memory;
   EXPECT_FALSE(read_ring(memory.bytes(), "a.ring")->driver_answered);
