@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the double of NCCL and of the driver can be told to do wrong (tests/doubles/nccl): a driver that does not answer, a rank that is
-killed inside a call, an error that comes later. What is in the ring must stay readable, and the job must end as without us.
+killed inside a call, an error that comes later, a capture that bears no questions. What is in the ring must stay readable, and the job must end as without us.
 
 Needs the target nccl_doubles beside $DDPDOCTOR."""
 import json
@@ -35,6 +35,26 @@ def test_goes_on_when_the_driver_answers_again(tmp_path):
     again = 'n.os.unlink(n.os.environ["CUDA_DOUBLE_WEDGED"])\nn.time.sleep(0.3)\n'
     run(tmp_path, WEDGED + again, CUDA_DOUBLE_WEDGED=str(tmp_path / "wedged"))
     assert [call.state for call in calls(tmp_path)] == ["completed"] * 3
+
+
+CAPTURED_MEANWHILE = """
+w, busy, s = n.Communicator(), n.Stream(), n.Stream()
+driver, graph, asked = n.ctypes.CDLL(str(n.FOLDER / "libcuda.so.1")), n.ctypes.c_void_p(), n.ctypes.c_void_p()
+n.cuda.cudaEventCreate(n.ctypes.byref(asked))
+driver.double_compute(busy.handle, 1000, b"long")
+w.all_reduce(n.buffer(4), 4, "float32", "sum", busy)  # the agent's thread asks for its end from now on
+n.cuda.cudaStreamBeginCapture(s.handle, 0)
+w.all_reduce(n.buffer(4), 4, "float32", "sum", s)
+n.time.sleep(0.3)
+if %s:
+    driver.cuEventQuery(asked)
+print(n.cuda.cudaStreamEndCapture(s.handle, n.ctypes.byref(graph)))
+"""
+
+
+def test_does_not_spoil_a_capture_of_another_thread(tmp_path):
+    assert run(tmp_path, CAPTURED_MEANWHILE % False) == ["0\n"]
+    assert run(tmp_path, CAPTURED_MEANWHILE % True) == ["901\n"]  # what would: the double notices
 
 
 BODY_WEDGED = """        if step == 1:

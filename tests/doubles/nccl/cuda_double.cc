@@ -26,6 +26,7 @@ struct Stream {
   std::deque<std::function<void()>> queue;
   bool busy = false;
   bool capturing = false;
+  bool spoiled = false;  // the capture, by a call that may not be made meanwhile
   std::vector<std::function<void()>> captured;
 
   Stream() {
@@ -145,7 +146,10 @@ Stream& of(void* stream) {
                                                        : *static_cast<Stream*>(stream);
 }
 
-int context = 0;                       // there is one; its address is its handle
+int context = 0;  // there is one; its address is its handle
+constexpr int kRelaxed = 2;
+constexpr int kCaptureInvalidated = 901;
+thread_local int capture_mode = 0;     // of this thread's calls: global
 thread_local void* current = nullptr;  // a thread has it after its first call of the runtime
 std::atomic<int> contexts_made{0};
 
@@ -154,6 +158,18 @@ std::atomic<int> contexts_made{0};
 bool is_idle() {
   static const bool idle = std::getenv("CUDA_DOUBLE_IDLE") != nullptr;
   return idle;
+}
+
+/// A question of a thread that is not relaxed ends every capture, as with the real driver.
+void spoil_captures() {
+  if (capture_mode == kRelaxed) {
+    return;
+  }
+  const std::lock_guard all(Stream::all_mutex);
+  for (Stream* const stream : Stream::all) {
+    const std::lock_guard lock(stream->mutex);
+    stream->spoiled = stream->spoiled || stream->capturing;
+  }
 }
 
 }  // namespace
@@ -241,7 +257,9 @@ int cuStreamEndCapture(void* stream, void** graph) {
   of(stream).capturing = false;
   *graph = new Graph{std::move(of(stream).captured)};
   of(stream).captured.clear();
-  return 0;
+  const bool spoiled = of(stream).spoiled;
+  of(stream).spoiled = false;
+  return spoiled ? kCaptureInvalidated : 0;
 }
 int cuGraphInstantiateWithFlags(void** executable, void* graph, unsigned long long) {
   *executable = graph;
@@ -256,7 +274,7 @@ int cuGraphLaunch(void* executable, void* stream) {
   return 0;
 }
 int cuThreadExchangeStreamCaptureMode(int* mode) {
-  *mode = 0;
+  std::swap(*mode, capture_mode);
   return 0;
 }
 int cuEventCreate(void** event, unsigned) {
@@ -301,6 +319,7 @@ int cuEventQuery(void* event) {
   while (wedged != nullptr && access(wedged, F_OK) == 0) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
+  spoil_captures();
   const auto* const one = static_cast<Event*>(event);
   return one->done.load() == one->recorded.load() ? 0 : kNotReady;
 }
