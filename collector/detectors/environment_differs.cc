@@ -40,6 +40,14 @@ constexpr std::array kVariables = {MustAgree{"WORLD_SIZE", true},
 
 constexpr std::array<std::string_view, 2> kLibraries = {"torch", "nccl"};
 
+bool started_another(const model::JobModel& job, const model::Process& process) {
+  const auto ranks = model::ranks_seen(job);
+  return std::any_of(ranks.begin(), ranks.end(), [&](model::Rank rank) {
+    const model::Process* other = model::rank_process(job, rank);
+    return other != nullptr && other->ppid == process.pid && other->host == process.host;
+  });
+}
+
 std::map<model::Rank, std::string> values_of(const model::JobModel& job,
                                              std::string_view variable) {
   std::map<model::Rank, std::string> values;
@@ -49,6 +57,9 @@ std::map<model::Rank, std::string> values_of(const model::JobModel& job,
       continue;  // its environment could not be read: unknown, not different
     }
     const auto found = process->environment.find(std::string(variable));
+    if (found == process->environment.end() && started_another(job, *process)) {
+      continue;  // Lightning's first rank gives the others what it sets for itself after its start
+    }
     values[rank] = found == process->environment.end() ? "unset" : found->second;
   }
   return values;

@@ -134,33 +134,6 @@ std::optional<Guard> guarded_new_group(const graph::Examination& examination,
   return std::nullopt;
 }
 
-/// Two groups of one name with other members: each side took the next free number for its own.
-struct SharedName {
-  const model::ProcessGroup* one = nullptr;
-  const model::ProcessGroup* other = nullptr;  // its id: "3:1,3", the name and the members
-};
-
-/// A name that two groups share, with ranks that wait in one of them.
-std::optional<SharedName> shared_name(const graph::Examination& examination) {
-  for (const model::ProcessGroup& other : examination.job.groups) {
-    const std::string_view name = model::name_in_id(other.id);
-    const model::ProcessGroup* one =
-        name == other.id ? nullptr : model::group(examination.job, name);
-    if (one == nullptr || one->ranks.size() < 2 || other.ranks.size() < 2 ||
-        one->ranks == other.ranks) {
-      continue;
-    }
-    const model::RankSet stuck_there = ranks_where(examination, [&](const auto& standing) {
-      return standing.waits_for_ranks() && standing.call &&
-             (standing.call->group == one->id || standing.call->group == other.id);
-    });
-    if (!stuck_there.empty()) {
-      return SharedName{.one = one, .other = &other};
-    }
-  }
-  return std::nullopt;
-}
-
 /// The calls of new_group in the user's files.
 std::vector<model::CallSite> new_groups(const model::JobModel& job) {
   std::vector<model::CallSite> calls;
@@ -174,12 +147,26 @@ std::vector<model::CallSite> new_groups(const model::JobModel& job) {
   return calls;
 }
 
+/// Who left the group out: whom the test kept away, else those of the larger group only. Where each
+/// side has made a group of its own, all have.
+model::RankSet who_left_out(const model::JobModel& job, const std::optional<Guard>& guarded,
+                            const model::RankSet& one, const model::RankSet& other) {
+  const model::RankSet away = guarded ? kept_away(job, *guarded) : model::RankSet{};
+  if (!away.empty()) {
+    return away;
+  }
+  const model::RankSet apart = one.minus(other).united(other.minus(one));
+  const bool nested = one.minus(other).empty() || other.minus(one).empty();
+  return nested ? apart : one.united(other);
+}
+
 Finding mixed_up(const graph::Examination& examination, const SharedName& shared,
                  const std::optional<Guard>& guarded) {
   const model::RankSet one(shared.one->ranks);
   const model::RankSet other(shared.other->ranks);
   Finding finding;
   finding.kind = "new-group-subset";
+  finding.culprits = who_left_out(examination.job, guarded, one, other);
   finding.confidence = guarded ? Confidence::kCertain : Confidence::kLikely;
   finding.waiting = waiting_ranks(examination);
   if (guarded) {

@@ -39,6 +39,7 @@ struct Block {
   std::string text;  // the header as written, joined over continuation lines, without the colon
   std::string condition;  // the tested, iterated or entered expression ("rank == 0"); for else: of
                           // the if it belongs to
+  bool within = false;    // of one statement: `x = f() if rank == 0 else None`, `ok and f()`
 };
 
 /// Blocks around `line`, innermost first, up to and including the function.

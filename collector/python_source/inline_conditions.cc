@@ -42,6 +42,7 @@ Block block(BlockKind kind, Tokens expression, Tokens condition, int indent) {
   out.indent = indent;
   out.text = text_of(expression);
   out.condition = text_of(condition);
+  out.within = true;
   return out;
 }
 

@@ -28,6 +28,10 @@ bool is_arm(const Block& block) {
 // An early exit ("if rank != 0: return") leads to what comes after it; anything else to what it
 // holds.
 bool leads_to_first(const Lines& lines, const Block& block, int first, int second) {
+  if (block.within) {
+    return python_source::statement_at(lines, first) ==
+           python_source::statement_at(lines, block.line);
+  }
   const bool holds_first = encloses(lines, block, first);
   const bool holds_second = encloses(lines, block, second);
   if (holds_first != holds_second) {

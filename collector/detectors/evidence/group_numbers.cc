@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "collector/detectors/evidence/agreement.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -103,6 +104,26 @@ std::vector<GroupMade> groups_of_one_number(const graph::Examination& examinatio
     }
   }
   return {};
+}
+
+std::optional<SharedName> shared_name(const graph::Examination& examination) {
+  for (const model::ProcessGroup& other : examination.job.groups) {
+    const std::string_view name = model::name_in_id(other.id);
+    const model::ProcessGroup* one =
+        name == other.id ? nullptr : model::group(examination.job, name);
+    if (one == nullptr || one->ranks.size() < 2 || other.ranks.size() < 2 ||
+        one->ranks == other.ranks) {
+      continue;
+    }
+    const model::RankSet stuck_there = ranks_where(examination, [&](const auto& standing) {
+      return standing.waits_for_ranks() && standing.call &&
+             (standing.call->group == one->id || standing.call->group == other.id);
+    });
+    if (!stuck_there.empty()) {
+      return SharedName{.one = one, .other = &other};
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace ddpdoctor::detectors

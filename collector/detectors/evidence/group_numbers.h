@@ -35,4 +35,13 @@ struct GroupMade {
 /// Two groups of one number and other members; empty where there are none.
 std::vector<GroupMade> groups_of_one_number(const graph::Examination& examination);
 
+/// Two groups of one name with other members: each side took the next free number for its own.
+struct SharedName {
+  const model::ProcessGroup* one = nullptr;
+  const model::ProcessGroup* other = nullptr;  // its id: "3:1,3", the name and the members
+};
+
+/// A name that two groups share, with ranks that wait in one of them.
+std::optional<SharedName> shared_name(const graph::Examination& examination);
+
 }  // namespace ddpdoctor::detectors

@@ -53,6 +53,23 @@ TEST(EnvironmentDiffers, OnlySuspectsItWhenTheRanksHaveMet) {
   EXPECT_TRUE(nothing_likely(asked(kKind, story(kInBarrier).build())));
 }
 
+TEST(EnvironmentDiffers, WhoStartedTheOthersMayHaveSetItForItselfLater) {
+  model::JobModel lightning = job().ranks(2).stack(kAll, kInInit).build();
+  const auto each = [&](model::Rank rank, const auto& change) {
+    for (model::Observation& observation : lightning.observations) {
+      for (model::Process& process : observation.processes) {
+        if (process.rank == rank) {
+          change(process);
+        }
+      }
+    }
+  };
+  each(0, [](model::Process& process) { process.environment.erase("WORLD_SIZE"); });
+  EXPECT_EQ(asked(kKind, lightning).size(), 1u);
+  each(1, [](model::Process& process) { process.ppid = pid_of(0); });
+  EXPECT_TRUE(asked(kKind, lightning).empty());
+}
+
 TEST(EnvironmentDiffers, IsSilentWhenAllAgree) {
   EXPECT_TRUE(
       asked(kKind,

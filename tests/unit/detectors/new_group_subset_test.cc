@@ -198,12 +198,27 @@ TEST(NewGroupSubset, SeesTwoGroupsOfOneName) {
       "    dist.all_reduce(x, group=pairs(rank))\n";
   const Findings findings = asked("new-group-subset", mixed_up(kPairs).build());
   ASSERT_EQ(findings.size(), 1U);
-  EXPECT_TRUE(findings[0].culprits.empty());
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0, 1, 2, 3}));  // each left out the other's
   EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
   EXPECT_EQ(findings[0].locations.at(0).line, 4);
   EXPECT_NE(findings[0].summary.find("two groups: of ranks 0,2 and of ranks 1,3"),
             std::string::npos)
       << findings[0].summary;
+}
+
+TEST(NewGroupSubset, OfTwoGroupsOfOneNameTheRestOfTheLargerLeftTheSmallerOut) {
+  JobBuilder builder = job();
+  builder.ranks(4).group("1", {0, 1}).group("1:0,1,2,3", {0, 1, 2, 3});
+  builder.source(kTrain, "def main():\n    dist.all_reduce(x)\n");
+  builder.stack(kAll, in("all_reduce", at("main", "all_reduce")));
+  builder.call({0, 1},
+               {.operation = "all_reduce", .group = "1", .site = site("main", "all_reduce")});
+  builder.call(
+      {2, 3},
+      {.operation = "all_reduce", .group = "1:0,1,2,3", .site = site("main", "all_reduce")});
+  const Findings findings = asked("new-group-subset", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{2, 3}));
 }
 
 TEST(NewGroupSubset, IsSilentWhenTwoGroupsOfOneNameDoTheirWork) {

@@ -37,5 +37,32 @@ TEST(PassedValues, OfDataLeaveItData) {
   EXPECT_EQ(asked("divergent-branch", told("loss > best")).size(), 1u);
 }
 
+/// Rank 0 is in the broadcast under the property, rank 1 behind it.
+model::JobModel asks(const std::string& answer) {
+  const std::string world =
+      "class World:\n    @property\n    def chief(self):\n        " + answer + "\n";
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .source("/srv/world.py", world)
+      .source("/srv/train.py",
+              "def main(w):\n    for x in loader:\n        if verbose and w.chief:\n            "
+              "dist.barrier()\n        loss(x).backward()\n")
+      .stack(0, in("barrier", "py:main@/srv/train.py:4"))
+      .stack({1, 2}, in_backward("py:main@/srv/train.py:5"));
+  return builder.build();
+}
+
+TEST(PassedValues, APropertyThatTestsTheRankMakesTheConditionOne) {
+  for (const std::string answer : {"return not self.rank", "return dist.get_rank() == 0"}) {
+    const auto findings = asked("rank-conditional-collective", asks(answer));
+    ASSERT_EQ(findings.size(), 1u) << answer;
+    EXPECT_EQ(findings[0].culprits, model::RankSet({0}));
+  }
+}
+
+TEST(PassedValues, APropertyOfDataLeavesItData) {
+  EXPECT_TRUE(asked("rank-conditional-collective", asks("return self.loss > 3")).empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -351,5 +351,20 @@ TEST(RankConditionalCollective, TellsOneCallOfSeveralByItsColumns) {
             std::string::npos);
 }
 
+TEST(RankConditionalCollective, ATernaryLeadsToTheCallInItsOwnStatement) {
+  JobBuilder builder = job();
+  builder.ranks(2)
+      .source(
+          "/srv/train.py",
+          "def main():\n    shown = total(tokens) if step % 20 == 19 and rank == 0 else tokens\n"
+          "    dist.broadcast(loss, 0)\n\n\ndef total(t):\n    dist.all_reduce(t)\n")
+      .stack(0, in("all_reduce", "py:total@/srv/train.py:7 | py:main@/srv/train.py:2"))
+      .stack(1, in("broadcast", "py:main@/srv/train.py:3"));
+  const auto findings = asked("rank-conditional-collective", builder.build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 7);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors
