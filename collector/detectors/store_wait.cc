@@ -10,16 +10,42 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/processes.h"
+#include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/model/questions.h"
+#include "collector/python_source/expressions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
 constexpr std::string_view kKind = "store-wait";
 
-/// The first string in the call at the user's line: store.get("plan/0") → "plan/0"; of an f-string
-/// the part before the first brace.
+/// `KEY = "plan/0"`: whether a line binds a name to a string, and to which.
+std::pair<std::string_view, std::string_view> bound_string(std::string_view line) {
+  const auto words = python_source::words_of(line);
+  const bool binds = words.size() == 2 && words[1].size() > 2 &&
+                     (words[1].front() == '"' || words[1].front() == '\'') &&
+                     python_source::changes(line, words[0]);
+  return binds ? std::pair(words[0], words[1].substr(1, words[1].size() - 2))
+               : std::pair<std::string_view, std::string_view>();
+}
+
+/// What a constant of the program stands for: "plan/0" of `self.KEY`.
+std::string named_string(const model::JobModel& job, std::string_view name) {
+  for (const auto& [file, lines] : job.sources) {
+    for (const auto& [number, text] : lines) {
+      const auto [bound, value] = bound_string(text);
+      if (!bound.empty() && bound == name) {
+        return std::string(value);
+      }
+    }
+  }
+  return {};
+}
+
+/// The first string in the call at the user's line: store.get("plan/0") → "plan/0", also by the
+/// name of a constant; of an f-string the part before the first brace.
 std::string key_in_source(const model::JobModel& job, const model::CallSite& site) {
   const std::string statement = python_source::statement_at(lines_of(job, site.file), site.line);
   for (const std::string_view call : {".get(", ".wait("}) {
@@ -31,6 +57,13 @@ std::string key_in_source(const model::JobModel& job, const model::CallSite& sit
     if (close != std::string::npos) {
       const std::string text = statement.substr(open + 1, close - open - 1);
       return statement[open - 1] == 'f' ? text.substr(0, text.find('{')) : text;
+    }
+    for (const std::string_view name : python_source::values_read(
+             at == std::string::npos ? std::string_view()
+                                     : std::string_view(statement).substr(at + call.size()))) {
+      if (auto key = named_string(job, name); !key.empty()) {
+        return key;
+      }
     }
   }
   return {};
@@ -88,12 +121,17 @@ std::optional<model::CallSite> setter(const model::JobModel& job, std::string_vi
   if (key.empty()) {
     return std::nullopt;
   }
+  const auto names_it = [&](const std::string& line) {
+    const auto words = python_source::words_of(line);
+    return std::any_of(words.begin(), words.end(),
+                       [&](std::string_view word) { return named_string(job, word) == key; });
+  };
   for (const auto& [file, lines] : job.sources) {
     for (const auto& [number, text] : lines) {
       const bool sets = text.find(".set(") != std::string::npos ||
                         text.find(".add(") != std::string::npos ||
                         text.find(".compare_set(") != std::string::npos;
-      if (sets && text.find(stem(key)) != std::string::npos) {
+      if (sets && (text.find(stem(key)) != std::string::npos || names_it(text))) {
         return model::CallSite{.file = file, .line = number, .function = {}};
       }
     }
@@ -186,6 +224,41 @@ Finding nobody_sets(const graph::Examination& examination, const std::string& ke
   return finding;
 }
 
+/// A client of a store makes one call at a time: one that sets a key stands behind another thread
+/// of its process that waits for one.
+std::optional<Finding> client_is_taken(const graph::Examination& examination, model::Rank rank,
+                                       Confidence sure) {
+  const graph::Standing* standing = examination.standing(rank);
+  const bool sets = model::has_native_frame(*standing->thread, "TCPStore::set") ||
+                    model::has_native_frame(*standing->thread, "TCPStore::add");
+  const auto& threads = standing->process->threads;
+  const auto other = std::find_if(threads.begin(), threads.end(), [&](const auto& thread) {
+    return &thread != standing->thread && model::has_native_frame(thread, "TCPStore::doWait") &&
+           own_user_frame(thread) != nullptr;
+  });
+  if (!sets || other == threads.end()) {
+    return std::nullopt;
+  }
+  const model::CallSite taken = model::call_site(*own_user_frame(*other));
+  Finding finding;
+  finding.kind = kKind;
+  finding.confidence = sure;
+  finding.culprits = model::RankSet({rank});
+  finding.waiting = waiting_ranks(examination).minus(finding.culprits);
+  finding.summary = fmt::format(
+      "rank {} cannot set a key at {}: thread {} of it waits in the same store at {}, and a store "
+      "makes one call at a time",
+      rank, place(standing->user), other->name, place(taken));
+  finding.locations = {
+      location(standing->user, finding.culprits, fmt::format("rank {} sets a key here", rank)),
+      location(taken, finding.culprits, "another thread of it holds the store here")};
+  finding.fix =
+      "Give the thread that waits a store of its own (store.clone(), or a TCPStore with "
+      "is_master=False).";
+  add_whereabouts(finding, examination, finding.culprits);
+  return finding;
+}
+
 Findings detect(const graph::Examination& examination) {
   const auto sure = stuck(examination);
   if (!sure || somebody_is_missing(examination)) {
@@ -193,6 +266,10 @@ Findings detect(const graph::Examination& examination) {
   }
   Findings findings;
   for (const auto& [key, waiters] : waiters_by_key(examination)) {
+    if (auto taken = client_is_taken(examination, waiters.front(), *sure)) {
+      findings.push_back(std::move(*taken));
+      continue;
+    }
     const model::RankSet setters = named_setters(examination, waiters);
     findings.push_back(setters.empty()
                            ? nobody_sets(examination, key, waiters, *sure)

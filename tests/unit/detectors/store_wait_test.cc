@@ -46,6 +46,39 @@ TEST(StoreWait, ReadsTheKeyFromTheLine) {
   EXPECT_EQ(std::get<std::string>(findings[0].details.at("key")), "plan/0");
 }
 
+TEST(StoreWait, AConstantStandsForTheKeyOnBothSides) {
+  const auto told =
+      job()
+          .ranks(2)
+          .source("/srv/train.py",
+                  "class Resume:\n    KEY = 'resume/from'\n\n    def announce(self):\n"
+                  "        self.store.set(self.KEY, path)\n\n    def agree(self):\n"
+                  "        return self.store.get(self.KEY)\n")
+          .stack(kAll, "native:c10d::TCPStore::get@libtorch_cpu.so | py:agree@/srv/train.py:8")
+          .build();
+  const auto findings = asked(kKind, told);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(std::get<std::string>(findings[0].details.at("key")), "resume/from");
+  EXPECT_NE(findings[0].fix.find("train.py:5"), std::string::npos) << findings[0].fix;
+}
+
+TEST(StoreWait, AClientThatAnotherThreadWaitsInIsTaken) {
+  JobBuilder builder = job();
+  builder.ranks(2)
+      .stack(0,
+             "native:pthread_mutex_lock@libc.so.6 | native:c10d::TCPStore::set@libtorch_cpu.so | "
+             "py:stop@/srv/control.py:23")
+      .thread(0,
+              {.stack = "native:recv@libc.so.6 | native:c10d::TCPStore::doWait@libtorch_cpu.so | "
+                        "py:_wait@/srv/control.py:17"})
+      .stack(1, kInBarrier);
+  const auto findings = asked(kKind, builder.build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 23);
+  EXPECT_EQ(findings[0].locations.at(1).line, 17);
+}
+
 TEST(StoreWait, BlamesTheRankThatTheWaitNames) {
   const auto findings =
       asked(kKind, job()
