@@ -101,6 +101,19 @@ std::vector<LogStream> log_streams(const model::JobModel& job) {
   return out;
 }
 
+namespace {
+
+/// "During handling of the above exception, …" stands above this line: a signal handler that raises
+/// shows where it was called only there.
+bool follows_another(const LogStream& stream, std::size_t index) {
+  while (index > 0 && base::trim(stream[index - 1].text).empty()) {
+    --index;
+  }
+  return index > 0 && chains_tracebacks(stream[index - 1].text);
+}
+
+}  // namespace
+
 model::CallSite user_place_above(const LogStream& stream, std::size_t index) {
   model::CallSite installed;
   if (pytest_message(stream[index].text)) {
@@ -123,7 +136,7 @@ model::CallSite user_place_above(const LogStream& stream, std::size_t index) {
     }
     // A worker's own traceback stands inside that of the process that waits for its batch.
     const bool inner = line.find("Original Traceback") != std::string_view::npos;
-    if (back > 0 && begins_traceback(line) && !inner) {
+    if (back > 0 && begins_traceback(line) && !inner && !follows_another(stream, index - back)) {
       break;
     }
   }

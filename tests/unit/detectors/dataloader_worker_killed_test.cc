@@ -46,5 +46,25 @@ TEST(DataloaderWorkerKilled, ReadsTheMessageInALog) {
   EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
 }
 
+TEST(DataloaderWorkerKilled, FindsTheLineInTheExceptionThatTheMessageFollows) {
+  const auto findings = asked(
+      kKind,
+      job()
+          .ranks(2)
+          .log(1,
+               "Traceback (most recent call last):\n"
+               "  File \"/srv/train.py\", line 15, in train\n    for x in loader:\n"
+               "ConnectionResetError: [Errno 104] Connection reset by peer\n\n"
+               "During handling of the above exception, another exception occurred:\n\n"
+               "Traceback (most recent call last):\n"
+               "  File \"/v/site-packages/torch/utils/data/_utils/signal_handling.py\", line 73, "
+               "in handler\n"
+               "RuntimeError: DataLoader worker (pid 77) is killed by signal: Killed.\n")
+          .build());
+  ASSERT_EQ(findings.size(), 1u);
+  ASSERT_FALSE(findings[0].locations.empty());
+  EXPECT_EQ(findings[0].locations[0].line, 15);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors
