@@ -63,7 +63,9 @@ void mpi_world_begins(wire::Ring& ring, const MpiLibrary& library) {
     return;
   }
   const wire::Group& group = ring.group[index - 1];
-  if (ring.header.rank < 0) {
+  // Lightning looks for MPI by importing mpi4py: each of its processes becomes the only rank of a
+  // world of its own, which says nothing of the job.
+  if (ring.header.rank < 0 && group.size > 1) {
     ring.header.rank = group.group_rank;
     ring.header.world_size = group.size;
   }

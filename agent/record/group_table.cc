@@ -78,6 +78,17 @@ std::uint16_t new_group(wire::Ring& ring, std::uint64_t backend) {
   }
   return add_group(ring, backend);
 }
+
+/// MPI's communicators may be older: they are no groups of torch.
+bool is_first_of_torch(const wire::Ring& ring, std::uint16_t index) {
+  for (std::uint16_t i = 1; i < index; ++i) {
+    if (strncmp(ring.group[i - 1].backend_name, "mpi", sizeof wire::Group::backend_name) != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 /// ProcessGroupWrapper(backend, group of its checks): stands for the backend from here on.
@@ -141,7 +152,7 @@ void group_constructed(const Arguments& arguments) {
   wire::Group& group = ring_now->group[index - 1];
   group.group_rank = static_cast<std::int32_t>(arguments.value[2]);
   group.size = static_cast<std::int32_t>(arguments.value[3]);
-  if (index == 1 && ring_now->header.rank < 0) {
+  if (is_first_of_torch(*ring_now, index) && ring_now->header.rank < 0) {
     ring_now->header.rank = group.group_rank;  // the first group is the world
     ring_now->header.world_size = group.size;
   }

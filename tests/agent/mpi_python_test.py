@@ -66,3 +66,38 @@ def test_names_the_cause_of_a_job_of_mpi4py_and_none_of_its_twin(name, script, h
     observe = zoo.run if mode == "run" else zoo.attach
     wrong, output = observe("mpi", {**CASES[script], "launch": "command", "command": command}, healthy, None)
     assert not wrong, "\n".join([*wrong, output or ""])
+
+
+SINGLETONS = """
+import sys
+import torch, torch.distributed as dist
+from mpi4py import MPI
+rank = int(sys.argv[1])
+assert MPI.COMM_WORLD.size == 1
+dist.init_process_group("gloo", init_method="file://" + sys.argv[2], rank=rank, world_size=2)
+dist.barrier()
+if rank == 1:
+    raise ValueError("an empty batch")
+dist.all_reduce(torch.ones(1))
+"""
+
+
+def can_train(python):
+    return has_mpi4py(python) and subprocess.run([python, "-c", "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"]).returncode == 0
+
+
+@pytest.mark.skipif(not any(map(can_train, PYTHONS)), reason="no Python with mpi4py and torch (see $MPI_PYTHONS)")
+def test_a_rank_that_is_alone_in_its_mpi_world_keeps_its_rank_in_torch(tmp_path):
+    """Lightning imports mpi4py to look for MPI, and so makes each of its ranks a world of one."""
+    script = tmp_path / "train.py"
+    script.write_text(SINGLETONS)
+    python = next(filter(can_train, PYTHONS))
+    both = f"{python} {script} 0 {tmp_path}/meeting & {python} {script} 1 {tmp_path}/meeting; wait"
+    variables = {name: value for name, value in os.environ.items() if name not in ("RANK", "WORLD_SIZE", "LOCAL_RANK")}
+    variables.update(GLOO_SOCKET_IFNAME="lo", OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    reports = tmp_path / "reports"
+    subprocess.run([zoo.TOOL, "run", "--always", "--report-dir", reports, "--", "bash", "-c", both], env=variables, cwd=tmp_path, timeout=100,
+                   capture_output=True, stdin=subprocess.DEVNULL)
+    report = json.loads(next(reports.glob("**/*.json")).read_text())
+    assert report["job"]["world_size"] == 2
+    assert [(finding["kind"], finding["culprits"]) for finding in report["findings"]][:1] == [("rank-raised", [1])]
