@@ -3,16 +3,54 @@
 // once more.
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "collector/detectors/detector.h"
+#include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/parting_finding.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
+constexpr std::size_t kLongestStatement = 80;
+
+/// Not a loop of the source: a statement that logs values which the ranks reduce together.
+void tell_logged(const Explanation& explanation, Finding& finding) {
+  const Parting& parting = explanation.parting;
+  finding.confidence = at_most(finding.confidence, Confidence::kLikely);
+  finding.summary = fmt::format(
+      "{} {} logged values that {} did not log there, and each logged with sync_dist=True is a "
+      "collective: see `{}` ({})",
+      said(parting.odd.ranks), parting.odd.ranks.size() == 1 ? "reduces" : "reduce",
+      said(parting.rest.ranks), base::elide(explanation.loop->header, kLongestStatement),
+      place(explanation.loop->where));
+  finding.fix =
+      "Log the same names on every rank, with a zero where there is nothing, or log without "
+      "sync_dist and reduce one stacked tensor.";
+  finding.locations.push_back(
+      location(explanation.loop->where, {}, "logs values that all ranks reduce"));
+}
+
 void tell(const Explanation& explanation, Finding& finding) {
   const Parting& parting = explanation.parting;
+  if (explanation.loop->header.find("sync_dist") != std::string::npos) {
+    tell_logged(explanation, finding);
+    return;
+  }
   const bool fewer = explanation.loop->ours_left;
+  if (explanation.loop->header.find("for ") == std::string::npos) {
+    finding.summary = fmt::format(
+        "{} made {} collectives than {} in one execution of `{}` ({}): one for each element of "
+        "what "
+        "it is given",
+        said(parting.odd.ranks), fewer ? "fewer" : "more", said(parting.rest.ranks),
+        base::elide(explanation.loop->header, kLongestStatement), place(explanation.loop->where));
+    finding.fix =
+        "Give it as many elements on every rank, with a zero where there is nothing to reduce.";
+    finding.locations.push_back(
+        location(explanation.loop->where, {}, "given another number of elements"));
+    return;
+  }
   finding.summary = fmt::format(
       "{} went round the loop `{}` ({}) {} often than {}, with one collective each time",
       said(parting.odd.ranks), explanation.loop->header, place(explanation.loop->where),

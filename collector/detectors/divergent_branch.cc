@@ -80,7 +80,7 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
                            : fmt::format("passed by {}", waiting_call(examination, explanation));
   finding.summary =
       fmt::format("{} {} because {} came out differently there than on {}", said(parting.odd.ranks),
-                  what, condition_quote(branch), said(parting.rest.ranks));
+                  what, conditions_quote(branch), said(parting.rest.ranks));
   const std::string variable = unlike_variable(
       examination.job, lines_of(examination.job, branch.where.file), branch.condition);
   if (!variable.empty()) {
@@ -92,9 +92,9 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
     return;
   }
   finding.fix = fmt::format(
-      "Let the ranks decide together: all_reduce or broadcast the value behind {} ({}) before it "
-      "is tested.",
-      condition_quote(branch), place(branch.where));
+      "Let the ranks decide together: all_reduce or broadcast the value behind {} before it is "
+      "tested.",
+      conditions_placed(branch));
 }
 
 Findings detect(const graph::Examination& examination) {

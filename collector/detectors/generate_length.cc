@@ -22,9 +22,9 @@ std::string fix(const Explanation& explanation) {
   }
   return explanation.branch
              ? fmt::format(
-                   "Let the ranks end together: all_reduce what {} tests ({}) before it is "
-                   "tested, and go on while any rank does.",
-                   condition_quote(*explanation.branch), place(explanation.branch->where))
+                   "Let the ranks end together: all_reduce what decides {} before it is tested, "
+                   "and go on while any rank does.",
+                   conditions_placed(*explanation.branch))
              : "Let the ranks end together: go on while any rank does (all_reduce the flag), or "
                "generate a fixed length on every rank.";
 }

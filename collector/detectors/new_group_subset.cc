@@ -246,14 +246,16 @@ Finding one_number_for_two(const graph::Examination& examination,
       unobserved_ranks(examination).empty() ? Confidence::kCertain : Confidence::kPossible;
   finding.waiting = waiting_ranks(examination);
   std::vector<std::string> each;
+  finding.culprits = makers_of_their_own(examination, groups);
+  finding.waiting = finding.waiting.minus(finding.culprits);
   for (const GroupMade& made : groups) {
-    each.push_back(fmt::format("{} for rank {}", made.members, made.by->rank));
+    each.push_back(fmt::format("rank {} makes {}", made.by->rank, made.members));
     finding.locations.push_back(
         location(*made.by, fmt::format("rank {} makes group {} here", made.by->rank, made.number)));
   }
   finding.summary = fmt::format(
-      "group {} in the making has other members on other ranks ({}): new_group was not called by "
-      "all ranks, or not in one order",
+      "group {} in the making has other members on other ranks ({}): every rank must call "
+      "new_group for every group, in one order",
       groups.front().number, fmt::join(each, ", "));
   finding.fix = kFix;
   add_whereabouts(finding, examination, finding.waiting);

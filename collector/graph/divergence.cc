@@ -289,15 +289,33 @@ const Divergence* GroupView::disagreement(Disagreement about) const {
   return found == disagreements.end() ? nullptr : &*found;
 }
 
+namespace {
+
+bool ends_there(const GroupView& view, const Divergence& one) {
+  return std::any_of(view.progress.begin(), view.progress.end(),
+                     [&one](const RankProgress& rank) { return rank.enqueued == one.sequence; });
+}
+
+// What differs in size and comes from two lines is two calls of the program; so is what differs in
+// type and comes from two functions, where somebody came no further. Two casts of one value go on.
+bool are_two_calls(const GroupView& view, const Divergence& one) {
+  if (one.calls.size() < 2 || !one.calls[0].call || !one.calls[1].call) {
+    return false;
+  }
+  const model::CallSite& a = one.calls[0].call->call_site;
+  const model::CallSite& b = one.calls[1].call->call_site;
+  return a.known() && b.known() &&
+         ((one.about == Disagreement::kShape && !same_line(a, b)) ||
+          (one.about == Disagreement::kDtype && (a.file != b.file || a.function != b.function) &&
+           ends_there(view, one)));
+}
+
+}  // namespace
+
 const Divergence* GroupView::end_of_agreement() const {
   for (const Divergence& one : disagreements) {
-    const bool other_lines = one.about == Disagreement::kShape && one.calls.size() > 1 &&
-                             one.calls[0].call && one.calls[1].call &&
-                             one.calls[0].call->call_site.known() &&
-                             one.calls[1].call->call_site.known() &&
-                             !same_line(one.calls[0].call->call_site, one.calls[1].call->call_site);
     if (one.about == Disagreement::kOperation || one.about == Disagreement::kMissing ||
-        other_lines) {
+        are_two_calls(*this, one)) {
       return &one;
     }
   }

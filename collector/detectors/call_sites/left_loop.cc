@@ -10,6 +10,7 @@
 #include "collector/detectors/call_sites/fixed_loop.h"
 #include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/call_sites/source_path.h"
+#include "collector/detectors/call_sites/ways_out.h"
 #include "collector/graph/history.h"
 #include "collector/model/questions.h"
 
@@ -131,13 +132,6 @@ std::optional<Branch> skip_of(const Lines& lines, const Block& loop, const model
   return std::nullopt;
 }
 
-// "self.should_stop": a flag that something set, where the ranks left the loop at different times.
-bool is_stop_flag(std::string_view condition) {
-  constexpr std::array<std::string_view, 6> kFlags = {"stop",      "done",     "finished",
-                                                      "converged", "patience", "preempt"};
-  return condition.find_first_of("<>=(") == std::string_view::npos && mentions(condition, kFlags);
-}
-
 // "if not found_inf: for p in parameters: …": who did not enter the loop has not left it either.
 std::optional<Branch> guard_of(const Lines& lines, const Block& loop, const model::CallSite& in) {
   for (const Block& block : python_source::enclosing(lines, loop.line)) {
@@ -154,34 +148,9 @@ std::optional<Branch> guard_of(const Lines& lines, const Block& loop, const mode
   return std::nullopt;
 }
 
-// A condition that leaves the loop on some ranks only; a while's own condition is one. Who notices
-// that there is no more data only ends as any loop over data does.
-std::optional<Branch> exit_of(const Lines& lines, const Block& loop, const model::CallSite& in,
-                              const std::optional<DataEnd>& end) {
-  if (loop.kind == BlockKind::kWhile && !(end && end->noticed == loop.line)) {
-    const Dependence on = dependence_of(lines, loop);
-    if (on == Dependence::kData && !is_uniform(loop.condition)) {
-      return branch_of(loop, in, on, false);
-    }
-  }
-  for (const Block& exit : python_source::loop_exits(lines, in.line)) {
-    if (!encloses(lines, loop, exit.line) || (end && end->noticed == exit.line)) {
-      continue;
-    }
-    const Dependence on = dependence_of(lines, exit);
-    if (on == Dependence::kRank || (on == Dependence::kData && !is_uniform(exit.condition))) {
-      return branch_of(exit, in, on, true);
-    }
-    if (is_stop_flag(exit.condition)) {
-      return branch_of(exit, in, Dependence::kData, true);
-    }
-  }
-  return std::nullopt;
-}
-
-std::optional<Branch> way_out_of(const Lines& lines, const Block& loop, const model::CallSite& in,
-                                 const std::optional<DataEnd>& end) {
-  if (auto exit = exit_of(lines, loop, in, end)) {
+std::optional<Branch> parted_by(const Lines& lines, const Block& loop, const model::CallSite& in,
+                                const std::optional<DataEnd>& end) {
+  if (auto exit = way_out_of(lines, loop, in, end)) {
     return exit;
   }
   if (auto skip = skip_of(lines, loop, in)) {
@@ -205,7 +174,7 @@ LeftLoop loop_of(const Lines& lines, const Block& loop, const model::CallSite& i
                 .header = header_of(lines, loop, end),
                 .ours_left = ours_left,
                 .over_keys = goes_over_keys(lines, loop, in.line),
-                .way_out = way_out_of(lines, loop, in, end)};
+                .way_out = parted_by(lines, loop, in, end)};
   left.fixed = !left.way_out && !end && is_fixed(lines, loop, in.line);
   return left;
 }
@@ -340,7 +309,7 @@ std::optional<LeftLoop> loop_left_with(const model::JobModel& job, const Fork& f
     if (encloses(lines, block, out.line)) {
       break;
     }
-    const auto exit = exit_of(lines, block, in, python_source::data_end_of(lines, block.line));
+    const auto exit = way_out_of(lines, block, in, python_source::data_end_of(lines, block.line));
     const bool by_data = exit && exit->on == Dependence::kData &&
                          (reads_data(exit->condition) || is_stop_flag(exit->condition));
     if (certainly || by_data) {

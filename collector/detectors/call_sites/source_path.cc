@@ -10,6 +10,7 @@
 #include "collector/detectors/call_sites/passed_values.h"
 #include "collector/detectors/call_sites/registration.h"
 #include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/detectors/call_sites/ways_out.h"
 #include "collector/graph/history.h"
 
 namespace ddpdoctor::detectors {
@@ -155,7 +156,9 @@ std::optional<Branch> branch_at(const model::JobModel& job, const Fork& fork, De
     return std::nullopt;
   }
   const bool to_ours = leads_to_first(lines, *block, fork.ours.line, fork.theirs.line);
-  return branch_of(*block, to_ours ? fork.ours : fork.theirs, wanted, to_ours);
+  Branch branch = branch_of(*block, to_ours ? fork.ours : fork.theirs, wanted, to_ours);
+  add_other_ways_out(lines, to_ours ? fork.theirs : fork.ours, branch.guarded, branch);
+  return branch;
 }
 
 int indent_of(const std::string& line) {
@@ -186,11 +189,14 @@ bool same_chain(const Lines& lines, const Block& first, const Block& second) {
   return true;
 }
 
-/// "not self.n", where the class has `self.n += 1`: asks whether anything came. Counters of steps
-/// are alike everywhere.
+/// "not self.n", where the class has `self.n += 1`, "not self.boxes", where it appends to them:
+/// asks whether anything came. Counters of steps are alike everywhere.
 bool asks_for_any(const Lines& lines, std::string_view condition) {
   if (condition.starts_with("not ")) {
     condition.remove_prefix(4);
+  }
+  if (condition.starts_with("len(")) {
+    condition = condition.substr(4, condition.find(')') - 4);
   }
   constexpr std::array<std::string_view, 3> kSteps = {"step", "epoch", "iter"};
   const bool plain = condition.starts_with("self.") &&
@@ -198,9 +204,14 @@ bool asks_for_any(const Lines& lines, std::string_view condition) {
                      std::none_of(kSteps.begin(), kSteps.end(), [condition](std::string_view word) {
                        return condition.find(word) != condition.npos;
                      });
-  const std::string sums = std::string(condition) + " += ";
-  return plain && std::any_of(lines.begin(), lines.end(), [&sums](const auto& line) {
-           return base::trim(line.second).starts_with(sums);
+  constexpr std::array<std::string_view, 5> kTakesIn = {" += ", ".append(", ".extend(", ".add(",
+                                                        ".update("};
+  return plain && std::any_of(lines.begin(), lines.end(), [condition, &kTakesIn](const auto& line) {
+           const std::string_view code = base::trim(line.second);
+           return code.starts_with(condition) &&
+                  std::any_of(kTakesIn.begin(), kTakesIn.end(), [&](std::string_view taken) {
+                    return code.substr(condition.size()).starts_with(taken);
+                  });
          });
 }
 

@@ -29,15 +29,22 @@ std::optional<Fork> fork_of(const Path& ours, const Path& theirs);
 /// branch there may have led to a collective that the others do not call.
 bool may_hide_a_branch(const model::JobModel& job, const std::optional<Fork>& fork);
 
+/// A condition in the user's source.
+struct Test {
+  model::CallSite where;
+  std::string condition;
+};
+
 /// A condition that leads to one of two paths and not to the other.
 struct Branch {
   model::CallSite where;  // the line of the condition
   std::string condition;  // as the user wrote it
   python_source::Dependence on = python_source::Dependence::kNone;
   bool leads_to_ours = true;
-  model::CallSite guarded;  // the line that it guards
-  bool skips = false;       // leads to a `continue`: leaves out what is left of the round
-  bool catches = false;     // an except clause: leaves out what stands behind the exception
+  model::CallSite guarded;      // the line that it guards
+  bool skips = false;           // leads to a `continue`: leaves out what is left of the round
+  bool catches = false;         // an except clause: leaves out what stands behind the exception
+  std::vector<Test> or_else{};  // what leads out of the same loop and may have been it as well
 };
 
 /// The branch that tests the rank, if one separates these paths.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -124,6 +125,31 @@ std::optional<SharedName> shared_name(const graph::Examination& examination) {
     }
   }
   return std::nullopt;
+}
+
+model::RankSet makers_of_their_own(const graph::Examination& examination,
+                                   const std::vector<GroupMade>& groups) {
+  model::RankSet makers;
+  std::set<model::Rank> members;
+  for (const GroupMade& made : groups) {
+    const std::string_view text = made.members;
+    for (std::size_t at = 0; at < text.size();) {
+      int rank = 0;
+      const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), rank);
+      at = error == std::errc() ? static_cast<std::size_t>(end - text.data()) : at + 1;
+      if (error == std::errc() && !members.insert(rank).second) {
+        return {};
+      }
+    }
+  }
+  for (const graph::Standing& standing : examination.standings) {
+    const bool makes =
+        standing.activity == graph::Activity::kNewGroup && members.contains(standing.rank);
+    if (makes) {
+      makers.insert(standing.rank);
+    }
+  }
+  return makers;
 }
 
 }  // namespace ddpdoctor::detectors

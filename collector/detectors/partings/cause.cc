@@ -231,7 +231,7 @@ void read_source(const Examination& examination, Explanation& explanation) {
     if (explanation.cause == Cause::kMismatchedOp) {
       settle_by_habit(examination, explanation);
     }
-  } else if (about == Disagreement::kShape) {
+  } else if (about == Disagreement::kShape || about == Disagreement::kDtype) {
     // Calls of one function are one call with another size; those of two are two ways of the
     // program.
     const model::CallSite& odd = explanation.parting.odd.site();

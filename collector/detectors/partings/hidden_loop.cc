@@ -2,11 +2,15 @@
 #include "collector/detectors/partings/hidden_loop.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "collector/detectors/call_sites/call_runs.h"
 #include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/partings/side_questions.h"
 #include "collector/python_source/expressions.h"
 
 namespace ddpdoctor::detectors {
@@ -71,9 +75,101 @@ std::optional<LeftLoop> left_by(const graph::Examination& examination, const Par
   return std::nullopt;
 }
 
+/// "for k in sorted(sums)" of a comprehension in this statement; empty where it has none.
+std::string comprehension_in(const std::string& statement) {
+  constexpr std::string_view kFor = " for ";
+  const std::size_t at = statement.find(kFor);
+  if (at == statement.npos || statement.find(" in ", at) == statement.npos) {
+    return {};
+  }
+  int depth = 0;
+  for (std::size_t end = at; end < statement.size(); ++end) {
+    const char c = statement[end];
+    depth += c == '(' || c == '[' || c == '{' ? 1 : (c == ')' || c == ']' || c == '}' ? -1 : 0);
+    if (depth < 0) {
+      return statement.substr(at + 1, end - at - 1);
+    }
+  }
+  return {};
+}
+
+/// Libraries that make one call for each element of what they are given.
+bool goes_over_elements(const Side& side) {
+  constexpr std::array<std::string_view, 4> kFunctions = {
+      "recursively_apply", "apply_to_collection", "tree_map", "tree_map_"};
+  return side.standing != nullptr && side.standing->thread != nullptr &&
+         std::any_of(side.standing->thread->frames.begin(), side.standing->thread->frames.end(),
+                     [&kFunctions](const model::Frame& frame) {
+                       return std::find(kFunctions.begin(), kFunctions.end(), frame.function) !=
+                              kFunctions.end();
+                     });
+}
+
+/// All came from this very place with their last call together, and `in` calls from it once more.
+bool calls_once_more(const graph::Examination& examination, const Parting& parting,
+                     const Side& in) {
+  if (!parting.recorded || parting.shifted || !parting.sequence || in.call == nullptr ||
+      in.path.empty() || in_backward(examination, in)) {
+    return false;
+  }
+  const auto came_from_there = [&](const Side& side) {
+    const model::CollectiveCall* last =
+        examination.history.at(parting.group, side.ranks.front(), *parting.sequence - 1);
+    return last != nullptr && same_path(graph::callers_of(*last), in.path);
+  };
+  return came_from_there(parting.odd) && came_from_there(parting.rest);
+}
+
+/// One execution of a line that makes several calls: one more on the ranks that are still at it.
+std::optional<LeftLoop> repeated_by(const graph::Examination& examination, const Parting& parting,
+                                    bool ours_left) {
+  const Side& in = ours_left ? parting.rest : parting.odd;
+  if (!in.calls() || !calls_once_more(examination, parting, in)) {
+    return std::nullopt;
+  }
+  for (const model::CallSite& site : in.path) {
+    const std::string statement =
+        python_source::statement_at(lines_of(examination.job, site.file), site.line);
+    std::string header = comprehension_in(statement);
+    if (header.empty() && goes_over_elements(in)) {
+      header = statement;
+    }
+    if (!header.empty()) {
+      LeftLoop loop{.where = site,
+                    .header = std::move(header),
+                    .ours_left = ours_left,
+                    .way_out = std::nullopt};
+      loop.over_keys = !is_over_batches(loop);
+      return loop;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Whoever makes more of a few calls is told of, and of two alike the one with more.
+bool read_repeated(const graph::Examination& examination, Explanation& explanation) {
+  auto loop = repeated_by(examination, explanation.parting, true);
+  loop = loop ? loop : repeated_by(examination, explanation.parting, false);
+  if (!loop) {
+    return false;
+  }
+  explanation.loop = std::move(loop);
+  const bool turns = explanation.loop->over_keys
+                         ? explanation.loop->ours_left && explanation.parting.tie
+                         : !explanation.loop->ours_left;
+  if (turns) {
+    explanation.turn();
+  }
+  explanation.cause = explanation.loop->over_keys ? Cause::kCount : Cause::kUneven;
+  return true;
+}
+
 }  // namespace
 
 bool read_hidden_loop(const graph::Examination& examination, Explanation& explanation) {
+  if (read_repeated(examination, explanation)) {
+    return true;
+  }
   const Parting& parting = explanation.parting;
   auto loop = left_by(examination, parting, *explanation.fork, true);
   loop = loop ? loop : left_by(examination, parting, *explanation.fork, false);

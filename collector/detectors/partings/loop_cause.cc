@@ -6,6 +6,7 @@
 
 #include "collector/detectors/partings/loops_seen.h"
 #include "collector/detectors/partings/new_round.h"
+#include "collector/detectors/partings/other_ways_out.h"
 #include "collector/detectors/partings/passes.h"
 #include "collector/detectors/partings/side_questions.h"
 
@@ -56,6 +57,9 @@ bool read_left_loop(const Examination& examination, Explanation& explanation) {
     explanation.loop.reset();
     explanation.otherwise = {};
     explanation.cause = Cause::kUnused;
+    return true;
+  }
+  if (!explanation.loop->way_out && read_exception_out(examination, explanation)) {
     return true;
   }
   explanation.cause = Cause::kUneven;
@@ -151,6 +155,10 @@ bool read_loop(const Examination& examination, Explanation& explanation) {
   explanation.loop = left_loop(examination.job, *explanation.fork);
   if (explanation.loop && read_left_out_loop(examination, explanation)) {
     return true;
+  }
+  if (explanation.loop && was_never_entered(examination, explanation)) {
+    explanation.loop.reset();
+    return false;
   }
   if (explanation.loop) {
     look_further_out(examination, explanation);

@@ -127,7 +127,11 @@ const char* note_of(const Branch& branch) {
   if (branch.catches) {
     return "goes on after an exception";
   }
-  return branch.skips ? "skips what is left of the step" : "the branch that separates them";
+  if (branch.skips) {
+    return "skips what is left of the step";
+  }
+  return branch.or_else.empty() ? "the branch that separates them"
+                                : "one of the ways out that may separate them";
 }
 
 void add_locations(const Examination& examination, const Explanation& explanation,
@@ -149,6 +153,9 @@ void add_locations(const Examination& examination, const Explanation& explanatio
   if (explanation.branch && explanation.branch->where.known()) {
     finding.locations.push_back(
         location(explanation.branch->where, {}, note_of(*explanation.branch)));
+    for (const Test& other : explanation.branch->or_else) {
+      finding.locations.push_back(location(other.where, {}, "another of them"));
+    }
   }
 }
 
@@ -160,6 +167,14 @@ void add_recorded(const Examination& examination, const Side& side, Finding& fin
              "{} called {}{}", said(side.ranks), call_name(examination.job, *side.call),
              side.call->call_site.known() ? " at " + place(side.call->call_site) : std::string())});
   }
+}
+
+/// A condition on one line.
+std::string quote(std::string text) {
+  for (char& c : text) {
+    c = c == '\n' ? ' ' : c;
+  }
+  return "`" + base::elide(text, kLongestQuote) + "`";
 }
 
 }  // namespace
@@ -222,11 +237,23 @@ std::string source_quote(const model::JobModel& job, const model::CallSite& site
 }
 
 std::string condition_quote(const Branch& branch) {
-  std::string text = branch.condition;
-  for (char& c : text) {
-    c = c == '\n' ? ' ' : c;
+  return quote(branch.condition);
+}
+
+std::string conditions_quote(const Branch& branch) {
+  std::string text = condition_quote(branch);
+  for (const Test& other : branch.or_else) {
+    text += " or " + quote(other.condition);
   }
-  return "`" + base::elide(text, kLongestQuote) + "`";
+  return text;
+}
+
+std::string conditions_placed(const Branch& branch) {
+  std::string text = fmt::format("{} ({})", condition_quote(branch), place(branch.where));
+  for (const Test& other : branch.or_else) {
+    text += fmt::format(" and {} ({})", quote(other.condition), place(other.where));
+  }
+  return text;
 }
 
 }  // namespace ddpdoctor::detectors

@@ -33,4 +33,10 @@ std::string source_quote(const model::JobModel& job, const model::CallSite& site
 /// A condition in backquotes, shortened to one line.
 std::string condition_quote(const Branch& branch);
 
+/// With what may have been it as well: "`loss < tol` or `n > limit`".
+std::string conditions_quote(const Branch& branch);
+
+/// The same with their places: "`loss < tol` (a.py:3) and `n > limit` (a.py:5)".
+std::string conditions_placed(const Branch& branch);
+
 }  // namespace ddpdoctor::detectors

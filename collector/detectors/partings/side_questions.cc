@@ -79,6 +79,24 @@ bool is_of_mpi(const Examination& examination, const Side& side) {
   return group != nullptr && group->backend == "mpi";
 }
 
+/// Python called it: DDP broadcasts its buffers from C++.
+bool calls_broadcast_itself(const Side& side) {
+  return side.standing != nullptr && side.standing->thread != nullptr &&
+         graph::same_line(side.standing->user, side.site()) &&
+         model::has_python_frame(*side.standing->thread, "broadcast", "distributed_c10d.py");
+}
+
+/// broadcast_object_list: the size of its bytes, then the bytes.
+bool sends_an_object(const Examination& examination, const Side& side) {
+  if (side.call == nullptr || side.call->dtype != "int64" || side.ranks.empty()) {
+    return false;
+  }
+  const model::CollectiveCall* next =
+      examination.history.at(side.call->group, side.ranks.front(), side.call->sequence + 1);
+  return next != nullptr && next->operation == "broadcast" && next->dtype == "uint8" &&
+         graph::same_line(next->call_site, side.call->call_site);
+}
+
 /// A member of the group works: the others may simply wait for it.
 bool somebody_is_still_to_come(const Examination& examination, const Parting& parting) {
   const model::ProcessGroup* group = model::group(examination.job, parting.group);
@@ -169,7 +187,8 @@ bool in_ddp_forward(const Examination& examination, const Side& side, bool shift
   if (!shifted && side.activity() == Activity::kDdpForward) {
     return true;
   }
-  if (side.operation != "broadcast" || !side.site().known() || is_of_mpi(examination, side)) {
+  if (side.operation != "broadcast" || !side.site().known() || is_of_mpi(examination, side) ||
+      (!shifted && calls_broadcast_itself(side)) || sends_an_object(examination, side)) {
     return false;
   }
   const std::string statement =

@@ -4,7 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "base/text.h"
+#include "collector/detectors/call_sites/call_runs.h"
 #include "collector/detectors/call_sites/libraries.h"
 #include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/evidence/agreement.h"
@@ -15,6 +19,129 @@ namespace {
 
 constexpr std::string_view kOrData =
     "Ranks whose data end at different steps would look alike: compare their batches.";
+constexpr std::string_view kOrHook =
+    "A collective that only some ranks call in a hook of the validation would look alike.";
+
+/// Where the call came from in which a rank waits among the batches of an epoch.
+enum class Before {
+  kUnknown,
+  kBatch,     // from the batch before: the others had no more of them
+  kElsewhere  // from behind a validation, which the others are still in: all had equally many
+};
+
+/// By the call before it: most batches follow a batch. With few batches in an epoch it is not told.
+Before came_from(const graph::Examination& examination, const Side& side,
+                 const std::string& group) {
+  constexpr std::size_t kEnough = 2;
+  if (side.call == nullptr) {
+    return Before::kUnknown;
+  }
+  const graph::Calls& calls = examination.history.calls(group, side.ranks.front());
+  const auto now = std::find_if(calls.begin(), calls.end(), [&side](const auto* call) {
+    return call->sequence == side.call->sequence;
+  });
+  if (now == calls.end() || now == calls.begin()) {
+    return Before::kUnknown;
+  }
+  std::size_t alike = 0;
+  std::vector<std::pair<const model::CollectiveCall*, std::size_t>> others;
+  for (auto call = calls.begin() + 1; call < now; ++call) {
+    const model::CollectiveCall& before = **(call - 1);
+    if (!same_content(**call, **now)) {
+      continue;
+    }
+    if (same_content(before, **(now - 1))) {
+      ++alike;
+      continue;
+    }
+    const auto known = std::find_if(others.begin(), others.end(), [&before](const auto& other) {
+      return same_content(*other.first, before);
+    });
+    if (known == others.end()) {
+      others.emplace_back(&before, 1);
+    } else {
+      ++known->second;
+    }
+  }
+  std::size_t most = 0;
+  for (const auto& other : others) {
+    most = std::max(most, other.second);
+  }
+  if (most >= kEnough && most >= 2 * alike) {
+    return Before::kElsewhere;
+  }
+  return alike >= kEnough && alike >= 2 * most ? Before::kBatch : Before::kUnknown;
+}
+
+bool stands_in(const Side& side, std::string_view function, std::string_view file) {
+  return side.standing != nullptr && side.standing->thread != nullptr &&
+         model::has_python_frame(*side.standing->thread, function, file);
+}
+
+/// A statement that logs a value which all ranks reduce together, those at an epoch's end first.
+std::optional<model::CallSite> logs_for_all(const model::JobModel& job) {
+  constexpr std::string_view kReduced = "sync_dist=True";
+  std::optional<model::CallSite> found;
+  for (const auto& [file, lines] : job.sources) {
+    for (const auto& [line, text] : lines) {
+      if (!model::is_user_file(file) || text.find(kReduced) == std::string::npos ||
+          base::trim(text).starts_with("#")) {
+        continue;
+      }
+      model::CallSite site{.file = file, .line = line, .function = function_around(lines, line)};
+      if (site.function.ends_with("epoch_end")) {
+        return site;
+      }
+      found = found ? std::move(found) : std::optional(std::move(site));
+    }
+  }
+  return found;
+}
+
+/// One side reduces what was logged with sync_dist=True, and the other had fewer such values.
+bool read_logged(const graph::Examination& examination, Explanation& explanation) {
+  const auto reduces = [](const Side& side) {
+    return stands_in(side, "compute", "logger_connector/result.py");
+  };
+  const auto site = logs_for_all(examination.job);
+  if (!site || reduces(explanation.parting.odd) == reduces(explanation.parting.rest)) {
+    return false;
+  }
+  if (reduces(explanation.parting.rest)) {
+    explanation.turn();
+  }
+  const python_source::Lines& lines = lines_of(examination.job, site->file);
+  for (const python_source::Block& block : python_source::deciding_branches(lines, site->line)) {
+    if (!is_loop(block) && dependence_of(lines, block) == python_source::Dependence::kRank) {
+      explanation.branch = branch_of(block, *site, python_source::Dependence::kRank, true);
+      explanation.cause = Cause::kRankConditional;
+      return true;
+    }
+  }
+  explanation.loop = LeftLoop{.where = *site,
+                              .header = python_source::statement_at(lines, site->line),
+                              .ours_left = false,
+                              .over_keys = true,
+                              .way_out = std::nullopt};
+  explanation.cause = Cause::kCount;
+  return true;
+}
+
+/// All had equally many batches, and the odd side is still among those of the validation.
+bool read_validation(const model::CallSite& fit, Explanation& explanation) {
+  const bool odd = stands_in(explanation.parting.odd, "_evaluation_step", "evaluation_loop.py");
+  const bool rest = stands_in(explanation.parting.rest, "_evaluation_step", "evaluation_loop.py");
+  if (odd == rest) {
+    return false;
+  }
+  if (odd) {
+    explanation.turn();
+  }
+  explanation.loop =
+      LeftLoop{.where = fit, .header = "for batch in val_dataloaders", .way_out = std::nullopt};
+  explanation.cause = Cause::kUneven;
+  return true;
+}
 
 /// Ranks ask each other somewhere in this function.
 bool agrees(const python_source::Lines& lines, int line) {
@@ -54,6 +181,24 @@ std::optional<Branch> own_stop(const model::JobModel& job) {
   return std::nullopt;
 }
 
+/// Between epochs in a hook of the user's, behind a test: whoever is among batches has perhaps
+/// passed the hook and not the test. A call that the hook always makes leaves only the data.
+bool read_hook(const graph::Examination& examination, Explanation& explanation) {
+  if (!explanation.fork || explanation.fork->below_ours.empty()) {
+    return false;
+  }
+  Fork hook = *explanation.fork;
+  hook.below_theirs.clear();
+  auto test = any_branch(examination.job, hook);
+  if (!test) {
+    return false;
+  }
+  explanation.branch = std::move(test);
+  explanation.otherwise = kOrData;
+  explanation.cause = Cause::kDivergent;
+  return true;
+}
+
 }  // namespace
 
 bool read_trainer_loop(const graph::Examination& examination, Explanation& explanation) {
@@ -68,8 +213,17 @@ bool read_trainer_loop(const graph::Examination& examination, Explanation& expla
       rank_branch(examination.job, *explanation.fork, parting.odd.ranks, parting.rest.ranks)) {
     return false;
   }
+  const Side& in = odd == TrainerPlace::kInEpoch ? parting.odd : parting.rest;
+  const model::CallSite fit = in.path.empty() ? model::CallSite{} : in.path.front();
+  const Before before = came_from(examination, in, parting.group);
+  if (before == Before::kElsewhere) {
+    return read_logged(examination, explanation) || read_validation(fit, explanation);
+  }
   if (odd == TrainerPlace::kInEpoch) {
     explanation.turn();
+  }
+  if (read_hook(examination, explanation)) {
+    return true;
   }
   if (auto stop = own_stop(examination.job)) {
     explanation.branch = std::move(stop);
@@ -77,10 +231,9 @@ bool read_trainer_loop(const graph::Examination& examination, Explanation& expla
     explanation.cause = Cause::kDivergent;
     return true;
   }
-  const Path& path = explanation.parting.rest.path;
-  explanation.loop = LeftLoop{.where = path.empty() ? model::CallSite{} : path.front(),
-                              .header = "for batch in train_dataloader",
-                              .way_out = std::nullopt};
+  explanation.loop =
+      LeftLoop{.where = fit, .header = "for batch in train_dataloader", .way_out = std::nullopt};
+  explanation.otherwise = before == Before::kUnknown ? kOrHook : std::string_view();
   explanation.cause = Cause::kUneven;
   return true;
 }

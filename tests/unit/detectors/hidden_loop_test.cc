@@ -45,5 +45,53 @@ TEST(HiddenLoop, IsNotToldOfAnEpochAmongOthers) {
   EXPECT_TRUE(asked("uneven-inputs", job).empty());
 }
 
+/// Calls at `line` of every execution of `statement`: three, and on rank 1 one more now, where the
+/// others are in the barrier behind it.
+model::JobModel at_a_line(const std::string& statement, const std::string& library = {}) {
+  const std::string source = "def stats():\n  " + statement +
+                             "\n\ndef main():\n  for x in loader:\n    step(x)\n"
+                             "    stats()\n    dist.barrier()\n";
+  const std::string call = "stats@/srv/train.py:2 | main@/srv/train.py:7";
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .source(kTrain, source)
+      .history(kAll, 1, 3, "all_reduce", call)
+      .history(kAll, 4, 4, "barrier", "main@/srv/train.py:8")
+      .history(kAll, 5, 7, "all_reduce", call)
+      .history({0, 2}, 8, 8, "barrier", "main@/srv/train.py:8")
+      .history(1, 8, 8, "all_reduce", call)
+      .stack(kAll, in("barrier", "py:main@/srv/train.py:8"))
+      .stack(1, in("all_reduce", library + "py:stats@/srv/train.py:2 | py:main@/srv/train.py:7"));
+  return builder.build();
+}
+
+TEST(HiddenLoop, IsAComprehensionThatOneRankGoesRoundOnceMore) {
+  for (const char* statement : {"return {k: mean(v) for k, v in sorted(sums.items())}",
+                                "handles = [dist.all_reduce(b) for _, b in module.named_buffers()]",
+                                "total = sum(mean(v) for v in sums)"}) {
+    const Findings findings = asked("collective-count", at_a_line(statement));
+    ASSERT_EQ(findings.size(), 1U) << statement;
+    EXPECT_EQ(findings[0].culprits, (model::RankSet{1})) << statement;
+    EXPECT_EQ(findings[0].locations.back().line, 2);
+    EXPECT_NE(findings[0].summary.find("`for "), std::string::npos) << findings[0].summary;
+    EXPECT_TRUE(asked("mismatched-op", at_a_line(statement)).empty());
+  }
+}
+
+TEST(HiddenLoop, IsALibraryThatCallsForEachElement) {
+  const std::string library =
+      "py:recursively_apply@/v/site-packages/accelerate/utils/operations.py:120 | ";
+  const Findings findings = asked("collective-count", at_a_line("acc.reduce(parts)", library));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
+  EXPECT_NE(findings[0].summary.find("`acc.reduce(parts)`"), std::string::npos);
+}
+
+TEST(HiddenLoop, IsNotSeenInAStatementThatNothingRepeats) {
+  for (const char* statement : {"acc.reduce(parts)", "wait_for('all ranks')", "f(x)"}) {
+    EXPECT_TRUE(asked("collective-count", at_a_line(statement)).empty()) << statement;
+  }
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -97,7 +97,8 @@ TEST(NewGroupSubset, TellsByTheNumbersOfTheGroupsWhoLeftOneOut) {
 /// Two ranks made a group in a lazy property; all stand in the next new_group, which has these
 /// numbers and members.
 JobBuilder lazy(const std::string& behind, const std::string& ahead,
-                const std::string& members_behind = "[0, 1, 2, 3]") {
+                const std::string& members_behind = "[0, 1, 2, 3]",
+                const std::string& members_ahead = "[0, 1, 2, 3]") {
   constexpr const char* kLazy = R"(
 class State:
     @functools.cached_property
@@ -117,7 +118,7 @@ class State:
   };
   JobBuilder builder = job();
   builder.ranks(4).source(kTrain, kLazy).group("1", {0, 2}, "group 1");
-  builder.stack({0, 2}, makes(ahead, "[0, 1, 2, 3]")).stack({1, 3}, makes(behind, members_behind));
+  builder.stack({0, 2}, makes(ahead, members_ahead)).stack({1, 3}, makes(behind, members_behind));
   return builder;
 }
 
@@ -137,7 +138,7 @@ TEST(NewGroupSubset, SeesOneNumberForTwoGroupsInTheMaking) {
   const Findings findings = asked("new-group-subset", builder.build());
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_TRUE(findings[0].culprits.empty());
-  EXPECT_NE(findings[0].summary.find("([0, 1, 2, 3] for rank 0, [1, 3] for rank 1)"),
+  EXPECT_NE(findings[0].summary.find("(rank 0 makes [0, 1, 2, 3], rank 1 makes [1, 3])"),
             std::string::npos)
       << findings[0].summary;
   EXPECT_TRUE(asked("new-group-subset", moving(builder.build())).empty());
@@ -189,6 +190,12 @@ JobBuilder mixed_up(const std::string& source) {
   builder.call({1, 3},
                {.operation = "all_reduce", .group = "3:1,3", .site = site("main", "all_reduce")});
   return builder;
+}
+
+TEST(NewGroupSubset, BlamesAllWhereEachCallsForItsOwnGroupOnly) {
+  const Findings findings = asked("new-group-subset", lazy("1", "1", "[1, 3]", "[0, 2]").build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0, 1, 2, 3}));
 }
 
 TEST(NewGroupSubset, SeesTwoGroupsOfOneName) {

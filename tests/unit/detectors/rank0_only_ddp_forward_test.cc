@@ -154,5 +154,26 @@ TEST(Rank0OnlyDdpForward, IsNoForwardThatTheOthersMadeAsWell) {
   EXPECT_TRUE(asked("rank0-only-ddp-forward", told_of_epochs(2, false)).empty());
 }
 
+TEST(Rank0OnlyDdpForward, IsNoObjectThatALibraryBroadcasts) {
+  constexpr const char* kTesting =
+      "def main():\n  if rank == 0:\n    trainer.test(model)\n  dist.broadcast(best)\n";
+  for (const bool object : {true, false}) {
+    JobBuilder builder = job();
+    builder.ranks(2).source(kTrain, kTesting);
+    builder.call(0, {.operation = "broadcast",
+                     .sequence = 1,
+                     .site = site("main", "trainer.test"),
+                     .dtype = object ? "int64" : "float32"});
+    builder.call(0, {.operation = "broadcast",
+                     .sequence = 2,
+                     .site = site("main", "trainer.test"),
+                     .dtype = object ? "uint8" : "float32"});
+    builder.call(1, {.operation = "all_reduce", .sequence = 1, .site = site("main", "best")});
+    const model::JobModel job = builder.build();
+    EXPECT_EQ(asked("rank0-only-ddp-forward", job).size(), object ? 0U : 1U);
+    EXPECT_EQ(asked("rank-conditional-collective", job).size(), object ? 1U : 0U);
+  }
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

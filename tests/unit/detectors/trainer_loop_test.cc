@@ -48,5 +48,114 @@ TEST(TrainerLoop, EndsWithTheDataWhereNobodyStopsItByHimself) {
   }
 }
 
+const std::string kEpoch = "py:_TrainingEpochLoop.on_advance_end" + kLightning +
+                           "loops/training_epoch_loop.py:406 | py:_FitLoop.advance" + kLightning +
+                           "loops/fit_loop.py:469 | ";
+const std::string kEvaluates =
+    "py:_EvaluationLoop.run" + kLightning + "loops/evaluation_loop.py:153 | " + kEpoch;
+
+/// Rank 1 is in the validation that ends an epoch, rank 0 in a batch. Four batches of a broadcast
+/// and an all_reduce make an epoch, and `validations` all_gathers its validation; `begun`: the
+/// batch is the first of an epoch.
+JobBuilder validating(const std::string& inner, const std::string& source, int validations,
+                      bool begun) {
+  const std::string batch = "py:_TrainingEpochLoop.advance" + kLightning +
+                            "loops/training_epoch_loop.py:300 | py:_FitLoop.advance" + kLightning +
+                            "loops/fit_loop.py:469 | ";
+  JobBuilder builder = job();
+  builder.ranks(2).source("/srv/train.py", source);
+  std::int64_t next = 0;
+  const auto call = [&](const model::RankSet& ranks, const std::string& operation) {
+    for (const model::Rank rank : ranks) {
+      builder.call(rank,
+                   {.operation = operation, .sequence = next, .site = "<module>@/srv/train.py:9"});
+    }
+  };
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    for (int i = 0; i < 4 - (epoch == 2 && !begun ? 1 : 0); ++i) {
+      ++next, call({0, 1}, "broadcast");
+      ++next, call({0, 1}, "all_reduce");
+    }
+    for (int i = 0; i < validations && (epoch < 2 || begun); ++i) {
+      ++next, call({0, 1}, "all_gather");
+    }
+  }
+  ++next;
+  call({0}, "broadcast");
+  call({1}, "barrier");
+  builder.stack(0, in("broadcast", in_fit(batch)));
+  builder.stack(1, in("barrier", in_fit(inner)));
+  return builder;
+}
+
+const std::string kPlain = "import lightning\n\n\n\n\n\n\n\ntrainer.fit(net)\n";
+
+TEST(TrainerLoop, RunsOutOfDataInTheMiddleOfAnEpoch) {
+  const Findings findings =
+      asked("uneven-inputs", validating(kEvaluates, kPlain, 2, false).build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+}
+
+TEST(TrainerLoop, DoesNotRunOutOfDataWhereAnotherEpochHasBegun) {
+  const model::JobModel job = validating(kEvaluates, kPlain, 2, true).build();
+  EXPECT_TRUE(asked("uneven-inputs", job).empty());
+  EXPECT_EQ(asked("mismatched-op", job).size(), 1U);
+}
+
+TEST(TrainerLoop, IsThatOfTheValidationWhereOneRankIsInABatchOfIt) {
+  const std::string batch =
+      "py:_EvaluationLoop._evaluation_step" + kLightning + "loops/evaluation_loop.py:430 | ";
+  const Findings findings =
+      asked("uneven-inputs", validating(batch + kEvaluates, kPlain, 2, true).build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0}));
+  EXPECT_NE(findings[0].summary.find("val_dataloaders"), std::string::npos);
+}
+
+TEST(TrainerLoop, IsNotWhatPartsThemBehindATestInAHook) {
+  const auto hook = [](const std::string& test) {
+    return "class Net:\n  def validation_step(self, x):\n    self.boxes.append(x)\n"
+           "  def on_validation_epoch_end(self):\n    " +
+           test + "\n    self.all_gather(1)\n\n\ntrainer.fit(net)\n";
+  };
+  const std::string inner = "py:Net.on_validation_epoch_end@/srv/train.py:6 | " + kEvaluates;
+  for (const char* test : {"if not self.boxes: return", "if self.score >= self.best: return"}) {
+    const model::JobModel job = validating(inner, hook(test), 0, true).build();
+    const Findings findings = asked("divergent-branch", job);
+    ASSERT_EQ(findings.size(), 1U) << test;
+    EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+    EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+    EXPECT_EQ(findings[0].locations.back().line, 5);
+    EXPECT_TRUE(asked("uneven-inputs", job).empty()) << test;
+  }
+  const model::JobModel always = validating(inner, hook("pass"), 0, true).build();
+  EXPECT_TRUE(asked("divergent-branch", always).empty());
+  EXPECT_EQ(asked("uneven-inputs", always).size(), 1U);
+}
+
+TEST(TrainerLoop, IsNotWhatPartsThemWhereOneRankReducesWhatItLogged) {
+  const std::string inner = "py:_ResultMetric.compute" + kLightning +
+                            "trainer/connectors/logger_connector/result.py:248 | " + kEvaluates;
+  const auto logging = [](const std::string& log) {
+    return "class Net:\n  def on_validation_epoch_end(self):\n    " + log +
+           "\n\n\n\n\n\ntrainer.fit(net)\n";
+  };
+  const model::JobModel all =
+      validating(inner, logging("self.log_dict(scores, sync_dist=True)"), 2, true).build();
+  const Findings findings = asked("collective-count", all);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  EXPECT_EQ(findings[0].locations.back().line, 3);
+  const model::JobModel one =
+      validating(inner, logging("if self.global_rank == 0: self.log('a', 1, sync_dist=True)"), 2,
+                 true)
+          .build();
+  EXPECT_EQ(asked("rank-conditional-collective", one).size(), 1U);
+  EXPECT_TRUE(asked("collective-count", one).empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/call_sites/ways_out.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "collector/detectors/call_sites/source_blocks.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using python_source::Block;
+using python_source::BlockKind;
+using python_source::DataEnd;
+using python_source::Dependence;
+using python_source::Lines;
+
+// A sentence with more alternatives than this helps nobody.
+constexpr std::size_t kMostAlternatives = 2;
+
+struct WayOut {
+  Block block;
+  Dependence on = Dependence::kData;
+  bool is_exit = true;  // an `if` in the loop, not the loop's own condition
+};
+
+int weight(const WayOut& way) {
+  return way.on == Dependence::kRank ? 0 : (reads_data(way.block.condition) ? 1 : 2);
+}
+
+// A test of the rank first, then what plainly reads data; of two alike the one inside of the loop.
+std::vector<WayOut> ways_out(const Lines& lines, const Block& loop, int in,
+                             const std::optional<DataEnd>& end) {
+  std::vector<WayOut> ways;
+  for (const Block& exit : python_source::loop_exits(lines, in)) {
+    if (!encloses(lines, loop, exit.line) || (end && end->noticed == exit.line)) {
+      continue;
+    }
+    const Dependence on = dependence_of(lines, exit);
+    if (on == Dependence::kRank || (on == Dependence::kData && !is_uniform(exit.condition)) ||
+        is_stop_flag(exit.condition)) {
+      ways.push_back(
+          {.block = exit, .on = on == Dependence::kRank ? on : Dependence::kData, .is_exit = true});
+    }
+  }
+  if (loop.kind == BlockKind::kWhile && !(end && end->noticed == loop.line) &&
+      dependence_of(lines, loop) == Dependence::kData && !is_uniform(loop.condition)) {
+    ways.push_back({.block = loop, .on = Dependence::kData, .is_exit = false});
+  }
+  std::stable_sort(ways.begin(), ways.end(),
+                   [](const WayOut& a, const WayOut& b) { return weight(a) < weight(b); });
+  return ways;
+}
+
+void add_alternatives(const std::vector<WayOut>& ways, Branch& branch) {
+  for (const WayOut& way : ways) {
+    const bool told = way.block.line == branch.where.line;
+    if (!told && way.on == Dependence::kData && branch.or_else.size() < kMostAlternatives) {
+      const Branch other = branch_of(way.block, branch.guarded, way.on, way.is_exit);
+      branch.or_else.push_back({.where = other.where, .condition = other.condition});
+    }
+  }
+}
+
+}  // namespace
+
+bool is_stop_flag(std::string_view condition) {
+  constexpr std::array<std::string_view, 6> kFlags = {"stop",      "done",     "finished",
+                                                      "converged", "patience", "preempt"};
+  return condition.find_first_of("<>=(") == std::string_view::npos &&
+         std::any_of(kFlags.begin(), kFlags.end(), [condition](std::string_view flag) {
+           return condition.find(flag) != std::string_view::npos;
+         });
+}
+
+std::optional<Branch> way_out_of(const Lines& lines, const Block& loop, const model::CallSite& in,
+                                 const std::optional<DataEnd>& end) {
+  const std::vector<WayOut> ways = ways_out(lines, loop, in.line, end);
+  if (ways.empty()) {
+    return std::nullopt;
+  }
+  const WayOut& first = ways.front();
+  Branch branch = branch_of(first.block, in, first.on, first.is_exit);
+  if (first.on == Dependence::kData) {
+    add_alternatives(ways, branch);
+  }
+  return branch;
+}
+
+void add_other_ways_out(const Lines& lines, const model::CallSite& in, const model::CallSite& out,
+                        Branch& branch) {
+  const auto loop = python_source::loop_around(lines, branch.where.line);
+  if (branch.on != Dependence::kData || !loop || !encloses(lines, *loop, in.line) ||
+      encloses(lines, *loop, out.line)) {
+    return;
+  }
+  const std::vector<WayOut> ways =
+      ways_out(lines, *loop, in.line, python_source::data_end_of(lines, loop->line));
+  if (std::any_of(ways.begin(), ways.end(), [&branch](const WayOut& way) {
+        return way.is_exit && way.block.line == branch.where.line;
+      })) {
+    add_alternatives(ways, branch);
+  }
+}
+
+}  // namespace ddpdoctor::detectors

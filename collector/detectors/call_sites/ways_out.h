@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tests that lead out of a loop and that ranks may answer differently: its own condition and
+// the `break` or `return` under an `if` inside of it. Where there are several, nothing in the
+// source says which of them it was.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "collector/detectors/call_sites/source_path.h"
+
+namespace ddpdoctor::detectors {
+
+/// "self.should_stop": a flag that something set, where ranks leave a loop at different times.
+bool is_stop_flag(std::string_view condition);
+
+/// A condition that leaves this loop on some ranks only, the likeliest first, the others as its
+/// `or_else`. Who notices that there is no more data (`end`) only ends as any loop over data does.
+std::optional<Branch> way_out_of(const python_source::Lines& lines,
+                                 const python_source::Block& loop, const model::CallSite& in,
+                                 const std::optional<python_source::DataEnd>& end);
+
+/// What else leads out of the loop that the branch leaves, where `in` is in it and `out` is not.
+void add_other_ways_out(const python_source::Lines& lines, const model::CallSite& in,
+                        const model::CallSite& out, Branch& branch);
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks out of a loop that did not run out of data for them.
+#include <gtest/gtest.h>
+
+#include "tests/unit/detectors/collective_stories.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+const std::string kStopping =
+    "class Stop:\n  async def __call__(self, value):\n    self.bad += value > self.best\n"
+    "    if self.bad >= self.patience:\n      raise errors.StopNow(value)\n";
+
+std::string fitting(const std::string& clause) {
+  return "def fit(stop):\n  for epoch in range(9):\n    for x in loader:\n      "
+         "step(x).backward()\n"
+         "    stop(val)\n\ndef main():\n  try:\n    fit(Stop())\n  except " +
+         clause + ":\n    log(1)\n  dist.barrier()\n";
+}
+
+/// Rank 0 is behind the try, the others in the next step; `raising` is the module of the exception.
+JobBuilder told(const std::string& clause, const std::string& raising) {
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .source(kTrain, fitting(clause))
+      .source("/srv/early.py", raising)
+      .source("/srv/errors.py", "class StopNow(Exception):\n  pass\n")
+      .stack(kAll, in_backward(at("fit", "backward") + " | " + at("main", "fit(Stop())")))
+      .stack(0, in("barrier", at("main", "barrier")));
+  return builder;
+}
+
+TEST(OtherWaysOut, AreTheTestThatRaisesAnExceptionOfTheProgram) {
+  for (const char* clause : {"StopNow", "errors.StopNow as e", "(KeyboardInterrupt, StopNow)"}) {
+    const Findings findings = asked("divergent-branch", told(clause, kStopping).build());
+    ASSERT_EQ(findings.size(), 1U) << clause;
+    EXPECT_EQ(findings[0].culprits, (model::RankSet{0})) << clause;
+    EXPECT_EQ(findings[0].confidence, Confidence::kLikely) << clause;
+    EXPECT_NE(findings[0].summary.find("`self.bad >= self.patience`"), std::string::npos);
+  }
+}
+
+TEST(OtherWaysOut, AreNoneWhereNothingOfTheProgramIsRaisedUnderATest) {
+  for (const auto& [clause, raising] : std::vector<std::pair<const char*, std::string>>{
+           {"RuntimeError", kStopping},
+           {"StopNow", "x = 1\n"},
+           {"StopNow", "def f():\n  raise StopNow()\n"},
+           {"StopNow", "def f(step):\n  if step > max_steps:\n    raise StopNow()\n"}}) {
+    const model::JobModel job = told(clause, raising).build();
+    EXPECT_TRUE(asked("divergent-branch", job).empty()) << clause << raising;
+    EXPECT_EQ(asked("uneven-inputs", job).size(), 1U) << clause << raising;
+  }
+}
+
+TEST(OtherWaysOut, AreATryWhereASamplerGivesAllEquallyManyBatches) {
+  for (const char* sampler : {"DataLoader with DistributedSampler", "DataLoader"}) {
+    model::JobModel job = told("RuntimeError", "").build();
+    for (const model::Rank rank : {1, 2}) {
+      put_loops(job, rank, "fit", {over("range", 1, 9), over(sampler, 12, 20)});
+    }
+    const bool equal = std::string_view(sampler).ends_with("DistributedSampler");
+    EXPECT_EQ(asked("divergent-branch", job).size(), equal ? 1U : 0U);
+    EXPECT_EQ(asked("uneven-inputs", job).size(), equal ? 0U : 1U);
+  }
+}
+
+TEST(OtherWaysOut, AreAnExceptClauseThatGoesOnWithTheNextRound) {
+  const auto skipping = [](const std::string& clause, const std::string& then) {
+    return "def main():\n  for x in loader:\n    try:\n      x = augment(x)\n    except " + clause +
+           ":\n      log(x)\n      " + then + "\n    step(x).backward()\n  dist.barrier()\n";
+  };
+  const auto told_of = [](const std::string& source, const char* sampler) {
+    JobBuilder builder = job();
+    builder.ranks(3)
+        .source(kTrain, source)
+        .stack(kAll, in_backward(at("main", "backward")))
+        .stack(1, in("barrier", at("main", "barrier")));
+    model::JobModel told = builder.build();
+    put_loops(told, 0, "main", {over(sampler, 14, 15)});
+    put_loops(told, 2, "main", {over(sampler, 14, 15)});
+    return told;
+  };
+  for (const char* sampler : {"DataLoader with DistributedSampler", "list"}) {
+    const Findings findings =
+        asked("divergent-branch", told_of(skipping("SkipBatch as e", "continue"), sampler));
+    ASSERT_EQ(findings.size(), 1U) << sampler;
+    EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
+    EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+    EXPECT_EQ(findings[0].locations.back().line, 5);
+    EXPECT_EQ(findings[0].fix.find("different numbers of batches") != std::string::npos,
+              std::string_view(sampler) == "list");
+  }
+  for (const auto& [clause, then] : std::vector<std::pair<const char*, const char*>>{
+           {"SkipBatch", "raise"}, {"SkipBatch", "x = None"}, {"StopIteration", "continue"}}) {
+    const model::JobModel job = told_of(skipping(clause, then), "list");
+    EXPECT_TRUE(asked("divergent-branch", job).empty()) << clause << then;
+    EXPECT_EQ(asked("uneven-inputs", job).size(), 1U) << clause << then;
+  }
+}
+
+const std::string kEvaluating =
+    "class Evaluator:\n  def __init__(self, acc):\n    self.run = WRAPPED\n"
+    "  def _run(self):\n    for x in self.loader:\n      dist.all_gather(x)\n\n"
+    "def main():\n  for x in loader:\n    step(x).backward()\n    evaluator.run()\n";
+
+/// Rank 0 evaluates for the first time, rank 1 is in the next step. `before`: rank 1 has done so.
+model::JobModel evaluating(const std::string& wrapped, bool before) {
+  std::string source = kEvaluating;
+  source.replace(source.find("WRAPPED"), 7, wrapped);
+  const std::string call =
+      site("Evaluator._run", "all_gather") + " | " + site("main", "evaluator.run");
+  const std::string step = site("main", "backward");
+  JobBuilder builder = job();
+  builder.ranks(2)
+      .source(kTrain, source)
+      .history(kAll, 1, 2, "all_reduce", step)
+      .history(kAll, 3, 3, before ? "all_gather" : "all_reduce", before ? call : step)
+      .history(kAll, 4, 6, "all_reduce", step)
+      .call(0, {.operation = "all_gather", .sequence = 7, .site = call})
+      .call(1, {.operation = "all_reduce", .sequence = 7, .site = step});
+  builder.stack(0, in("all_gather",
+                      at("Evaluator._run", "all_gather") + " | " + at("main", "evaluator.run")));
+  builder.stack(1, in_backward(at("main", "backward")));
+  return builder.build();
+}
+
+TEST(OtherWaysOut, AreNoneForWhoNeverEnteredTheLoop) {
+  EXPECT_TRUE(asked("uneven-inputs", evaluating("self._run", false)).empty());
+  EXPECT_EQ(asked("uneven-inputs", evaluating("self._run", true)).size(), 1U);
+}
+
+TEST(OtherWaysOut, OfAFunctionAreWhatLetsSingleRanksIntoIt) {
+  for (const char* wrapped :
+       {"acc.on_local_main_process(self._run)", "acc.on_process(self._run, process_index=2)",
+        "rank_zero_only(_run)"}) {
+    const Findings findings = asked("rank-conditional-collective", evaluating(wrapped, false));
+    ASSERT_EQ(findings.size(), 1U) << wrapped;
+    EXPECT_EQ(findings[0].culprits, (model::RankSet{0})) << wrapped;
+    EXPECT_EQ(findings[0].locations.back().line, 3) << wrapped;
+  }
+  for (const char* other : {"torch.compile(self._run)", "acc.on_main_process(self._save)",
+                            "acc.on_main_process(self._run())"}) {
+    EXPECT_TRUE(asked("rank-conditional-collective", evaluating(other, false)).empty()) << other;
+  }
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors
