@@ -18,10 +18,12 @@ namespace {
 
 constexpr std::size_t kMostSegments = 65536;
 
-/// torch's libshm and reductions, multiprocessing.shared_memory, semaphores, NCCL, CUDA IPC.
+/// torch's libshm and reductions, multiprocessing.shared_memory, semaphores, NCCL, CUDA IPC,
+/// OpenMPI and MPICH between the ranks of one machine.
 bool of_training(std::string_view name) {
-  constexpr std::array<std::string_view, 7> kPrefixes{"torch_", "psm_",      "sem.",      "mp-",
-                                                      "nccl-",  "cuda.shm.", "ddpdoctor-"};
+  constexpr std::array<std::string_view, 9> kPrefixes{"torch_",     "psm_",           "sem.",
+                                                      "mp-",        "nccl-",          "cuda.shm.",
+                                                      "ddpdoctor-", "vader_segment.", "mpich_shm_"};
   return std::any_of(kPrefixes.begin(), kPrefixes.end(),
                      [name](std::string_view prefix) { return name.starts_with(prefix); });
 }

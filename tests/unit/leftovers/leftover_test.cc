@@ -142,6 +142,15 @@ TEST(Segments, StrangersNamesAndLinksAreNotLookedAt) {
   EXPECT_TRUE(segments(scope_of(folder)).empty());
 }
 
+TEST(Segments, OfMpiAreFreeAsSoonAsNobodyMapsThem) {
+  const tests::TempDir folder;
+  folder.write("shm/vader_segment.node1.0.6e2b0001.1", "x");
+  folder.write("shm/mpich_shm_2e9c6722_0", "x");
+  const Scope scope = scope_of(folder);
+  EXPECT_EQ(state_of(scope, "vader_segment"), State::kFree);
+  EXPECT_EQ(state_of(scope, "mpich_shm"), State::kFree);
+}
+
 TEST(Segments, ANamedSemaphoreOfAProgramIsNotTaken) {
   const tests::TempDir folder;
   folder.write("shm/sem.database", "x");

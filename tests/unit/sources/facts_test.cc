@@ -135,7 +135,9 @@ TEST(Facts, ALeakedSegmentHasNoCreatorAndNoUser) {
     gone = child.pid();
   }
   const std::string name = fmt::format("/torch_{}_777_0", gone);
-  ::close(::shm_open(name.c_str(), O_RDWR | O_CREAT, 0600));
+  const int made = ::shm_open(name.c_str(), O_RDWR | O_CREAT, 0600);
+  ASSERT_EQ(::ftruncate(made, 1 << 30), 0);  // no page of it: among the largest, which are told
+  ::close(made);
   const auto segments = facts_of(surroundings(job_of({::getpid()}), {}), "shm-segment", gone);
   ::shm_unlink(name.c_str());
   ASSERT_EQ(segments.size(), 1U);
