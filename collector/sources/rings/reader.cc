@@ -38,13 +38,13 @@ class Reader {
   Reader(const RingBytes& ring, Recording& recording) : ring_(ring), recording_(recording) {
     const auto monotonic = ring.load<std::uint64_t>(HEADER(monotonic_ns));
     const auto wall = ring.load<std::uint64_t>(HEADER(wall_ns));
-    offset_ns_ = static_cast<std::int64_t>(wall - monotonic);
+    offset_ns_ = wall - monotonic;
   }
 
   [[nodiscard]] double seconds(std::uint64_t monotonic) const {
     return monotonic == 0
                ? 0
-               : static_cast<double>(static_cast<std::int64_t>(monotonic) + offset_ns_) / 1e9;
+               : static_cast<double>(static_cast<std::int64_t>(monotonic + offset_ns_)) / 1e9;
   }
 
   [[nodiscard]] std::vector<RecordedFrame> stack(std::uint32_t site) const {
@@ -208,7 +208,7 @@ class Reader {
 
   const RingBytes& ring_;
   Recording& recording_;
-  std::int64_t offset_ns_ = 0;
+  std::uint64_t offset_ns_ = 0;  // wraps: a ring may hold anything
   std::map<std::tuple<std::uint16_t, bool, std::uint32_t>, std::size_t> open_;
 };
 
