@@ -27,8 +27,10 @@ void tell_logged(const Explanation& explanation, Finding& finding) {
   finding.fix =
       "Log the same names on every rank, with a zero where there is nothing, or log without "
       "sync_dist and reduce one stacked tensor.";
-  finding.locations.push_back(
-      location(explanation.loop->where, {}, "logs values that all ranks reduce"));
+  // Before the line that started the trainer, at which all ranks stand.
+  finding.locations.insert(
+      finding.locations.begin(),
+      location(explanation.loop->where, parting.odd.ranks, "logs values that all ranks reduce"));
 }
 
 void tell(const Explanation& explanation, Finding& finding) {
