@@ -148,7 +148,7 @@ TEST(TrainerLoop, IsNotWhatPartsThemWhereOneRankReducesWhatItLogged) {
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
   EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
-  EXPECT_EQ(findings[0].locations.back().line, 3);
+  EXPECT_EQ(findings[0].locations.front().line, 3);
   const model::JobModel one =
       validating(inner, logging("if self.global_rank == 0: self.log('a', 1, sync_dist=True)"), 2,
                  true)
