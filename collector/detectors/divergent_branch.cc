@@ -3,8 +3,8 @@
 // they decide differently.
 #include <fmt/format.h>
 
-#include "collector/detectors/call_sites/environment_test.h"
 #include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/detectors/call_sites/unlike_environment.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"

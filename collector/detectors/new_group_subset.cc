@@ -244,10 +244,9 @@ Finding one_number_for_two(const graph::Examination& examination,
   finding.kind = "new-group-subset";
   finding.confidence =
       unobserved_ranks(examination).empty() ? Confidence::kCertain : Confidence::kPossible;
-  finding.waiting = waiting_ranks(examination);
-  std::vector<std::string> each;
   finding.culprits = makers_of_their_own(examination, groups);
-  finding.waiting = finding.waiting.minus(finding.culprits);
+  finding.waiting = waiting_ranks(examination).minus(finding.culprits);
+  std::vector<std::string> each;
   for (const GroupMade& made : groups) {
     each.push_back(fmt::format("rank {} makes {}", made.by->rank, made.members));
     finding.locations.push_back(

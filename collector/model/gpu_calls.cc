@@ -74,8 +74,8 @@ RankSet with_silent_driver(const JobModel& job, const std::vector<sources::Recor
   return ranks;
 }
 
-std::vector<std::string> unseen_of_nccl(const JobModel& job,
-                                        const std::vector<sources::Recording>& recordings) {
+std::vector<std::string> warnings_of_gpus(const JobModel& job,
+                                          const std::vector<sources::Recording>& recordings) {
   std::vector<std::string> sentences;
   if (const RankSet unseen = with_unseen_nccl(job, recordings); !unseen.empty()) {
     sentences.push_back(

@@ -34,8 +34,8 @@ RankSet with_unseen_nccl(const JobModel& job, const std::vector<sources::Recordi
 /// what their calls have come to since then nobody knows.
 RankSet with_silent_driver(const JobModel& job, const std::vector<sources::Recording>& recordings);
 
-/// Both as sentences for the reader of a report.
-std::vector<std::string> unseen_of_nccl(const JobModel& job,
-                                        const std::vector<sources::Recording>& recordings);
+/// Both as warnings for the reader of a report.
+std::vector<std::string> warnings_of_gpus(const JobModel& job,
+                                          const std::vector<sources::Recording>& recordings);
 
 }  // namespace ddpdoctor::model

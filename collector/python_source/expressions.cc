@@ -140,6 +140,22 @@ bool changes(std::string_view statement, std::string_view name) {
   return false;
 }
 
+std::string_view comprehension_in(std::string_view text) {
+  const std::vector<Token> tokens = tokens_of(text);
+  const auto first = std::find_if(tokens.begin(), tokens.end(), [](const Token& token) {
+    return token.is("for") && token.depth > 0;
+  });
+  if (first == tokens.end()) {
+    return {};
+  }
+  const auto close = std::find_if(first, tokens.end(), [&first](const Token& token) {
+    return token.depth < first->depth;  // a bracket has the depth outside
+  });
+  const std::size_t begin = offset_in(text, *first);
+  return close == tokens.end() ? std::string_view()
+                               : text.substr(begin, offset_in(text, *close) - begin);
+}
+
 std::vector<std::string_view> variables_asked(std::string_view text) {
   const std::vector<Token> tokens = tokens_of(text);
   std::vector<std::string_view> out;

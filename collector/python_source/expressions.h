@@ -37,6 +37,9 @@ std::vector<std::string_view> values_read(std::string_view text);
 /// `self.todo.popleft()`, `del todo[0]`. Anything with a subscript of it counts.
 bool changes(std::string_view statement, std::string_view name);
 
+/// "for k in sorted(sums)" of the first comprehension; empty where there is none.
+std::string_view comprehension_in(std::string_view text);
+
 /// Variables of the environment that an expression asks for: "X" of `os.environ["X"]`,
 /// `os.getenv("X", "0")`, `"X" in os.environ`.
 std::vector<std::string_view> variables_asked(std::string_view text);

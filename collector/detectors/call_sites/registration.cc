@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/word.h"
 #include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/python_source/expressions.h"
 #include "collector/python_source/rank_words.h"
 
 namespace ddpdoctor::detectors {
@@ -155,34 +156,22 @@ std::optional<Branch> logging_for_ranks(const model::JobModel& job) {
   return std::nullopt;
 }
 
-/// The word right before an opening bracket: "on_main_process" of "acc.on_main_process(".
-std::string_view called_at(std::string_view code, std::size_t open) {
-  std::size_t start = open;
-  while (start > 0 && base::is_word(code[start - 1])) {
-    --start;
-  }
-  return code.substr(start, open - start);
-}
-
 /// `self.run = accelerator.on_main_process(self.run)`: a function that is given, without being
 /// called, to what lets single ranks in.
 std::optional<Branch> wrapped_for_ranks(const model::JobModel& job, const model::CallSite& site) {
-  const std::string_view name =
-      std::string_view(site.function).substr(site.function.rfind('.') + 1);  // npos + 1 = 0
+  const std::string_view name = python_source::last_name(site.function);
   for (const auto& [file, lines] : job.sources) {
     for (const auto& [number, text] : lines) {
       const std::string_view code = base::trim(text);
       if (name.empty() || only_declares(code) || !names(code, name)) {
         continue;
       }
-      for (std::size_t open = code.find('('); open != code.npos; open = code.find('(', open + 1)) {
-        const std::size_t close = code.find_first_of(",)", open);
-        const std::string_view given = close == code.npos
-                                           ? std::string_view()
-                                           : base::trim(code.substr(open + 1, close - open - 1));
-        const bool is_given =
-            given == name || (given.ends_with(name) && given.ends_with("." + std::string(name)));
-        if (is_given && python_source::is_rank_decorator(called_at(code, open))) {
+      for (const python_source::Call& call : python_source::calls_in(code)) {
+        const std::string_view arguments = code.substr(call.begin + call.callee.size() + 1);
+        const std::string_view given =
+            base::trim(arguments.substr(0, arguments.find_first_of(",)")));
+        if (python_source::last_name(given) == name &&
+            python_source::is_rank_decorator(python_source::last_name(call.callee))) {
           return branch_at(file, number, function_around(lines, number), std::string(code), site);
         }
       }

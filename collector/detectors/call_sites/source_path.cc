@@ -6,10 +6,10 @@
 
 #include "base/text.h"
 #include "base/word.h"
-#include "collector/detectors/call_sites/environment_test.h"
 #include "collector/detectors/call_sites/passed_values.h"
 #include "collector/detectors/call_sites/registration.h"
 #include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/detectors/call_sites/unlike_environment.h"
 #include "collector/detectors/call_sites/ways_out.h"
 #include "collector/graph/history.h"
 

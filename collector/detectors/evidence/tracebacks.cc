@@ -66,6 +66,15 @@ bool ends_traceback(std::string_view line) {
   return !line.empty() && line.front() != ' ' && !begins_traceback(line);
 }
 
+/// "During handling of the above exception, …" stands above this line: a signal handler that raises
+/// shows where it was called only there.
+bool follows_another(const LogStream& stream, std::size_t index) {
+  while (index > 0 && base::trim(stream[index - 1].text).empty()) {
+    --index;
+  }
+  return index > 0 && chains_tracebacks(stream[index - 1].text);
+}
+
 }  // namespace
 
 std::vector<LogStream> log_streams(const model::JobModel& job) {
@@ -100,19 +109,6 @@ std::vector<LogStream> log_streams(const model::JobModel& job) {
   }
   return out;
 }
-
-namespace {
-
-/// "During handling of the above exception, …" stands above this line: a signal handler that raises
-/// shows where it was called only there.
-bool follows_another(const LogStream& stream, std::size_t index) {
-  while (index > 0 && base::trim(stream[index - 1].text).empty()) {
-    --index;
-  }
-  return index > 0 && chains_tracebacks(stream[index - 1].text);
-}
-
-}  // namespace
 
 model::CallSite user_place_above(const LogStream& stream, std::size_t index) {
   model::CallSite installed;

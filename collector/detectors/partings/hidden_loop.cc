@@ -75,24 +75,6 @@ std::optional<LeftLoop> left_by(const graph::Examination& examination, const Par
   return std::nullopt;
 }
 
-/// "for k in sorted(sums)" of a comprehension in this statement; empty where it has none.
-std::string comprehension_in(const std::string& statement) {
-  constexpr std::string_view kFor = " for ";
-  const std::size_t at = statement.find(kFor);
-  if (at == statement.npos || statement.find(" in ", at) == statement.npos) {
-    return {};
-  }
-  int depth = 0;
-  for (std::size_t end = at; end < statement.size(); ++end) {
-    const char c = statement[end];
-    depth += c == '(' || c == '[' || c == '{' ? 1 : (c == ')' || c == ']' || c == '}' ? -1 : 0);
-    if (depth < 0) {
-      return statement.substr(at + 1, end - at - 1);
-    }
-  }
-  return {};
-}
-
 /// Libraries that make one call for each element of what they are given.
 bool goes_over_elements(const Side& side) {
   constexpr std::array<std::string_view, 4> kFunctions = {
@@ -130,7 +112,7 @@ std::optional<LeftLoop> repeated_by(const graph::Examination& examination, const
   for (const model::CallSite& site : in.path) {
     const std::string statement =
         python_source::statement_at(lines_of(examination.job, site.file), site.line);
-    std::string header = comprehension_in(statement);
+    std::string header = std::string(python_source::comprehension_in(statement));
     if (header.empty() && goes_over_elements(in)) {
       header = statement;
     }

@@ -6,7 +6,7 @@
 
 #include "collector/detectors/partings/loops_seen.h"
 #include "collector/detectors/partings/new_round.h"
-#include "collector/detectors/partings/other_ways_out.h"
+#include "collector/detectors/partings/not_out_of_data.h"
 #include "collector/detectors/partings/passes.h"
 #include "collector/detectors/partings/side_questions.h"
 

@@ -343,7 +343,7 @@ void add_ranks(JobModel& job, const std::vector<Recording>& recordings) {
       job.coverage.warnings.push_back(fmt::format("pid {}: {}", recording.pid, note));
     }
   }
-  for (std::string& sentence : unseen_of_nccl(job, recordings)) {
+  for (std::string& sentence : warnings_of_gpus(job, recordings)) {
     job.coverage.warnings.push_back(std::move(sentence));
   }
   if (std::string launches = graph_launches(job); !launches.empty()) {

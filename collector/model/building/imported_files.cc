@@ -53,8 +53,8 @@ void add_modules(string_view code, std::vector<std::string>& modules) {
   const std::string from(base::trim(code.substr(5, what - 5)));
   add(from);
   for (const auto& item : base::split(code.substr(what + 8), ',')) {
-    const string_view name =
-        module_in(base::trim(item).starts_with("(") ? base::trim(item).substr(1) : item);
+    string_view name = base::trim(item);
+    name = module_in(name.starts_with("(") ? name.substr(1) : name);
     add(from + (from.ends_with('.') ? "" : ".") + std::string(name));
   }
 }

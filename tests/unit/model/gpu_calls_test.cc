@@ -132,8 +132,8 @@ TEST(GpuCalls, AreOfUnknownProgressWhereTheDriverIsSilent) {
   job.observations.back().processes[2].state = 'T';
   job.observations.back().processes[3].exit = Exit{.status = 0, .signal = {}};
   EXPECT_EQ(with_silent_driver(job, recordings), RankSet({4}));
-  ASSERT_EQ(unseen_of_nccl(job, recordings).size(), 1U);
-  EXPECT_NE(unseen_of_nccl(job, recordings)[0].find("driver does not answer"), std::string::npos);
+  ASSERT_EQ(warnings_of_gpus(job, recordings).size(), 1U);
+  EXPECT_NE(warnings_of_gpus(job, recordings)[0].find("driver does not answer"), std::string::npos);
   job.ended = true;
   EXPECT_TRUE(with_silent_driver(job, recordings).empty());
 }

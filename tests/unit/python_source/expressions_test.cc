@@ -74,5 +74,14 @@ TEST(Expressions, VariablesOfTheEnvironmentAreAskedForInManyWays) {
   }
 }
 
+TEST(Expressions, AComprehensionIsTheFirstInBrackets) {
+  EXPECT_EQ(comprehension_in("return {k: total(v[k]) for k in sorted(v)}"), "for k in sorted(v)");
+  EXPECT_EQ(comprehension_in("x = sum(f(i) for i in (1, 2))  # for y in z"), "for i in (1, 2)");
+  for (const std::string_view text :
+       {"for x in loader:", "log('(a for a in b)')", "f(a for a in b"}) {
+    EXPECT_EQ(comprehension_in(text), "") << text;
+  }
+}
+
 }  // namespace
 }  // namespace ddpdoctor::python_source

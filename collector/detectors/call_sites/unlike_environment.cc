@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/detectors/call_sites/environment_test.h"
+#include "collector/detectors/call_sites/unlike_environment.h"
 
 #include <algorithm>
 #include <vector>
@@ -47,7 +47,8 @@ std::string unlike_variable(const model::JobModel& job, const python_source::Lin
   std::string found = unlike_in(job, condition);
   for (const std::string_view name : python_source::values_read(condition)) {
     for (auto line = lines.begin(); found.empty() && line != lines.end(); ++line) {
-      if (python_source::changes(line->second, name)) {
+      const bool asks = line->second.find("env") != std::string::npos;  // before cutting it up
+      if (asks && python_source::changes(line->second, name)) {
         found = unlike_in(job, line->second);
       }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/detectors/partings/other_ways_out.h"
+#include "collector/detectors/partings/not_out_of_data.h"
 
 #include <algorithm>
 #include <iterator>
@@ -14,6 +14,7 @@
 #include "collector/detectors/partings/loops_seen.h"
 #include "collector/detectors/partings/skipped_step.h"
 #include "collector/graph/history.h"
+#include "collector/python_source/expressions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -28,39 +29,20 @@ constexpr std::string_view kOrBatches =
     "Ranks with different numbers of batches would look alike: compare those.";
 constexpr std::size_t kMostAlternatives = 2;
 
-/// "Stop", "errors.Stop" and "(Stop, errors.Halt)" name Stop and Halt.
-std::set<std::string> last_names(std::string_view text) {
-  std::set<std::string> names;
-  std::string word;
-  for (const char c : text) {
-    if (base::is_word(c)) {
-      word += c;
-      continue;
-    }
-    if (c != '.' && !word.empty()) {
-      names.insert(word);
-    }
-    word.clear();
-  }
-  if (!word.empty()) {
-    names.insert(word);
-  }
-  return names;
-}
-
-/// "except Stop as e", "except* (A, B)": what is caught.
-std::set<std::string> caught_by(const Block& clause) {
+/// "except Stop as e", "except* (A, errors.B)": the classes by their last names.
+std::set<std::string_view> caught_by(const Block& clause) {
   constexpr std::string_view kExcept = "except";
   std::string_view text = base::trim(clause.text);
   if (!text.starts_with(kExcept)) {
     return {};
   }
   text.remove_prefix(kExcept.size());
-  return last_names(text.substr(0, text.find(" as ")));
+  const auto names = python_source::values_read(text.substr(0, text.find(" as ")));
+  return {names.begin(), names.end()};
 }
 
-bool is_class_of_program(const model::JobModel& job, const std::string& name) {
-  const std::string header = "class " + name;
+bool is_class_of_program(const model::JobModel& job, std::string_view name) {
+  const std::string header = "class " + std::string(name);
   return std::any_of(job.sources.begin(), job.sources.end(), [&header](const auto& source) {
     return std::any_of(source.second.begin(), source.second.end(), [&header](const auto& line) {
       const std::string_view code = base::trim(line.second);
@@ -71,17 +53,15 @@ bool is_class_of_program(const model::JobModel& job, const std::string& name) {
 }
 
 /// "raise errors.Stop(…)", "raise Stop from e".
-bool raises(std::string_view code, const std::string& name) {
+bool raises(std::string_view code, std::string_view name) {
   constexpr std::string_view kRaise = "raise ";
-  if (!code.starts_with(kRaise)) {
-    return false;
-  }
-  code.remove_prefix(kRaise.size());
-  return last_names(code.substr(0, code.find_first_of("( ;#"))).contains(name);
+  return code.starts_with(kRaise) &&
+         python_source::last_name(code.substr(
+             kRaise.size(), code.find_first_of("( ;#", kRaise.size()) - kRaise.size())) == name;
 }
 
 /// The tests that lead to where the program raises this.
-std::vector<Branch> tests_that_raise(const model::JobModel& job, const std::string& name) {
+std::vector<Branch> tests_that_raise(const model::JobModel& job, std::string_view name) {
   std::vector<Branch> tests;
   for (const auto& [file, lines] : job.sources) {
     for (const auto& [number, text] : lines) {
@@ -131,7 +111,7 @@ std::vector<Block> clauses_around(const model::JobModel& job, const Fork& fork,
 /// A try around the loop is there to catch what the program raises itself to end it.
 std::optional<Branch> raised_out(const model::JobModel& job, const std::vector<Block>& clauses) {
   for (const Block& clause : clauses) {
-    for (const std::string& name : caught_by(clause)) {
+    for (const std::string_view name : caught_by(clause)) {
       std::vector<Branch> tests =
           is_class_of_program(job, name) ? tests_that_raise(job, name) : std::vector<Branch>{};
       if (tests.empty() || tests.size() > 1 + kMostAlternatives) {
@@ -156,10 +136,6 @@ bool has_equal_batches(const model::JobModel& job, const Side& in, const LeftLoo
   });
 }
 
-int indent_of(std::string_view text) {
-  return static_cast<int>(std::min(text.find_first_not_of(" \t"), text.size()));
-}
-
 /// `except Skip: continue` ahead of the call in the loop: its ranks have gone on to the next round.
 std::optional<Branch> caught_before(const model::JobModel& job, const Side& in,
                                     const LeftLoop& loop) {
@@ -179,10 +155,9 @@ std::optional<Branch> caught_before(const model::JobModel& job, const Side& in,
         continue;
       }
       for (auto inner = lines.upper_bound(clause.line);
-           inner != lines.end() && inner->first < at->line &&
-           (base::trim(inner->second).empty() || indent_of(inner->second) > clause.indent);
-           ++inner) {
-        if (base::trim(inner->second).starts_with("continue")) {
+           inner != lines.end() && inner->first < at->line; ++inner) {
+        if (base::trim(inner->second).starts_with("continue") &&
+            encloses(lines, clause, inner->first)) {
           Branch branch = branch_of(clause, *at, Dependence::kData, false);
           branch.condition = clause.text;
           branch.catches = true;
