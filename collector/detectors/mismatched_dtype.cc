@@ -7,6 +7,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/ddp_constructor.h"
 #include "collector/detectors/partings/disagreed.h"
+#include "collector/detectors/partings/empty_metric.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -27,6 +28,7 @@ Findings detect(const graph::Examination& examination) {
                     disagreed.odd_call->dtype, call_name(examination.job, *disagreed.rest_call),
                     said(disagreed.rest), disagreed.rest_call->dtype);
     finding.fix = "Cast to one type on every rank before the call (tensor.to(torch.float32)).";
+    tell_empty_metric(examination, disagreed, finding);
     findings.push_back(std::move(finding));
   }
   return findings;

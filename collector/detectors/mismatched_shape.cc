@@ -16,6 +16,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/ddp_constructor.h"
 #include "collector/detectors/partings/disagreed.h"
+#include "collector/detectors/partings/empty_metric.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -66,6 +67,7 @@ Finding from_records(const graph::Examination& examination, const graph::Diverge
           : "Make the sizes equal before the call: pad to the longest (all_reduce the length with "
             "MAX "
             "first), or gather the sizes.";
+  tell_empty_metric(examination, disagreed, finding);
   return finding;
 }
 

@@ -11,6 +11,7 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/graph/mpi_calls.h"
+#include "collector/graph/posted_messages.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -57,7 +58,10 @@ bool blocks(const graph::Examination& examination, const Standing& standing) {
   if (peer != nullptr && exchanges(*peer) && tags_differ(standing, *peer)) {
     return true;
   }
-  return graph::is_matched(examination.history, standing.rank, *standing.call) != true;
+  const bool posted =
+      peer != nullptr && peer->thread != nullptr && exchanges(*peer) &&
+      graph::has_posted_for(peer->thread->frames, standing.call->operation, standing.rank);
+  return !posted && graph::is_matched(examination.history, standing.rank, *standing.call) != true;
 }
 
 // Follows peers from a rank until it comes back to one already seen; empty when the chain ends

@@ -12,6 +12,7 @@
 #include "collector/graph/blocked_call.h"
 #include "collector/graph/history.h"
 #include "collector/graph/mpi_calls.h"
+#include "collector/graph/posted_messages.h"
 #include "collector/graph/recorded_standing.h"
 #include "collector/graph/servers.h"
 #include "collector/graph/working.h"
@@ -187,6 +188,9 @@ Standing stand(const Context& context, const model::Process& process, const mode
   }
   const model::CollectiveCall* head = nullptr;
   result.activity = activity_of(context.job, process, thread, result.call);
+  if (result.activity == Activity::kPointToPoint && result.call && !result.call->peer) {
+    result.call->peer = peer_of_posted(thread.frames, result.call->operation);
+  }
   const bool recorded =
       !context.history.groups().empty() || !context.history.point_to_point(result.rank).empty();
   bool whole = false;

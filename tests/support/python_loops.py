@@ -5,6 +5,7 @@ import itertools
 import os
 import sys
 import threading
+import types
 
 
 def stand(i):
@@ -241,6 +242,25 @@ def iterable_list():
 
 def iterable_generator():
     iterable(batches(30))
+
+
+class P2POp:
+    def __init__(self, op, peer):
+        self.op, self.peer, self.tag = op, peer, 0
+
+
+def messages():
+    c10d = sys.modules["torch.distributed.distributed_c10d"] = types.ModuleType("distributed_c10d")
+    c10d.isend, c10d.irecv = lambda: None, lambda: None
+    ops = [P2POp(c10d.isend, 1), P2POp(c10d.irecv, 1), P2POp(c10d.isend, 0), P2POp(len, None)]
+    for i in list(range(4)):
+        stand(i)
+
+
+def two_lists_of_messages():
+    sends, receives = [P2POp(len, 1)], [P2POp(len, 0)]
+    for i in list(range(4)):
+        stand(i if sends and receives else 0)
 
 
 globals()[sys.argv[1]]()

@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "collector/stacks/python/addresses.h"
+#include "collector/stacks/python/messages.h"
 
 namespace ddpdoctor::stacks {
 
@@ -132,6 +133,9 @@ constexpr auto kWaitingPlaces = std::to_array<WaitingPlace>({
     {.file = "<frozen importlib._bootstrap>", .functions = " acquire __enter__ "},
     {.file = "importlib/_bootstrap.py", .functions = " acquire __enter__ "},
 });
+
+/// A handle is waited for in the function that has the list of messages, or in a helper of it.
+constexpr std::size_t kNearAWait = 2;
 
 /// Loops of the user's and of trainers, over the data; not those over torch's own parts.
 bool loops_wanted(std::string_view file) {
@@ -338,6 +342,10 @@ std::vector<PythonFrame> FrameDecoder::decode(const RawPythonStack& stack) {
       decoded.frame.end_column = range.end_column;
       if (code.locals_wanted) {
         decoded.frame.locals = locals(raw, code);
+      } else if (code.valid && frames.size() < kNearAWait && loops_wanted(code.file)) {
+        if (std::string messages = messages_in(objects_, raw); !messages.empty()) {
+          decoded.frame.locals.emplace_back(kMessages, std::move(messages));
+        }
       }
       if (code.valid && loops_wanted(code.file)) {
         decoded.frame.loops = iterations_.loops_of(raw.address, raw.code);

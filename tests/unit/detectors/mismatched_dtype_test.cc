@@ -67,5 +67,49 @@ TEST(MismatchedDtype, IsSilentWhereOneRankIsACallAhead) {
   EXPECT_TRUE(asked("mismatched-dtype", builder.build()).empty());
 }
 
+constexpr const char* kMetric = R"(
+from torchmetrics.classification import BinaryAUROC
+
+def main():
+    auc = BinaryAUROC(thresholds=None)
+    for x, y, night in rows():
+        if night:
+            auc.update(x, y)
+    print(rank, auc.compute())
+)";
+
+/// Two ranks gather below the line with `compute`; rank 0 passes `other`.
+Findings of_metric(const std::string& text, const std::string& other, const std::string& compute) {
+  JobBuilder builder = job();
+  builder.ranks(2).source(kTrain, text);
+  const std::string line = site("main", compute);
+  builder.call(0, {.operation = "all_gather", .sequence = 6, .site = line, .dtype = other})
+      .call(1, {.operation = "all_gather", .sequence = 6, .site = line, .dtype = "float32"});
+  return asked("mismatched-dtype", builder.build());
+}
+
+TEST(MismatchedDtype, NamesTheMetricThatARankNeverUpdated) {
+  const Findings findings = of_metric(kMetric, "int64", "auc.compute()");
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
+  EXPECT_NE(findings[0].summary.find("rank 1 had nothing in `auc`"), std::string::npos);
+  EXPECT_NE(findings[0].fix.find("auc.update() (train.py:7"), std::string::npos) << findings[0].fix;
+  EXPECT_EQ(findings[0].locations.back().line, 6);
+}
+
+TEST(MismatchedDtype, SeesNoEmptyMetricInTwoFloatsNorInAnUpdateThatAllMake) {
+  const auto plain = [](const Findings& findings) {
+    return findings.size() == 1U && findings[0].culprits.empty() &&
+           findings[0].fix.find("Cast to one type") != std::string::npos;
+  };
+  EXPECT_TRUE(plain(of_metric(kMetric, "float16", "auc.compute()")));
+  EXPECT_TRUE(plain(of_metric(
+      "import torchmetrics\n\ndef main():\n    auc.update(x, y)\n    print(auc.compute())\n",
+      "int64", "auc.compute()")));
+  EXPECT_TRUE(plain(of_metric(
+      "def main():\n    if night:\n        auc.update(x, y)\n    print(auc.compute())\n", "int64",
+      "auc.compute()")));  // another library's
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

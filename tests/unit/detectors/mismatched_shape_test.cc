@@ -84,6 +84,34 @@ TEST(MismatchedShape, DoesNotDependOnTheOrderOfRanks) {
             essence(asked("mismatched-shape", records_reversed(told().build()))));
 }
 
+TEST(MismatchedShape, NamesTheMetricThatARankNeverUpdated) {
+  JobBuilder builder = job();
+  builder.ranks(3).source(kTrain, R"(
+import torchmetrics
+
+class Eval:
+    def step(self, boxes):
+        if boxes:
+            self.precision.update(boxes)
+
+    def end(self):
+        return self.precision.compute()
+)");
+  for (const model::Rank rank : {0, 1, 2}) {  // the number of dimensions of what follows
+    builder.call(rank, {.operation = "all_gather",
+                        .sequence = 2,
+                        .site = site("Eval.end", "compute()"),
+                        .shape = std::vector<std::int64_t>{rank == 2 ? 1 : 2},
+                        .dtype = "int64"});
+  }
+  const Findings findings = asked("mismatched-shape", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{2}));
+  EXPECT_NE(findings[0].summary.find("`self.precision`"), std::string::npos);
+  EXPECT_NE(findings[0].fix.find("`boxes` kept rank 2 from it"), std::string::npos)
+      << findings[0].fix;
+}
+
 TEST(MismatchedShape, KnowsSplitsThatDoNotMeet) {
   auto told = job()
                   .ranks(3)

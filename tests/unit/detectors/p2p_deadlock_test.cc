@@ -36,6 +36,49 @@ TEST(P2pDeadlock, SeesThatTheTagsOfTheTwoSidesDiffer) {
   EXPECT_TRUE(asked("p2p-deadlock", builder.build()).empty());
 }
 
+/// Waits for a handle of batch_isend_irecv(), the one with this number of as many as were posted.
+void put_batch(JobBuilder& builder, model::Rank rank, const std::string& operation,
+               const std::string& posted) {
+  builder.stack(rank, "native:pthread_cond_wait | native:c10d::ProcessGroupGloo::" + operation +
+                          "::wait@libtorch_cpu.so | py:exchange{P2POp=" + posted +
+                          "}@/srv/halo.py:30 | py:main@/srv/train.py:9");
+}
+
+TEST(P2pDeadlock, NamesThePeerOfAHandleThatALoopOverTheBatchWaitsFor) {
+  JobBuilder builder = job();
+  builder.ranks(3).stack(kAll, in("barrier", "py:main@/srv/train.py:20"));
+  put_batch(builder, 2, "SendWork", "isend 1, irecv 1, isend 0, irecv 0");
+  model::JobModel hung = builder.build();
+  put_loops(hung, 2, "exchange", {{.over = "list", .done = 3, .left = 1}});
+  const Findings findings = asked("p2p-deadlock", hung);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_TRUE(
+      findings[0].summary.starts_with("rank 2 waits in send to rank 0, but rank 0 is in barrier"))
+      << findings[0].summary;
+  EXPECT_EQ(findings[0].locations.back().line, 20);
+  put_loops(hung, 2, "exchange", {{.over = "list", .done = 2, .left = 2}});  // an irecv
+  EXPECT_EQ(asked("p2p-deadlock", hung).at(0).summary, "rank 2 waits in send");
+  put_loops(hung, 2, "exchange", {{.over = "list", .done = 1, .left = 4}});  // of another list
+  EXPECT_EQ(asked("p2p-deadlock", hung).at(0).summary, "rank 2 waits in send");
+}
+
+TEST(P2pDeadlock, IsSilentOnACircleOfBatchesThatHaveAllBeenPosted) {
+  JobBuilder builder = job();
+  builder.ranks(3);
+  const auto told = [&builder](bool receives) {
+    for (const model::Rank rank : {0, 1, 2}) {
+      const std::string takes = ", irecv " + std::to_string((rank + 2) % 3);
+      put_batch(builder, rank, "SendWork",
+                "isend " + std::to_string((rank + 1) % 3) + (receives ? takes : ""));
+    }
+    return asked("p2p-deadlock", builder.build());
+  };
+  EXPECT_TRUE(told(true).empty());
+  const Findings findings = told(false);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0, 1, 2}));
+}
+
 TEST(P2pDeadlock, NamesAllWhoSendWhenNobodyReceivesAndPeersAreUnknown) {
   JobBuilder builder = job();
   const std::string sends = "native:PMPI_Send@libmpi.so.40 | py:exchange@/srv/train.py:5";

@@ -51,6 +51,27 @@ std::string loops_in(const PythonInstallation& python, const std::string& mood) 
   return out;
 }
 
+/// What the function that calls stand() has handed to batch_isend_irecv().
+std::string messages_by(const PythonInstallation& python, const std::string& mood) {
+  test::ChildProcess child(
+      {python.command, DDPDOCTOR_SOURCE_DIR "/tests/support/python_loops.py", mood}, true);
+  ElfCache files;
+  std::string problem;
+  auto target = child.lines_until("ready") ? LiveTarget::open(child.pid(), files) : nullptr;
+  const auto reader = target ? open_python(**target, problem) : nullptr;
+  if (reader == nullptr) {
+    return "it did not come up " + problem;
+  }
+  for (const PythonThreadState& state : reader->thread_states()) {
+    for (const PythonFrame& one : reader->decode(reader->read_stack(state.address))) {
+      if (!one.frame.locals.empty()) {
+        return one.frame.function + ": " + one.frame.locals.front().second;
+      }
+    }
+  }
+  return {};
+}
+
 class PythonIterators : public testing::TestWithParam<int> {
  protected:
   void SetUp() override {
@@ -109,6 +130,14 @@ TEST_P(PythonIterators, EndWithTheShortestOfSeveral) {
 
 TEST_P(PythonIterators, OfAnUnknownKindHaveNoCounts) {
   expect("own", "Own ? of ?");
+}
+
+TEST_P(PythonIterators, OverHandlesStandBesideTheMessagesTheyAreOf) {
+  for (const PythonInstallation& python : installations) {
+    EXPECT_EQ(messages_by(python, "messages"), "messages: isend 1, irecv 1, isend 0, ? ?")
+        << python.command;
+    EXPECT_EQ(messages_by(python, "two_lists_of_messages"), "") << python.command;
+  }
 }
 
 TEST_P(PythonIterators, AreNotSeenWhereThereIsNoLoop) {
