@@ -7,7 +7,7 @@
 
 #include "collector/imports/capture/capture.h"
 #include "collector/imports/capture/parts.h"
-#include "collector/model/environment.h"
+#include "collector/model/secrets.h"
 
 namespace ddpdoctor::imports {
 namespace {
@@ -132,7 +132,12 @@ ordered_json write_fact(const model::Fact& fact) {
   put(out, "pid", fact.pid);
   out["kind"] = fact.kind;
   for (const auto& [name, value] : fact.fields) {
-    std::visit([&out, &key = name](const auto& known) { out[key] = known; }, value);
+    const auto* text = std::get_if<std::string>(&value);
+    if (text != nullptr) {
+      out[name] = model::without_secrets(*text);
+    } else {
+      std::visit([&out, &key = name](const auto& known) { out[key] = known; }, value);
+    }
   }
   return out;
 }
@@ -155,7 +160,7 @@ ordered_json write_logs(const model::JobModel& job) {
   for (const model::Log& log : job.logs) {
     ordered_json entry = ordered_json::object();
     put(entry, "rank", log.rank);
-    entry["text"] = log.text;
+    entry["text"] = model::without_secrets(log.text);
     out.push_back(std::move(entry));
   }
   return out;

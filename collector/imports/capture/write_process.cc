@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "collector/imports/capture/parts.h"
-#include "collector/model/environment.h"
 #include "collector/model/questions.h"
+#include "collector/model/secrets.h"
 
 namespace ddpdoctor::imports {
 namespace {
@@ -134,7 +134,7 @@ ordered_json write_process(const model::Process& process) {
   put_text(out, "wchan", process.wchan);
   for (const auto& [name, value] : process.environment) {
     if (!model::is_secret(name)) {
-      out["env"][name] = value;
+      out["env"][name] = model::without_secrets(value);
     }
   }
   if (process.exit) {

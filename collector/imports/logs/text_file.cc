@@ -25,6 +25,7 @@
 #include "collector/imports/stack_dumps/dump_processes.h"
 #include "collector/imports/stack_dumps/stack_readers.h"
 #include "collector/model/log_lines.h"
+#include "collector/model/secrets.h"
 #include "collector/model/torch_evidence.h"
 
 namespace ddpdoctor::imports {
@@ -241,7 +242,7 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
     read_launcher_text(rest, job);
     read_ras_text(rest, job);
     job.coverage.observed.push_back(fmt::format("the log {}", base::file_name(path)));
-    job.logs.push_back({.rank = rank, .text = shortened(std::move(rest))});
+    job.logs.push_back({.rank = rank, .text = model::without_secrets(shortened(std::move(rest)))});
   }
   settle_timed_out(raised, job);
   if (!labels.warning.empty()) {

@@ -21,6 +21,7 @@
 #include "collector/imports/stack_dumps/dump_processes.h"
 #include "collector/imports/stack_dumps/stack_text.h"
 #include "collector/model/log_lines.h"
+#include "collector/model/secrets.h"
 
 namespace ddpdoctor::imports {
 namespace {
@@ -250,8 +251,8 @@ base::Result<model::JobModel> read_error_file(std::string_view bytes, const std:
     return tl::make_unexpected(*complaint.first);
   }
   model::JobModel job;
-  job.logs.push_back(
-      {.rank = rank_in_path(path, {}), .text = (seconds > 0 ? moment(seconds) : "") + text});
+  job.logs.push_back({.rank = rank_in_path(path, {}),
+                      .text = model::without_secrets((seconds > 0 ? moment(seconds) : "") + text)});
   job.coverage.observed.push_back(fmt::format("the error file {}", path));
   job.ended = true;
   return job;

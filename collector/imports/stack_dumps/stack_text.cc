@@ -7,8 +7,8 @@
 
 #include "base/text.h"
 #include "collector/imports/capture/parts.h"
-#include "collector/model/environment.h"
 #include "collector/model/questions.h"
+#include "collector/model/secrets.h"
 
 namespace ddpdoctor::imports {
 namespace {

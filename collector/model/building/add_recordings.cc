@@ -17,6 +17,7 @@
 #include "collector/model/gpu_calls.h"
 #include "collector/model/gpu_queue.h"
 #include "collector/model/questions.h"
+#include "collector/model/secrets.h"
 
 namespace ddpdoctor::model {
 namespace {
@@ -262,7 +263,7 @@ void add_processes(JobModel& job, const std::vector<Recording>& recordings) {
       const bool other = recording.forked || recording.superseded || recording.rank;
       process.role = of_rank ? Role::kRank : other ? Role::kOther : Role::kLauncher;
       if (process.command.empty() && !recording.command.empty()) {
-        process.command = {recording.command};
+        process.command = {without_secrets(recording.command)};
       }
       process.state = 'X';
       process.host = job.hosts.size() == 1 ? job.hosts.front() : "";

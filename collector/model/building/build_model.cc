@@ -18,6 +18,7 @@
 #include "collector/model/environment.h"
 #include "collector/model/progress.h"
 #include "collector/model/questions.h"
+#include "collector/model/secrets.h"
 #include "collector/model/torch_evidence.h"
 
 namespace ddpdoctor::model {

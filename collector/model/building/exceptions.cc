@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "collector/model/questions.h"
+#include "collector/model/secrets.h"
 
 namespace ddpdoctor::model {
 namespace {
@@ -16,8 +17,9 @@ enum class Found { kHandled, kPrinted, kLostInTask };
 void add_exception(JobModel& job, const Process& process, const stacks::RaisedException& raised,
                    Found found) {
   Fact fact{.rank = process.rank, .pid = process.pid, .kind = "exception", .fields = {}};
-  fact.fields["exception"] =
-      raised.text.empty() ? raised.type : fmt::format("{}: {}", raised.type, raised.text);
+  fact.fields["exception"] = raised.text.empty()
+                                 ? raised.type
+                                 : fmt::format("{}: {}", raised.type, without_secrets(raised.text));
   fact.fields["printed"] = found == Found::kPrinted;
   if (found == Found::kLostInTask) {
     fact.fields["lost_in_task"] = true;

@@ -12,6 +12,7 @@
 #include "collector/model/building/compiled_sites.h"
 #include "collector/model/gpu_queue.h"
 #include "collector/model/questions.h"
+#include "collector/model/secrets.h"
 
 namespace ddpdoctor::model {
 namespace {
@@ -327,7 +328,7 @@ void add_recorded_facts(JobModel& job, const Recording& recording) {
   add_gpu_facts(job, recording);
   add_made_segments(job, recording);
   if (!recording.standard_error.empty()) {
-    job.logs.push_back({.rank = recording.rank, .text = recording.standard_error});
+    job.logs.push_back({.rank = recording.rank, .text = without_secrets(recording.standard_error)});
   }
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "collector/model/environment.h"
+#include "collector/model/secrets.h"
 
 namespace ddpdoctor::model {
 namespace {

@@ -82,6 +82,11 @@ TEST(WriteCapture, GivesTheSameBytesForTheSameJob) {
 TEST(WriteCapture, LeavesSecretsOut) {
   JobModel job = tests::job().ranks(1).environment(0, "WANDB_API_KEY", "hunter2").build();
   job.command = {"python", "train.py", "--hf-token", "hunter2"};
+  job.logs.push_back({.rank = 0, .text = "start\nexport WANDB_API_KEY=hunter2\n"});
+  job.facts.push_back({.rank = 0,
+                       .pid = std::nullopt,
+                       .kind = "exception",
+                       .fields = {{"exception", "OSError: https://me:hunter2@host/x"}}});
   EXPECT_EQ(write_capture(job).find("hunter2"), std::string::npos);
 }
 

@@ -228,6 +228,18 @@ TEST(AddRecordings, PutsTheDeadOnTheHostOfTheirJob) {
   EXPECT_EQ(rank_process(of_two, 0)->host, "");
 }
 
+TEST(AddRecordings, LeavesSecretsOutOfCommandsAndOfWhatWasWritten) {
+  sources::Recording recording = recording_of(100, 0);
+  recording.command = "python t.py --hf-token hunter2 https://me:hunter2@host";
+  recording.standard_error = "HF_TOKEN=hunter2\n";
+  JobModel job;
+  add_recordings(job, {recording});
+  EXPECT_EQ(rank_process(job, 0)->command,
+            (std::vector<std::string>{"python t.py --hf-token … https://me:…@host"}));
+  ASSERT_EQ(job.logs.size(), 1U);
+  EXPECT_EQ(job.logs[0].text, "HF_TOKEN=…\n");
+}
+
 TEST(AddRecordings, TellsWhichRankItsLauncherEnded) {
   sources::Recording launcher;
   launcher.pid = 10;

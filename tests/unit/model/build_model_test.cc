@@ -336,14 +336,14 @@ TEST(LoadSources, KeepsLargeFilesAroundTheNamedLinesOnly) {
 }
 
 TEST(PublicEnvironment, KeepsWhatAJobIsDescribedByAndNoSecret) {
+  const std::map<std::string, std::string> given = {
+      {"TORCH_HUB", "https://me:hunter2@h/x"}, {"SLURM_JWT", "hunter2"}, {"RANK", "1"}};
+  EXPECT_EQ(public_environment(given),
+            (std::map<std::string, std::string>{{"TORCH_HUB", "https://me:…@h/x"}, {"RANK", "1"}}));
   EXPECT_TRUE(describes_job("NCCL_P2P_DISABLE"));
   EXPECT_TRUE(describes_job("TOKENIZERS_PARALLELISM"));
   EXPECT_FALSE(describes_job("HOME"));
   EXPECT_FALSE(describes_job("SLURM_JOB_TOKEN"));
-  EXPECT_EQ(
-      public_command({"python", "t.py", "--hf-token", "abc", "--lr=3", "--api_key=xyz", "-v"}),
-      (std::vector<std::string>{"python", "t.py", "--hf-token", "…", "--lr=3", "--api_key=…",
-                                "-v"}));
 }
 
 }  // namespace
