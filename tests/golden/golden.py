@@ -6,7 +6,8 @@
 
 KIND.json or KIND__STORY.json is a ddpdoctor.capture/1, KIND.WORD a folder of flight-recorder dumps that torch wrote; `ddpdoctor report`
 must print its .txt (KIND.WORD.txt) byte for byte and name KIND first; of a healthy__STORY.json it must say nothing likely. The tool is $DDPDOCTOR.
-`--update` writes the texts anew: read the diff. Ends non-zero when a text differs; the last line counts."""
+The other formats of some of them are in renderings/ (renderings.py). `--update` writes all anew: read the diff. Ends non-zero when a text differs;
+the last line counts."""
 import argparse
 import difflib
 import json
@@ -15,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+import renderings
 
 HERE = Path(__file__).resolve().parent
 TOOL = os.environ.get("DDPDOCTOR", "ddpdoctor")
@@ -75,7 +78,12 @@ def main():
         wrong = problems(capture, options.update)
         failed += bool(wrong)
         print(f"{'MISS' if wrong else 'ok  '} {capture.stem}" + "".join(f"\n       {sentence}" for sentence in wrong))
-    print(f"{len(chosen) - failed} passed, {failed} failed")
+    drawn = [(story, ending) for story in renderings.STORIES if any(story == capture.name for capture in chosen) for ending in renderings.ENDINGS]
+    for story, ending in drawn:
+        wrong = renderings.problems(story, ending, options.update)
+        failed += bool(wrong)
+        print(f"{'MISS' if wrong else 'ok  '} {story} as {ending}" + "".join(f"\n       {sentence}" for sentence in wrong))
+    print(f"{len(chosen) + len(drawn) - failed} passed, {failed} failed")
     return 1 if failed or not chosen else 0
 
 
