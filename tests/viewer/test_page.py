@@ -49,12 +49,35 @@ def job(ranks, hostile=""):
             "sources": {"/srv/train.py": {"60": "    if rank == 2:", "61": "        dist.barrier()" + hostile, "88": "    loss.backward()"}}}
 
 
+def parallel_job(ranks=256, tensor=4, data=16):
+    """Pipelines of 4; rank 37 reads a file, the others wait below functions of 16 names; a group for each line of ranks through the mesh."""
+    lines = {}
+    for rank in range(ranks):
+        t, d, p = rank % tensor, rank // tensor % data, rank // (tensor * data)
+        for name in (f"tp_{d}_{p}", f"dp_{t}_{p}", f"pp_{t}_{d}"):
+            lines.setdefault(name, []).append(rank)
+    processes, calls = [], []
+    for rank in range(ranks):
+        frames = [frame("read", 12)] if rank == 37 else [frame("all_reduce", 3000, "/usr/lib/python3/site-packages/torch/distributed/distributed_c10d.py"),
+                                                         frame(f"layer_{rank % 16}", 30 + rank % 16)]
+        processes.append({"pid": 1000 + rank, "rank": rank, "role": "rank", "host": f"node{rank // 8}", "state": "S",
+                          "threads": [{"tid": 1000 + rank, "state": "S", "run_count": 5, "frames": [*frames, frame("main", 104)]}]})
+    lines["world"] = list(range(ranks))
+    for name, members in lines.items():
+        for rank in members:
+            calls += [{"rank": rank, "group": name, "sequence": number, "operation": "all_reduce", "count": 8, "dtype": "float32",
+                       "state": "started" if number == 2 else "completed"} for number in ((1, 2) if name == "world" and rank != 37 else (1,))]
+    looks = [{"time": 200.0, "processes": processes}, {"time": 230.0, "processes": processes}]
+    return {"schema": "ddpdoctor.capture/1", "job": {"world_size": ranks}, "observations": looks, "collectives": calls,
+            "groups": [{"id": name, "name": name, "backend": "nccl", "ranks": members} for name, members in lines.items()]}
+
+
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     """Name → path of the page that the tool wrote."""
     folder = tmp_path_factory.mktemp("pages")
     made = {}
-    for name, capture in {"small": job(4), "hostile": job(4, HOSTILE), "large": job(1024)}.items():
+    for name, capture in {"small": job(4), "hostile": job(4, HOSTILE), "large": job(1024), "mesh": parallel_job()}.items():
         (folder / f"{name}.json").write_text(json.dumps(capture))
         made[name] = folder / f"{name}.html"
         done = subprocess.run([TOOL, "report", folder / f"{name}.json", "-o", made[name]], capture_output=True, text=True, check=False)
@@ -140,6 +163,44 @@ def test_a_thousand_ranks_fit_and_draw(page, pages):
     assert page.js("document.querySelectorAll('svg.lanes g.diverges').length") == 2, "1,023 ranks are one lane, rank 2 is the other"
     print("drawn after", page.js("performance.timing.domContentLoadedEventEnd - performance.timing.navigationStart"), "ms")
     assert picture(page, "large") > 1000
+
+
+def test_many_groups_and_places_show_the_outlier_and_fold_the_rest(page, pages):
+    page.open(pages["mesh"])
+    assert page.problems == []
+    assert "rank 37" in page.js("document.querySelector('h1').textContent")
+    assert "32 hosts" in page.js("document.getElementById('head').textContent")
+    assert "rank 37" in page.js("document.querySelector('.tree details details summary').textContent"), "the first branch is the culprit's"
+    groups = "document.querySelectorAll('#groups .card').length"
+    assert page.js(groups) == 12
+    firsts = page.js("[...document.querySelectorAll('#groups .card h3')].slice(0, 4).map((one) => one.firstChild.textContent)")
+    assert sorted(firsts) == ["dp_1_0", "pp_1_9", "tp_9_0", "world"], "the groups of the culprit come first"
+    page.click("#groups > details > summary")
+    page.js("new Promise((done) => setTimeout(done, 100))")
+    assert page.js(groups) == 16 * 4 + 4 * 4 + 4 * 16 + 1
+
+
+def test_processes_that_do_the_same_are_one_line_until_asked_for(page, pages):
+    page.open(pages["mesh"])
+    seen = "[...document.querySelectorAll('#processes tbody tr')].filter((row) => !row.hidden)"
+    assert page.js(f"{seen}.length") == 1 + 16
+    assert page.js(f"{seen}[0].firstChild.textContent") == "37"
+    page.click("#processes tr.alike")
+    assert page.js(f"{seen}.length") == 1 + 16 + 15, "rank 37's 15 fellows of layer_5 are the fewest"
+    page.press("/")
+    page.type("rank 36")
+    assert page.js(f"{seen}.map((row) => row.firstChild.textContent).join()") == "36"
+
+
+def test_the_graph_of_waiting_is_drawn_and_its_labels_fit(page, pages):
+    page.open(pages["small"])
+    assert page.js("document.querySelectorAll('#waits svg g').length") == 4, "three wait for the one, and it for them"
+    assert page.js("document.querySelector('#waits svg g.culprit text').textContent") == "rank 2"
+    assert page.js("document.querySelectorAll('#waits svg path.edge').length") >= 1
+    page.open(pages["mesh"])
+    fits = "[...document.querySelectorAll('#waits svg g')].every((box) => box.querySelector('text').getComputedTextLength() <= box.querySelector('rect').width.baseVal.value - 10)"
+    assert page.js("document.querySelectorAll('#waits svg g').length") >= 2
+    assert page.js(fits)
 
 
 def test_dark_and_paper_differ_from_light(pages):

@@ -211,6 +211,10 @@ std::string html(const diagnosis::Diagnosis& diagnosis) {
   out += inside_script(data(diagnosis));
   append_until(page, "@@LANES@@", out);
   out.append(kPageLanes);
+  append_until(page, "@@GROUPS@@", out);
+  out.append(kPageGroups);
+  append_until(page, "@@PROCESSES@@", out);
+  out.append(kPageProcesses);
   append_until(page, "@@SCRIPT@@", out);
   out.append(kPageScript);
   out.append(page);

@@ -9,6 +9,8 @@ namespace ddpdoctor::viewer {
 extern const std::string_view kPage;
 extern const std::string_view kPageStyle;
 extern const std::string_view kPageLanes;
+extern const std::string_view kPageGroups;
+extern const std::string_view kPageProcesses;
 extern const std::string_view kPageScript;
 
 }  // namespace ddpdoctor::viewer

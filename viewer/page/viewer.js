@@ -35,6 +35,10 @@ function ranges(numbers) {
   return parts.join(",");
 }
 
+/** How many ranks "0-2,5" holds. */
+const sizeOf = (set) => set.split(",").map((part) => part.split("-").map(Number)).reduce((sum, [low, high]) => sum + (high ?? low) - low + 1, 0);
+/** A set that is too long to read is its size. */
+const shortly = (set) => (set.length > 32 ? `${sizeOf(set)} ranks` : said(set));
 const said = (set) => (/[-,]/.test(set) ? "ranks " : "rank ") + set;
 const baseName = (path) => (path || "").split("/").pop();
 const place = (at) => (at.file ? baseName(at.file) + (at.line ? `:${at.line}` : "") : "");
@@ -57,11 +61,20 @@ function isCulprits(set) {
   });
 }
 
+/** A folded part of the page that is drawn when it is opened first. */
+function drawnLater(title, draw) {
+  const part = el("details", {}, el("summary", {}, title));
+  part.addEventListener("toggle", () => part.append(...draw()), {once: true});
+  return part;
+}
+
 // ---- head
+
+const mostHosts = 4;
 
 function drawHead() {
   const job = report.job;
-  const about = [job.world_size !== undefined ? `${job.world_size} ranks` : "", job.hosts.join(" "), job.launcher_pid ? `launcher ${job.launcher_pid}` : "",
+  const about = [job.world_size !== undefined ? `${job.world_size} ranks` : "", job.hosts.length > mostHosts ? `${job.hosts.length} hosts` : job.hosts.join(" "), job.launcher_pid ? `launcher ${job.launcher_pid}` : "",
     job.seconds_without_progress !== undefined ? `no progress for ${duration(job.seconds_without_progress)}` : ""].filter(Boolean).join(" · ");
   const first = report.findings[0];
   document.title = `${report.verdict}: ${first ? first.summary : "ddpdoctor report"}`;
@@ -136,7 +149,7 @@ function mergedGraph() {
   for (const box of bySign.values()) for (const member of box.members) boxOf.set(member, box);
   for (const box of bySign.values()) {
     const ranks = box.members.filter((node) => node.startsWith("rank:")).map((node) => Number(node.slice(5)));
-    box.label = ranks.length ? said(ranges(ranks)) : box.members[0].replace(":", " ");
+    box.label = ranks.length ? shortly(ranges(ranks)) : box.members[0].replace(":", " ");
     box.culprit = ranks.some((rank) => culprits.has(rank));
     box.targets = [...new Set(box.edges.map((edge) => boxOf.get(edge.to)).filter((to) => to && to !== box))];
     box.why = [...new Set(box.edges.map((edge) => edge.why))].join("; ");
@@ -180,7 +193,7 @@ function drawGraph(boxes) {
   }
   for (const box of boxes) {
     all.append(svg("g", {class: box.culprit ? "culprit" : ""}, svg("title", {}, `${box.label}\n${box.why}`),
-      svg("rect", {x: box.x, y: box.y, width, height, rx: 6}), svg("text", {x: box.x + 10, y: box.y + 18}, cut(box.label, 32)),
+      svg("rect", {x: box.x, y: box.y, width, height, rx: 6}), svg("text", {x: box.x + 10, y: box.y + 18}, cut(box.label, 28)),
       svg("text", {class: "why", x: box.x + 10, y: box.y + 35}, cut(box.why ? `waits: ${box.why}` : box.culprit ? "the waiting ends here" : "", 40))));
   }
   return all;
@@ -203,19 +216,34 @@ function drawFrame(frame) {
     el("span", {class: "faint"}, place(frame) || baseName(frame.module)), locals ? el("span", {class: "locals"}, cut(locals, 200)) : null);
 }
 
-/** Frames that the same ranks share stand in one block; a block opens where they part. */
-function drawStacks(nodes, depth) {
+const mostBranches = 12;  // of one place
+const mostOpen = report.processes.length > 64 ? 12 : Infinity;  // blocks of a large job
+
+/** Branches of a place in the order in which they tell: culprits, then those of few ranks. */
+function telling(nodes) {
+  return nodes.map((node) => ({node, blamed: isCulprits(node.ranks), size: sizeOf(node.ranks)}))
+    .sort((a, b) => b.blamed - a.blamed || a.size - b.size).map(({node}) => node);
+}
+
+/** Frames that the same ranks share stand in one block; a block opens where they part. `left` counts the blocks that may still stand open. */
+function drawStacks(all, depth, left) {
+  const nodes = telling(all);
+  if (nodes.length > mostBranches) {
+    const rest = nodes.splice(mostBranches);
+    return [...drawStacks(nodes, depth, left), drawnLater(`${rest.length} more places`, () => drawStacks(rest, depth, {blocks: 0}))];
+  }
   return nodes.map((node) => {
     const shared = [node];
     let end = node;
     while (end.children.length === 1 && end.children[0].ranks === node.ranks) shared.push(end = end.children[0]);
-    const telling = [...shared].reverse().find((one) => one.user) || shared[shared.length - 1];
-    const below = telling.user ? shared[shared.indexOf(telling) + 1] : undefined;
-    const summary = el("summary", {class: isCulprits(node.ranks) ? "culprit" : ""}, el("span", {class: "ranks"}, said(node.ranks)),
-      el("span", {class: "mono"}, `${telling.function || "?"} ${place(telling)}${below && below.function ? ` · ${below.function} …` : ""}`));
+    const teller = [...shared].reverse().find((one) => one.user) || shared[shared.length - 1];
+    const below = teller.user ? shared[shared.indexOf(teller) + 1] : undefined;
+    const summary = el("summary", {class: isCulprits(node.ranks) ? "culprit" : ""}, el("span", {class: "ranks", title: said(node.ranks)}, shortly(node.ranks)),
+      el("span", {class: "mono"}, `${teller.function || "?"} ${place(teller)}${below && below.function ? ` · ${below.function} …` : ""}`));
     const block = shared.map(drawFrame);
-    if (shared.filter((one) => one.user).length === 1) block[shared.indexOf(telling)].classList.add("told");  // the line above says it
-    return el("details", {open: depth < 12}, summary, ...block, ...drawStacks(end.children, depth + 1));
+    if (shared.filter((one) => one.user).length === 1) block[shared.indexOf(teller)].classList.add("told");  // the line above says it
+    const open = depth < 12 && left.blocks-- > 0;
+    return el("details", {open}, summary, ...block, ...drawStacks(end.children, depth + 1, left));
   });
 }
 
@@ -227,7 +255,7 @@ function drawTree() {
     native.setAttribute("aria-pressed", String(!terse));
   });
   document.body.classList.add("terse");
-  const tree = el("div", {class: "tree card"}, ...drawStacks(report.stack_diff, 0));
+  const tree = el("div", {class: "tree card"}, ...drawStacks(report.stack_diff, 0, {blocks: mostOpen}));
   const fold = el("button", {type: "button"}, "fold or unfold all");
   fold.addEventListener("click", () => {
     const all = [...tree.querySelectorAll("details")];
@@ -237,99 +265,10 @@ function drawTree() {
   return [el("div", {class: "bar"}, native, fold), tree];
 }
 
-// ---- groups
-
-function drawDivergence(first) {
-  if (!first) return null;
-  return el("ul", {class: "small"}, ...first.calls.map((call) => {
-    const about = [call.operation || "nothing yet", call.dtype || "", call.shape ? `[${call.shape.join(",")}]` : "", call.reduce_op || ""].filter(Boolean).join(" ");
-    return el("li", {}, `#${first.sequence}: ${said(ranges(call.ranks))}: ${about}${call.call_site ? ` at ${place(call.call_site)} in ${call.call_site.function || "?"}` : ""}`);
-  }));
-}
-
-function drawGroup(group) {
-  const alike = new Map();
-  for (const at of group.progress) {
-    const key = `${at.completed}/${at.enqueued}`;
-    if (!alike.has(key)) alike.set(key, {...at, ranks: []});
-    alike.get(key).ranks.push(at.rank);
-  }
-  const most = Math.max(1, ...group.progress.map((at) => at.enqueued));
-  // Lanes differ by a few calls of thousands: the scale begins where all have been.
-  const least = Math.max(0, Math.min(most, ...group.progress.map((at) => at.completed)) - 5);
-  const share = (count) => `${Math.max(0, 100 * (count - least) / (most - least)).toFixed(1)}%`;
-  const lanes = [...alike.values()].sort((a, b) => a.enqueued - b.enqueued || a.completed - b.completed).map((lane) => {
-    const enqueued = el("i"), completed = el("i");
-    enqueued.style.width = share(lane.enqueued);
-    completed.style.width = share(lane.completed);
-    const set = ranges(lane.ranks);
-    return el("div", {class: "lane small"}, el("span", {class: isCulprits(set) ? "culprit" : ""}, said(set)), el("span", {class: "track"}, enqueued, completed),
-      el("span", {class: "faint"}, `${lane.completed} of ${lane.enqueued} done`));
-  });
-  return el("div", {class: "card"}, el("h3", {}, group.name || group.id, " ", el("span", {class: "faint small"},
-      [group.backend, group.ranks.length ? said(ranges(group.ranks)) : ""].filter(Boolean).join(" · "))),
-    drawDivergence(group.first_divergence), ...lanes);
-}
-
-// ---- processes
-
-function whereIs(process) {
-  const frames = process.threads.length ? stackOf(process.threads[0]) : [];
-  const telling = frames.find((frame) => frame.user) || frames.find((frame) => frame.function);
-  return telling ? `${telling.function} ${place(telling) || baseName(telling.module)}` : "";
-}
-
-function drawThread(thread) {
-  const waits = thread.waits_on ? `waits for ${thread.waits_on.kind} ${thread.waits_on.detail || thread.waits_on.target || ""}` : "";
-  return el("details", {}, el("summary", {}, `thread ${thread.tid} ${thread.name} [${thread.state}]${thread.gil ? " holds the GIL" : ""} ${waits}`), ...stackOf(thread).map(drawFrame));
-}
-
-function drawProcess(process) {
-  const ended = process.exit ? (process.exit.signal !== undefined ? `signal ${process.exit.signal}` : `exit ${process.exit.status}`) : process.state;
-  const cells = [process.rank ?? "", process.role, process.pid, process.host, ended, process.threads.length];
-  const row = el("tr", {class: "row", tabindex: "0"}, ...cells.map((cell) => el("td", {}, String(cell))), el("td", {class: "where"}, whereIs(process)));
-  let body = null;
-  const toggle = () => {
-    if (row.classList.toggle("open")) {
-      body = el("tr", {}, el("td", {colspan: cells.length + 1}, el("div", {class: "mono small faint"}, (report.commands[process.command] || []).join(" ")),
-        ...(process.problems || []).map((problem) => el("div", {class: "warning small"}, problem)), ...process.threads.map(drawThread)));
-      row.after(body);
-    } else if (body) {
-      body.remove();
-    }
-  };
-  row.addEventListener("click", toggle);
-  row.addEventListener("keydown", (event) => { if (event.key === "Enter") toggle(); });
-  const words = [...cells, `rank ${process.rank}`, whereIs(process), ...process.threads.map((thread) => thread.name)].join(" ").toLowerCase();
-  return {row, words, of: process.rank, close: () => { if (row.classList.contains("open")) toggle(); }};
-}
-
-function drawProcesses() {
-  const rows = report.processes.map(drawProcess);
-  const search = el("input", {type: "search", id: "search", placeholder: "search: rank, pid, role, host, function", "aria-label": "search processes"});
-  const count = el("span", {class: "faint small", role: "status"});
-  const filter = () => {
-    // "rank 2" means that rank, not every line with a 2 in it.
-    const rank = /\brank\s*(\d+)\b/i.exec(search.value);
-    const wanted = search.value.toLowerCase().replace(/\brank\s*\d+\b/, " ").split(/\s+/).filter(Boolean);
-    let shown = 0;
-    for (const {row, words, close, of} of rows) {
-      row.hidden = !wanted.every((word) => words.includes(word)) || (rank !== null && of !== Number(rank[1]));
-      if (row.hidden) close(); else ++shown;
-    }
-    count.textContent = `${shown} of ${rows.length}`;
-  };
-  search.addEventListener("input", filter);
-  filter();
-  const heads = ["rank", "role", "pid", "host", "state", "threads", "where its main thread is"];
-  return [el("div", {class: "bar"}, search, count), el("table", {}, el("thead", {}, el("tr", {}, ...heads.map((head) => el("th", {}, head)))),
-    el("tbody", {}, ...rows.map(({row}) => row)))];
-}
-
 // ---- the page
 
 const sections = [["findings", "Findings", drawFindings], ["waits", "Who waits for whom", drawWaits], ["stacks", "Where the stacks part", drawTree],
-  ["lanes", "Collectives", drawTimeline], ["groups", "Process groups", () => report.groups.map(drawGroup)], ["processes", "Processes", drawProcesses]];
+  ["lanes", "Collectives", drawTimeline], ["groups", "Process groups", drawGroups], ["processes", "Processes", drawProcesses]];
 
 function drawPage() {
   drawHead();
