@@ -14,6 +14,7 @@
 #include "collector/detectors/evidence/gloo_words.h"
 #include "collector/detectors/evidence/nameless_dead.h"
 #include "collector/detectors/evidence/processes.h"
+#include "collector/detectors/evidence/ras_silence.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/vanished.h"
 #include "collector/detectors/evidence/wording.h"
@@ -246,9 +247,51 @@ Finding killed(const graph::Examination& examination, const std::vector<Death>& 
   return finding;
 }
 
+/// What NCCL says of a rank that nobody else has seen: given up, or only not in time.
+std::optional<Finding> given_up_by_ras(const graph::Examination& examination) {
+  std::vector<SilentRank> silent = silent_for_ras(examination.job);
+  const bool dead = std::any_of(silent.begin(), silent.end(),
+                                [](const SilentRank& one) { return one.considered_dead; });
+  std::erase_if(silent, [dead](const SilentRank& one) { return one.considered_dead != dead; });
+  if (silent.empty()) {
+    return std::nullopt;
+  }
+  Finding finding;
+  finding.kind = kKind;
+  finding.confidence = dead ? Confidence::kLikely : Confidence::kPossible;
+  for (const SilentRank& one : silent) {
+    finding.culprits.insert(one.rank);
+    finding.evidence.push_back(
+        {.rank = one.rank,
+         .text = fmt::format("rank {}: {} {}", one.rank, one.process(),
+                             dead ? "is considered dead by NCCL RAS: it cannot be reached"
+                                  : "gave NCCL RAS no answer in time")});
+  }
+  add_waiting(examination, finding);
+  add_places_of_others(examination, finding);
+  const SilentRank& first = silent.front();
+  finding.summary = dead ? fmt::format("{} {} dead for NCCL: {} cannot be reached{}",
+                                       said(finding.culprits), is_or_are(finding.culprits),
+                                       silent.size() == 1 ? first.process() : "their processes",
+                                       and_who_waits(finding))
+                         : fmt::format("{} gave NCCL RAS no answer", said(finding.culprits));
+  const bool one = silent.size() == 1;
+  finding.fix = fmt::format(
+      "See whether {} {} still there{}: the log tells how it ended. If it runs, `ddpdoctor attach "
+      "{}` "
+      "on its node tells where it stands. If the node does not answer, it is the machine or its "
+      "network.",
+      one ? first.process() : "the processes of these ranks", one ? "is" : "are",
+      dead ? "" : " and answers", one && first.pid ? std::to_string(*first.pid) : "PID");
+  return finding;
+}
+
 Findings detect(const graph::Examination& examination) {
   if (const std::vector<Death> dead = deaths(examination); !dead.empty()) {
     return {killed(examination, dead)};
+  }
+  if (auto finding = given_up_by_ras(examination)) {
+    return {std::move(*finding)};
   }
   const model::RankSet gone = vanished(examination);
   if (gone.empty() || torchrun_watches(examination.job)) {
@@ -284,7 +327,7 @@ Why: the out-of-memory killer, a crash in native code, or a person ended the pro
 without clean-up, a shell script with &).
 
 How it is recognised: the signal in the process table (a zombie keeps it), in the agent's record, or the absence of a process
-whose rank had joined the job.
+whose rank had joined the job; on other nodes by NCCL's RAS subsystem, which considers it dead.
 
 Fix: as the signal says. SIGKILL: memory. SIGBUS: /dev/shm. SIGSEGV, SIGABRT: a native crash; python -X faulthandler shows it.
     - $ torchrun --nproc_per_node=4 train.py

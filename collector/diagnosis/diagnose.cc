@@ -46,8 +46,14 @@ bool rests_on_text(const detectors::Finding& finding) {
                      [](const auto& evidence) { return evidence.text.starts_with("log: "); });
 }
 
-/// Nor is that a process has ended.
+/// Nor is that a process has ended, or has not answered NCCL for a minute.
 bool rests_on_an_end(const detectors::Finding& finding, const model::JobModel& job) {
+  for (const model::Fact* fact : model::facts(job, "nccl-ras")) {
+    if (fact->rank && finding.culprits.contains(*fact->rank) &&
+        fact->flag("considered_dead").value_or(false)) {
+      return true;
+    }
+  }
   return std::any_of(finding.culprits.begin(), finding.culprits.end(), [&job](model::Rank rank) {
     const model::Process* process = model::rank_process(job, rank);
     return process != nullptr && process->exit.has_value();

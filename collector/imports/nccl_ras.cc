@@ -18,6 +18,7 @@
 #include "collector/imports/documents/json_cursor.h"
 #include "collector/imports/documents/json_text.h"
 #include "collector/imports/stack_dumps/stack_text.h"
+#include "collector/model/log_lines.h"
 #include "collector/model/operations.h"
 
 namespace ddpdoctor::imports {
@@ -25,15 +26,36 @@ namespace {
 
 using model::Rank;
 
+constexpr std::size_t kLongestHost = 256;
+
+/// A process that gave RAS no answer, as far as it is told.
+struct Silent {
+  std::string host;
+  std::optional<std::int64_t> pid;
+  bool dead = false;  // RAS has given it up; else it only was not in time
+};
+
 /// How far the ranks of one communicator have come.
 struct Communicator {
   std::string id;
   std::int64_t size = 0;
   std::string operation;                 // of the counts; empty = of all together
   std::map<Rank, std::int64_t> counts;   // launched, by rank in the communicator
-  std::set<Rank> missing;                // did not answer
+  std::map<Rank, Silent> missing;        // did not answer
   std::optional<std::int64_t> majority;  // count of the ranks that are not listed
 };
+
+void add_silent(Rank rank, const Silent& silent, model::JobModel& job) {
+  model::Fact fact{.rank = rank, .pid = {}, .kind = "nccl-ras", .fields = {}};
+  fact.fields["considered_dead"] = silent.dead;
+  if (!silent.host.empty()) {
+    fact.fields["host"] = silent.host;
+  }
+  if (silent.pid) {
+    fact.pid = static_cast<pid_t>(*silent.pid);
+  }
+  job.facts.push_back(std::move(fact));
+}
 
 void add_communicator(const Communicator& one, model::JobModel& job) {
   model::ProcessGroup group{.id = one.id, .name = {}, .backend = "nccl", .ranks = {}};
@@ -58,8 +80,9 @@ void add_communicator(const Communicator& one, model::JobModel& job) {
     call.state = model::CallState::kEnqueued;
     job.collectives.push_back(std::move(call));
   }
-  for (const Rank rank : one.missing) {
+  for (const auto& [rank, silent] : one.missing) {
     job.coverage.unobserved_ranks.insert(rank);
+    add_silent(rank, silent, job);
   }
   const auto known = std::find_if(job.groups.begin(), job.groups.end(),
                                   [&one](const auto& other) { return other.id == one.id; });
@@ -110,8 +133,15 @@ Communicator read_communicator(const Cursor& in) {
   });
   missing.each([&out](const Cursor& entry) {
     const Cursor rank = entry["rank"];
+    const Cursor host = entry["host"];
+    const Cursor pid = entry["pid"];
+    const Cursor status = entry["status"];
+    const Cursor dead = status["considered_dead"];
     if (const auto number = rank.whole(0, kMaxRank)) {
-      out.missing.insert(static_cast<Rank>(*number));
+      out.missing[static_cast<Rank>(*number)] = {
+          .host = base::elide(host.text().value_or(""), kLongestHost),
+          .pid = pid.whole(1, kMaxPid),
+          .dead = dead.flag().value_or(false)};
     }
   });
   return out;
@@ -133,19 +163,68 @@ struct TextReading {
   std::string told;
   std::int64_t size = 0;               // of the first group in the table
   std::optional<std::int64_t> shared;  // count of the ranks listed next
+  std::size_t current = 0;             // of all: the one whose block this is
+  bool of_processes = false;           // a block about processes, not about a communicator
+  bool dead = false;                   // those of the block are given up
+  std::vector<Silent> silent;          // "Process 3487984 on node node1 managing GPU 5"
 
   void line(std::string_view text) {
     if (text.starts_with("#") && text.find(" (") != text.npos) {
-      all.push_back({.id = base::elide(between(text, "(", ")").value_or("0"), 64),
+      open(base::elide(between(text, "(", ")").value_or("0"), 64));
+      told += std::string(text) + "\n";
+    } else if (text == "DEAD" || text == "INCOMPLETE") {
+      of_processes = true;
+      dead = text == "DEAD";
+    } else if (of_processes) {
+      process(text);
+    } else if (!all.empty()) {
+      within(text, all[current]);
+    }
+  }
+
+  /// A communicator has a block for each thing that is wrong with it.
+  void open(std::string id) {
+    of_processes = false;
+    shared.reset();
+    const auto known = std::find_if(all.begin(), all.end(),
+                                    [&id](const Communicator& one) { return one.id == id; });
+    current = static_cast<std::size_t>(known - all.begin());
+    if (known == all.end()) {
+      all.push_back({.id = std::move(id),
                      .size = size,
                      .operation = {},
                      .counts = {},
                      .missing = {},
                      .majority = {}});
-      shared.reset();
+    }
+  }
+
+  void process(std::string_view text) {
+    constexpr std::size_t kMost = 1000;
+    const auto pid = between(text, "Process ", " on node ");
+    const auto number = pid ? number_of(*pid, kMaxPid) : std::nullopt;
+    if (number && silent.size() < kMost) {
+      silent.push_back(
+          {.host = base::elide(between(text, " on node ", " managing").value_or(""), kLongestHost),
+           .pid = number,
+           .dead = dead});
       told += std::string(text) + "\n";
-    } else if (!all.empty()) {
-      within(text, all.back());
+    }
+  }
+
+  /// Processes are listed without their ranks, ranks without their processes: one of each belong
+  /// together, and of more it is known only whether all are given up.
+  void name_silent() {
+    const bool all_dead =
+        !silent.empty() &&
+        std::all_of(silent.begin(), silent.end(), [](const Silent& one) { return one.dead; });
+    for (Communicator& one : all) {
+      for (auto& [rank, missing] : one.missing) {
+        if (silent.size() == 1 && one.missing.size() == 1) {
+          missing = silent.front();
+        }
+        missing.dead = all_dead && one.missing.size() <= silent.size();
+      }
     }
   }
 
@@ -169,12 +248,12 @@ struct TextReading {
     } else if (rank && shared) {
       one.counts[*rank] = *shared;
     } else if (rank) {
-      one.missing.insert(*rank);
+      one.missing.try_emplace(*rank);
     } else if (take_prefix(text, "The missing rank: ") ||
                take_prefix(text, "The missing ranks: ")) {
       for (const std::string_view part : base::split(text, ',')) {
         if (const auto number = number_of(base::trim(part), kMaxRank)) {
-          one.missing.insert(static_cast<Rank>(*number));
+          one.missing.try_emplace(static_cast<Rank>(*number));
         }
       }
     }
@@ -236,9 +315,11 @@ void read_ras_text(std::string_view text, model::JobModel& job) {
   }
   TextReading reading;
   for (const std::string_view line : base::split(text, '\n')) {
-    reading.row(base::trim(line));
-    reading.line(base::trim(line));
+    const std::string_view said = base::trim(model::read_log_line(line).text);
+    reading.row(said);
+    reading.line(said);
   }
+  reading.name_silent();
   add_fact(reading.told, job);
   add_largest(std::move(reading.all), job);
 }

@@ -2,6 +2,7 @@
 // ddpdoctor.report/1 as docs/report.schema.json describes it. Unknown values are left out; keys
 // keep one order, so that two reports can be compared with diff. Every string is printable UTF-8,
 // whatever the job's processes contained.
+#include <algorithm>
 #include <cmath>
 #include <type_traits>
 #include <variant>
@@ -170,18 +171,20 @@ Json group(const graph::GroupView& view) {
   return out;
 }
 
-/// Groups with a view first, then those of which only the name is known.
+/// The world first, then groups with a view, then those of which only the name is known.
 Json groups(const diagnosis::Diagnosis& diagnosis) {
-  Json out = Json::array();
-  for (const graph::GroupView& view : diagnosis.examination.groups) {
-    out.push_back(group(view));
-  }
+  std::vector<graph::GroupView> views = diagnosis.examination.groups;
   for (const model::ProcessGroup& known : diagnosis.job.groups) {
     if (diagnosis.examination.group(known.id) == nullptr) {
-      graph::GroupView view;
-      view.group = known;
-      out.push_back(group(view));
+      views.emplace_back().group = known;
     }
+  }
+  std::stable_partition(views.begin(), views.end(), [](const graph::GroupView& view) {
+    return view.group.name == "default_pg";
+  });
+  Json out = Json::array();
+  for (const graph::GroupView& view : views) {
+    out.push_back(group(view));
   }
   return out;
 }

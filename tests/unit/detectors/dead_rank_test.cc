@@ -18,6 +18,28 @@ TEST(DeadRank, NamesTheRankAndTheSignal) {
   EXPECT_NE(findings[0].summary.find("SIGKILL"), std::string::npos);
 }
 
+TEST(DeadRank, IsWhomNcclHasGivenUp) {
+  const auto told = [](bool dead, bool seen) {
+    JobBuilder builder = job().ranks(3).stack(0, kInBarrier).stack(1, kInBarrier);
+    if (!seen) {
+      builder.absent(2);
+    }
+    model::JobModel built = builder.build();
+    built.facts.push_back({.rank = 2,
+                           .pid = 77,
+                           .kind = "nccl-ras",
+                           .fields = {{"considered_dead", dead}, {"host", "n1"}}});
+    return asked(kKind, built);
+  };
+  ASSERT_EQ(told(true, false).size(), 1u);
+  EXPECT_EQ(told(true, false)[0].confidence, Confidence::kLikely);
+  EXPECT_EQ(told(true, false)[0].culprits, model::RankSet({2}));
+  EXPECT_NE(told(true, false)[0].summary.find("process 77 on n1"), std::string::npos);
+  ASSERT_EQ(told(false, false).size(), 1u);
+  EXPECT_EQ(told(false, false)[0].confidence, Confidence::kPossible);
+  EXPECT_TRUE(told(true, true).empty()) << "it was seen alive";
+}
+
 TEST(DeadRank, WithoutAProcessIsNoneOfTheGroupThatSomebodyWaitsIn) {
   const auto told = [](std::vector<model::Rank> members) {
     JobBuilder builder = job().ranks(4).group("1", std::move(members));

@@ -167,7 +167,59 @@ TEST(Ras, JsonCountsLaunchesOfEachRank) {
   EXPECT_EQ(job->collectives[0].sequence, 8);
   EXPECT_EQ(job->collectives[1].sequence, 6);
   EXPECT_TRUE(job->coverage.unobserved_ranks.contains(2));
-  EXPECT_EQ(model::facts(*job, "nccl-ras").size(), 1U);
+  EXPECT_EQ(model::facts(*job, "nccl-ras").size(), 2U) << "the whole answer, and who was silent";
+}
+
+TEST(Ras, WhoIsConsideredDeadIsTold) {
+  constexpr std::string_view kJson =
+      R"({"nccl_version":"2.29.1","communicators":[{"hash":"0xae","size":3,"ranks":[
+      {"rank":0,"collective_counts":{"AllReduce":7}}],"missing_ranks":[{"rank":1,"status":{"unresponsive":true}},
+      {"rank":2,"host":"n1","pid":77,"status":{"considered_dead":true}}]}]})";
+  const auto job = read_ras_json(kJson, "ras.json");
+  ASSERT_TRUE(job);
+  const auto facts = model::facts(*job, "nccl-ras");
+  ASSERT_EQ(facts.size(), 3U);
+  EXPECT_EQ(facts[1]->rank, 1);
+  EXPECT_EQ(facts[1]->flag("considered_dead"), false);
+  EXPECT_EQ(facts[2]->rank, 2);
+  EXPECT_EQ(facts[2]->pid, 77);
+  EXPECT_EQ(facts[2]->text("host"), "n1");
+  EXPECT_EQ(facts[2]->flag("considered_dead"), true);
+}
+
+/// The same communicator has a block under Errors and one under Warnings.
+std::string ras_of_a_death(std::string_view before) {
+  std::string out;
+  for (const std::string_view line : base::split(
+           "NCCL version 2.24.3 compiled with CUDA 12.6\nJob summary\n===========\n"
+           "Communicators... (2.05s)\n=============\n\n"
+           "    0         1         4       7-8        8        8   RUNNING  INCOMPLETE\n\n"
+           "Errors\n======\n\nDEAD\n  1 job process is considered dead (unreachable via the RAS "
+           "network)\n  Process 77 on node n1 managing GPU 5\n\n#0-0 (cf26) INCOMPLETE\n"
+           "  Missing communicator data from 1 rank\n  The missing rank: 5\n\nWarnings\n"
+           "========\n\n#0-0 (cf26) MISMATCH\n  Communicator ranks have different AllReduce "
+           "operation counts\n  6 ranks have launched up to operation 64\n  1 rank has launched up "
+           "to operation 63\n  Rank 0 -- GPU 0 managed by process 70 on node n0",
+           '\n')) {
+    out += fmt::format("{}{}\n", before, line);
+  }
+  return out;
+}
+
+TEST(Ras, TheDeadProcessIsTheOneMissingRank) {
+  for (const std::string_view before : {"", "2026-11-22T19:15:00.1234567Z "}) {
+    const auto job = read(ras_of_a_death(before));
+    const auto facts = model::facts(job, "nccl-ras");
+    ASSERT_EQ(facts.size(), 2U) << before;
+    EXPECT_EQ(facts[1]->rank, 5);
+    EXPECT_EQ(facts[1]->pid, 77);
+    EXPECT_EQ(facts[1]->text("host"), "n1");
+    EXPECT_EQ(facts[1]->flag("considered_dead"), true);
+    ASSERT_EQ(job.collectives.size(), 7U);
+    EXPECT_EQ(job.collectives[0].sequence, 63);
+    EXPECT_EQ(job.collectives[1].sequence, 64);
+    EXPECT_TRUE(job.coverage.warnings.empty()) << job.coverage.warnings.front();
+  }
 }
 
 TEST(Ras, TextNamesTheOutliers) {
