@@ -6,10 +6,12 @@
 #include <cstring>
 #include <fcntl.h>
 #include <unistd.h>
+#include <utility>
 
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "base/encoding.h"
 #include "base/text.h"
 #include "base/unique_fd.h"
 
@@ -66,6 +68,7 @@ base::Result<double> read_at_most(const std::string& path, std::size_t limit, st
     have += got > 0 ? static_cast<std::size_t>(got) : 0;
   }
   bytes.resize(have);
+  bytes = base::as_utf8(std::move(bytes));
   return file.written;
 }
 

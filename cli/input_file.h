@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bytes of a file that anybody may have written: only regular files are opened, sizes are capped.
+// Texts come as UTF-8 without a mark, however they were written: readers know no other.
 #pragma once
 
 #include <cstddef>

@@ -23,6 +23,7 @@
 #include "collector/imports/logs/torchrun_text.h"
 #include "collector/imports/nccl_ras.h"
 #include "collector/imports/stack_dumps/dump_processes.h"
+#include "collector/imports/stack_dumps/margins.h"
 #include "collector/imports/stack_dumps/stack_readers.h"
 #include "collector/model/log_lines.h"
 #include "collector/model/secrets.h"
@@ -33,6 +34,7 @@ namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{256} << 20U;  // of a file; its end is read
 constexpr std::size_t kLongestLine = 65'536;
+constexpr std::size_t kLongestHeading = 16;
 constexpr std::size_t kNearHeading = 3;  // lines between a heading that names a rank and its dump
 
 struct Tool {
@@ -59,11 +61,22 @@ struct Finding {
   std::vector<bool> taken;  // by line of the file
 };
 
+/// "Rank 3:" alone above a dump whose lines name no rank.
+bool is_heading(const std::vector<std::string_view>& lines, std::size_t at) {
+  const auto read = [&lines](std::size_t i) {
+    return model::read_log_line(lines[i].substr(0, kLongestLine));
+  };
+  const bool bare = at + 1 < lines.size() && lines[at].size() <= kLongestHeading &&
+                    !lines[at].starts_with('[') && read(at).rank && read(at).text.empty();
+  return bare && !read(at + 1).rank;
+}
+
 std::map<std::optional<model::Rank>, Stream> streams_of(
     const std::vector<std::string_view>& lines) {
   std::map<std::optional<model::Rank>, Stream> out;
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    const model::LogLine line = model::read_log_line(lines[i].substr(0, kLongestLine));
+    model::LogLine line = model::read_log_line(lines[i].substr(0, kLongestLine));
+    line = is_heading(lines, i) ? model::LogLine{.text = lines[i], .rank = {}, .time = {}} : line;
     Stream& stream = out[line.rank];
     stream.lines.push_back(line.text);
     stream.numbers.push_back(i);
@@ -216,6 +229,8 @@ std::string tool_names(const Finding& finding) {
 base::Result<model::JobModel> read_text(std::string_view bytes, const std::string& path) {
   const bool cut = bytes.size() > kMostBytes;
   bytes = bytes.substr(cut ? bytes.size() - kMostBytes : 0);
+  const auto pasted = without_margins(bytes);
+  bytes = pasted ? std::string_view(*pasted) : bytes;
   const Labels labels = with_ranks_named(bytes);
   const std::string_view named = labels.text.empty() ? bytes : std::string_view(labels.text);
   const auto plain = plain_text(named);

@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "collector/imports/logs/text_file.h"
+#include "collector/imports/stack_dumps/margins.h"
 #include "collector/imports/stack_dumps/stack_readers.h"
 #include "collector/model/log_lines.h"
 
@@ -24,7 +25,7 @@ bool any_line(std::string_view head, bool (*question)(std::string_view)) {
   const auto lines = base::split(head, '\n');
   return printable(head) &&
          std::any_of(lines.begin(), lines.end(), [question](std::string_view line) {
-           return question(model::read_log_line(line).text);
+           return question(model::read_log_line(behind_margin(line)).text);
          });
 }
 

@@ -91,8 +91,10 @@ void read_frames(Lines& lines, model::Thread& thread) {
   }
 }
 
+/// The main thread, which is the last one; of `python -m` runpy is outermost.
 bool ends_dump(const model::Thread& thread) {
-  return !thread.frames.empty() && thread.frames.back().function == "<module>";
+  return !thread.frames.empty() && (thread.frames.back().function == "<module>" ||
+                                    thread.frames.back().function == "_run_module_as_main");
 }
 
 /// Threads up to the main one, or to the first that was seen before.

@@ -2,18 +2,21 @@
 // gdb's "thread apply all bt", of several attached processes one after the other. With
 // python-gdb.py frames carry "for file train.py, line 12, in main"; py-bt writes a traceback.
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <set>
 #include <utility>
 
 #include "base/text.h"
 #include "collector/imports/capture/parts.h"
+#include "collector/imports/stack_dumps/dump_processes.h"
 #include "collector/imports/stack_dumps/stack_readers.h"
 
 namespace ddpdoctor::imports {
 namespace {
 
 constexpr std::string_view kEval = "_PyEval_EvalFrame";
+constexpr std::size_t kMostInterjected = 32;  // lines of others between two threads
 
 struct Heading {
   std::int64_t number = 0;  // gdb's own, 1 = the first thread of the process
@@ -112,16 +115,28 @@ bool goes_on(std::string_view line) {
          !base::trim(line).starts_with("File \"");
 }
 
+/// "#7 Frame 0x7f, for file train.py, line 12, in main ()" of py-bt-full, the Python frame alone.
+bool is_full_py_bt(std::string_view line) {
+  line = base::trim(line);
+  take_prefix(line, "#");
+  take_number(line, 10'000'000);
+  return base::trim(line).starts_with("Frame 0x");
+}
+
 void read_bt(Lines& lines, model::Thread& thread) {
   std::string whole(lines.take());
   while (!lines.done() && goes_on(lines.peek()) && whole.size() < kLongestName) {
     whole += ' ';
     whole += base::trim(lines.take());
   }
-  if (auto python = frame_in_arguments(whole)) {
+  auto python = frame_in_arguments(whole);
+  const bool native = !python || !is_full_py_bt(whole);
+  if (python) {
     add_frame(thread, std::move(*python));
   }
-  add_frame(thread, native_frame(whole));
+  if (native) {
+    add_frame(thread, native_frame(whole));
+  }
 }
 
 /// py-bt, most recent call first. Its frames take the place of the interpreter's own ones.
@@ -168,6 +183,12 @@ struct Numbering {
   [[nodiscard]] bool begins_anew(std::int64_t number) const {
     return seen.contains(number) || (last == 1 && first > 1);
   }
+  /// Just the next number: what stood between was written into the dump of this process.
+  [[nodiscard]] bool goes_on_with(std::int64_t number) const {
+    const bool downwards = number == last - 1;
+    const bool upwards = number == last + 1 && last > first;
+    return !seen.contains(number) && number > 0 && (downwards || upwards);
+  }
   void take(std::int64_t number) {
     first = seen.empty() ? number : first;
     last = number;
@@ -175,11 +196,22 @@ struct Numbering {
   }
 };
 
-bool is_banner(std::string_view line) {
-  return line.starts_with("[New LWP ") || line.starts_with("[Thread debugging using") ||
-         line.starts_with("Using host libthread_db") || line.starts_with("Backtrace stopped") ||
-         line.starts_with("Reading symbols") || line.starts_with("(gdb)") ||
-         line.starts_with("warning: ");
+/// What gdb and python-gdb.py say between threads: a thread that runs no Python has no py-bt.
+bool is_remark(std::string_view line) {
+  constexpr std::array<std::string_view, 12> kRemarks = {"[New LWP ",
+                                                         "[Thread debugging using",
+                                                         "[Switching to thread ",
+                                                         "Using host libthread_db",
+                                                         "Backtrace stopped",
+                                                         "Reading symbols",
+                                                         "(gdb)",
+                                                         "(More stack frames follow",
+                                                         "warning: ",
+                                                         "Unable to ",  // locate python frame
+                                                         "Python Exception <",
+                                                         "Error occurred in Python"};
+  return std::any_of(kRemarks.begin(), kRemarks.end(),
+                     [line](std::string_view remark) { return line.starts_with(remark); });
 }
 
 model::Thread* thread_for(const Heading& heading, StackDump& dump) {
@@ -190,6 +222,28 @@ model::Thread* thread_for(const Heading& heading, StackDump& dump) {
   return known == threads.end() ? add_thread(dump, heading.tid, heading.name) : &*known;
 }
 
+bool has_thread(const StackDump& dump, pid_t tid) {
+  const auto& threads = dump.process.threads;
+  return tid != 0 && std::any_of(threads.begin(), threads.end(),
+                                 [tid](const model::Thread& one) { return one.tid == tid; });
+}
+
+/// The line at the cursor is nothing of gdb's, but the next thread is of the same process: its
+/// number is the next, or it is known. Taken for another process it would be a rank that nobody
+/// started.
+bool is_interjected(Lines ahead, const Numbering& numbering, const StackDump& dump) {
+  for (std::size_t i = 0; i < kMostInterjected && !ahead.done(); ++i) {
+    const std::string_view line = ahead.take();
+    if (const auto heading = thread_heading(line)) {
+      return numbering.goes_on_with(heading->number) || has_thread(dump, heading->tid);
+    }
+    if (process_named(line) || rank_in_line(line)) {
+      return false;
+    }
+  }
+  return false;
+}
+
 /// Threads of one process from the cursor on.
 void read_process(Lines& lines, StackDump& dump) {
   Numbering numbering;
@@ -198,9 +252,7 @@ void read_process(Lines& lines, StackDump& dump) {
     const std::string_view line = lines.peek();
     if (const auto heading = thread_heading(line)) {
       // The same numbers again are py-bt after bt, when the threads are the same.
-      const auto known = std::any_of(dump.process.threads.begin(), dump.process.threads.end(),
-                                     [&](const auto& one) { return one.tid == heading->tid; });
-      if (numbering.begins_anew(heading->number) && !known) {
+      if (numbering.begins_anew(heading->number) && !has_thread(dump, heading->tid)) {
         return;
       }
       numbering.take(heading->number);
@@ -215,7 +267,8 @@ void read_process(Lines& lines, StackDump& dump) {
       dump.process.pid = dump.process.pid == 0 ? *pid : dump.process.pid;
       lines.take();
       return;
-    } else if (is_banner(line) || base::trim(line).empty()) {
+    } else if (is_remark(line) || base::trim(line).empty() ||
+               is_interjected(lines, numbering, dump)) {
       lines.take();
     } else {
       return;

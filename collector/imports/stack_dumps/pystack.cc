@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "collector/imports/capture/parts.h"
 #include "collector/imports/stack_dumps/dump_locals.h"
+#include "collector/imports/stack_dumps/dump_processes.h"
 #include "collector/imports/stack_dumps/stack_readers.h"
 
 namespace ddpdoctor::imports {
@@ -16,6 +17,8 @@ namespace {
 constexpr std::string_view kTraceback = "Traceback for thread ";
 constexpr std::string_view kEmpty = "The frame stack for thread ";
 constexpr std::string_view kCore = "Core file information:";
+constexpr std::size_t kNearHeading = 3;       // lines from a heading to its stacks
+constexpr std::size_t kMostInterjected = 32;  // lines of others between two threads
 
 struct Reading {
   StackDump dump = new_dump();
@@ -67,9 +70,24 @@ void read_detail(std::string_view line, bool& in_locals, model::Thread& thread, 
   }
 }
 
+/// Everything of a thread is indented. A local's text may have lines that are not: these are none
+/// of it only where another thread follows shortly ("=== rank 3 ===").
+bool stands_outside(const Lines& lines, bool in_locals) {
+  if (lines.peek().starts_with(' ')) {
+    return false;
+  }
+  for (std::size_t ahead = 1; in_locals && ahead <= kNearHeading; ++ahead) {
+    if (ends_thread(lines.peek(ahead))) {
+      return true;
+    }
+  }
+  return !in_locals;
+}
+
 void read_frames(Lines& lines, model::Thread& thread, Reading& reading) {
   bool in_locals = false;
-  while (!lines.done() && !lines.peek().empty() && !ends_thread(lines.peek())) {
+  while (!lines.done() && !lines.peek().empty() && !ends_thread(lines.peek()) &&
+         !stands_outside(lines, in_locals)) {
     const std::string_view line = lines.take();
     if (auto frame = frame_of(line)) {
       in_locals = false;
@@ -143,6 +161,22 @@ void read_core(Lines& lines, Reading& reading) {
   }
 }
 
+/// The line at the cursor is nothing of pystack's, but the next thread is of the same process,
+/// whose main thread has not come yet. Taken for another process it would be a rank that nobody
+/// started.
+bool is_interjected(Lines ahead, const Reading& reading) {
+  for (std::size_t i = 0; i < kMostInterjected && !ahead.done() && !reading.has_main; ++i) {
+    const std::string_view line = ahead.take();
+    if (line.starts_with(kTraceback) || line.starts_with(kEmpty)) {
+      return i > 0;
+    }
+    if (rank_in_line(line) || line.starts_with(kCore)) {
+      return false;
+    }
+  }
+  return false;
+}
+
 /// The thread at the cursor; false when it is that of another process.
 bool read_thread(Lines& lines, Reading& reading) {
   Lines ahead = lines;
@@ -188,7 +222,8 @@ bool read_pystack(Lines& lines, std::vector<StackDump>& out) {
     read_core(lines, reading);
   }
   while (!lines.done()) {
-    if (lines.peek().empty() || lines.peek().starts_with(kEmpty)) {
+    if (lines.peek().empty() || lines.peek().starts_with(kEmpty) ||
+        is_interjected(lines, reading)) {
       lines.take();
     } else if (!read_thread(lines, reading)) {
       break;

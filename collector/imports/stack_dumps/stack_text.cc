@@ -130,7 +130,8 @@ std::optional<model::Frame> python_frame(std::string_view line) {
   frame.file = base::elide(line.substr(6, file_end - 6), kLongestName);
   frame.line = static_cast<int>(*number);
   if (take_prefix(rest, ", in ") || take_prefix(rest, " in ")) {
-    frame.function = base::elide(rest, kLongestName);
+    constexpr std::string_view kModuleInHtml = "&lt;module&gt;";  // its line ends a dump
+    frame.function = rest == kModuleInHtml ? "<module>" : base::elide(rest, kLongestName);
   }
   return frame;
 }
