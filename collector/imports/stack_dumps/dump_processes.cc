@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "collector/imports/stack_dumps/dump_identity.h"
 #include "collector/model/progress.h"
 #include "collector/model/questions.h"
 #include "collector/model/torch_evidence.h"
@@ -71,55 +72,6 @@ model::Role role_of_native(const model::Process& process) {
                       has_native(process, "ncclProxy") || has_native(process, "c10d::Work") ||
                       has_native(process, "c10d::Reducer");
   return in_job ? model::Role::kRank : model::Role::kOther;
-}
-
-using Identity = std::pair<std::string, std::int64_t>;
-
-/// What stays the same when a process is dumped again.
-Identity identity_of(const model::Process& process) {
-  if (process.pid != 0) {
-    return {process.host, process.pid};
-  }
-  if (process.rank) {
-    return {process.host + "/" + std::to_string(*process.rank), 0};
-  }
-  return {process.host + "/?", process.threads.empty() ? 0 : process.threads.front().tid};
-}
-
-/// Each process at most once in every observation; the last look at each is in the last one.
-std::vector<model::Observation> separated(std::vector<model::Process> processes, double interval) {
-  std::map<Identity, std::size_t> looks;
-  for (const model::Process& process : processes) {
-    ++looks[identity_of(process)];
-  }
-  std::size_t most = 0;
-  for (const auto& [identity, count] : looks) {
-    most = std::max(most, count);
-  }
-  std::vector<model::Observation> out(most);
-  for (std::size_t i = 0; i < most; ++i) {
-    out[i].time = interval * static_cast<double>(i);
-  }
-  for (model::Process& process : processes) {
-    const std::size_t left = looks[identity_of(process)]--;
-    out[most - left].processes.push_back(std::move(process));
-  }
-  return out;
-}
-
-/// The one process of a file that may be a rank takes the rank that the file is named after.
-void give_rank(std::vector<StackDump>& dumps, model::Rank rank) {
-  std::set<Identity> candidates;
-  for (const StackDump& dump : dumps) {
-    if (dump.process.role == model::Role::kRank) {
-      candidates.insert(identity_of(dump.process));
-    }
-  }
-  for (StackDump& dump : dumps) {
-    if (candidates.size() == 1 && dump.process.role == model::Role::kRank) {
-      dump.process.rank = rank;
-    }
-  }
 }
 
 /// "node10" behind "node9".
@@ -338,16 +290,20 @@ model::JobModel job_of_dumps(std::vector<StackDump> dumps, std::string_view path
       job.sources[file].merge(lines);
     }
   }
-  if (const auto rank = rank_in_path(path, dumps)) {
-    give_rank(dumps, *rank);
-  }
   const std::string host = host_in_path(path);
+  const auto number = rank_in_path(path, dumps);
   std::vector<model::Process> processes;
   processes.reserve(dumps.size());
   for (StackDump& dump : dumps) {
     dump.process.host = dump.process.host.empty() ? host : dump.process.host;
     processes.push_back(std::move(dump.process));
   }
+  if (const auto rank = rank_in_path(path, {})) {
+    give_rank(processes, *rank);
+  } else if (number) {
+    note_number(processes, *number, job);
+  }
+  share_ranks(processes);
   job.coverage.observed.push_back(fmt::format("{} stack dump{} ({}) in {}", processes.size(),
                                               processes.size() == 1 ? "" : "s", tool,
                                               base::file_name(path)));
@@ -363,7 +319,9 @@ bool settle_dumps(model::JobModel& job) {
   if (!std::any_of(job.observations.begin(), job.observations.end(), any_dumped)) {
     return false;
   }
+  const bool supposed_looks = take_numbers(job);
   if (job.observations.size() == 1) {
+    share_ranks(job.observations.front().processes);
     job.observations = separated(std::move(job.observations.front().processes), 0);
   }
   forget_local_ranks(job);
@@ -373,8 +331,8 @@ bool settle_dumps(model::JobModel& job) {
   }
   note_unobserved(job);
   model::complete_groups(job);
-  if (!comparable(job)) {
-    return true;
+  if (supposed_looks || !comparable(job)) {
+    return true;  // containers may share a pid: two places of it are no movement
   }
   const model::Movement seen = model::movement(job);
   const bool apart = job.observations.back().time - model::previous(job)->time >= kShortestInterval;

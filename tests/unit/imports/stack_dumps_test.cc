@@ -359,7 +359,7 @@ TEST(Dumps, OnePidOnTwoHostsAreTwoRanks) {
     const std::string both = names;
     model::JobModel job = dump_of(both.substr(0, both.find('|')));
     model::JobModel other = dump_of(both.substr(both.find('|') + 1));
-    job.observations[0].processes.push_back(other.observations[0].processes[0]);
+    merge(job, std::move(other));
     ASSERT_TRUE(settle_dumps(job));
     ASSERT_EQ(job.observations.size(), 1U) << names;
     EXPECT_EQ(job.observations[0].processes[0].rank, 0) << names;

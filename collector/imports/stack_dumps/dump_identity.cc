@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/imports/stack_dumps/dump_identity.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace ddpdoctor::imports {
+namespace {
+
+constexpr std::string_view kNumbered = "numbered-dump";  // a fact only while files are read
+constexpr std::size_t kMostWarned = 8;
+
+using Place = std::pair<std::string, std::int64_t>;  // machine and pid
+
+Place place_of(const model::Process& process) {
+  return {process.host, process.pid};
+}
+
+/// The processes that may be the one rank of a file; empty when there are several.
+std::vector<model::Process*> only_rank(std::vector<model::Process>& processes) {
+  std::set<Identity> candidates;
+  std::vector<model::Process*> out;
+  for (model::Process& process : processes) {
+    if (process.role == model::Role::kRank) {
+      candidates.insert(identity_of(process));
+      out.push_back(&process);
+    }
+  }
+  return candidates.size() == 1 ? out : std::vector<model::Process*>();
+}
+
+}  // namespace
+
+Identity identity_of(const model::Process& process) {
+  const std::int64_t rank = process.rank.value_or(-1);
+  if (process.pid != 0 || process.rank) {
+    return {process.host, process.pid, rank};
+  }
+  return {process.host + "/?", process.threads.empty() ? 0 : process.threads.front().tid, rank};
+}
+
+void share_ranks(std::vector<model::Process>& processes) {
+  std::map<Place, std::set<model::Rank>> claimed;
+  for (const model::Process& process : processes) {
+    if (process.pid != 0 && process.rank) {
+      claimed[place_of(process)].insert(*process.rank);
+    }
+  }
+  for (model::Process& process : processes) {
+    const auto ranks = claimed.find(place_of(process));
+    if (process.role == model::Role::kRank && !process.rank && ranks != claimed.end() &&
+        ranks->second.size() == 1) {
+      process.rank = *ranks->second.begin();
+    }
+  }
+}
+
+void give_rank(std::vector<model::Process>& processes, model::Rank rank) {
+  for (model::Process* process : only_rank(processes)) {
+    process->rank = rank;
+  }
+}
+
+void note_number(std::vector<model::Process>& processes, model::Rank number, model::JobModel& job) {
+  const auto looks = only_rank(processes);
+  if (looks.empty()) {
+    return;
+  }
+  const model::Process& process = *looks.front();
+  if (process.pid == 0) {  // nothing else tells it from others
+    give_rank(processes, number);
+    return;
+  }
+  job.facts.push_back({.rank = number,
+                       .pid = process.pid,
+                       .kind = std::string(kNumbered),
+                       .fields = {{"host", process.host}}});
+}
+
+bool take_numbers(model::JobModel& job) {
+  std::map<Place, std::set<model::Rank>> numbers;
+  std::erase_if(job.facts, [&numbers](const model::Fact& fact) {
+    const bool numbered = fact.kind == kNumbered;
+    if (numbered && fact.pid && fact.rank) {
+      numbers[{fact.text("host").value_or(""), *fact.pid}].insert(*fact.rank);
+    }
+    return numbered;
+  });
+  const bool count_looks = std::any_of(numbers.begin(), numbers.end(),
+                                       [](const auto& given) { return given.second.size() > 1; });
+  for (model::Observation& observation : job.observations) {
+    for (model::Process& process : observation.processes) {
+      const auto given = numbers.find(place_of(process));
+      if (process.role == model::Role::kRank && given != numbers.end() && !count_looks) {
+        process.rank = *given->second.begin();
+      }
+    }
+  }
+  std::size_t warned = 0;
+  for (const auto& [place, given] : numbers) {
+    if (given.size() > 1 && warned++ < kMostWarned) {
+      job.coverage.warnings.push_back(
+          fmt::format("{} files are of pid {}: the numbers in their names count looks at one "
+                      "process. If they are ranks in several containers, name them rank_0, rank_1",
+                      given.size(), place.second));
+    }
+  }
+  return count_looks;
+}
+
+std::vector<model::Observation> separated(std::vector<model::Process> processes, double interval) {
+  std::map<Identity, std::size_t> looks;
+  for (const model::Process& process : processes) {
+    ++looks[identity_of(process)];
+  }
+  std::size_t most = 0;
+  for (const auto& [identity, count] : looks) {
+    most = std::max(most, count);
+  }
+  std::vector<model::Observation> out(most);
+  for (std::size_t i = 0; i < most; ++i) {
+    out[i].time = interval * static_cast<double>(i);
+  }
+  for (model::Process& process : processes) {
+    const std::size_t left = looks[identity_of(process)]--;
+    out[most - left].processes.push_back(std::move(process));
+  }
+  return out;
+}
+
+}  // namespace ddpdoctor::imports

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// One pid in several dumps: looks at one process, or ranks in containers that all have it.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "collector/imports/logs/text_file.h"
+#include "collector/imports/merge.h"
+#include "collector/imports/stack_dumps/dump_processes.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+using Files = std::vector<std::pair<std::string, std::string>>;  // path, text
+
+model::JobModel read(const Files& files) {
+  model::JobModel job;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    auto part = read_text(files[i].second, files[i].first);
+    EXPECT_TRUE(part);
+    if (i == 0) {
+      job = std::move(*part);
+    } else {
+      merge(job, std::move(*part));
+    }
+  }
+  settle_dumps(job);
+  return job;
+}
+
+std::string at(int line, int pid = 7) {
+  return fmt::format(
+      "Process {0}: python train.py\nPython v3.11.7 (/usr/bin/python3.11)\n\n"
+      "Thread {0} (idle): \"MainThread\"\n"
+      "    all_reduce (torch/distributed/distributed_c10d.py:3252)\n"
+      "    main (train.py:{1})\n    <module> (train.py:99)\n",
+      pid, line);
+}
+
+std::string told(const model::JobModel& job) {
+  std::string out;
+  for (const model::Process& process : model::latest(job)->processes) {
+    out += fmt::format("{}{}={}", out.empty() ? "" : " ", process.rank.value_or(-1), process.pid);
+  }
+  return fmt::format("{} looks: {}", job.observations.size(), out);
+}
+
+TEST(OnePid, InFilesOfSeveralRanksIsSeveralProcesses) {
+  const auto job =
+      read({{"rank_0.txt", at(29)}, {"rank_1.txt", at(26)}, {"pod-rank-2/dump.txt", at(26)}});
+  EXPECT_EQ(told(job), "1 looks: 0=7 1=7 2=7");
+  EXPECT_NE(job.progress, model::Progress::kMoving);
+}
+
+TEST(OnePid, UnderSeveralHeadingsIsSeveralProcesses) {
+  const auto job = read({{"all.txt", "=== rank 0 ===\n" + at(29) + "=== rank 1 ===\n" + at(26)}});
+  EXPECT_EQ(told(job), "1 looks: 0=7 1=7");
+}
+
+TEST(OnePid, OfOneRankIsASecondLook) {
+  const auto job = read({{"rank_0.txt", at(29)}, {"rank_1.txt", at(26)}, {"rank_1.txt", at(26)}});
+  EXPECT_EQ(told(job), "2 looks: 0=7 1=7");
+  // Only the first look says which rank it is.
+  const auto again = read({{"all.txt", "=== rank 3 ===\n" + at(29) + "\nlater\n\n\n\n" + at(29)}});
+  EXPECT_EQ(told(again), "2 looks: 3=7");
+  EXPECT_NE(again.progress, model::Progress::kMoving);
+}
+
+TEST(OnePid, NumbersOfFilesCountLooksAtIt) {
+  const auto job = read({{"dump_1.txt", at(29)}, {"dump_2.txt", at(29)}});
+  EXPECT_EQ(told(job), "2 looks: 0=7");
+  EXPECT_NE(job.progress, model::Progress::kMoving);
+  EXPECT_FALSE(job.coverage.warnings.empty());
+  // Or they are ranks in containers: that nothing is stuck must not be said.
+  EXPECT_NE(read({{"dump_1.txt", at(29)}, {"dump_2.txt", at(26)}}).progress,
+            model::Progress::kMoving);
+  EXPECT_EQ(told(read({{"node0/dump_0.txt", at(29)},
+                       {"node0/dump_1.txt", at(29)},
+                       {"node1/dump_0.txt", at(26)}})),
+            "2 looks: 0=7 1=7");
+  EXPECT_TRUE(job.facts.empty());
+}
+
+TEST(OnePid, NumbersOfFilesAreRanksOfSeveralPids) {
+  const auto job = read({{"dump_1.txt", at(29, 7)}, {"dump_0.txt", at(26, 8)}});
+  EXPECT_EQ(told(job), "1 looks: 1=7 0=8");
+  EXPECT_TRUE(job.facts.empty());
+}
+
+}  // namespace
+}  // namespace ddpdoctor::imports
