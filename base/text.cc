@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/text.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -121,6 +123,20 @@ std::size_t utf8_length(std::string_view text, std::size_t at) {
   return overlong || surrogate || beyond ? 0 : length;
 }
 
+/// Signs without a picture that turn the direction of what follows: a name could show as another.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kTurns = {
+    {{"\u200e", "\\u200e"},
+     {"\u200f", "\\u200f"},
+     {"\u202a", "\\u202a"},
+     {"\u202b", "\\u202b"},
+     {"\u202c", "\\u202c"},
+     {"\u202d", "\\u202d"},
+     {"\u202e", "\\u202e"},
+     {"\u2066", "\\u2066"},
+     {"\u2067", "\\u2067"},
+     {"\u2068", "\\u2068"},
+     {"\u2069", "\\u2069"}}};
+
 }  // namespace
 
 std::string printable(std::string_view text) {
@@ -134,7 +150,11 @@ std::string printable(std::string_view text) {
       out += ' ';
       ++i;
     } else if (const std::size_t length = byte >= 0x80 ? utf8_length(text, i) : 0; length > 0) {
-      out += text.substr(i, length);
+      const std::string_view character = text.substr(i, length);
+      const auto turn = std::find_if(kTurns.begin(), kTurns.end(), [character](const auto& one) {
+        return one.first == character;
+      });
+      out += turn == kTurns.end() ? character : turn->second;
       i += length;
     } else {
       out += fmt::format("\\x{:02x}", byte);

@@ -28,7 +28,8 @@ std::string bytes(double count);
 /// The last component of a path.
 std::string_view file_name(std::string_view path);
 
-/// Makes untrusted bytes printable: control characters and invalid UTF-8 become escapes.
+/// Makes untrusted bytes printable: control characters, invalid UTF-8 and signs that turn
+/// the direction of writing become escapes.
 std::string printable(std::string_view text);
 
 }  // namespace ddpdoctor::base

@@ -20,7 +20,8 @@ bool is_word(char character) {
 }
 
 /// Text in a table cell or paragraph: nothing of it is taken for markup. An underscore inside a
-/// word is none, and "#10" must not become a link to somebody's issue 10.
+/// word is none, "#10" must not become a link to somebody's issue 10, nor "@team" a message to
+/// them.
 std::string escaped(std::string_view text) {
   constexpr std::string_view kMarkup = "\\`*{}[]<>|";
   const std::string line = one_line(text);
@@ -33,7 +34,7 @@ std::string escaped(std::string_view text) {
       out += '\\';
     }
     out += line[i];
-    if (line[i] == '#' && word_after) {
+    if ((line[i] == '#' || line[i] == '@') && word_after) {
       out += "<!-- -->";
     }
   }

@@ -32,6 +32,7 @@ TEST(Printable, EscapesControlCharactersAndBrokenUtf8) {
   EXPECT_EQ(printable("\xC3\xA9"), "é");
   EXPECT_EQ(printable("\xC3("), "\\xc3(");
   EXPECT_EQ(printable("\xED\xA0\x80"), "\\xed\\xa0\\x80");
+  EXPECT_EQ(printable("a\u202eyp.b"), "a\\u202eyp.b");
 }
 
 }  // namespace

@@ -61,6 +61,16 @@ TEST(Sarif, FingerprintsForgetRanksAndShiftedLines) {
   EXPECT_NE(print(finding), before);
 }
 
+TEST(Sarif, FingerprintsForgetTheFolder) {
+  const model::JobModel job = hung_job();
+  const auto print = [&job](std::string_view folder) {
+    return nlohmann::json::parse(sarif(diagnosis_of(job, {conditional_barrier()}),
+                                       folder))["runs"][0]["results"][0]["partialFingerprints"];
+  };
+  EXPECT_EQ(print("/srv"), print("/"));
+  EXPECT_EQ(print("/srv"), print("/tmp"));
+}
+
 TEST(Sarif, EveryResultHasALocation) {
   model::JobModel job;
   detectors::Finding finding = conditional_barrier();
@@ -144,9 +154,10 @@ TEST(Markdown, TellsFindingPlacesAndStacks) {
 TEST(Markdown, NamesStayReadableAndMarkupStaysText) {
   const model::JobModel job = hung_job();
   detectors::Finding finding = conditional_barrier();
-  finding.summary = "all_reduce in __init__ <b> *x*";
+  finding.summary = "all_reduce in __init__ <b> *x* @team";
   const std::string said = markdown(diagnosis_of(job, {finding}));
-  EXPECT_NE(said.find("### all_reduce in \\_\\_init\\_\\_ \\<b\\> \\*x\\*\n"), std::string::npos)
+  EXPECT_NE(said.find("### all_reduce in \\_\\_init\\_\\_ \\<b\\> \\*x\\* @<!-- -->team\n"),
+            std::string::npos)
       << said;
 }
 
