@@ -8,6 +8,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/known_exceptions.h"
+#include "collector/detectors/evidence/late_to_rendezvous.h"
 #include "collector/detectors/evidence/port_holder.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
@@ -171,10 +172,11 @@ Findings detect(const graph::Examination& examination) {
   if (waiting.empty() || !still) {
     return findings_from_text(examination, kKind);
   }
+  const bool early = server_is_to_come(examination);
   Findings findings;
   for (const model::Fact* listen : model::facts(examination.job, "listen")) {
     const std::string reason = obstacle(examination.job, *listen);
-    if (reason.empty()) {
+    if (reason.empty() || (early && listen->flag("listening") == false)) {
       continue;
     }
     const model::RankSet told = told_port(examination, waiting, *listen);
@@ -204,6 +206,9 @@ Findings detect(const graph::Examination& examination) {
                : "Correct MASTER_ADDR and MASTER_PORT (--rdzv-endpoint) on every node, start rank "
                  "0 first, or choose a free port.";
     findings.push_back(std::move(finding));
+  }
+  if (early) {
+    return findings;
   }
   if (const auto reason = unanswered(examination.job); reason && findings.empty()) {
     Finding finding;

@@ -10,6 +10,7 @@
 #include "collector/detectors/evidence/behind_gpus.h"
 #include "collector/detectors/evidence/exceptions_in_hand.h"
 #include "collector/detectors/evidence/known_exceptions.h"
+#include "collector/detectors/evidence/late_to_rendezvous.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/python_locks.h"
 #include "collector/detectors/evidence/signs.h"
@@ -50,19 +51,15 @@ void tell_holder(const graph::Examination& examination, const graph::Standing& s
       holder->tid, place(site));
 }
 
-void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
-  const Parting& parting = explanation.parting;
-  finding.summary = fmt::format("{} never joined {}", said(parting.odd.ranks),
-                                waiting_call(examination, explanation));
-  const graph::Standing* standing = parting.odd.standing;
+void tell_whereabouts(const graph::Examination& examination, const model::RankSet& ranks,
+                      const graph::Standing* standing, Finding& finding) {
   if (standing != nullptr && standing->activity != graph::Activity::kUnobserved) {
-    finding.summary += fmt::format(
-        ": {} {}", parting.odd.ranks.size() == 1 ? "it" : fmt::format("rank {}", standing->rank),
-        whereabouts(examination.job, *standing));
+    finding.summary +=
+        fmt::format(": {} {}", ranks.size() == 1 ? "it" : fmt::format("rank {}", standing->rank),
+                    whereabouts(examination.job, *standing));
   }
   if (standing == nullptr || !standing->user.known()) {
-    finding.fix =
-        fmt::format("Find out where {} {}.", said(parting.odd.ranks), is_or_are(parting.odd.ranks));
+    finding.fix = fmt::format("Find out where {} {}.", said(ranks), is_or_are(ranks));
   } else if (standing->activity == graph::Activity::kBetweenCalls) {
     finding.fix = fmt::format("Find out what rank {} does after {}: a dump has no stacks.",
                               standing->rank, place(standing->user));
@@ -76,6 +73,13 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
     }
     tell_holder(examination, *standing, finding);
   }
+}
+
+void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
+  const Parting& parting = explanation.parting;
+  finding.summary = fmt::format("{} never joined {}", said(parting.odd.ranks),
+                                waiting_call(examination, explanation));
+  tell_whereabouts(examination, parting.odd.ranks, parting.odd.standing, finding);
 }
 
 // When the ranks came to the call that was never joined.
@@ -166,6 +170,33 @@ bool may_find_what_it_polls(const model::JobModel& job, const graph::Standing* s
          graph::has_timer_soon(*standing->thread) && polls(job, *standing->thread);
 }
 
+/// Some ranks wait for something before init_process_group, in which all others are.
+Findings before_rendezvous(const graph::Examination& examination) {
+  const model::RankSet late = late_to_rendezvous(examination);
+  const auto still = late.empty() ? std::nullopt : stuck(examination);
+  if (!still) {
+    return {};
+  }
+  const graph::Standing* first = examination.standing(late.front());
+  Finding finding;
+  finding.kind = "missing-rank";
+  finding.confidence = may_find_what_it_polls(examination.job, first)
+                           ? Confidence::kPossible
+                           : unless_somebody_acts(examination, *still);
+  finding.culprits = late;
+  finding.locations.push_back(
+      location(first->user, late, fmt::format("{} {} here", said(late), is_or_are(late))));
+  add_waiting(examination, model::all_ranks(examination.job).minus(late), finding);
+  finding.summary =
+      fmt::format("{} {} not come to init_process_group, where {} wait{}", said(late),
+                  has_or_have(late), said(finding.waiting), finding.waiting.size() == 1 ? "s" : "");
+  tell_whereabouts(examination, late, first, finding);
+  finding.fix +=
+      " Nobody leaves init_process_group before all ranks have called it: what a rank "
+      "waits for before it must not come after it on another one.";
+  return {std::move(finding)};
+}
+
 // Ranks that were lost make every group of theirs wait: one cause, told where the waiting began.
 Findings detect(const graph::Examination& examination) {
   std::vector<Explanation> all = explanations(examination, Cause::kMissing);
@@ -176,7 +207,8 @@ Findings detect(const graph::Examination& examination) {
     if (auto elsewhere = elsewhere_than_gpus(examination)) {
       return {*std::move(elsewhere)};
     }
-    return given_up_on(examination);
+    Findings late = before_rendezvous(examination);
+    return late.empty() ? given_up_on(examination) : late;
   }
   std::stable_sort(all.begin(), all.end(), [](const Explanation& a, const Explanation& b) {
     return time_of(a) < time_of(b);

@@ -295,8 +295,13 @@ std::optional<LeftLoop> left_loop(const model::JobModel& job, const Fork& fork) 
 }
 
 std::optional<LeftLoop> loop_left_with(const model::JobModel& job, const Fork& fork,
-                                       const LeftLoop& inner, bool certainly) {
-  const model::CallSite& in = inner.ours_left ? fork.theirs : fork.ours;
+                                       const LeftLoop& inner, BegunAnew begun) {
+  const Path& below = inner.ours_left ? fork.below_theirs : fork.below_ours;
+  const auto called = std::find_if(below.begin(), below.end(), [&inner](const auto& site) {
+    return site.file == inner.where.file && site.function == inner.where.function;
+  });
+  const model::CallSite& at_fork = inner.ours_left ? fork.theirs : fork.ours;
+  const model::CallSite& in = called == below.end() ? at_fork : *called;
   const model::CallSite& out = inner.ours_left ? fork.ours : fork.theirs;
   const Lines& lines = lines_of(job, in.file);
   if (in.file != inner.where.file) {
@@ -306,13 +311,14 @@ std::optional<LeftLoop> loop_left_with(const model::JobModel& job, const Fork& f
     if (!is_loop(block) || block.line == inner.where.line) {
       continue;
     }
-    if (encloses(lines, block, out.line)) {
+    if (out.file == in.file && encloses(lines, block, out.line)) {
       break;
     }
     const auto exit = way_out_of(lines, block, in, python_source::data_end_of(lines, block.line));
     const bool by_data = exit && exit->on == Dependence::kData &&
-                         (reads_data(exit->condition) || is_stop_flag(exit->condition));
-    if (certainly || by_data) {
+                         (begun == BegunAnew::kProbably || reads_data(exit->condition) ||
+                          is_stop_flag(exit->condition));
+    if (begun == BegunAnew::kCertainly || by_data) {
       return LeftLoop{.where = {.file = in.file, .line = block.line, .function = in.function},
                       .header = block.text,
                       .ours_left = inner.ours_left,

@@ -78,10 +78,13 @@ struct LeftLoop {
 
 std::optional<LeftLoop> left_loop(const model::JobModel& job, const Fork& fork);
 
-/// A loop around `inner` that was left with it: over epochs, left by a stop that each rank decides
-/// by itself. `certainly`: whoever is in `inner` began it anew, so that it is one further out.
+/// How sure it is that whoever is in a loop began it anew, so that the others left one further out.
+enum class BegunAnew { kMaybe, kProbably, kCertainly };
+
+/// A loop around `inner` that was left with it: over epochs, left by a test that each rank decides
+/// by itself. Maybe: by one that plainly reads data, or a flag to stop. Certainly: by whatever.
 std::optional<LeftLoop> loop_left_with(const model::JobModel& job, const Fork& fork,
-                                       const LeftLoop& inner, bool certainly);
+                                       const LeftLoop& inner, BegunAnew begun);
 
 /// The loop that one side makes its calls in and that the other is not in: it may be in its next
 /// pass of everything around it.

@@ -41,6 +41,7 @@ bool read_unused(const Examination& examination, Explanation& explanation) {
   const Parting& parting = explanation.parting;
   if (!in_backward(examination, parting.rest) || in_backward(examination, parting.odd) ||
       !parting.odd.calls() || has_all_gradients(examination.job, parting.odd) ||
+      has_backward_to_come(examination.job, parting) ||
       may_hide_a_branch(examination.job, explanation.fork)) {
     return false;
   }

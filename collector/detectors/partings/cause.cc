@@ -10,6 +10,7 @@
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/tracebacks.h"
 #include "collector/detectors/partings/backward_cause.h"
+#include "collector/detectors/partings/call_ahead.h"
 #include "collector/detectors/partings/generator_loop.h"
 #include "collector/detectors/partings/habits.h"
 #include "collector/detectors/partings/hidden_loop.h"
@@ -156,16 +157,6 @@ bool read_loose_rank_branch(const Examination& examination, Explanation& explana
   return false;
 }
 
-/// Every rank of the rest has made a call from where the odd ones are now.
-bool all_called_before(const Examination& examination, const Parting& parting) {
-  return std::all_of(parting.rest.ranks.begin(), parting.rest.ranks.end(), [&](model::Rank rank) {
-    const graph::Calls& calls = examination.history.calls(parting.group, rank);
-    return std::any_of(calls.begin(), calls.end(), [&parting](const auto* call) {
-      return call->call_site.known() && graph::same_line(call->call_site, parting.odd.site());
-    });
-  });
-}
-
 // By stacks alone: a few ranks in DDP's forward; the others wait for them in a call of their own,
 // or in backward while the few evaluate.
 bool read_lonely_forward(const Examination& examination, Explanation& explanation) {
@@ -249,14 +240,6 @@ Cause plain_cause(const Parting& parting) {
   return few_wait ? Cause::kExtra : Cause::kMissing;
 }
 
-// Most sleep at a line before the call: the few are early, and the call is still ahead of the rest.
-bool sleep_before_it(const Parting& parting) {
-  const auto fork = parting.odd.activity() == Activity::kSleeping
-                        ? fork_of(parting.odd.path, parting.rest.path)
-                        : std::nullopt;
-  return fork && fork->ours.line < fork->theirs.line;
-}
-
 // Few ranks in a call that most never reach: those few are the odd ones.
 void blame_the_few(Explanation& explanation) {
   const Parting& parting = explanation.parting;
@@ -298,6 +281,11 @@ Explanation explain(const Examination& examination, const Parting& parting) {
   blame_the_few(explanation);
   explanation.fork = fork_of(explanation.parting.odd.path, explanation.parting.rest.path);
   read_source(examination, explanation);
+  if (explanation.cause == Cause::kExtra && !parting.extra &&
+      is_call_of_all(examination, explanation)) {
+    explanation.turn();
+    explanation.cause = Cause::kMissing;
+  }
   if (parting.odd.activity() == Activity::kExited && explanation.cause != Cause::kUneven &&
       parting.odd.call == nullptr) {
     explanation.cause = Cause::kNone;

@@ -111,18 +111,23 @@ bool read_next_pass(const Examination& examination, Explanation& explanation,
 
 // Of ranks that wait in a loop which the others have left: in the pass that those left early, or in
 // the next one.
-enum class Pass { kUnknown, kSame, kNext };
+// kBegun: in its first round, which is the next one unless the others went round less often before.
+enum class Pass { kUnknown, kSame, kBegun, kNext };
 
 Pass pass_of(const Examination& examination, const Explanation& explanation,
              const LeftLoop& inner) {
   const Parting& parting = explanation.parting;
   const Side& in = inner.ours_left ? parting.rest : parting.odd;
   const auto seen = loop_seen_at(examination.job, in.ranks.front(), inner.where);
-  if (seen && !seen->over.loose && seen->over.done && *seen->over.done > 1) {
+  const bool counted = seen && !seen->over.loose && seen->over.done;
+  if (counted && *seen->over.done > 1) {
     return Pass::kSame;
   }
-  return both_had_left(examination, parting, *explanation.fork, inner) ? Pass::kNext
-                                                                       : Pass::kUnknown;
+  if ((counted && has_equal_batches(examination.job, in, inner)) ||
+      both_had_left(examination, parting, *explanation.fork, inner)) {
+    return Pass::kNext;
+  }
+  return counted ? Pass::kBegun : Pass::kUnknown;
 }
 
 // Behind two loops at once: what led out of the outer one, where nothing says that the inner one
@@ -137,7 +142,10 @@ void look_further_out(const Examination& examination, Explanation& explanation) 
     return;
   }
   const bool decided = pass == Pass::kNext || inner.fixed;
-  if (auto outer = loop_left_with(examination.job, *explanation.fork, inner, pass == Pass::kNext)) {
+  const BegunAnew begun = pass == Pass::kNext    ? BegunAnew::kCertainly
+                          : pass == Pass::kBegun ? BegunAnew::kProbably
+                                                 : BegunAnew::kMaybe;
+  if (auto outer = loop_left_with(examination.job, *explanation.fork, inner, begun)) {
     explanation.loop = std::move(*outer);
     explanation.otherwise = decided ? std::string_view() : kOrBatches;
   }
@@ -171,12 +179,13 @@ bool is_behind_a_shorter_epoch(const Examination& examination, Explanation& expl
   if (!inner || inner->over_keys || inner->way_out || inner->fixed) {
     return false;
   }
-  const auto outer = loop_left_with(examination.job, *explanation.fork, *inner, false);
+  const auto outer = loop_left_with(examination.job, *explanation.fork, *inner, BegunAnew::kMaybe);
   if (!outer || outer->way_out->where != explanation.branch->where) {
     return false;
   }
   const Pass pass = pass_of(examination, explanation, *inner);
-  explanation.otherwise = pass == Pass::kUnknown ? kOrBatches : std::string_view();
+  explanation.otherwise =
+      pass == Pass::kUnknown || pass == Pass::kBegun ? kOrBatches : std::string_view();
   return pass == Pass::kSame;
 }
 

@@ -126,16 +126,6 @@ std::optional<Branch> raised_out(const model::JobModel& job, const std::vector<B
   return std::nullopt;
 }
 
-/// DistributedSampler gives every rank as many samples, and the ranks in the loop have batches to
-/// come.
-bool has_equal_batches(const model::JobModel& job, const Side& in, const LeftLoop& loop) {
-  return std::all_of(in.ranks.begin(), in.ranks.end(), [&](model::Rank rank) {
-    const auto seen = loop_seen_at(job, rank, loop.where);
-    return seen && !seen->over.loose && seen->over.left.value_or(0) > 0 &&
-           seen->over.over.find("DistributedSampler") != std::string::npos;
-  });
-}
-
 /// `except Skip: continue` ahead of the call in the loop: its ranks have gone on to the next round.
 std::optional<Branch> caught_before(const model::JobModel& job, const Side& in,
                                     const LeftLoop& loop) {
@@ -177,6 +167,14 @@ bool comes_through(const model::CollectiveCall& call, const LeftLoop& loop) {
 }
 
 }  // namespace
+
+bool has_equal_batches(const model::JobModel& job, const Side& in, const LeftLoop& loop) {
+  return std::all_of(in.ranks.begin(), in.ranks.end(), [&](model::Rank rank) {
+    const auto seen = loop_seen_at(job, rank, loop.where);
+    return seen && !seen->over.loose && seen->over.left.value_or(0) > 0 &&
+           seen->over.over.find("DistributedSampler") != std::string::npos;
+  });
+}
 
 bool read_exception_out(const Examination& examination, Explanation& explanation) {
   const Fork& fork = *explanation.fork;

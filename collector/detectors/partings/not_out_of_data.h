@@ -7,6 +7,10 @@
 
 namespace ddpdoctor::detectors {
 
+/// DistributedSampler gives every rank as many samples, and the ranks in the loop have batches to
+/// come.
+bool has_equal_batches(const model::JobModel& job, const Side& in, const LeftLoop& loop);
+
 /// Sets branch and cause where the try around the loop catches an exception of the program's own
 /// that a test raises, or where all ranks have equally many batches and the try goes on after a
 /// failure. The odd ranks must be those out of the loop.

@@ -97,6 +97,21 @@ bool sends_an_object(const Examination& examination, const Side& side) {
          graph::same_line(next->call_site, side.call->call_site);
 }
 
+/// The forward announces a backward; none of its parameters is ready before it begins.
+bool has_only_announced(const model::Fact& reducer) {
+  if (const auto ready = reducer.number("ready")) {
+    return *ready == 0;
+  }
+  const auto missing = static_cast<double>(reducer.list("not_ready").size());
+  return missing > 0 && reducer.number("parameters") == missing;
+}
+
+/// The odd side stands further down in the function in which the two part.
+bool is_behind_the_call(const Parting& parting) {
+  const auto fork = fork_of(parting.odd.path, parting.rest.path);
+  return fork && fork->ours.file == fork->theirs.file && fork->ours.line > fork->theirs.line;
+}
+
 /// A member of the group works: the others may simply wait for it.
 bool somebody_is_still_to_come(const Examination& examination, const Parting& parting) {
   const model::ProcessGroup* group = model::group(examination.job, parting.group);
@@ -211,12 +226,23 @@ bool lacks_gradients(const model::JobModel& job, const Parting& parting) {
     if (fact->rank == parting.odd.ranks.front()) {
       left += backwards;
       open = open || (fact->number("finalized").value_or(0) < backwards &&
-                      !fact->list("not_ready").empty());
+                      !fact->list("not_ready").empty() &&
+                      (!has_only_announced(*fact) || is_behind_the_call(parting)));
     } else if (fact->rank == parting.rest.ranks.front()) {
       waiting += backwards;
     }
   }
   return open && left >= waiting;
+}
+
+bool has_backward_to_come(const model::JobModel& job, const Parting& parting) {
+  const auto reducers = model::facts(job, "reducer");
+  return !is_behind_the_call(parting) &&
+         std::any_of(reducers.begin(), reducers.end(), [&parting](const model::Fact* fact) {
+           return fact->rank == parting.odd.ranks.front() &&
+                  fact->number("finalized").value_or(0) < fact->number("backward").value_or(0) &&
+                  has_only_announced(*fact);
+         });
 }
 
 bool rest_is_past_backward(const Examination& examination, const Parting& parting) {

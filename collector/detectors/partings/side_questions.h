@@ -30,6 +30,10 @@ bool in_ddp_forward(const graph::Examination& examination, const Side& side, boo
 /// gradients: no step is missing there.
 bool lacks_gradients(const model::JobModel& job, const Parting& parting);
 
+/// As a reducer says, the odd side is between a forward and its backward, and it does not stand
+/// behind the line at which the others wait: nothing went unused yet.
+bool has_backward_to_come(const model::JobModel& job, const Parting& parting);
+
 /// The odd side is in a bucket of backward and the rest behind it: in a tie, or as the records show
 /// at the first call that differs. Who is behind it left it out, however many they are.
 bool rest_is_past_backward(const graph::Examination& examination, const Parting& parting);

@@ -26,6 +26,7 @@ Fact reducer_fact(const Recording& recording, const sources::RecordedReducer& re
   fact.fields["backward"] = reducer.generation;
   fact.fields["finalized"] = reducer.finalized;
   fact.fields["forwards"] = reducer.forwards;
+  fact.fields["ready"] = reducer.ready;
   fact.fields["find_unused"] = reducer.find_unused;
   fact.fields["static_graph"] = reducer.static_graph;
   fact.fields["last_time"] = reducer.last_time;

@@ -253,12 +253,13 @@ void read_reducers(const RingBytes& ring, const Reader& reader, Recording& recor
         reader.seconds(ring.load<std::uint64_t>(at + offsetof(wire::Reducer, last_time)));
     reducer.stack = reader.stack(ring.load<std::uint32_t>(at + offsetof(wire::Reducer, site)));
     const auto known = std::min<std::int64_t>(reducer.parameters, wire::kParameters);
-    for (std::int64_t k = 0;
-         k < known && reducer.generation > 0 && reducer.not_ready.size() < kNamedAtMost; ++k) {
+    for (std::int64_t k = 0; k < known && reducer.generation > 0; ++k) {
       const std::size_t parameter = at + offsetof(wire::Reducer, parameter) +
                                     static_cast<std::size_t>(k) * sizeof(wire::Parameter);
-      if (ring.load<std::uint32_t>(parameter + offsetof(wire::Parameter, ready)) !=
+      if (ring.load<std::uint32_t>(parameter + offsetof(wire::Parameter, ready)) ==
           reducer.generation) {
+        ++reducer.ready;
+      } else if (reducer.not_ready.size() < kNamedAtMost) {
         reducer.not_ready.push_back(
             {k, ring.text(ring.load<std::uint32_t>(parameter + offsetof(wire::Parameter, name)))});
       }

@@ -70,6 +70,7 @@ struct RecordedReducer {
   std::int64_t generation = 0;  // backwards begun
   std::int64_t finalized = 0;
   std::int64_t forwards = 0;
+  std::int64_t ready = 0;  // parameters that the newest of them has reached
   bool find_unused = false;
   bool static_graph = false;
   std::vector<RecordedParameter> not_ready{};

@@ -60,6 +60,50 @@ TEST(ExtraRankInCollective, IsSilentWhereTheCallIsOnlyLaunchedBehindAnOpenOne) {
   EXPECT_EQ(findings[0].culprits, model::RankSet{4});
 }
 
+/// Rank 0 of three is in the gather of the next iteration, the others wait for a file.
+JobBuilder polling(const std::string& gather) {
+  JobBuilder builder = job();
+  builder.ranks(3)
+      .source(kTrain,
+              "def take(path):\n    while not os.path.exists(path):\n        time.sleep(1)\n"
+              "def main():\n    for i in range(9):\n" +
+                  gather + "        take(path)\n")
+      .stack(kAll, "native:clock_nanosleep | native:time_sleep | " + at("take", "time.sleep") +
+                       " | " + at("main", "  take(path)"))
+      .waits(kAll, {.kind = "timer", .target = {}, .detail = {}, .limit = 0.5})
+      .stack(0, in("all_gather", at("main", "all_gather")))
+      .seconds_without_progress(60);
+  return builder;
+}
+
+TEST(ExtraRankInCollective, IsSilentWhereTheCallIsAheadOfTheOthers) {
+  const JobBuilder plain = polling("        dist.all_gather(out, x)\n");
+  EXPECT_TRUE(asked("extra-rank-in-collective", plain.build()).empty());
+  const Findings findings = asked("missing-rank", plain.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{1, 2}));
+  // Not where a condition leads there, or where it lies behind the others.
+  for (const char* gather : {"        if flag:\n            dist.all_gather(out, x)\n",
+                             "        break\n    dist.all_gather(out, x)\n    for i in other:\n"}) {
+    EXPECT_TRUE(asked("missing-rank", polling(gather).build()).empty()) << gather;
+  }
+}
+
+TEST(ExtraRankInCollective, IsSilentWhereTheOthersMadeTheCallBefore) {
+  const auto told_of = [](const char* way) {
+    JobBuilder builder = told();
+    builder.history(kAll, 1, 4, "barrier", way)
+        .call(3, {.operation = "barrier", .sequence = 5, .site = "finish@/srv/train.py:9"});
+    return builder.build();
+  };
+  const model::JobModel before = told_of("finish@/srv/train.py:9");
+  EXPECT_TRUE(asked("extra-rank-in-collective", before).empty());
+  EXPECT_EQ(asked("missing-rank", before).at(0).culprits, (model::RankSet{0, 1, 2}));
+  for (const char* other : {"start@/srv/train.py:3", "finish@/srv/train.py:9 | main@/srv/b.py:1"}) {
+    EXPECT_EQ(asked("extra-rank-in-collective", told_of(other)).size(), 1U) << other;
+  }
+}
+
 TEST(ExtraRankInCollective, DoesNotDependOnTheOrderOfRanks) {
   EXPECT_EQ(essence(asked("extra-rank-in-collective", told().build())),
             essence(asked("extra-rank-in-collective", reversed(told().build()))));

@@ -109,6 +109,51 @@ TEST(MasterUnreachable, AConnectionThatIsTriedAgainCountsOnlyWhereNothingFollowe
   EXPECT_TRUE(asked(kKind, job().log({}, log + "step 1 loss 0.4\n").build()).empty());
 }
 
+TEST(MasterUnreachable, IsSilentWhileRankZeroIsOnItsWay) {
+  const auto told = [](const std::string& first, const char* store) {
+    JobBuilder builder = job();
+    builder.ranks(3)
+        .stack(kAll, kInInit)
+        .environment(kAll, "TORCHELASTIC_USE_AGENT_STORE", store)
+        .stack(0, first)
+        .fact("listen", {{"address", std::string("127.0.0.1")},
+                         {"port", std::int64_t{29500}},
+                         {"local", true},
+                         {"listening", false}});
+    return builder.build();
+  };
+  const std::string polls = "native:clock_nanosleep | py:join@/srv/nodes.py:20";
+  EXPECT_TRUE(asked(kKind, told(polls, "False")).empty());
+  EXPECT_EQ(asked(kKind, told(polls, "True")).size(), 1U);
+  EXPECT_EQ(asked(kKind, told(kInInit, "False")).size(), 1U);
+  const auto findings = asked("missing-rank", told(polls, "False"));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0}));
+  EXPECT_EQ(findings[0].waiting, model::RankSet({1, 2}));
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  EXPECT_EQ(findings[0].locations.at(0).line, 20);
+}
+
+TEST(MissingRankBeforeRendezvous, IsNobodyWhileSomebodyWorksOrIsNotThere) {
+  const auto told = [](const auto& change) {
+    JobBuilder builder = job();
+    builder.ranks(3)
+        .stack(kAll, kInInit)
+        .stack(1, "native:clock_nanosleep | py:join@/srv/nodes.py:20");
+    change(builder);
+    return asked("missing-rank", builder.build()).size();
+  };
+  EXPECT_EQ(told([](JobBuilder&) {}), 1U);
+  EXPECT_EQ(told([](JobBuilder& builder) { builder.computing(1); }), 0U);
+  EXPECT_EQ(told([](JobBuilder& builder) { builder.absent(2); }), 0U);
+  EXPECT_EQ(told([](JobBuilder& builder) { builder.unobserved(2); }), 0U);
+  EXPECT_EQ(told([](JobBuilder& builder) {
+              builder.source("/srv/nodes.py", "def join():\n    time.sleep(12)\n", 19)
+                  .waits(1, {.kind = "timer", .target = {}, .detail = {}, .limit = 12});
+            }),
+            0U);
+}
+
 TEST(MasterUnreachable, IsSilentWhenTheJobListens) {
   EXPECT_TRUE(asked(kKind, story(true).build()).empty());
 }

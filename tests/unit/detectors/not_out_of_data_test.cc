@@ -98,6 +98,36 @@ TEST(OtherWaysOut, AreAnExceptClauseThatGoesOnWithTheNextRound) {
   }
 }
 
+// A loop over epochs around one over batches, left by a test: rank 0 is in batch `step` of an
+// epoch.
+model::JobModel plateau(std::int64_t step, const char* sampler, const char* left) {
+  JobBuilder builder = job();
+  builder.ranks(2)
+      .source(kTrain, std::string("def fit(rate):\n  for epoch in range(9):\n    for x in loader:\n"
+                                  "      step(x).backward()\n    rate.after(epoch)\n") +
+                          left + "def main():\n  fit(rate)\n  dist.barrier()\n")
+      .stack(0, in_backward(at("fit", "backward") + " | " + at("main", "  fit(rate)")))
+      .stack(1, in("barrier", at("main", "barrier")));
+  model::JobModel told = builder.build();
+  put_loops(told, 0, "fit", {over("range", 4, 9), over(sampler, step, 8)});
+  return told;
+}
+
+TEST(OtherWaysOut, AreTheTestOfTheLoopAroundTheOneThatWasBegunAnew) {
+  constexpr const char* kTest = "    if rate.exhausted:\n      break\n";
+  constexpr const char* kEqual = "DataLoader with DistributedSampler";
+  for (const char* sampler : {kEqual, "DataLoader"}) {
+    const Findings findings = asked("divergent-branch", plateau(1, sampler, kTest));
+    ASSERT_EQ(findings.size(), 1U) << sampler;
+    EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
+    EXPECT_EQ(findings[0].locations.back().line, 6);
+    EXPECT_EQ(findings[0].fix.find("different numbers of batches") == std::string::npos,
+              std::string_view(sampler) == kEqual);
+  }
+  EXPECT_EQ(asked("uneven-inputs", plateau(3, "DataLoader", kTest)).size(), 1U);
+  EXPECT_EQ(asked("uneven-inputs", plateau(1, "DataLoader", "")).size(), 1U);
+}
+
 const std::string kEvaluating =
     "class Evaluator:\n  def __init__(self, acc):\n    self.run = WRAPPED\n"
     "  def _run(self):\n    for x in self.loader:\n      dist.all_gather(x)\n\n"

@@ -228,6 +228,41 @@ TEST(UnusedParameters, IsSilentOnTheHealthyTwin) {
   EXPECT_TRUE(asked("unused-parameters", moving(told().build())).empty());
 }
 
+// Rank 1 is in a collective of its own above the backward in which rank 0 waits.
+TEST(UnusedParameters, WaitsUntilTheBackwardHasBegun) {
+  const auto told = [](std::optional<std::int64_t> ready, const char* first, const char* second) {
+    JobBuilder builder = job();
+    builder.ranks(2)
+        .source(kTrain,
+                std::string("def main():\n    for x in loader:\n        loss = model(x)\n") +
+                    first + second)
+        .stack(0, in_backward(at("main", "backward")))
+        .stack(1, in("all_gather", at("main", "all_gather")));
+    for (const model::Rank rank : {0, 1}) {
+      std::map<std::string, model::FactValue> fields{
+          {"parameters", std::int64_t{2}},
+          {"backward", std::int64_t{8}},
+          {"finalized", std::int64_t{7}},
+          {"not_ready",
+           rank == 1 ? std::vector<std::string>{"bias", "weight"} : std::vector<std::string>{}}};
+      if (rank == 1 && ready) {
+        fields["ready"] = *ready;
+      }
+      builder.fact("reducer", std::move(fields), rank);
+    }
+    return builder.build();
+  };
+  constexpr const char* kShare =
+      "        if bank.full():\n            dist.all_gather(bank.rows)\n";
+  constexpr const char* kStep = "        loss.backward()\n";
+  for (const auto ready : {std::optional<std::int64_t>(), std::optional<std::int64_t>(0)}) {
+    EXPECT_TRUE(asked("unused-parameters", told(ready, kShare, kStep)).empty());
+    EXPECT_EQ(asked("divergent-branch", told(ready, kShare, kStep)).size(), 1U);
+    EXPECT_EQ(asked("unused-parameters", told(ready, kStep, kShare)).size(), 1U);
+  }
+  EXPECT_EQ(asked("unused-parameters", told(1, kShare, kStep)).size(), 1U);
+}
+
 TEST(UnusedParameters, IsOnlyPossibleWhenARankIsUnobserved) {
   JobBuilder builder = told();
   builder.unobserved(0);

@@ -253,13 +253,16 @@ TEST(AddRecordings, TellsWhichRankItsLauncherEnded) {
 
 TEST(AddRecordings, NamesParametersThatGotNoGradient) {
   sources::Recording recording = recording_of(100, 0);
-  recording.reducers.push_back(
-      {.parameters = 2, .generation = 3, .not_ready = {{.index = 1, .name = "router.weight"}}});
+  recording.reducers.push_back({.parameters = 2,
+                                .generation = 3,
+                                .ready = 1,
+                                .not_ready = {{.index = 1, .name = "router.weight"}}});
   JobModel job;
   add_recordings(job, {recording});
   ASSERT_EQ(facts(job, "reducer").size(), 1U);
   EXPECT_EQ(facts(job, "reducer")[0]->list("not_ready"),
             (std::vector<std::string>{"router.weight"}));
+  EXPECT_EQ(facts(job, "reducer")[0]->number("ready"), 1);
 }
 
 /// A process 100 whose thread waits for a key that its frames do not tell.

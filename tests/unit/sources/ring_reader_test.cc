@@ -146,6 +146,7 @@ TEST(RingReader, NamesTheParametersThatAreNotReady) {
   ASSERT_EQ(recording->reducers.size(), 1U);
   ASSERT_EQ(recording->reducers[0].not_ready.size(), 1U);
   EXPECT_EQ(recording->reducers[0].not_ready[0].name, "router.weight");
+  EXPECT_EQ(recording->reducers[0].ready, 2);
 }
 
 TEST(RingReader, KeepsTheTailOfStandardErrorInOrder) {
