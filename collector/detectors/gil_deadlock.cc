@@ -57,6 +57,26 @@ std::string native_call(const model::Thread& thread) {
   return "native code";
 }
 
+/// "thread 77 (capture)".
+std::string named(const model::Thread& thread) {
+  return thread.name.empty() ? fmt::format("thread {}", thread.tid)
+                             : fmt::format("thread {} ({})", thread.tid, thread.name);
+}
+
+/// Where a thread stands that the holder keeps from running.
+void add_kept_thread(const graph::Examination& examination, const Suspect& holder,
+                     Finding& finding) {
+  for (const model::Thread* kept : threads_without_gil(*holder.process)) {
+    const model::CallSite at = suspect_in(examination, *holder.process, kept).place;
+    if (at.known()) {
+      finding.locations.push_back(
+          location(at, holder.rank ? model::RankSet{*holder.rank} : model::RankSet{},
+                   fmt::format("{} needs the GIL here", named(*kept))));
+      return;
+    }
+  }
+}
+
 std::optional<Suspect> sleeps_with_gil(const graph::Examination& examination,
                                        const model::Process& process) {
   const model::Thread* holder = sleeping_holder(process);
@@ -77,13 +97,13 @@ std::optional<Suspect> sleeps_with_gil(const graph::Examination& examination,
   }
   Suspect suspect = suspect_in(examination, process, holder);
   suspect.confidence = *sure;
-  suspect.note = fmt::format("thread {} sleeps here in {} and holds the GIL", holder->tid,
-                             native_call(*holder));
+  suspect.note =
+      fmt::format("{} sleeps here in {} and holds the GIL", named(*holder), native_call(*holder));
   suspect.evidence = fmt::format(
-      "thread {} of process {} holds the GIL and sleeps in {}; {} thread{} of the process wait{} "
+      "{} of process {} holds the GIL and sleeps in {}; {} thread{} of the process wait{} "
       "for the GIL",
-      holder->tid, process.pid, native_call(*holder), others.size(), others.size() == 1 ? "" : "s",
-      others.size() == 1 ? "s" : "");
+      named(*holder), process.pid, native_call(*holder), others.size(),
+      others.size() == 1 ? "" : "s", others.size() == 1 ? "s" : "");
   return suspect;
 }
 
@@ -97,10 +117,12 @@ Findings detect(const graph::Examination& examination) {
   Findings findings;
   for (const auto& there : by_place(std::move(suspects))) {
     Finding finding = accuse(examination, kKind, there);
+    const bool one = there.size() == 1;
     finding.summary = fmt::format(
-        "{} sleeps at {} with the GIL held, and threads of its process that could end the wait "
-        "need the GIL{}",
-        who(there), place(there.front().place), and_who_waits(finding));
+        "{} {} at {} with the GIL held, and threads of {} that could end the wait need the GIL{}",
+        who(there), one ? "sleeps" : "sleep", place(there.front().place),
+        one ? "its process" : "their processes", and_who_waits(finding));
+    add_kept_thread(examination, there.front(), finding);
     finding.fix =
         "Release the GIL around the blocking native call (ctypes.CDLL instead of PyDLL, "
         "Py_BEGIN_ALLOW_THREADS, "

@@ -12,6 +12,7 @@
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/python_locks.h"
 #include "collector/detectors/evidence/rpc_circle.h"
+#include "collector/detectors/evidence/signal_handlers.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wait_under_lock.h"
@@ -224,6 +225,22 @@ void add_circle(std::vector<std::vector<Suspect>>& all, std::vector<Suspect> cir
   same->insert(same->end() - 1, circle.begin(), circle.end());
 }
 
+/// Nobody called the function that waits: a signal did.
+void tell_interruption(const std::vector<Suspect>& circle, const Interruption& signal,
+                       Finding& finding) {
+  const model::CallSite interrupted = model::call_site(*signal.interrupted);
+  finding.summary = fmt::format(
+      "a signal handler of {} waits at {} for the lock that the code which it interrupted holds, "
+      "at {}{}",
+      who(circle), place(circle.front().place), place(interrupted), and_who_waits(finding));
+  finding.locations.insert(
+      finding.locations.begin() + std::min<std::ptrdiff_t>(1, std::ssize(finding.locations)),
+      location(interrupted, finding.culprits, "was interrupted here, with the lock held"));
+  finding.fix =
+      "Let the handler set a flag only, and do its work in the loop or in a thread of its own: it "
+      "runs between any two lines. With threading.RLock it would see what is half done.";
+}
+
 Finding deadlock(const graph::Examination& examination, const std::vector<Suspect>& circle) {
   Finding finding = accuse(examination, kKind, circle);
   const std::string second =
@@ -237,6 +254,12 @@ Finding deadlock(const graph::Examination& examination, const std::vector<Suspec
   finding.fix = circle.size() > 1
                     ? "Take these locks in one order everywhere, or use one lock for both."
                     : "Use threading.RLock, or release the lock before calling this function.";
+  const auto signal = circle.size() == 1 && circle.front().thread != nullptr
+                          ? interruption(examination.job, *circle.front().thread)
+                          : std::nullopt;
+  if (signal) {
+    tell_interruption(circle, *signal, finding);
+  }
   return finding;
 }
 

@@ -83,11 +83,32 @@ void add_names(const model::JobModel& job, Finding& finding) {
   if (names.empty()) {
     return;
   }
-  finding.evidence.insert(finding.evidence.begin(),
-                          {.rank = finding.culprits.front(),
-                           .text = fmt::format("without a gradient on {}: {}",
-                                               said(finding.culprits), fmt::join(names, ", "))});
+  finding.evidence.insert(
+      finding.evidence.begin(),
+      {.rank = finding.culprits.front(),
+       .text = fmt::format("{} {} no gradient for {}", said(finding.culprits),
+                           has_or_have(finding.culprits), fmt::join(names, ", "))});
   finding.details["parameters"] = names;
+}
+
+/// With a static graph DDP expects the parameters of the first step in every step, and does not
+/// search for unused ones.
+void advise_on_static_graph(const model::JobModel& job, Finding& finding) {
+  for (const auto& [file, lines] : job.sources) {
+    for (const auto& [number, line] : lines) {
+      const bool set = line.find("static_graph=True") != std::string::npos ||
+                       line.find("._set_static_graph(") != std::string::npos;
+      if (set && model::is_user_file(file)) {
+        finding.locations.push_back(location({.file = file, .line = number, .function = {}}, {},
+                                             "the graph is said to be the same in every step"));
+        finding.fix =
+            "Leave static_graph out and set find_unused_parameters=True: the parameters that are "
+            "used change from step to step. Or let the loss depend on every parameter (add 0 * "
+            "unused.sum()).";
+        return;
+      }
+    }
+  }
 }
 
 /// What the next forward raises: torch's own words, and what Lightning makes of them.
@@ -186,7 +207,11 @@ void add_raised(const graph::Examination& examination, Findings& findings) {
   const auto& by_rank = told.names.empty() ? told.numbers : told.names;
   std::string without;
   std::vector<std::string> parameters;
-  if (!by_rank.empty()) {
+  if (const auto names = parameters_without_gradient(examination.job, ranks); !names.empty()) {
+    without = fmt::format(
+        " (without a gradient: {})",
+        base::elide(base::printable(fmt::format("{}", fmt::join(names, ", "))), kLongestList));
+  } else if (!by_rank.empty()) {
     const std::string& first = by_rank.begin()->second;
     parameters = words_of(first);
     without =
@@ -237,6 +262,7 @@ Findings detect(const graph::Examination& examination) {
   add_raised(examination, findings);
   for (Finding& finding : findings) {
     add_names(examination.job, finding);
+    advise_on_static_graph(examination.job, finding);
   }
   return findings;
 }

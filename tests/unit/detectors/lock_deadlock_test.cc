@@ -87,6 +87,54 @@ TEST(LockDeadlock, LocksOfOneSpellingInTwoClassesAreTwoLocks) {
   EXPECT_EQ(findings[0].fix.find("RLock"), std::string::npos) << findings[0].fix;
 }
 
+constexpr std::string_view kMeter = R"(
+class Meter:
+    def start(self):
+        signal.signal(signal.SIGALRM, self._tick)
+
+    def add(self, value):
+        with self.lock:
+            self.values.append(value)
+
+    def _tick(self, number, frame):
+        with self.lock:
+            self.report()
+
+    def report(self):
+        with self.lock:
+            return sum(self.values)
+)";
+
+TEST(LockDeadlock, ASignalHandlerIsCalledByNobody) {
+  const std::string tick = "py:Meter._tick@/srv/train.py:10 | ";
+  for (const std::string& handlers : {tick, tick + tick}) {  // the timer goes off again in it
+    const auto findings =
+        asked(kKind, job()
+                         .ranks(2)
+                         .source("/srv/train.py", kMeter)
+                         .stack(kAll, kInBarrier)
+                         .stack(0, kLock + handlers + "py:Meter.add@/srv/train.py:7")
+                         .build());
+    ASSERT_EQ(findings.size(), 1u);
+    EXPECT_TRUE(findings[0].summary.starts_with("a signal handler of rank 0 waits at train.py:10"))
+        << findings[0].summary;
+    EXPECT_EQ(findings[0].locations.at(1).line, 7);
+    EXPECT_NE(findings[0].fix.find("set a flag"), std::string::npos);
+  }
+}
+
+TEST(LockDeadlock, AFunctionThatIsCalledIsNoSignalHandler) {
+  const auto findings = asked(kKind, job()
+                                         .ranks(2)
+                                         .source("/srv/train.py", kMeter)
+                                         .stack(kAll, kInBarrier)
+                                         .stack(0, kLock + "py:Meter.report@/srv/train.py:14 | "
+                                                           "py:Meter._tick@/srv/train.py:11")
+                                         .build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_NE(findings[0].fix.find("RLock, or"), std::string::npos) << findings[0].fix;
+}
+
 /// Rank 0 wants the lock that a thread of its own holds, at this line of the source.
 model::JobModel wants_a_held_lock(std::optional<double> limit) {
   constexpr std::string_view kHeld = R"(

@@ -198,6 +198,19 @@ TEST(UnusedParameters, ReadsTheRaisingFormFromTheLog) {
             (std::vector<std::string>{"4", "5"}));
 }
 
+TEST(UnusedParameters, AStaticGraphIsNotToBeHelpedByFindingThem) {
+  const auto told = [](std::string_view line) {
+    JobBuilder builder = job();
+    builder.ranks(2).source("/srv/train.py", line);
+    builder.log(1, "RuntimeError: Expected to have finished reduction in the prior iteration\n");
+    return asked("unused-parameters", builder.build()).at(0);
+  };
+  const Finding fixed = told("model = DDP(model, static_graph=True)\n");
+  EXPECT_TRUE(fixed.fix.starts_with("Leave static_graph out")) << fixed.fix;
+  EXPECT_EQ(fixed.locations.back().line, 1);
+  EXPECT_TRUE(told("model = DDP(model)\n").fix.starts_with("Wrap the model"));
+}
+
 TEST(UnusedParameters, IsOnlyPossibleWhereTheRankWentOnAfterTheMessage) {
   const std::string said =
       "sample: RuntimeError: Expected to have finished reduction in the prior iteration before\n";

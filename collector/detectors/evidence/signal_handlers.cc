@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/evidence/signal_handlers.h"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/model/questions.h"
+#include "collector/python_source/expressions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+/// Is `name` among the words of a call of signal.signal() anywhere in the sources?
+bool handles_a_signal(const model::JobModel& job, std::string_view name) {
+  for (const auto& [file, lines] : job.sources) {
+    for (const auto& [number, line] : lines) {
+      for (const python_source::Call& call : python_source::calls_in(line)) {
+        const std::string_view text =
+            std::string_view(line).substr(call.begin, call.end - call.begin);
+        const auto words = call.callee == "signal.signal" ? python_source::words_of(text)
+                                                          : std::vector<std::string_view>{};
+        if (std::any_of(words.begin(), words.end(), [name](std::string_view word) {
+              return python_source::last_name(word) == name;
+            })) {
+          return true;
+        }
+      }
+    }
+  }
+  return false;
+}
+
+bool calls(const model::JobModel& job, const model::Frame& frame, std::string_view name) {
+  const python_source::Lines& lines = lines_of(job, frame.file);
+  const auto line = lines.find(frame.line);
+  if (line == lines.end()) {
+    return true;  // not known, so it may
+  }
+  const auto all = python_source::calls_in(line->second);
+  return std::any_of(all.begin(), all.end(), [name](const python_source::Call& call) {
+    return python_source::last_name(call.callee) == name;
+  });
+}
+
+}  // namespace
+
+std::optional<Interruption> interruption(const model::JobModel& job, const model::Thread& thread) {
+  const std::vector<const model::Frame*> frames = model::user_frames(thread);
+  for (std::size_t i = 0; i + 1 < frames.size(); ++i) {
+    const std::string_view name = python_source::last_name(frames[i]->function);
+    if (frames[i]->function == frames[i + 1]->function) {
+      continue;  // a timer that goes off again in its own handler
+    }
+    if (!name.empty() && !calls(job, *frames[i + 1], name) && handles_a_signal(job, name)) {
+      return Interruption{.handler = frames[i], .interrupted = frames[i + 1]};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace ddpdoctor::detectors

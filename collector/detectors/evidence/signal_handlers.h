@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions of the program that a signal calls: they run between any two lines of the main thread.
+#pragma once
+
+#include <optional>
+
+#include "collector/model/job_model.h"
+
+namespace ddpdoctor::detectors {
+
+/// A handler on a stack, and the frame below it, which did not call it but was interrupted.
+struct Interruption {
+  const model::Frame* handler = nullptr;
+  const model::Frame* interrupted = nullptr;
+};
+
+/// The innermost interruption of the thread: a user function that a `signal.signal(…)` of the
+/// sources names, above a line that does not call it.
+std::optional<Interruption> interruption(const model::JobModel& job, const model::Thread& thread);
+
+}  // namespace ddpdoctor::detectors
