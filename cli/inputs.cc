@@ -6,11 +6,13 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/text.h"
 #include "cli/input_file.h"
+#include "cli/input_folder.h"
 #include "cli/input_formats.h"
 #include "collector/imports/logs/text_file.h"
 #include "collector/imports/merge.h"
@@ -25,16 +27,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostFiles = 100'000;  // of one folder
-constexpr int kDeepest = 4;                  // folders below a folder: launchers keep logs in three
-constexpr std::size_t kMostNamed = 5;        // files of one kind that a warning names
+constexpr std::size_t kMostNamed = 5;  // files of one kind that a warning names
 
 /// What was given, by what it is.
 struct Sorted {
   std::vector<std::string> spools;
   std::map<const InputFormat*, std::vector<std::string>> files;
   std::vector<base::Error> failures;
-  std::vector<std::string> unknown;  // in folders: nobody said that they are evidence
+  // In folders: nobody said that they are evidence.
+  std::vector<std::string> unknown;
+  std::vector<std::string> empty;
+  std::vector<std::string> too_deep;  // folders
+  std::vector<std::string> cut;       // folders of which a part was looked at
 
   /// Everything but the unknown.
   [[nodiscard]] std::size_t count() const {
@@ -52,6 +56,16 @@ bool is_own_rendering(std::string_view head, std::string_view path) {
          head.find("ddpdoctor") != std::string_view::npos;
 }
 
+/// "a, b and 7 more"
+std::string some_of(const std::vector<std::string>& paths) {
+  std::string names;
+  for (std::size_t i = 0; i < std::min(paths.size(), kMostNamed); ++i) {
+    names += (i == 0 ? "" : ", ") + paths[i];
+  }
+  return paths.size() > kMostNamed ? fmt::format("{} and {} more", names, paths.size() - kMostNamed)
+                                   : names;
+}
+
 void sort_file(const std::string& path, bool from_folder, Sorted& out) {
   const auto head = read_head(path);
   if (!head) {
@@ -61,50 +75,37 @@ void sort_file(const std::string& path, bool from_folder, Sorted& out) {
   if (from_folder && is_own_rendering(*head, path)) {
     return;
   }
-  const InputFormat* format = head->empty() ? nullptr : input_format(*head, path);
+  const bool program = is_named_like_program(path) || head->starts_with("#!");
+  const InputFormat* format = head->empty() || program ? nullptr : input_format(*head, path);
   if (format != nullptr) {
     out.files[format].push_back(path);
   } else if (from_folder) {
-    out.unknown.push_back(path);
+    (head->empty() ? out.empty : out.unknown).push_back(path);
   } else if (head->empty()) {
     out.failures.push_back(
         {.what = fmt::format("{} is empty", path), .hint = "was it written to the end?"});
+  } else if (program) {
+    out.failures.push_back({.what = fmt::format("{} is a program and no output of one", path),
+                            .hint = "--log FILE reads it as output all the same"});
   } else {
     out.failures.push_back({.what = fmt::format("{} is nothing that ddpdoctor knows", path),
                             .hint = "report reads " + readable_formats()});
   }
 }
 
-bool is_hidden(const std::string& path) {
-  return base::file_name(path).starts_with('.');
+std::string too_deep(const std::vector<std::string>& folders) {
+  return "lies too deep and was not looked into: " + some_of(folders);
 }
 
-/// Regular files of a folder and of the folders in it, by name. Links to folders are not followed.
-base::Result<std::vector<std::string>> files_in(const std::string& folder, Sorted& out) {
-  std::vector<std::string> found;
-  std::error_code error;
-  auto entry = fs::recursive_directory_iterator(
-      folder, fs::directory_options::skip_permission_denied, error);
-  for (std::size_t i = 0; !error && entry != fs::end(entry) && i < kMostFiles; ++i) {
-    const std::string path = entry->path().string();
-    std::error_code unreadable;
-    if (entry->is_directory(unreadable)) {
-      if (monitor::holds_rings(path)) {
-        out.spools.push_back(path);
-        entry.disable_recursion_pending();
-      } else if (is_hidden(path) || entry.depth() + 1 >= kDeepest) {
-        entry.disable_recursion_pending();
-      }
-    } else if (entry->is_regular_file(unreadable) && !is_hidden(path)) {
-      found.push_back(path);
-    }
-    entry.increment(error);
-  }
-  if (error) {
-    return base::failure(fmt::format("{} cannot be read: {}", folder, error.message()));
-  }
-  std::sort(found.begin(), found.end());
-  return found;
+std::string nothing_in(const std::string& folder, const FolderContents& contents,
+                       std::size_t empty) {
+  const std::size_t files = contents.files.size();
+  std::string what =
+      files == 0 ? fmt::format("{} holds no files that may be evidence", folder)
+      : files == empty
+          ? fmt::format("{} holds no evidence: each of its {} files is empty", folder, files)
+          : fmt::format("{} holds no evidence: none of its {} files is known", folder, files);
+  return contents.too_deep.empty() ? what : what + "; " + too_deep(contents.too_deep);
 }
 
 void sort_folder(const std::string& folder, Sorted& out) {
@@ -113,20 +114,24 @@ void sort_folder(const std::string& folder, Sorted& out) {
     return;
   }
   const std::size_t useful = out.count();
-  const auto files = files_in(folder, out);
-  if (!files) {
-    out.failures.push_back(files.error());
+  const std::size_t empty = out.empty.size();
+  auto contents = contents_of(folder);
+  if (!contents) {
+    out.failures.push_back(contents.error());
     return;
   }
-  for (const std::string& file : *files) {
+  out.spools.insert(out.spools.end(), contents->spools.begin(), contents->spools.end());
+  for (const std::string& file : contents->files) {
     sort_file(file, true, out);
   }
   if (out.count() == useful) {
-    out.failures.push_back(
-        {.what = files->empty() ? fmt::format("{} holds no files", folder)
-                                : fmt::format("{} holds no evidence: none of its {} files is known",
-                                              folder, files->size()),
-         .hint = "report reads " + readable_formats()});
+    out.failures.push_back({.what = nothing_in(folder, *contents, out.empty.size() - empty),
+                            .hint = "report reads " + readable_formats()});
+    return;
+  }
+  out.too_deep.insert(out.too_deep.end(), contents->too_deep.begin(), contents->too_deep.end());
+  if (contents->cut) {
+    out.cut.push_back(folder);
   }
 }
 
@@ -196,14 +201,33 @@ std::vector<std::string> near(const std::vector<std::string>& paths) {
   return out;
 }
 
-std::string unknown_files(const std::vector<std::string>& paths) {
-  std::string names;
-  for (std::size_t i = 0; i < std::min(paths.size(), kMostNamed); ++i) {
-    names += (i == 0 ? "" : ", ") + paths[i];
+/// A rank that wrote nothing is known by its empty file.
+void take_empty(const Sorted& sorted, Reading& reading) {
+  for (const std::string& path : sorted.empty) {
+    if (auto job = imports::read_empty_log(path)) {
+      reading.take(std::move(*job));
+    }
   }
-  const std::string more =
-      paths.size() > kMostNamed ? fmt::format(" and {} more", paths.size() - kMostNamed) : "";
-  return fmt::format("not understood and left out: {}{}", names, more);
+}
+
+/// What was given and not used, and why.
+void tell_what_is_left_out(const Sorted& sorted, const Reading& reading,
+                           model::Coverage& coverage) {
+  for (const base::Error& failure : reading.failures) {
+    coverage.warnings.push_back(failure.what);
+  }
+  if (!sorted.unknown.empty()) {
+    coverage.warnings.push_back("not understood and left out: " + some_of(sorted.unknown));
+  }
+  if (!sorted.too_deep.empty()) {
+    coverage.warnings.push_back(too_deep(sorted.too_deep));
+  }
+  for (const std::string& folder : sorted.cut) {
+    coverage.warnings.push_back(fmt::format("{} holds too much: a part of it was read", folder));
+  }
+  if (!sorted.empty.empty()) {
+    coverage.observed.push_back("empty files: " + some_of(sorted.empty));
+  }
 }
 
 }  // namespace
@@ -225,7 +249,9 @@ base::Result<model::JobModel> read_inputs(const std::vector<std::string>& paths,
   for (const std::string& path : logs) {
     reading.take(read_log(path));
   }
-  if (!reading.job) {
+  if (reading.job) {
+    take_empty(sorted, reading);
+  } else {
     base::Error first = reading.failures.empty()
                             ? base::Error{.what = "nothing that was given is known", .hint = {}}
                             : reading.failures.front();
@@ -239,12 +265,7 @@ base::Result<model::JobModel> read_inputs(const std::vector<std::string>& paths,
     model::load_local_sources(*reading.job);
     imports::infer_waits(*reading.job);
   }
-  for (const base::Error& failure : reading.failures) {
-    reading.job->coverage.warnings.push_back(failure.what);
-  }
-  if (!sorted.unknown.empty()) {
-    reading.job->coverage.warnings.push_back(unknown_files(sorted.unknown));
-  }
+  tell_what_is_left_out(sorted, reading, reading.job->coverage);
   return std::move(*reading.job);
 }
 

@@ -25,6 +25,22 @@ bool is_open(const model::CollectiveCall& call) {
   return call.state == model::CallState::kEnqueued || call.state == model::CallState::kStarted;
 }
 
+// With several under way, the oldest one keeps the others from completing.
+const model::CollectiveCall* oldest_open(const graph::Examination& examination,
+                                         const graph::GroupView& view,
+                                         const model::CollectiveCall* newest) {
+  for (const graph::RankProgress& progress : view.progress) {
+    for (const model::CollectiveCall* call :
+         examination.history.calls(view.group.id, progress.rank)) {
+      if (call->sequence > progress.completed && call->sequence < newest->sequence &&
+          is_open(*call) && !call->operation.empty()) {
+        newest = call;
+      }
+    }
+  }
+  return newest;
+}
+
 // All members have made exactly the same call as their newest, and it is open on at least one of
 // them.
 const model::CollectiveCall* common_call(const graph::Examination& examination,
@@ -47,7 +63,7 @@ const model::CollectiveCall* common_call(const graph::Examination& examination,
     }
     open = is_open(*call) ? call : open;
   }
-  return open;
+  return open == nullptr ? nullptr : oldest_open(examination, view, open);
 }
 
 // Where ranks parted in one group, the kernels of others are only queued behind that.

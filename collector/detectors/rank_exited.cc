@@ -6,6 +6,7 @@
 
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/first_to_fail.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
@@ -234,7 +235,38 @@ model::RankSet gone_under_torchrun(const graph::Examination& examination) {
   return torchrun_watches(examination.job) ? vanished(examination) : model::RankSet{};
 }
 
+/// All there is is a log, in which a launcher tells with which status a rank ended: not with that
+/// of an exception.
+Findings left_with_a_status(const graph::Examination& examination) {
+  Findings out;
+  const model::RankSet lost = lost_their_connection(felt_an_end(examination.job));
+  for (const Failed& failed : failed_without_word(examination)) {
+    if (failed.status == 1) {
+      continue;  // rank-raised tells it
+    }
+    Finding& finding = out.emplace_back();
+    finding.kind = kKind;
+    finding.culprits.insert(failed.rank);
+    finding.confidence = failed.sure ? Confidence::kLikely : Confidence::kPossible;
+    finding.summary = fmt::format(
+        "rank {} ended with status {}{}", failed.rank, failed.status,
+        lost.empty() ? std::string() : fmt::format("; {} then lost their connection", said(lost)));
+    finding.evidence.push_back(
+        {.rank = failed.rank,
+         .text = fmt::format("log: rank {} ended with status {}, and no traceback is its",
+                             failed.rank, failed.status)});
+    finding.fix = fmt::format(
+        "Look for what ends rank {} with {}, sys.exit or os._exit: an exception would end it with "
+        "1. Let every rank do the same number of steps, or all of them stop together.",
+        failed.rank, failed.status);
+  }
+  return out;
+}
+
 Findings detect(const graph::Examination& examination) {
+  if (Findings told = left_with_a_status(examination); !told.empty()) {
+    return told;
+  }
   Finding finding;
   finding.kind = kKind;
   const model::RankSet gone = gone_under_torchrun(examination);
@@ -315,7 +347,7 @@ const Detector rank_exited{
 
 Why: it ran out of data, returned early, or called sys.exit. Launchers take status 0 for success and do not end the others.
 
-How it is recognised: its exit status, and the stacks of the others.
+How it is recognised: its exit status, and the stacks of the others. In a log: the launcher tells a status that no exception has (Python's is 1).
 
 Fix: the same number of steps on every rank; see `ddpdoctor explain uneven-inputs`.
     -     if loss.isnan(): sys.exit(0)

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/first_to_fail.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/standing_handlers.h"
@@ -185,22 +186,16 @@ std::vector<Suspect> left_without_word(const graph::Examination& examination) {
   return out;
 }
 
-/// All there is is a log, in which a launcher tells how a rank ended and nobody tells why.
+/// All there is is a log, in which a launcher tells how a rank ended and nobody tells why. With
+/// another status it left: no exception ends Python so.
 std::vector<Suspect> failed_without_traceback(const graph::Examination& examination) {
-  const model::JobModel& job = examination.job;
-  const bool told = std::any_of(job.logs.begin(), job.logs.end(), [](const model::Log& log) {
-    return log.text.find("Traceback (most recent call last)") != std::string::npos;
-  });
   std::vector<Suspect> out;
-  if (told || job.logs.empty() || !job.ended || !examination.history.empty()) {
-    return out;
-  }
-  for (const model::Process* process : processes(job)) {
-    if (process->rank && process->exit && process->exit->status.value_or(0) != 0) {
-      Suspect suspect{.rank = process->rank};
+  for (const Failed& failed : failed_without_word(examination)) {
+    if (failed.status == 1) {
+      Suspect suspect{.rank = failed.rank};
+      suspect.confidence = failed.sure ? Confidence::kLikely : Confidence::kPossible;
       suspect.deed = "ended with a failure that no log tells";
-      suspect.evidence =
-          fmt::format("log: rank {} ended with status {}", *process->rank, *process->exit->status);
+      suspect.evidence = fmt::format("log: rank {} ended with status 1", failed.rank);
       out.push_back(std::move(suspect));
     }
   }

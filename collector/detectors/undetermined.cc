@@ -2,21 +2,26 @@
 // The last resort: ranks wait and nothing moves, but the evidence does not say why. Names what to
 // capture next.
 #include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/text.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/behind_gpus.h"
+#include "collector/detectors/evidence/first_to_fail.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
+
+constexpr std::size_t kLongestLine = 240;
 
 // What would decide it, by what is missing.
 std::vector<std::string> to_capture(const graph::Examination& examination) {
@@ -71,6 +76,83 @@ Findings nothing_known(const graph::Examination& examination) {
           {.rank = log.rank, .text = "log: a collective timed out; that does not say for whom"});
     }
   }
+  return {finding};
+}
+
+/// Nobody was seen alive, and not all are known to have ended well: logs are all there is.
+bool only_words_are_left(const model::JobModel& job) {
+  const auto seen = processes(job);
+  const bool unread = std::all_of(seen.begin(), seen.end(), [](const model::Process* process) {
+    return process->exit && process->threads.empty();
+  });
+  return unread && (seen.empty() || std::any_of(seen.begin(), seen.end(), [](const auto* process) {
+                      return process->exit->signal || process->exit->status.value_or(0) != 0;
+                    }));
+}
+
+/// Ranks that wrote to a file of their own, and left no error file where others did, else no
+/// traceback.
+model::RankSet silent_ranks(const model::JobModel& job, const std::vector<FeltAnEnd>& felt) {
+  model::RankSet out;
+  for (const model::Log& log : job.logs) {
+    if (log.rank) {
+      out.insert(*log.rank);
+    }
+  }
+  for (const FeltAnEnd& one : felt) {
+    out = out.minus(model::RankSet{one.rank});
+  }
+  for (const model::Fact* fact : model::facts(job, "error-file")) {
+    out = fact->rank ? out.minus(model::RankSet{*fact->rank}) : out;
+  }
+  return out;
+}
+
+/// Everybody who wrote a traceback fell because of somebody else.
+Findings felt_another_end(const graph::Examination& examination) {
+  const model::JobModel& job = examination.job;
+  const std::vector<FeltAnEnd> felt = only_words_are_left(job) && examination.history.empty()
+                                          ? felt_an_end(job)
+                                          : std::vector<FeltAnEnd>{};
+  if (felt.empty()) {
+    return {};
+  }
+  Finding finding;
+  finding.kind = "undetermined";
+  finding.confidence = Confidence::kPossible;
+  model::RankSet ranks;
+  std::map<model::CallSite, model::RankSet> places;
+  for (const FeltAnEnd& one : felt) {
+    ranks.insert(one.rank);
+    if (one.place.known()) {
+      places[one.place].insert(one.rank);
+    }
+  }
+  for (const auto& [site, there] : places) {
+    finding.locations.push_back(location(site, there, fmt::format("{} failed here", said(there))));
+  }
+  finding.evidence.push_back(
+      {.rank = felt.front().rank,
+       .text = "log: " + base::elide(base::printable(felt.front().exception), kLongestLine)});
+  const model::RankSet silent = silent_ranks(job, felt);
+  finding.culprits = silent.size() == 1 ? silent : model::RankSet{};
+  const bool files = !model::facts(job, "error-file").empty();
+  finding.summary = fmt::format(
+      "{} {} another rank; {}", said(ranks),
+      lost_their_connection(felt) != ranks ? "failed because of"
+      : ranks.size() == 1                  ? "lost its connection to"
+                                           : "lost their connection to",
+      silent.empty() ? std::string("who ended first is not told")
+                     : fmt::format("{} {}", said(silent),
+                                   files ? "left no error file" : "wrote no traceback"));
+  finding.fix =
+      silent.empty()
+          ? "Read the output of the launcher and of the other nodes: they tell which rank ended "
+            "first, and how."
+          : fmt::format(
+                "See in the launcher's output how {} ended, before the others or after "
+                "them: killed (dmesg, memory), or by sys.exit.",
+                said(silent));
   return {finding};
 }
 
@@ -129,6 +211,9 @@ Findings all_behind_their_gpus(const graph::Examination& examination) {
 
 Findings detect(const graph::Examination& examination) {
   const model::RankSet waiting = waiting_ranks(examination);
+  if (Findings told = felt_another_end(examination); waiting.empty() && !told.empty()) {
+    return told;
+  }
   const bool hangs = examination.still() || (examination.job.ended && !waiting.empty());
   if (nothing_to_read(examination)) {
     return nothing_known(examination);

@@ -131,7 +131,8 @@ bool a_rank_failed(const model::JobModel& job) {
            (process.exit->signal || process.exit->status.value_or(0) != 0);
   };
   const model::Observation* now = model::latest(job);
-  return now != nullptr && std::any_of(now->processes.begin(), now->processes.end(), failed);
+  return !model::facts(job, "error-file").empty() ||
+         (now != nullptr && std::any_of(now->processes.begin(), now->processes.end(), failed));
 }
 
 Verdict verdict_of(const graph::Examination& examination, const std::vector<Judged>& findings) {

@@ -190,16 +190,19 @@ std::string_view state_word(char state) {
   }
 }
 
-/// Processes that had ended when they were looked at: there is nothing to list.
-bool is_over_and_unread(const model::Observation& observation) {
+/// Of each only its end is known, or that it wrote to a log: there is nothing to list.
+bool nobody_was_looked_at(const model::Observation& observation) {
   const auto& all = observation.processes;
   const bool read = std::any_of(all.begin(), all.end(), [](const model::Process& process) {
     return std::any_of(process.threads.begin(), process.threads.end(),
                        [](const model::Thread& thread) { return !thread.frames.empty(); });
   });
-  return !read && std::any_of(all.begin(), all.end(), [](const model::Process& process) {
+  const bool any_ended = std::any_of(all.begin(), all.end(), [](const model::Process& process) {
     return process.exit.has_value();
   });
+  const bool nobody = std::all_of(all.begin(), all.end(),
+                                  [](const model::Process& process) { return process.pid <= 0; });
+  return !read && (any_ended || nobody);
 }
 
 /// One line for each process: for jobs in which nobody has a rank.
@@ -241,8 +244,8 @@ std::string stack_block(const diagnosis::Diagnosis& diagnosis, const FileNames& 
       folded(diagnosis.stack_diff, names,
              diagnosis.findings.empty() ? model::RankSet() : diagnosis.findings.front().culprits);
   if (nodes.empty()) {
-    return is_over_and_unread(*observation) ? std::string()
-                                            : processes_one_by_one(*observation, names, options);
+    return nobody_was_looked_at(*observation) ? std::string()
+                                              : processes_one_by_one(*observation, names, options);
   }
   model::RankSet ranks;
   for (const FoldedNode& node : nodes) {

@@ -2,6 +2,8 @@
 // Messages of one log → calls of the job: which group, which number, who is behind.
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "collector/imports/logs/c10d_reading.h"
 
 namespace ddpdoctor::imports {
@@ -9,6 +11,7 @@ namespace {
 
 /// Numbers of one group lie near each other: a rank that far behind speaks of another group.
 constexpr std::int64_t kMostApart = 1000;
+constexpr std::size_t kMostBegun = 200'000;  // calls of one log
 
 /// Old messages name no group. A watchdog gives up at its first call, so a rank of which several
 /// timed out has several groups: of its numbers the one that most ranks have is kept.
@@ -84,6 +87,33 @@ void add_groups(Reading& reading, model::JobModel& job) {
   }
 }
 
+/// Who stands in an older call may have begun those in which others stand: it is not behind them.
+void add_enqueued(const Reading& reading, model::JobModel& job) {
+  std::map<std::string, std::set<std::int64_t>> awaited;
+  std::map<Idle, std::int64_t> newest;
+  for (const CollectiveCall& call : job.collectives) {
+    awaited[call.group].insert(call.sequence);
+    std::int64_t& own = newest[{call.group, call.rank}];
+    own = std::max(own, call.sequence);
+  }
+  std::size_t added = 0;
+  for (const auto& [whose, last] : newest) {
+    const auto begun = reading.enqueued.find(whose);
+    const auto& sequences = awaited[whose.first];
+    for (auto at = sequences.upper_bound(last);
+         begun != reading.enqueued.end() && at != sequences.end() && *at <= begun->second &&
+         ++added <= kMostBegun;
+         ++at) {
+      CollectiveCall other;  // which operation it is nobody says
+      other.rank = whose.second;
+      other.group = whose.first;
+      other.sequence = *at;
+      other.state = model::CallState::kEnqueued;
+      job.collectives.push_back(std::move(other));
+    }
+  }
+}
+
 void add_timeouts(Reading& reading, model::JobModel& job) {
   give_groups(reading);
   prefer_desync(reading);
@@ -118,6 +148,7 @@ void add_timeouts(Reading& reading, model::JobModel& job) {
       job.collectives.push_back(std::move(done));
     }
   }
+  add_enqueued(reading, job);
   for (const CollectiveCall& call : job.collectives) {
     reading.elsewhere.erase(call.rank);
   }
@@ -135,6 +166,13 @@ void add_mismatch(Reading& reading, model::JobModel& job) {
       std::max_element(reading.mismatched_at.begin(), reading.mismatched_at.end(),
                        [](const auto& a, const auto& b) { return a.second < b.second; });
   for (auto& [rank, call] : reading.mismatched) {
+    if (call.sequence != agreed->first) {
+      const std::string own =
+          call.sequence > 0 ? fmt::format("rank {} counted its call as #{}", rank, call.sequence)
+                            : fmt::format("torch does not tell the number of rank {}'s call", rank);
+      job.coverage.warnings.push_back(
+          fmt::format("{}: it is told as #{}, the call that it met", own, agreed->first));
+    }
     // These calls met each other: whatever number each rank counted, it is one place.
     call.sequence = agreed->first;
     call.group = "0";
@@ -176,15 +214,18 @@ void add_barrier(const Reading& reading, model::JobModel& job) {
 
 }  // namespace
 
-void add_calls(Reading& reading, model::JobModel& job) {
+Told add_calls(Reading& reading, model::JobModel& job) {
   const std::size_t before = job.collectives.size();
   add_timeouts(reading, job);
-  if (job.collectives.size() == before) {
-    add_mismatch(reading, job);
+  if (job.collectives.size() > before) {
+    return Told::kTimeouts;
   }
-  if (job.collectives.size() == before) {
-    add_barrier(reading, job);
+  add_mismatch(reading, job);
+  if (job.collectives.size() > before) {
+    return Told::kMismatch;
   }
+  add_barrier(reading, job);
+  return job.collectives.size() > before ? Told::kBarrier : Told::kNothing;
 }
 
 }  // namespace ddpdoctor::imports

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "collector/imports/logs/c10d_text.h"
 #include "collector/imports/logs/desync_text.h"
 #include "collector/model/job_model.h"
 
@@ -24,15 +25,16 @@ struct Place {
   model::CallSite site;
 };
 
-/// A group, and a rank that had nothing under way in it.
+/// A group, and a rank in it.
 using Idle = std::pair<std::string, Rank>;
 
 struct Reading {
   std::vector<CollectiveCall> timeouts;
   std::map<std::pair<Rank, std::int64_t>, std::string> groups;  // of watchdog lines: rank, work
   std::map<std::string, std::string> names;                     // of groups
-  std::map<Idle, std::int64_t> idle;  // its last work there, finished: others timed out later
-  std::optional<std::size_t> traced;  // the timeout whose stack trace is being printed
+  std::map<Idle, std::int64_t> idle;      // its last work there, finished: others timed out later
+  std::map<Idle, std::int64_t> enqueued;  // the newest call that it has begun there
+  std::optional<std::size_t> traced;      // the timeout whose stack trace is being printed
   std::map<Rank, CollectiveCall> mismatched;
   std::map<std::int64_t, int> mismatched_at;  // votes for the sequence number
   std::set<Rank> own;                         // told of their own call
@@ -45,6 +47,6 @@ struct Reading {
 };
 
 /// The calls that these messages tell of, and names of their groups.
-void add_calls(Reading& reading, model::JobModel& job);
+Told add_calls(Reading& reading, model::JobModel& job);
 
 }  // namespace ddpdoctor::imports

@@ -91,6 +91,18 @@ void read_timeout(std::string_view line, Rank rank, Reading& reading) {
   reading.timeouts.push_back(std::move(call));
 }
 
+/// "…, last enqueued NCCL work: 811, last completed NCCL work: 807": how far a rank has come in the
+/// group, beyond the call that timed out.
+void read_enqueued(std::string_view line, Rank rank, const std::string& group, Reading& reading) {
+  const std::size_t at = line.find("last enqueued ");
+  const std::string_view rest = line.substr(at, line.find(',', at) - at);
+  const auto begun = number_behind(rest, " work: ");
+  if (begun && reading.enqueued.size() < kMostCalls) {
+    std::int64_t& newest = reading.enqueued[{group, rank}];
+    newest = std::max(newest, *begun);
+  }
+}
+
 /// "Received a dump signal due to a collective timeout from rank 3 …. Last enqueued NCCL work: 166,
 /// last completed NCCL work: 166.": all that this rank began in the group is done.
 void read_dump_signal(std::string_view line, Rank rank, Reading& reading) {
@@ -243,6 +255,7 @@ void read_line(std::string_view line, std::optional<Rank> rank, const model::Cal
     const std::string group = group_in_message(line, reading);
     if (work && !group.empty()) {
       reading.groups[{*whose, *work}] = group;
+      read_enqueued(line, *whose, group, reading);
     }
   } else if (line.find("Detected mismatch between collectives on ranks") !=
              std::string_view::npos) {
@@ -261,7 +274,7 @@ void read_line(std::string_view line, std::optional<Rank> rank, const model::Cal
 
 }  // namespace
 
-void read_c10d_text(std::string_view log, std::optional<Rank> rank, model::JobModel& job) {
+Told read_c10d_text(std::string_view log, std::optional<Rank> rank, model::JobModel& job) {
   Reading reading;
   std::map<std::optional<Rank>, model::CallSite> places;  // of the traceback that each rank prints
   for (const std::string_view raw : base::split(log, '\n')) {
@@ -281,9 +294,10 @@ void read_c10d_text(std::string_view log, std::optional<Rank> rank, model::JobMo
     }
   }
   const std::size_t before = job.collectives.size();
-  add_calls(reading, job);
+  const Told told = add_calls(reading, job);
   // Such a message is the end of a rank: torch takes the process down.
   job.ended = job.ended || (job.collectives.size() > before && job.observations.empty());
+  return told;
 }
 
 }  // namespace ddpdoctor::imports

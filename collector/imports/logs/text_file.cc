@@ -248,18 +248,21 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
     job = job_of_dumps(std::move(finding.dumps), path, tool_names(finding));
   }
   std::string rest = rest_of(lines, finding);
+  Told told = Told::kNothing;
   if (!rest.empty()) {
     const auto rank = rank_in_path(path, {});
-    read_c10d_text(rest, rank, job);
+    told = read_c10d_text(rest, rank, job);
     for (const model::Rank ended : read_torchrun_text(rest, job)) {
       raised.try_emplace(ended, false);
     }
     read_launcher_text(rest, job);
     read_ras_text(rest, job);
-    job.coverage.observed.push_back(fmt::format("the log {}", base::file_name(path)));
+    job.coverage.observed.push_back(fmt::format("the log {}", path));
     job.logs.push_back({.rank = rank, .text = model::without_secrets(shortened(std::move(rest)))});
   }
-  settle_timed_out(raised, job);
+  if (told != Told::kMismatch) {  // else who merely writes to the log may have made that call, too
+    settle_timed_out(raised, job);
+  }
   if (!labels.warning.empty()) {
     job.coverage.warnings.push_back(labels.warning);
   }

@@ -3,6 +3,7 @@
 // rank or a time before each line. What no reader knows stays in the log, in its order.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,10 @@ bool is_log(std::string_view head, std::string_view path);
 
 /// Everything that is known in the text. Never refuses: at worst it is a log that says nothing.
 base::Result<model::JobModel> read_text(std::string_view bytes, const std::string& path);
+
+/// What an empty file says that is named like the output of a rank: the rank wrote nothing. Absent
+/// where the name tells no rank.
+std::optional<model::JobModel> read_empty_log(const std::string& path);
 
 /// An array of py-spy dump --json.
 base::Result<model::JobModel> read_py_spy_dump(std::string_view bytes, const std::string& path);

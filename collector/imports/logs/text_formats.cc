@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "collector/imports/logs/text_file.h"
+#include "collector/imports/stack_dumps/dump_processes.h"
 #include "collector/imports/stack_dumps/margins.h"
 #include "collector/imports/stack_dumps/stack_readers.h"
 #include "collector/model/log_lines.h"
@@ -51,6 +52,16 @@ bool is_named_like_log(std::string_view path) {
 }
 
 }  // namespace
+
+std::optional<model::JobModel> read_empty_log(const std::string& path) {
+  const auto rank = rank_in_path(path, {});
+  if (!rank || !is_named_like_log(path)) {
+    return std::nullopt;
+  }
+  model::JobModel job;
+  job.logs.push_back({.rank = rank, .text = {}});
+  return job;
+}
 
 bool is_py_spy(std::string_view head, std::string_view) {
   return any_line(head, [](std::string_view line) {

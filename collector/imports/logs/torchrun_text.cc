@@ -68,6 +68,7 @@ bool begins_failure(std::string_view line) {
 struct Failures {
   std::vector<model::Process> own;
   std::vector<model::Rank> ended;  // by the launcher, because another one had failed
+  std::optional<model::Rank> first;
 };
 
 Failures failures_in(std::string_view log) {
@@ -89,10 +90,18 @@ Failures failures_in(std::string_view log) {
       read_field(line, out.back());
     }
   }
+  // torchrun goes by the times of error files: one that was written while the rank was being ended
+  // may be older than the end of the rank that fell first.
+  const bool fell = std::any_of(out.begin(), out.end(), [](const model::Process& one) {
+    return one.rank && one.exit && one.exit->signal != kTerminated;
+  });
   Failures told;
   for (std::size_t i = 0; i < out.size(); ++i) {
     const bool ended_by_launcher =
-        i < first_root && out[i].exit && out[i].exit->signal == kTerminated;
+        (i < first_root || fell) && out[i].exit && out[i].exit->signal == kTerminated;
+    if (i >= first_root && !ended_by_launcher) {
+      told.first = out[i].rank;
+    }
     if (out[i].rank && ended_by_launcher) {
       told.ended.push_back(*out[i].rank);
     } else if (out[i].rank && out[i].exit) {
@@ -220,6 +229,9 @@ std::vector<model::Rank> read_torchrun_text(std::string_view log, model::JobMode
     }
   }
   add_ended(std::move(failures.own), job);
+  if (failures.first) {
+    job.facts.push_back({.rank = failures.first, .pid = {}, .kind = "first-failure", .fields = {}});
+  }
   return std::move(failures.ended);
 }
 
@@ -251,8 +263,12 @@ base::Result<model::JobModel> read_error_file(std::string_view bytes, const std:
     return tl::make_unexpected(*complaint.first);
   }
   model::JobModel job;
-  job.logs.push_back({.rank = rank_in_path(path, {}),
-                      .text = model::without_secrets((seconds > 0 ? moment(seconds) : "") + text)});
+  const auto rank = rank_in_path(path, {});
+  if (rank) {
+    job.facts.push_back({.rank = rank, .pid = {}, .kind = "error-file", .fields = {}});
+  }
+  job.logs.push_back(
+      {.rank = rank, .text = model::without_secrets((seconds > 0 ? moment(seconds) : "") + text)});
   job.coverage.observed.push_back(fmt::format("the error file {}", path));
   job.ended = true;
   return job;

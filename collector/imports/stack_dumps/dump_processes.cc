@@ -305,8 +305,7 @@ model::JobModel job_of_dumps(std::vector<StackDump> dumps, std::string_view path
   }
   share_ranks(processes);
   job.coverage.observed.push_back(fmt::format("{} stack dump{} ({}) in {}", processes.size(),
-                                              processes.size() == 1 ? "" : "s", tool,
-                                              base::file_name(path)));
+                                              processes.size() == 1 ? "" : "s", tool, path));
   job.observations = separated(std::move(processes), interval);
   return job;
 }

@@ -187,6 +187,47 @@ TEST(Report, AFolderIsReadByContentAndItsFoldersToo) {
       << ended.out;
 }
 
+TEST(Report, OfAFolderEightAreLookedIntoAndTheNextIsNamed) {
+  const TempDir folder;
+  folder.write("d/1/2/3/4/5/6/7/8/capture.json", kCapture);
+  folder.write("d/1/2/3/4/5/6/7/8/9/capture.json", kCapture);
+  const Ended ended = ddpdoctor({"report", folder.path("d"), "--format", "json"});
+  EXPECT_LE(ended.status, kFound) << ended.err;
+  EXPECT_NE(ended.out.find("lies too deep and was not looked into: " +
+                           folder.path("d/1/2/3/4/5/6/7/8/9")),
+            std::string::npos)
+      << ended.out;
+  folder.write("e/1/2/3/4/5/6/7/8/9/capture.json", kCapture);
+  expect_refusal(ddpdoctor({"report", folder.path("e")}), kNotObserved, "6/7/8/9");
+}
+
+TEST(Report, AnEmptyFileOfAFolderIsNotOneThatWasNotUnderstood) {
+  const TempDir folder;
+  folder.write("a/attempt_0/0/stderr.log", "[rank0]: Traceback (most recent call last):\n");
+  folder.write("a/attempt_0/1/stderr.log", "");
+  const Ended ended = ddpdoctor({"report", folder.path("a"), "--format", "json"});
+  EXPECT_EQ(ended.out.find("not understood"), std::string::npos) << ended.out;
+  EXPECT_NE(ended.out.find("empty files: " + folder.path("a/attempt_0/1/stderr.log")),
+            std::string::npos)
+      << ended.out;
+  EXPECT_NE(ended.out.find("the log " + folder.path("a/attempt_0/0/stderr.log")), std::string::npos)
+      << ended.out;
+  folder.write("b/stderr.log", "");
+  expect_refusal(ddpdoctor({"report", folder.path("b")}), kNotObserved, "each of its 1 files");
+}
+
+TEST(Report, AProgramIsNoOutputOfOne) {
+  const TempDir folder;
+  const std::string script = folder.write(
+      "a/train.py", "# RuntimeError: Cannot re-initialize CUDA in forked subprocess\n");
+  folder.write("a/run", "#!/bin/bash\n# RuntimeError: Too many open files\n");
+  folder.write("a/notes.md", "RuntimeError: Too many open files\n");
+  expect_refusal(ddpdoctor({"report", script}), kNotObserved, "is a program");
+  expect_refusal(ddpdoctor({"report", folder.path("a")}), kNotObserved, "holds no evidence");
+  EXPECT_LE(ddpdoctor({"report", "--log", script}).status, kFound);
+  EXPECT_LE(ddpdoctor({"report", folder.path("a/notes.md")}).status, kFound);
+}
+
 TEST(Report, RenderingsOfOursAreNoEvidence) {
   const TempDir folder;
   folder.write("capture.json", kCapture);

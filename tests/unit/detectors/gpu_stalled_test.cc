@@ -23,6 +23,18 @@ TEST(GpuStalled, BlamesNobodyWhenAllRanksAreThere) {
   EXPECT_NE(findings[0].summary.find("#808"), std::string::npos);
 }
 
+TEST(GpuStalled, NamesTheOldestOfThoseUnderWay) {
+  JobBuilder builder = told();
+  builder.call(kAll, {.operation = "broadcast",
+                      .sequence = 809,
+                      .site = "step@/srv/train.py:9",
+                      .state = model::CallState::kEnqueued});
+  const Findings findings = asked("gpu-stalled", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_NE(findings[0].summary.find("launched all_reduce #808"), std::string::npos)
+      << findings[0].summary;
+}
+
 TEST(GpuStalled, OnlySuspectsWhenTheSizeOfTheWorldIsNotKnown) {
   model::JobModel excerpt = told().build();
   excerpt.world_size.reset();

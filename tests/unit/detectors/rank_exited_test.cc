@@ -177,5 +177,55 @@ TEST(RankExited, IsWhoIsGoneWhileTorchrunWatchesOn) {
   EXPECT_EQ(asked("dead-rank", told("watch@/srv/launch.py:3")).size(), 1u);
 }
 
+constexpr std::string_view kLost =
+    "Traceback (most recent call last):\n  File \"/srv/train.py\", line 26, in main\n    "
+    "dist.all_reduce(t)\nRuntimeError: [gloo/transport/tcp/pair.cc:553] Connection closed by peer "
+    "[127.0.0.1]:25004.\n";
+
+model::JobModel ended_with(int status) {
+  model::JobModel log;
+  log.ended = true;
+  log.logs = {{.rank = 0, .text = std::string(kLost)}, {.rank = 1, .text = std::string(kLost)}};
+  model::Process process;
+  process.rank = 2;
+  process.role = model::Role::kRank;
+  process.exit = model::Exit{.status = status, .signal = {}};
+  log.observations.push_back({.time = 0, .processes = {process}});
+  return log;
+}
+
+TEST(RankExited, IsWhoEndedWithAStatusThatNoExceptionHas) {
+  const auto findings = asked("rank-exited", ended_with(3));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({2}));
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  EXPECT_NE(findings[0].summary.find("status 3; ranks 0-1 then lost"), std::string::npos)
+      << findings[0].summary;
+  EXPECT_TRUE(asked("rank-raised", ended_with(3)).empty());
+  EXPECT_TRUE(asked("rank-exited", ended_with(1)).empty());
+  ASSERT_EQ(asked("rank-raised", ended_with(1)).size(), 1u);
+  EXPECT_EQ(asked("rank-raised", ended_with(1))[0].confidence, Confidence::kLikely);
+  auto itself = ended_with(3);
+  itself.logs.push_back({.rank = 2, .text = std::string(kLost)});
+  EXPECT_TRUE(asked("rank-exited", itself).empty()) << "it fell because of another rank";
+  auto raised = ended_with(3);
+  raised.logs.push_back({.rank = {},
+                         .text = "Traceback (most recent call last):\n  File "
+                                 "\"/srv/train.py\", line 3, in f\nKeyError: 3\n"});
+  EXPECT_TRUE(asked("rank-exited", raised).empty()) << "somebody raised";
+}
+
+TEST(RankExited, OfSeveralThatFailedIsWhoWasFirst) {
+  auto log = ended_with(3);
+  auto& processes = log.observations[0].processes;
+  processes.push_back(processes[0]);
+  processes[1].rank = 3;
+  EXPECT_EQ(asked("rank-exited", log).size(), 2u);
+  log.facts.push_back({.rank = 3, .pid = {}, .kind = "first-failure", .fields = {}});
+  const auto findings = asked("rank-exited", log);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({3}));
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -69,5 +69,45 @@ TEST(Undetermined, AsksForASecondLook) {
   EXPECT_EQ(findings[0].summary.find("nothing moves"), std::string::npos);
 }
 
+constexpr std::string_view kLost =
+    "Traceback (most recent call last):\n  File \"/srv/train.py\", line 26, in main\n    "
+    "dist.all_reduce(t)\nRuntimeError: [gloo/transport/tcp/pair.cc:553] Connection closed by peer "
+    "[127.0.0.1]:25004.\n";
+
+TEST(Undetermined, TellsWhoLostAPeerAndWhoLeftNoErrorFile) {
+  model::JobModel files;
+  files.ended = true;
+  for (const model::Rank rank : {0, 1}) {
+    files.facts.push_back({.rank = rank, .pid = {}, .kind = "error-file", .fields = {}});
+    files.logs.push_back({.rank = rank, .text = std::string(kLost)});
+  }
+  const Findings alone = asked("undetermined", files);
+  ASSERT_EQ(alone.size(), 1U);
+  EXPECT_TRUE(alone[0].culprits.empty());
+  EXPECT_NE(alone[0].summary.find("who ended first is not told"), std::string::npos);
+  files.logs.push_back({.rank = 2, .text = {}});
+  const Findings findings = asked("undetermined", files);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet{2});
+  EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+  EXPECT_EQ(findings[0].summary,
+            "ranks 0-1 lost their connection to another rank; rank 2 left no error file");
+  EXPECT_EQ(findings[0].locations.at(0).line, 26);
+  files.logs.push_back({.rank = 3, .text = {}});  // one of the two was ended for the other
+  EXPECT_TRUE(asked("undetermined", files).at(0).culprits.empty());
+  files.logs.back().text =
+      "Traceback (most recent call last):\n  File \"/srv/train.py\", line 3, "
+      "in f\nKeyError: 3\n";
+  EXPECT_TRUE(asked("undetermined", files).empty()) << "it raised";
+}
+
+TEST(Undetermined, DoesNotMindLostPeersOfAJobThatWasSeenToEndWell) {
+  const auto told = [](int status) {
+    return job().ranks(2).exited(kAll, status).ended().log(0, std::string(kLost)).build();
+  };
+  EXPECT_TRUE(asked("undetermined", told(0)).empty());
+  EXPECT_EQ(asked("undetermined", told(1)).size(), 1U);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

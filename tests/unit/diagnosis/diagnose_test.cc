@@ -121,6 +121,16 @@ TEST(Diagnose, CallsAJobThatEndedWellFinished) {
   EXPECT_EQ(diagnose(told).verdict, Verdict::kFinished);
 }
 
+TEST(Diagnose, CallsErrorFilesACrashWhoeverIsToBlame) {
+  model::JobModel told;
+  told.ended = true;
+  told.logs.push_back({.rank = 0,
+                       .text = "Traceback (most recent call last):\nRuntimeError: "
+                               "Connection closed by peer\n"});
+  told.facts.push_back({.rank = 0, .pid = {}, .kind = "error-file", .fields = {}});
+  EXPECT_EQ(diagnose(told).verdict, Verdict::kCrash);
+}
+
 TEST(Diagnose, ListsEveryDetectorItAsked) {
   const auto told = job().ranks(1).build();
   EXPECT_EQ(diagnose(told).detectors_run.size(), detectors::catalog().size());

@@ -98,6 +98,21 @@ TEST(Detail, AMismatchIsOnePlaceWithTheUsersLine) {
   EXPECT_EQ(job.collectives[1].call_site.line, 9);
 }
 
+TEST(Detail, OfAMismatchOnlyWhoIsNamedMadeACall) {
+  const auto job = read(
+      "[RANK 1] Detected mismatch between collectives on ranks. Rank 1 is running collective: "
+      "CollectiveFingerPrint(SequenceNumber=101, OpType=ALLGATHER, TensorShape=[1]), but Rank 7 is "
+      "running collective: CollectiveFingerPrint(SequenceNumber=0OpType=REDUCE).\n"
+      "[RANK 0] [INFO] Model components unloaded successfully.\n"
+      "[rank2]:[W1122 06:24:44.1 ProcessGroupNCCL.cpp:4115] Using GPU 2 to perform barrier\n");
+  ASSERT_EQ(job.collectives.size(), 2U);
+  EXPECT_EQ(job.collectives[0].rank, 1);
+  EXPECT_EQ(job.collectives[1].rank, 7);
+  EXPECT_TRUE(job.observations.empty());
+  ASSERT_EQ(job.coverage.warnings.size(), 1U);
+  EXPECT_NE(job.coverage.warnings[0].find("the number of rank 7's call"), std::string::npos);
+}
+
 TEST(MonitoredBarrier, WhoDidNotComeIsBehind) {
   const auto job = read(
       "[rank0]: RuntimeError: [Rank 0]: Ranks 1, 3 failed to pass monitoredBarrier in 5000 ms\n");
@@ -143,6 +158,28 @@ TEST(Torchrun, ItsTableTellsHowRanksEnded) {
   EXPECT_EQ(model::rank_process(job, 5), nullptr);  // torchrun itself ended it
 }
 
+TEST(Torchrun, WhoWasEndedIsNotTheFirstToFailWhateverItsTableSays) {
+  const auto entry = [](int rank, const std::string& code) {
+    return fmt::format("[{0}]:\n  rank      : {0} (local_rank: {0})\n  exitcode  : {1}\n", rank,
+                       code);
+  };
+  const std::string root = "Root Cause (first observed failure):\n";
+  const auto ended =
+      read("Failures:\n" + entry(2, "3 (pid: 8)") + entry(1, "-15 (pid: 7) (SIGTERM)") + root +
+           entry(0, "-15 (pid: 6) (SIGTERM)") + "=====\n");
+  EXPECT_EQ(model::rank_process(ended, 0), nullptr);
+  ASSERT_NE(model::rank_process(ended, 2), nullptr);
+  EXPECT_EQ(model::rank_process(ended, 2)->exit->status, 3);
+  EXPECT_TRUE(model::facts(ended, "first-failure").empty());
+  const auto told = read("Failures:\n" + entry(1, "1 (pid: 7)") + root + entry(2, "3 (pid: 8)"));
+  const auto first = model::facts(told, "first-failure");
+  ASSERT_EQ(first.size(), 1U);
+  EXPECT_EQ(first[0]->rank, 2);
+  // Nothing but SIGTERM: somebody outside ended the job, and the first is as good as any.
+  const auto outside = read("Failures:\n" + root + entry(0, "-15 (pid: 6) (SIGTERM)"));
+  EXPECT_NE(model::rank_process(outside, 0), nullptr);
+}
+
 TEST(Torchrun, AnErrorFileIsTheLogOfItsRank) {
   constexpr std::string_view kFile =
       R"({"message":{"message":"ValueError: no","extraInfo":{"py_callstack":"Traceback (most recent call last):\n  File \"t.py\", line 3, in f\nValueError: no\n","timestamp":"1700000000"}}})";
@@ -150,6 +187,8 @@ TEST(Torchrun, AnErrorFileIsTheLogOfItsRank) {
   const auto job = read_error_file(kFile, "attempt_0/2/error.json");
   ASSERT_TRUE(job);
   EXPECT_EQ(job->logs[0].rank, 2);
+  ASSERT_EQ(model::facts(*job, "error-file").size(), 1U);
+  EXPECT_EQ(model::facts(*job, "error-file")[0]->rank, 2);
   EXPECT_TRUE(job->logs[0].text.starts_with("2023-11-14T22:13:20 Traceback")) << job->logs[0].text;
   EXPECT_FALSE(read_error_file(R"({"message":{"message":3,"extraInfo":[]}})", "x"));
 }
@@ -363,6 +402,14 @@ TEST(Logs, ANumberBeforeALineIsNotAlwaysARank) {
 
 TEST(Logs, AFileOfOneRankIsItsLog) {
   EXPECT_EQ(read("RuntimeError: x\n", "logs/abc/attempt_0/3/stderr.log").logs[0].rank, 3);
+}
+
+TEST(Logs, AnEmptyOneTellsThatItsRankWroteNothing) {
+  const auto job = read_empty_log("logs/attempt_0/2/stderr.log");
+  ASSERT_TRUE(job);
+  EXPECT_EQ(job->logs.at(0).rank, 2);
+  EXPECT_FALSE(read_empty_log("logs/attempt_0/2/marker"));
+  EXPECT_FALSE(read_empty_log("job.log"));
 }
 
 TEST(Logs, OfAVeryLongOneTheTellingLinesAreKept) {

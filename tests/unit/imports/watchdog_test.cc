@@ -45,6 +45,29 @@ TEST(Watchdog, TimeoutsAreCallsOfTheirGroup) {
   EXPECT_EQ(model::group(job, "7")->name, "tp");
 }
 
+TEST(Watchdog, WhoHasBegunTheCallsOfOthersIsNotBehindThem) {
+  const auto told = [](int rank, int stands, int begun) {
+    return fmt::format(
+        "[rank{0}]:[E6 ProcessGroupNCCL.cpp:616] [Rank {0}] Watchdog caught collective operation "
+        "timeout: WorkNCCL(SeqNum={1}, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, "
+        "Timeout(ms)=600000) ran for 600020 milliseconds before timing out.\n"
+        "[rank{0}]:[E6 ProcessGroupNCCL.cpp:1785] [PG ID 0 PG GUID 0(default_pg) Rank {0}] "
+        "Exception (either an error or timeout) detected by watchdog at work: {1}, last enqueued "
+        "NCCL work: {2}, last completed NCCL work: {3}.\n",
+        rank, stands, begun, stands - 1);
+  };
+  const auto job = read(told(0, 808, 811) + told(1, 808, 808) + told(2, 809, 809));
+  std::vector<std::pair<model::Rank, std::int64_t>> calls;
+  for (const auto& call : job.collectives) {
+    calls.emplace_back(call.rank, call.sequence);
+  }
+  const std::vector<std::pair<model::Rank, std::int64_t>> expected = {
+      {0, 808}, {1, 808}, {2, 809}, {0, 809}};
+  EXPECT_EQ(calls, expected);
+  EXPECT_EQ(job.collectives.back().state, model::CallState::kEnqueued);
+  EXPECT_EQ(job.collectives.back().operation, "");
+}
+
 TEST(Watchdog, WhoIsFarBehindSpeaksOfAnotherGroup) {
   const auto line = [](int rank, int sequence) {
     return "[E ProcessGroupNCCL.cpp:458] [Rank " + std::to_string(rank) +

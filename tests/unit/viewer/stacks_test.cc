@@ -140,6 +140,18 @@ TEST(Stacks, AJobWithoutRanksIsShownProcessByProcess) {
             "clock_nanosleep [libc.so.6]\n");
 }
 
+TEST(Stacks, NothingIsListedOfProcessesThatNobodyLookedAt) {
+  model::JobModel job;
+  model::Process process;  // one that wrote to a log
+  process.rank = 0;
+  process.role = model::Role::kRank;
+  process.threads.resize(1);
+  job.observations.push_back({.time = 0, .processes = {process}});
+  EXPECT_EQ(stacks(job), "");
+  job.observations.back().processes[0].pid = 42;
+  EXPECT_NE(stacks(job).find("no stack"), std::string::npos);
+}
+
 TEST(Stacks, NativeShowsEveryFrameOfEveryThread) {
   const model::JobModel job = hung_job();
   const std::string said = text(diagnosis_of(job, {}), {.native = true});

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/evidence/first_to_fail.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "collector/detectors/evidence/known_exceptions.h"
+#include "collector/detectors/evidence/processes.h"
+#include "collector/detectors/evidence/traceback_lines.h"
+#include "collector/detectors/evidence/traceback_reader.h"
+#include "collector/detectors/evidence/tracebacks.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+bool contains_any(std::string_view text, std::span<const std::string_view> words) {
+  return std::any_of(words.begin(), words.end(), [text](std::string_view word) {
+    return text.find(word) != std::string_view::npos;
+  });
+}
+
+/// What torch, gloo and NCCL say when the process at the other end is gone.
+bool says_lost_connection(std::string_view exception) {
+  constexpr std::array<std::string_view, 4> kWords = {
+      "Connection closed by peer", "Connection reset by peer", "Broken pipe",
+      "remote process exited or there was a network error"};
+  return contains_any(exception, kWords);
+}
+
+/// Raised by who starts ranks, when one of them has failed.
+bool is_of_launcher(std::string_view exception) {
+  constexpr std::array<std::string_view, 4> kWords = {"ChildFailedError", "ProcessRaisedException",
+                                                      "ProcessExitedException", "SignalException"};
+  return contains_any(exception, kWords);
+}
+
+/// What logs say, when nobody raised for reasons of its own.
+struct Consequences {
+  std::map<model::Rank, Traceback> of_ranks;  // the last one of each
+  std::size_t nameless = 0;
+};
+
+/// Nothing where somebody did, or may have: a traceback could not be read to its end.
+std::optional<Consequences> consequences(const model::JobModel& job) {
+  Consequences out;
+  for (const LogStream& stream : log_streams(job)) {
+    const std::vector<Traceback> all = read_tracebacks(stream);
+    const bool begun = std::any_of(stream.begin(), stream.end(),
+                                   [](const LogLine& line) { return begins_traceback(line.text); });
+    if (begun && all.empty()) {
+      return std::nullopt;
+    }
+    for (const Traceback& one : all) {
+      if (!is_consequence(one.exception)) {
+        return std::nullopt;
+      }
+      if (is_of_launcher(one.exception)) {
+        continue;
+      }
+      if (one.rank) {
+        out.of_ranks.insert_or_assign(*one.rank, one);
+      } else {
+        ++out.nameless;
+      }
+    }
+  }
+  return out;
+}
+
+/// Whom its launcher calls the first; nothing when nobody says it, or several launchers do.
+std::optional<model::Rank> told_first(const model::JobModel& job) {
+  const auto told = model::facts(job, "first-failure");
+  return told.size() == 1 ? told.front()->rank : std::nullopt;
+}
+
+}  // namespace
+
+std::vector<FeltAnEnd> felt_an_end(const model::JobModel& job) {
+  std::vector<FeltAnEnd> out;
+  if (const auto all = consequences(job)) {
+    for (const auto& [rank, one] : all->of_ranks) {
+      out.push_back({.rank = rank,
+                     .lost_its_connection = says_lost_connection(one.exception),
+                     .place = one.place,
+                     .exception = one.exception});
+    }
+  }
+  return out;
+}
+
+model::RankSet lost_their_connection(const std::vector<FeltAnEnd>& all) {
+  model::RankSet out;
+  for (const FeltAnEnd& one : all) {
+    if (one.lost_its_connection) {
+      out.insert(one.rank);
+    }
+  }
+  return out;
+}
+
+std::vector<Failed> failed_without_word(const graph::Examination& examination) {
+  constexpr int kOfAnException = 1;  // Python's status
+  const model::JobModel& job = examination.job;
+  std::vector<Failed> out;
+  if (job.logs.empty() || !job.ended || !examination.history.empty()) {
+    return out;
+  }
+  const auto said = consequences(job);
+  const auto first = told_first(job);
+  for (const model::Process* process :
+       said ? processes(job) : std::vector<const model::Process*>{}) {
+    const int status = process->exit ? process->exit->status.value_or(0) : 0;
+    if (process->rank && status != 0 && !said->of_ranks.contains(*process->rank) &&
+        (!first || first == process->rank)) {
+      out.push_back({.rank = *process->rank,
+                     .status = status,
+                     .sure = (first || !said->of_ranks.empty()) &&
+                             (status != kOfAnException || said->nameless == 0)});
+    }
+  }
+  return out;
+}
+
+}  // namespace ddpdoctor::detectors
