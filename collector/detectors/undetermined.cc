@@ -82,12 +82,17 @@ Findings nothing_known(const graph::Examination& examination) {
 /// Nobody was seen alive, and not all are known to have ended well: logs are all there is.
 bool only_words_are_left(const model::JobModel& job) {
   const auto seen = processes(job);
-  const bool unread = std::all_of(seen.begin(), seen.end(), [](const model::Process* process) {
-    return process->exit && process->threads.empty();
-  });
-  return unread && (seen.empty() || std::any_of(seen.begin(), seen.end(), [](const auto* process) {
-                      return process->exit->signal || process->exit->status.value_or(0) != 0;
-                    }));
+  bool failed = seen.empty();
+  for (const model::Process* process : seen) {
+    const auto exit = exit_of(job, *process);
+    const bool read = std::any_of(process->threads.begin(), process->threads.end(),
+                                  [](const model::Thread& one) { return !one.frames.empty(); });
+    if (!exit || read) {
+      return false;
+    }
+    failed = failed || exit->signal || exit->status.value_or(0) != 0;
+  }
+  return failed;
 }
 
 /// Ranks that wrote to a file of their own, and left no error file where others did, else no

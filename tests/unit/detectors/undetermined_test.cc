@@ -103,7 +103,16 @@ TEST(Undetermined, TellsWhoLostAPeerAndWhoLeftNoErrorFile) {
 
 TEST(Undetermined, DoesNotMindLostPeersOfAJobThatWasSeenToEndWell) {
   const auto told = [](int status) {
-    return job().ranks(2).exited(kAll, status).ended().log(0, std::string(kLost)).build();
+    model::JobModel log;
+    log.ended = true;
+    log.logs.push_back({.rank = 0, .text = std::string(kLost)});
+    model::Process process;
+    process.rank = 0;
+    process.role = model::Role::kRank;
+    process.state = 'X';
+    process.exit = model::Exit{.status = status, .signal = {}};
+    log.observations.push_back({.time = 0, .processes = {process}});
+    return log;
   };
   EXPECT_TRUE(asked("undetermined", told(0)).empty());
   EXPECT_EQ(asked("undetermined", told(1)).size(), 1U);
