@@ -80,6 +80,18 @@ base::Result<std::string> read_head(const std::string& path) {
   return bytes;
 }
 
+base::Result<std::string> read_tail(const std::string& path) {
+  const Opened file = TRY(open_regular(path));
+  std::string bytes(std::min(file.size, kHead), '\0');
+  const ssize_t got = ::pread(file.fd.get(), bytes.data(), bytes.size(),
+                              static_cast<off_t>(file.size - bytes.size()));
+  if (got < 0) {
+    return tl::make_unexpected(cannot_read(path, errno));
+  }
+  bytes.resize(static_cast<std::size_t>(got));
+  return bytes;
+}
+
 base::Result<std::string> read_file(const std::string& path) {
   std::string bytes;
   TRY(read_file_into(path, bytes));

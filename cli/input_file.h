@@ -16,6 +16,9 @@ inline constexpr std::size_t kHead = std::size_t{16} << 10U;
 /// The first kHead bytes of a regular file.
 base::Result<std::string> read_head(const std::string& path);
 
+/// The last kHead bytes.
+base::Result<std::string> read_tail(const std::string& path);
+
 /// A whole regular file of at most 1 GiB.
 base::Result<std::string> read_file(const std::string& path);
 

@@ -96,6 +96,14 @@ const InputFormat* input_format(std::string_view head, std::string_view path) {
   return found == std::end(kFormats) ? nullptr : found;
 }
 
+const InputFormat* text_format(std::string_view part, std::string_view path) {
+  const auto* const found =
+      std::find_if(std::begin(kFormats), std::end(kFormats), [&](const InputFormat& format) {
+        return format.read == imports::read_text && format.recognises(part, path);
+      });
+  return found == std::end(kFormats) ? nullptr : found;
+}
+
 std::string readable_formats() {
   std::string out;
   for (const InputFormat& format : kFormats) {

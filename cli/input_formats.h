@@ -31,6 +31,9 @@ std::span<const InputFormat> input_formats();
 /// Null when nothing recognises it.
 const InputFormat* input_format(std::string_view head, std::string_view path);
 
+/// The same among texts, by any part of the file: what ends a job stands at the end of its output.
+const InputFormat* text_format(std::string_view part, std::string_view path);
+
 /// "recordings (.ddpd), ddpdoctor.capture/1 (JSON)"
 std::string readable_formats();
 

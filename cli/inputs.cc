@@ -66,6 +66,16 @@ std::string some_of(const std::vector<std::string>& paths) {
                                    : names;
 }
 
+/// Of a long text the end tells what it is when its beginning does not.
+const InputFormat* format_of(std::string_view head, const std::string& path) {
+  const InputFormat* format = head.empty() ? nullptr : input_format(head, path);
+  if (format == nullptr && head.size() == kHead) {
+    const auto tail = read_tail(path);
+    format = tail ? text_format(*tail, path) : nullptr;
+  }
+  return format;
+}
+
 void sort_file(const std::string& path, bool from_folder, Sorted& out) {
   const auto head = read_head(path);
   if (!head) {
@@ -76,7 +86,7 @@ void sort_file(const std::string& path, bool from_folder, Sorted& out) {
     return;
   }
   const bool program = is_named_like_program(path) || head->starts_with("#!");
-  const InputFormat* format = head->empty() || program ? nullptr : input_format(*head, path);
+  const InputFormat* format = program ? nullptr : format_of(*head, path);
   if (format != nullptr) {
     out.files[format].push_back(path);
   } else if (from_folder) {

@@ -4,7 +4,14 @@
 #include "collector/imports/merge.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <iterator>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "collector/imports/stack_dumps/stack_text.h"
 
 namespace ddpdoctor::imports {
 
@@ -46,14 +53,58 @@ void merge_coverage(model::Coverage& whole, model::Coverage part) {
   whole.events_lost += part.events_lost;
 }
 
+/// "ranks 0-2,4: runs on another machine": all of these are among `seen`.
+bool all_were_seen(std::string_view sentence, const model::RankSet& seen) {
+  if (!take_prefix(sentence, "ranks ") && !take_prefix(sentence, "rank ")) {
+    return false;
+  }
+  std::int64_t next = 0;  // ranks are told in their order
+  while (!sentence.starts_with(": ")) {
+    const auto first = take_number(sentence, model::kMaxWorldSize - 1);
+    const auto last = first && take_prefix(sentence, "-")
+                          ? take_number(sentence, model::kMaxWorldSize - 1)
+                          : first;
+    if (!last || *first < next) {
+      return false;
+    }
+    for (next = *first; next <= *last; ++next) {
+      if (!seen.contains(static_cast<model::Rank>(next))) {
+        return false;
+      }
+    }
+    take_prefix(sentence, ",");
+  }
+  return true;
+}
+
+/// It is of a rank that was not there, and of no trouble with one that was.
+bool tells_of_elsewhere(std::string_view sentence) {
+  constexpr std::array<std::string_view, 3> kReasons = {
+      ": runs on another machine", ": no process of it was found on this machine",
+      ": only one process was asked for"};
+  return std::any_of(kReasons.begin(), kReasons.end(),
+                     [sentence](std::string_view reason) { return sentence.ends_with(reason); });
+}
+
 /// What one capture could not see another may have seen.
 void forget_seen_ranks(model::JobModel& whole) {
+  std::vector<model::Rank> with_stacks;
   for (const model::Observation& observation : whole.observations) {
     for (const model::Process& process : observation.processes) {
       if (process.rank && process.role == model::Role::kRank && !process.threads.empty()) {
         whole.coverage.unobserved_ranks.erase(*process.rank);
+        with_stacks.push_back(*process.rank);
       }
     }
+  }
+  const model::RankSet seen(std::move(with_stacks));
+  std::erase_if(whole.coverage.unobserved, [&seen](const std::string& sentence) {
+    return tells_of_elsewhere(sentence) && all_were_seen(sentence, seen);
+  });
+  if (whole.world_size && seen.size() == static_cast<std::size_t>(*whole.world_size)) {
+    std::erase_if(whole.coverage.warnings, [](const std::string& sentence) {
+      return sentence.ends_with("the others are on other machines and were not observed");
+    });
   }
 }
 

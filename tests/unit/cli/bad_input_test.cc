@@ -216,6 +216,21 @@ TEST(Report, AnEmptyFileOfAFolderIsNotOneThatWasNotUnderstood) {
   expect_refusal(ddpdoctor({"report", folder.path("b")}), kNotObserved, "each of its 1 files");
 }
 
+TEST(Report, ALongOutputIsKnownByItsEnd) {
+  const TempDir folder;
+  std::string steps;
+  for (int i = 0; i < 2000; ++i) {
+    steps += "epoch 1 step 7 loss 2.7\n";
+  }
+  const std::string error =
+      "Traceback (most recent call last):\n  File \"/srv/train.py\", line 3, in f\nKeyError: 3\n";
+  const Ended ended = ddpdoctor({"report", folder.write("output.txt", steps + error)});
+  EXPECT_EQ(ended.status, kFound) << ended.err;
+  EXPECT_NE(ended.out.find("train.py:3"), std::string::npos) << ended.out;
+  expect_refusal(ddpdoctor({"report", folder.write("steps.txt", steps)}), kNotObserved,
+                 "steps.txt");
+}
+
 TEST(Report, AProgramIsNoOutputOfOne) {
   const TempDir folder;
   const std::string script = folder.write(

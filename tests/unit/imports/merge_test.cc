@@ -54,6 +54,21 @@ TEST(Merge, WhatOneCouldNotSeeTheOtherMayHave) {
   EXPECT_EQ(whole.coverage.unobserved_ranks, model::RankSet{2});
 }
 
+TEST(Merge, WhoRanOnAnotherMachineWasSeenThere) {
+  model::JobModel whole = with_ranks({0}, 1);
+  whole.world_size = 3;
+  whole.coverage.unobserved = {"ranks 1-2: runs on another machine", "rank 0: permission denied"};
+  whole.coverage.warnings = {
+      "1 of 3 ranks run on this machine (0); the others are on other machines and were not "
+      "observed"};
+  merge(whole, with_ranks({1}, 1));
+  EXPECT_EQ(whole.coverage.unobserved.size(), 2U);
+  EXPECT_EQ(whole.coverage.warnings.size(), 1U);
+  merge(whole, with_ranks({2}, 1));
+  EXPECT_EQ(whole.coverage.unobserved, std::vector<std::string>{"rank 0: permission denied"});
+  EXPECT_TRUE(whole.coverage.warnings.empty());
+}
+
 TEST(Merge, AnybodyMovingIsAJobInMotion) {
   model::JobModel whole;
   whole.progress = model::Progress::kStill;
