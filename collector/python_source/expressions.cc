@@ -156,6 +156,36 @@ std::string_view comprehension_in(std::string_view text) {
                                : text.substr(begin, offset_in(text, *close) - begin);
 }
 
+std::string_view comprehension_calling(std::string_view text, std::string_view callee) {
+  const std::string_view found = comprehension_in(text);
+  const std::vector<Token> tokens = tokens_of(text);
+  const auto first = std::find_if(tokens.begin(), tokens.end(), [](const Token& token) {
+    return token.is("for") && token.depth > 0;
+  });
+  const auto is_call = [&tokens, callee](std::size_t i) {
+    return tokens[i].kind == TokenKind::kName && tokens[i].text == callee &&
+           i + 1 < tokens.size() && tokens[i + 1].is("(");
+  };
+  const auto at = static_cast<std::size_t>(first - tokens.begin());
+  bool outside = false;
+  for (std::size_t i = 0; i < tokens.size() && at < tokens.size(); ++i) {
+    if (!is_call(i)) {
+      continue;
+    }
+    // Within the same brackets: nothing between it and the `for` lies outside of them.
+    const auto [low, high] = std::minmax(i, at);
+    const bool inside =
+        std::all_of(tokens.begin() + static_cast<std::ptrdiff_t>(low),
+                    tokens.begin() + static_cast<std::ptrdiff_t>(high),
+                    [&first](const Token& token) { return token.depth >= first->depth; });
+    if (inside) {
+      return found;
+    }
+    outside = true;
+  }
+  return outside ? std::string_view() : found;
+}
+
 std::vector<std::string_view> variables_asked(std::string_view text) {
   const std::vector<Token> tokens = tokens_of(text);
   std::vector<std::string_view> out;

@@ -40,6 +40,10 @@ bool changes(std::string_view statement, std::string_view name);
 /// "for k in sorted(sums)" of the first comprehension; empty where there is none.
 std::string_view comprehension_in(std::string_view text);
 
+/// The same; empty, too, where `callee` is called by its name, but not for each of its elements:
+/// `Plan([f(i) for i in ids]).share()`.
+std::string_view comprehension_calling(std::string_view text, std::string_view callee);
+
 /// Variables of the environment that an expression asks for: "X" of `os.environ["X"]`,
 /// `os.getenv("X", "0")`, `"X" in os.environ`.
 std::vector<std::string_view> variables_asked(std::string_view text);

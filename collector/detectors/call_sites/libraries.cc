@@ -59,7 +59,12 @@ TrainerPlace place_in_trainer(const graph::Standing* standing) {
   if (standing == nullptr || standing->thread == nullptr) {
     return TrainerPlace::kUnknown;
   }
-  if (model::has_python_frame(*standing->thread, "advance", "loops/training_epoch_loop.py") ||
+  constexpr std::string_view kHuggingFace = "transformers/trainer.py";
+  if (model::has_python_frame(*standing->thread, "_finalize_training", kHuggingFace)) {
+    return TrainerPlace::kAfterFit;
+  }
+  if (model::has_python_frame(*standing->thread, "training_step", kHuggingFace) ||
+      model::has_python_frame(*standing->thread, "advance", "loops/training_epoch_loop.py") ||
       model::has_python_frame(*standing->thread, "on_run_start", "loops/training_epoch_loop.py")) {
     return TrainerPlace::kInEpoch;
   }

@@ -15,9 +15,9 @@ bool in_generate(const graph::Standing& standing);
 /// The user's own generate() above a sharded module; nullptr outside one.
 const model::Frame* users_generate(const graph::Standing& standing);
 
-/// Where Lightning's fit() is: among the batches of an epoch, or behind them, in the validation
-/// that ends it and in the hooks between epochs.
-/// kAfterFit: in what it does when all epochs are over.
+/// Where Lightning's fit() or Hugging Face's train() is: among the batches of an epoch, or behind
+/// them, in the validation that ends it and in the hooks between epochs. kAfterFit: in what it does
+/// when all epochs are over.
 enum class TrainerPlace { kUnknown, kInEpoch, kBetweenEpochs, kAfterFit };
 
 /// Of nobody (nullptr) nothing is known.

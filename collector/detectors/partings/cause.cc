@@ -12,6 +12,7 @@
 #include "collector/detectors/partings/backward_cause.h"
 #include "collector/detectors/partings/call_ahead.h"
 #include "collector/detectors/partings/generator_loop.h"
+#include "collector/detectors/partings/gradient_hook.h"
 #include "collector/detectors/partings/habits.h"
 #include "collector/detectors/partings/hidden_loop.h"
 #include "collector/detectors/partings/join_shadow.h"
@@ -198,7 +199,8 @@ void read_source(const Examination& examination, Explanation& explanation) {
   if (read_libraries(examination, explanation)) {
     return;
   }
-  if (read_recorded_unused(examination, explanation)) {
+  if (read_recorded_unused(examination, explanation) ||
+      read_gradient_hook(examination, explanation)) {
     return;
   }
   if (is_mismatch_at_one_point(examination, explanation)) {

@@ -109,10 +109,13 @@ std::optional<LeftLoop> repeated_by(const graph::Examination& examination, const
   if (!in.calls() || !calls_once_more(examination, parting, in)) {
     return std::nullopt;
   }
+  std::string_view callee;  // what the line calls: the function of the frame below it
   for (const model::CallSite& site : in.path) {
     const std::string statement =
         python_source::statement_at(lines_of(examination.job, site.file), site.line);
-    std::string header = std::string(python_source::comprehension_in(statement));
+    std::string header(python_source::comprehension_calling(statement, callee));
+    callee = site.function;
+    callee = callee.substr(callee.rfind('.') + 1);  // npos + 1 = 0
     if (header.empty() && goes_over_elements(in)) {
       header = statement;
     }

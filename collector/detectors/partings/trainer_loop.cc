@@ -158,13 +158,12 @@ bool agrees(const python_source::Lines& lines, int line) {
   return false;
 }
 
-/// The test under which the user's code asks the trainer to stop.
-std::optional<Branch> own_stop(const model::JobModel& job) {
-  constexpr std::string_view kStop = ".should_stop = ";
+/// The test of the rank's own data around a line of the user's, the first line that is `wanted`.
+template <typename Wanted>
+std::optional<Branch> own_test_of(const model::JobModel& job, Wanted wanted) {
   for (const auto& [file, lines] : job.sources) {
     for (const auto& [line, text] : lines) {
-      if (text.find(kStop) == std::string::npos || text.find("False") != std::string::npos ||
-          !model::is_user_file(file) || agrees(lines, line)) {
+      if (!model::is_user_file(file) || !wanted(lines, line, text) || agrees(lines, line)) {
         continue;
       }
       for (const python_source::Block& block : python_source::deciding_branches(lines, line)) {
@@ -179,6 +178,32 @@ std::optional<Branch> own_stop(const model::JobModel& job) {
     }
   }
   return std::nullopt;
+}
+
+/// The test under which the user's code asks the trainer to stop.
+std::optional<Branch> own_stop(const model::JobModel& job) {
+  constexpr std::array<std::string_view, 3> kStops = {
+      ".should_stop = ", ".should_training_stop = ", ".should_epoch_stop = "};
+  return own_test_of(job, [&](const auto&, int, std::string_view text) {
+    return text.find("False") == std::string_view::npos &&
+           std::any_of(kStops.begin(), kStops.end(), [text](std::string_view stop) {
+             return text.find(stop) != std::string_view::npos;
+           });
+  });
+}
+
+/// The test under which a hook of the user's leaves out a batch or what is left of the epoch.
+std::optional<Branch> own_omission(const model::JobModel& job) {
+  return own_test_of(job, [](const auto& lines, int line, std::string_view text) {
+    const std::string_view code = base::trim(text);
+    const bool ends = code.starts_with("return -1");
+    const bool none = code == "return" || code.starts_with("return None");
+    if (!ends && !none) {
+      return false;
+    }
+    const std::string function = function_around(lines, line);
+    return function.ends_with(ends ? "on_train_batch_start" : "training_step");
+  });
 }
 
 /// Between epochs in a hook of the user's, behind a test: whoever is among batches has perhaps
@@ -199,12 +224,67 @@ bool read_hook(const graph::Examination& examination, Explanation& explanation) 
   return true;
 }
 
+/// Both are among the batches, one in a call of the user's and the other in one of the trainer's
+/// own, without a frame of the user's: it passed the user's call by.
+bool read_lone_call(const graph::Examination& examination, Explanation& explanation) {
+  Explanation turned = explanation;
+  if (!turned.parting.odd.site().known()) {
+    turned.turn();
+  }
+  const Parting& parting = turned.parting;
+  if (parting.shifted || !parting.odd.site().known() || parting.rest.site().known() ||
+      !parting.odd.calls() || !parting.rest.calls()) {
+    return false;
+  }
+  turned.fork = Fork{.ours = parting.odd.path.back(),
+                     .theirs = {},
+                     .below_ours = parting.odd.path,
+                     .below_theirs = {}};
+  turned.branch = any_branch(examination.job, *turned.fork);
+  if (!turned.branch) {
+    return false;
+  }
+  turned.cause = Cause::kDivergent;
+  if (parting.odd.ranks.size() > parting.rest.ranks.size()) {
+    turned.turn();
+  }
+  explanation = std::move(turned);
+  return true;
+}
+
+/// One begins a batch while the other is in the backward of one, which the first left out.
+bool read_omitted_batch(const graph::Examination& examination, Explanation& explanation) {
+  const auto begins = [](const Side& side) {
+    return stands_in(side, "_broadcast_sigterm_tensor", "loops/training_epoch_loop.py");
+  };
+  Explanation turned = explanation;
+  if (!begins(turned.parting.odd)) {
+    turned.turn();
+  }
+  if (turned.parting.shifted || !begins(turned.parting.odd) || begins(turned.parting.rest) ||
+      turned.parting.rest.activity() != graph::Activity::kDdpBackward) {
+    return false;
+  }
+  turned.branch = own_omission(examination.job);
+  if (!turned.branch) {
+    return false;
+  }
+  turned.branch->leads_to_ours = false;
+  turned.otherwise = "A step that was left out for another reason would look alike.";
+  turned.cause = Cause::kDivergent;
+  explanation = std::move(turned);
+  return true;
+}
+
 }  // namespace
 
 bool read_trainer_loop(const graph::Examination& examination, Explanation& explanation) {
   const Parting& parting = explanation.parting;
   const TrainerPlace odd = place_in_trainer(parting.odd.standing);
   const TrainerPlace rest = place_in_trainer(parting.rest.standing);
+  if (odd == TrainerPlace::kInEpoch && rest == odd) {
+    return read_lone_call(examination, explanation) || read_omitted_batch(examination, explanation);
+  }
   if (odd == TrainerPlace::kUnknown || rest == TrainerPlace::kUnknown || odd == rest ||
       (odd != TrainerPlace::kInEpoch && rest != TrainerPlace::kInEpoch)) {
     return false;

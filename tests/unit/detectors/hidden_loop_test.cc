@@ -47,10 +47,12 @@ TEST(HiddenLoop, IsNotToldOfAnEpochAmongOthers) {
 
 /// Calls at `line` of every execution of `statement`: three, and on rank 1 one more now, where the
 /// others are in the barrier behind it.
-model::JobModel at_a_line(const std::string& statement, const std::string& library = {}) {
+model::JobModel at_a_line(const std::string& statement, const std::string& library = {},
+                          const std::string& caller = "stats()") {
   const std::string source = "def stats():\n  " + statement +
                              "\n\ndef main():\n  for x in loader:\n    step(x)\n"
-                             "    stats()\n    dist.barrier()\n";
+                             "    " +
+                             caller + "\n    dist.barrier()\n";
   const std::string call = "stats@/srv/train.py:2 | main@/srv/train.py:7";
   JobBuilder builder = job();
   builder.ranks(3)
@@ -63,6 +65,15 @@ model::JobModel at_a_line(const std::string& statement, const std::string& libra
       .stack(kAll, in("barrier", "py:main@/srv/train.py:8"))
       .stack(1, in("all_reduce", library + "py:stats@/srv/train.py:2 | py:main@/srv/train.py:7"));
   return builder.build();
+}
+
+TEST(HiddenLoop, IsNoComprehensionInAnArgument) {
+  constexpr const char* kMean = "return mean(v)";
+  EXPECT_EQ(asked("collective-count", at_a_line(kMean, "", "[stats() for m in meters]")).size(),
+            1U);
+  for (const char* line : {"Plan([m for m in meters]).stats()", "stats(*[m for m in meters])"}) {
+    EXPECT_TRUE(asked("collective-count", at_a_line(kMean, "", line)).empty()) << line;
+  }
 }
 
 TEST(HiddenLoop, IsAComprehensionThatOneRankGoesRoundOnceMore) {

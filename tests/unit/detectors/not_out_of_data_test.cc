@@ -128,6 +128,36 @@ TEST(OtherWaysOut, AreTheTestOfTheLoopAroundTheOneThatWasBegunAnew) {
   EXPECT_EQ(asked("uneven-inputs", plateau(1, "DataLoader", "")).size(), 1U);
 }
 
+// DDP's hook makes the calls of backward on a thread of autograd: rank 0 of two waits for one, rank
+// 1 is behind the loop.
+TEST(OtherWaysOut, AreAHookThatLeavesABucketOut) {
+  const auto told = [](const std::string& test, const std::string& from) {
+    JobBuilder builder = job();
+    builder.ranks(2)
+        .source(kTrain,
+                "def main():\n  for x in corpus(rank):\n    step(x).backward()\n"
+                "  dist.barrier()\n\ndef reduce(state, bucket):\n  " +
+                    test + "\n    return done\n  dist.all_reduce(bucket)\n")
+        .history(kAll, 1, 6, "all_reduce", site("reduce", "dist.all_reduce"))
+        .call(0, {.operation = "all_reduce", .sequence = 7, .site = from})
+        .call(1, {.operation = "barrier", .sequence = 7, .site = site("main", "barrier")})
+        .stack(0, in_backward(at("main", "backward")))
+        .stack(1, in("barrier", at("main", "barrier")));
+    return builder.build();
+  };
+  const std::string hook = site("reduce", "dist.all_reduce");
+  const model::JobModel own = told("if bucket.abs().max() < least:", hook);
+  const Findings findings = asked("divergent-branch", own);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  EXPECT_EQ(findings[0].locations.back().line, 7);
+  EXPECT_TRUE(asked("uneven-inputs", own).empty());
+  EXPECT_EQ(asked("uneven-inputs", told("if step % every:", hook)).size(), 1U);
+  const model::JobModel plain = told("if bucket.abs().max() < least:", site("main", "backward"));
+  EXPECT_EQ(asked("uneven-inputs", plain).size(), 1U);
+}
+
 const std::string kEvaluating =
     "class Evaluator:\n  def __init__(self, acc):\n    self.run = WRAPPED\n"
     "  def _run(self):\n    for x in self.loader:\n      dist.all_gather(x)\n\n"

@@ -48,6 +48,92 @@ TEST(TrainerLoop, EndsWithTheDataWhereNobodyStopsItByHimself) {
   }
 }
 
+// Hugging Face: rank 1 sums up after the training, the others are in the next step.
+TEST(TrainerLoop, NamesTheTestThatStopsOneRankOfHuggingFace) {
+  const auto told = [](const std::string& stop) {
+    const auto in_train = [](const std::string& inner) {
+      return inner +
+             "py:Trainer._inner_training_loop@/v/site-packages/transformers/trainer.py:1660"
+             " | py:Trainer.train@/v/site-packages/transformers/trainer.py:1576 | "
+             "py:<module>@/srv/train.py:9";
+    };
+    JobBuilder builder = job();
+    builder.ranks(3)
+        .source("/srv/train.py",
+                "class Goal(TrainerCallback):\n  def on_step_end(self, a, s, c):\n" + stop + "\n")
+        .stack(kAll, in_backward(in_train("py:Trainer.training_step@/v/site-packages/transformers/"
+                                          "trainer.py:1900 | ")))
+        .stack(1, in("all_gather",
+                     in_train("py:Trainer._finalize_training@/v/site-packages/transformers/"
+                              "trainer.py:2009 | ")));
+    return builder.build();
+  };
+  const model::JobModel own =
+      told("    if self.ema < self.goal:\n      c.should_training_stop = True");
+  const Findings findings = asked("divergent-branch", own);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+  EXPECT_EQ(findings[0].locations.back().line, 3);
+  EXPECT_TRUE(asked("unused-parameters", own).empty());
+  EXPECT_EQ(asked("uneven-inputs", told("    pass\n    pass")).size(), 1U);
+}
+
+/// Rank 0 of two in a call of `mine`, rank 1 at the beginning of a batch; the rank's main is a
+/// child of the script, so that no line of the user's is below fit().
+model::JobModel among_batches(const std::string& mine, const std::string& source,
+                              const std::string& script) {
+  const std::string advance =
+      "py:_TrainingEpochLoop.advance" + kLightning + "loops/training_epoch_loop.py:300";
+  JobBuilder builder = job();
+  builder.ranks(2)
+      .source("/srv/train.py", source)
+      .stack(0, mine + advance + script)
+      .stack(1, in("broadcast", "py:_TrainingEpochLoop._broadcast_sigterm_tensor" + kLightning +
+                                    "loops/training_epoch_loop.py:320 | " + advance + script));
+  builder.history(kAll, 1, 4, "all_reduce", "");
+  builder.call(0, {.operation = "all_reduce", .sequence = 5, .site = ""})
+      .call(1, {.operation = "broadcast", .sequence = 5, .site = ""});
+  return builder.build();
+}
+
+TEST(TrainerLoop, IsPassedByWhereOnlyOneRankIsInACallOfTheUser) {
+  const std::string clip =
+      in("all_reduce", "py:Net.configure_gradient_clipping@/srv/train.py:4 | ");
+  const auto told = [&clip](const std::string& test) {
+    return among_batches(clip,
+                         "class Net:\n  def configure_gradient_clipping(self, optimizer):\n" +
+                             test + "\n    all_reduce(self.norm)\n",
+                         "");
+  };
+  const Findings findings =
+      asked("divergent-branch", told("    if self.norm < self.limit: return"));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0}));
+  EXPECT_EQ(findings[0].locations.back().line, 3);
+  EXPECT_TRUE(asked("divergent-branch", told("    pass")).empty());
+}
+
+TEST(TrainerLoop, IsLeftOutForABatchByAHookOfTheUser) {
+  const auto told = [](const std::string& hook) {
+    return among_batches(in_backward(""), "class Net:\n" + hook + "\n\n\n\n\n\n\n",
+                         " | py:<module>@/srv/train.py:9");
+  };
+  const model::JobModel own = told(
+      "  def on_train_batch_start(self, b, i):\n    if self.enough.reached():\n      return -1");
+  const Findings findings = asked("divergent-branch", own);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  EXPECT_EQ(findings[0].locations.back().line, 3);
+  EXPECT_TRUE(asked("mismatched-op", own).empty());
+  for (const char* hook :
+       {"  def other(self, b, i):\n    if self.enough.reached():\n      return -1",
+        "  def on_train_batch_start(self, b, i):\n    if i > self.max_steps:\n"
+        "      return -1"}) {
+    EXPECT_TRUE(asked("divergent-branch", told(hook)).empty()) << hook;
+  }
+}
+
 const std::string kEpoch = "py:_TrainingEpochLoop.on_advance_end" + kLightning +
                            "loops/training_epoch_loop.py:406 | py:_FitLoop.advance" + kLightning +
                            "loops/fit_loop.py:469 | ";

@@ -74,6 +74,17 @@ TEST(Expressions, VariablesOfTheEnvironmentAreAskedForInManyWays) {
   }
 }
 
+TEST(Expressions, KnowWhatAComprehensionCallsForEachElement) {
+  for (const char* text : {"x = [share(i) for i in ids]", "x = wrap([n(share(i)) for i in ids])",
+                           "x = [i for i in ids if share(i)]", "x = [f(i) for i in ids]"}) {
+    EXPECT_EQ(comprehension_calling(text, "share").substr(0, 12), "for i in ids") << text;
+  }
+  for (const char* text : {"x = Plan([f(i) for i in ids]).share()", "share([f(i) for i in ids])",
+                           "x = share() + sum(i for i in ids)", "share(ids)"}) {
+    EXPECT_EQ(comprehension_calling(text, "share"), "") << text;
+  }
+}
+
 TEST(Expressions, AComprehensionIsTheFirstInBrackets) {
   EXPECT_EQ(comprehension_in("return {k: total(v[k]) for k in sorted(v)}"), "for k in sorted(v)");
   EXPECT_EQ(comprehension_in("x = sum(f(i) for i in (1, 2))  # for y in z"), "for i in (1, 2)");
