@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <iterator>
+#include <map>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -120,7 +122,39 @@ model::Progress merged(model::Progress a, model::Progress b) {
   return a == b ? a : model::Progress::kUnknown;
 }
 
+/// The ranks' processes at the newest look, by pid.
+std::map<pid_t, const model::Process*> ranks_of(const model::JobModel& job) {
+  std::map<pid_t, const model::Process*> out;
+  for (std::size_t i = job.observations.size(); i > 0 && out.empty(); --i) {
+    for (const model::Process& process : job.observations[i - 1].processes) {
+      if (process.rank && process.role == model::Role::kRank && process.pid > 0 &&
+          process.start_time) {
+        out.emplace(process.pid, &process);
+      }
+    }
+  }
+  return out;
+}
+
+bool is_same(const model::Process& a, const model::Process& b) {
+  constexpr double kRounding = 1;  // seconds
+  return a.host == b.host && a.rank == b.rank &&
+         std::abs(*a.start_time - *b.start_time) < kRounding;
+}
+
 }  // namespace
+
+bool saw_the_same(const model::JobModel& a, const model::JobModel& b) {
+  if (a.hosts != b.hosts) {
+    return false;
+  }
+  const auto of_a = ranks_of(a);
+  const auto of_b = ranks_of(b);
+  return std::any_of(of_a.begin(), of_a.end(), [&of_b](const auto& one) {
+    const auto other = of_b.find(one.first);
+    return other != of_b.end() && is_same(*one.second, *other->second);
+  });
+}
 
 void merge(model::JobModel& whole, model::JobModel part) {
   const bool only_part_looked = is_mere_log(whole) && !is_mere_log(part);

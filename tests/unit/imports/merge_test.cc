@@ -69,6 +69,23 @@ TEST(Merge, WhoRanOnAnotherMachineWasSeenThere) {
   EXPECT_TRUE(whole.coverage.warnings.empty());
 }
 
+TEST(Merge, TheSameProcessesAreKnownByPidAndStart) {
+  model::JobModel first = with_ranks({0, 1}, 1);
+  first.observations[0].processes[0].pid = 42;
+  EXPECT_FALSE(saw_the_same(first, first)) << "no start is known";
+  first.observations[0].processes[0].start_time = 1000;
+  EXPECT_TRUE(saw_the_same(first, first));
+  model::JobModel again = first;
+  again.observations[0].processes[0].start_time = 1100;
+  EXPECT_FALSE(saw_the_same(first, again));
+  again = first;
+  again.observations[0].processes[0].host = "node1";
+  EXPECT_FALSE(saw_the_same(first, again));
+  again = first;
+  again.hosts = {"node1"};
+  EXPECT_FALSE(saw_the_same(first, again));
+}
+
 TEST(Merge, AnybodyMovingIsAJobInMotion) {
   model::JobModel whole;
   whole.progress = model::Progress::kStill;
