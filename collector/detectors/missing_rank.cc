@@ -27,6 +27,7 @@ namespace ddpdoctor::detectors {
 namespace {
 
 constexpr std::size_t kMostGroupsTold = 5;
+constexpr std::size_t kMostInHeadline = 2;  // calls besides the first
 
 // Who holds the lock that the rank waits for: that is where to look.
 void tell_holder(const graph::Examination& examination, const graph::Standing& standing,
@@ -51,15 +52,25 @@ void tell_holder(const graph::Examination& examination, const graph::Standing& s
       holder->tid, place(site));
 }
 
+std::string where_are(const model::RankSet& ranks) {
+  return fmt::format("Find out where {} {}.", said(ranks), is_or_are(ranks));
+}
+
+/// ": it is at …"; empty when that is not known.
+std::string where_it_is(const graph::Examination& examination, const model::RankSet& ranks,
+                        const graph::Standing* standing) {
+  if (standing == nullptr || standing->activity == graph::Activity::kUnobserved) {
+    return {};
+  }
+  return fmt::format(": {} {}", ranks.size() == 1 ? "it" : fmt::format("rank {}", standing->rank),
+                     whereabouts(examination.job, *standing));
+}
+
 void tell_whereabouts(const graph::Examination& examination, const model::RankSet& ranks,
                       const graph::Standing* standing, Finding& finding) {
-  if (standing != nullptr && standing->activity != graph::Activity::kUnobserved) {
-    finding.summary +=
-        fmt::format(": {} {}", ranks.size() == 1 ? "it" : fmt::format("rank {}", standing->rank),
-                    whereabouts(examination.job, *standing));
-  }
+  finding.summary += where_it_is(examination, ranks, standing);
   if (standing == nullptr || !standing->user.known()) {
-    finding.fix = fmt::format("Find out where {} {}.", said(ranks), is_or_are(ranks));
+    finding.fix = where_are(ranks);
   } else if (standing->activity == graph::Activity::kBetweenCalls) {
     finding.fix = fmt::format("Find out what rank {} does after {}: a dump has no stacks.",
                               standing->rank, place(standing->user));
@@ -197,6 +208,58 @@ Findings before_rendezvous(const graph::Examination& examination) {
   return {std::move(finding)};
 }
 
+/// A call that was never joined, and by whom.
+struct Unjoined {
+  std::string call;
+  model::RankSet ranks;
+};
+
+/// Groups of one kind have one name, and their calls often one number: "ranks 10,15 never joined
+/// all_to_all #7 of EXPERTS". A group with another call is told behind it.
+std::string headline(const std::vector<Unjoined>& calls) {
+  std::string text;
+  model::RankSet more;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    if (i <= kMostInHeadline) {
+      text += fmt::format("{}{} never joined {}", i == 0 ? "" : ", ", said(calls[i].ranks),
+                          calls[i].call);
+    } else {
+      more = more.united(calls[i].ranks);
+    }
+  }
+  return more.empty() ? text : text + fmt::format(", {} never joined others", said(more));
+}
+
+/// What the other groups lack belongs in the headline and the advice: who reads only those would
+/// look for half of the ranks. `unjoined`: of the first group, then of the others.
+void tell_others(const graph::Examination& examination, const graph::Standing* standing,
+                 const std::vector<Unjoined>& unjoined, Finding& finding) {
+  std::vector<Unjoined> calls;
+  model::RankSet all;
+  for (const Unjoined& one : unjoined) {
+    const model::RankSet more = one.ranks.minus(all);  // a rank misses in several groups of its own
+    all = all.united(more);
+    const auto known = std::find_if(calls.begin(), calls.end(), [&one](const Unjoined& other) {
+      return other.call == one.call;
+    });
+    if (known != calls.end()) {
+      known->ranks = known->ranks.united(more);
+    } else if (!more.empty()) {
+      calls.push_back({.call = one.call, .ranks = more});
+    }
+  }
+  const model::RankSet& first = unjoined.front().ranks;
+  if (all == first) {
+    return;
+  }
+  finding.summary = headline(calls) + where_it_is(examination, all, standing);
+  if (finding.fix == where_are(first)) {
+    finding.fix = where_are(all);
+  } else {
+    finding.fix += " " + where_are(all.minus(first));
+  }
+}
+
 // Ranks that were lost make every group of theirs wait: one cause, told where the waiting began.
 Findings detect(const graph::Examination& examination) {
   std::vector<Explanation> all = explanations(examination, Cause::kMissing);
@@ -214,6 +277,7 @@ Findings detect(const graph::Examination& examination) {
     return time_of(a) < time_of(b);
   });
   Finding first;
+  std::vector<Unjoined> unjoined;
   for (std::size_t i = 0; i < all.size(); ++i) {
     Finding finding = finding_of(examination, all[i], all[i].branch ? 1 : 0);
     tell(examination, all[i], finding);
@@ -221,7 +285,9 @@ Findings detect(const graph::Examination& examination) {
     if (its_worker_is_busy(examination.job, odd) || may_find_what_it_polls(examination.job, odd)) {
       finding.confidence = Confidence::kPossible;
     }
+    const std::string call = waiting_call(examination, all[i]);
     if (i == 0) {
+      unjoined.push_back({.call = call, .ranks = finding.culprits});
       first = std::move(finding);
       continue;
     }
@@ -231,11 +297,18 @@ Findings detect(const graph::Examination& examination) {
     if (held == finding.culprits) {
       continue;
     }
+    if (!finding.evidence.empty() && i < kMostGroupsTold) {  // who came to that call
+      const std::size_t at = std::min(unjoined.size(), first.evidence.size());
+      first.evidence.insert(first.evidence.begin() + static_cast<std::ptrdiff_t>(at),
+                            finding.evidence.front());
+    }
+    unjoined.push_back({.call = call, .ranks = finding.culprits.minus(held)});
     first.confidence = std::max(first.confidence, finding.confidence);
     if (i < kMostGroupsTold) {
       first.evidence.push_back({.rank = std::nullopt, .text = std::move(finding.summary)});
     }
   }
+  tell_others(examination, all.front().parting.odd.standing, unjoined, first);
   first.kind = "missing-rank";
   first.waiting = first.waiting.minus(first.culprits);
   return {first};

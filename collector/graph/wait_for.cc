@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "collector/graph/blocked_call.h"
+#include "collector/graph/members.h"
 #include "collector/graph/working.h"
 #include "collector/model/questions.h"
 
@@ -119,10 +120,10 @@ class Targets {
 
   [[nodiscard]] std::vector<model::Rank> ask(const Standing& waiting, const GroupView* view) const {
     std::vector<model::Rank> out;
-    const bool all = view == nullptr || view->group.ranks.empty();
-    const model::RankSet members = all ? model::RankSet() : model::RankSet(view->group.ranks);
+    const model::RankSet members =
+        view == nullptr ? model::RankSet() : members_of(*view, standings_);
     for (const Standing& other : standings_) {
-      if (other.rank != waiting.rank && (all || members.contains(other.rank)) &&
+      if (other.rank != waiting.rank && (members.empty() || members.contains(other.rank)) &&
           !has_joined(other, waiting, view)) {
         out.push_back(other.rank);
         if (out.size() > kMostTargets) {

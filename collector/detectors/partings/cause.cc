@@ -305,6 +305,39 @@ bool is_order(const Examination& examination, const Explanation& explanation,
          (plain || are_arms(examination, explanation));
 }
 
+// Ranks that wait for each other in two groups, in a call that all make again and again and in one
+// that was never made before: no order of the two. Who made the new call is alone in it, and that
+// is why the others' call lacks them.
+void settle_calls_too_many(const Examination& examination, const std::vector<Parting>& parted,
+                           std::vector<Explanation>& all) {
+  std::vector<bool> is_new;
+  std::vector<Cause> causes;
+  for (std::size_t i = 0; i < parted.size(); ++i) {
+    const model::CollectiveCall* call = parted[i].recorded ? parted[i].rest.call : nullptr;
+    is_new.push_back(call != nullptr && is_first_of_its_kind(examination, *call));
+    causes.push_back(all[i].cause);
+  }
+  for (std::size_t i = 0; i < parted.size(); ++i) {
+    bool settled = false;
+    for (std::size_t j = 0; j < parted.size() && !settled; ++j) {
+      settled = is_new[i] != is_new[j] && causes[j] != Cause::kNone && causes[j] != Cause::kSlow &&
+                hold_each_other(parted[i], parted[j]);
+    }
+    if (!settled || (causes[i] != Cause::kOrder && causes[i] != Cause::kMissing)) {
+      continue;
+    }
+    all[i].cause = Cause::kNone;
+    if (is_new[i]) {
+      all[i] = {.cause = Cause::kExtra,
+                .parting = parted[i],
+                .fork = fork_of(parted[i].rest.path, parted[i].odd.path),
+                .branch = std::nullopt,
+                .loop = std::nullopt};
+      all[i].parting.turn();
+    }
+  }
+}
+
 }  // namespace
 
 void Explanation::turn() {
@@ -331,6 +364,7 @@ std::vector<Explanation> explanations(const Examination& examination) {
     }
     all.push_back(std::move(explanation));
   }
+  settle_calls_too_many(examination, parted, all);
   return all;
 }
 

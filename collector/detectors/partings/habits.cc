@@ -54,4 +54,24 @@ Newcomer newcomer(const graph::Examination& examination, const Parting& parting)
   return rest->empty() && *odd == all ? Newcomer::kRest : Newcomer::kNobody;
 }
 
+bool is_first_of_its_kind(const graph::Examination& examination,
+                          const model::CollectiveCall& call) {
+  constexpr std::size_t kHabit = 2;  // calls of the rank that are no chance
+  std::size_t before = 0;
+  for (const auto& [rank, calls] : examination.history.ranks(call.group)) {
+    for (const model::CollectiveCall* other : calls) {
+      if (other->sequence >= call.sequence) {
+        break;
+      }
+      const bool same_place =
+          other->call_site.known() && graph::same_line(other->call_site, call.call_site);
+      if (other->operation == call.operation || same_place) {
+        return false;
+      }
+      before += rank == call.rank ? 1 : 0;
+    }
+  }
+  return before >= kHabit;
+}
+
 }  // namespace ddpdoctor::detectors

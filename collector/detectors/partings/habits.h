@@ -14,4 +14,7 @@ enum class Newcomer { kNobody, kOdd, kRest };
 /// before, or where the records do not go back to the first call.
 Newcomer newcomer(const graph::Examination& examination, const Parting& parting);
 
+/// A call as its group never made one before, though it made others.
+bool is_first_of_its_kind(const graph::Examination& examination, const model::CollectiveCall& call);
+
 }  // namespace ddpdoctor::detectors

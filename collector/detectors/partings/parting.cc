@@ -8,6 +8,7 @@
 
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/partings/mpi_partings.h"
+#include "collector/detectors/partings/side_questions.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -19,11 +20,6 @@ using graph::Divergence;
 using graph::Examination;
 using graph::GroupView;
 using graph::Standing;
-
-model::RankSet members(const Examination& examination, const GroupView& view) {
-  return view.group.ranks.empty() ? model::all_ranks(examination.job)
-                                  : model::RankSet(view.group.ranks);
-}
 
 bool in_collective(const Standing& standing) {
   return standing.waits_for_ranks() && standing.call.has_value() &&
@@ -315,7 +311,7 @@ bool is_held_elsewhere(const Examination& examination, const Parting& parting,
   const auto other = all.find(standing->call->group);
   // A group in which all have launched the call ahead does not part: somebody in it is held up.
   if (other == all.end() && standing->process == nullptr) {
-    return true;
+    return !has_one_known_member(examination, standing->call->group);
   }
   return other != all.end() && !other->second->odd.ranks.contains(rank) &&
          other->second->odd.ranks.common(waiting).empty();

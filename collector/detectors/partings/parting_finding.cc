@@ -222,6 +222,9 @@ std::string waiting_call(const Examination& examination, const Explanation& expl
 
 std::string odd_place(const Examination& examination, const Explanation& explanation) {
   const Side& odd = explanation.parting.odd;
+  if (odd.calls() && !odd.site().known() && odd.call != nullptr) {
+    return call_name(examination.job, *odd.call);
+  }
   if (odd.calls()) {
     return call_in_words(examination.job, odd) + " at " + place(odd.site());
   }

@@ -13,6 +13,7 @@
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/python_locks.h"
 #include "collector/detectors/evidence/signs.h"
+#include "collector/graph/members.h"
 #include "collector/graph/mpi_calls.h"
 #include "collector/graph/servers.h"
 #include "collector/graph/working.h"
@@ -344,6 +345,18 @@ bool is_in_circle(const Examination& examination, const Parting& parting) {
     return cycle.size() > 2 && has(cycle, parting.odd.ranks) && has(cycle, parting.rest.ranks) &&
            goes_over_groups(examination, cycle);
   });
+}
+
+model::RankSet members(const Examination& examination, const graph::GroupView& view) {
+  model::RankSet known = graph::members_of(view, examination.standings);
+  return known.empty() ? model::all_ranks(examination.job) : known;
+}
+
+bool has_one_known_member(const Examination& examination, const std::string& group) {
+  const graph::GroupView* view = examination.group(group);
+  return view != nullptr && view->group.ranks.empty() &&
+         graph::members_of(*view, examination.standings).size() == 1 &&
+         unobserved_ranks(examination).empty();
 }
 
 }  // namespace ddpdoctor::detectors

@@ -64,4 +64,11 @@ bool is_mutual(const Parting& a, const std::vector<Parting>& all);
 /// The waiting goes round over more groups than two: meshes, where rows wait for columns.
 bool is_in_circle(const graph::Examination& examination, const Parting& parting);
 
+/// The ranks of a group: all where nothing is known of it.
+model::RankSet members(const graph::Examination& examination, const graph::GroupView& view);
+
+/// Nobody said who is in the group, and of all ranks one only was seen in it: whom it waits for is
+/// not known.
+bool has_one_known_member(const graph::Examination& examination, const std::string& group);
+
 }  // namespace ddpdoctor::detectors

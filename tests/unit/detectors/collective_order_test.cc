@@ -83,6 +83,41 @@ TEST(CollectiveOrder, IsOnlyPossibleWhenAMemberIsUnobserved) {
   EXPECT_TRUE(nothing_likely(asked("collective-order", builder.build())));
 }
 
+/// As gloo's dumps tell it: no stacks, no places, and nobody says who is in group 2.
+JobBuilder recorded(const std::string& operation_of_3) {
+  using model::CallState;
+  JobBuilder builder = job();
+  builder.ranks(4).group("2", {}, "dp").history(kAll, 1, 4);
+  for (int i = 1; i <= 5; ++i) {
+    builder.call(
+        {2, 3},
+        {.operation = "all_reduce", .sequence = i, .group = "2", .state = CallState::kCompleted});
+  }
+  builder.call({0, 1, 2}, {.operation = "all_reduce", .sequence = 5, .state = CallState::kStarted});
+  builder.call(
+      3, {.operation = operation_of_3, .sequence = 6, .group = "2", .state = CallState::kStarted});
+  return builder;
+}
+
+Findings asked_of_records(std::string_view kind, const JobBuilder& builder) {
+  model::JobModel told = builder.build();
+  told.observations.clear();
+  told.progress = model::Progress::kStill;
+  return asked(kind, told);
+}
+
+TEST(CollectiveOrder, ACallThatNobodyEverMadeIsOneTooMany) {
+  EXPECT_TRUE(asked_of_records("collective-order", recorded("broadcast")).empty());
+  EXPECT_TRUE(asked_of_records("missing-rank", recorded("broadcast")).empty());
+  const Findings findings = asked_of_records("extra-rank-in-collective", recorded("broadcast"));
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet{3});
+  EXPECT_EQ(findings[0].summary, "rank 3 is alone in broadcast #6 of dp; rank 2 never came there");
+  const Findings order = asked_of_records("collective-order", recorded("all_reduce"));
+  ASSERT_EQ(order.size(), 1U);
+  EXPECT_EQ(order[0].culprits, (model::RankSet{0, 1, 2, 3}));
+}
+
 TEST(CollectiveOrder, DoesNotDependOnTheOrderOfRanks) {
   EXPECT_EQ(essence(asked("collective-order", told().build())),
             essence(asked("collective-order", reversed(told().build()))));

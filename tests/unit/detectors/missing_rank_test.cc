@@ -41,6 +41,41 @@ TEST(MissingRank, SaysWhereTheRankIsInstead) {
             std::string::npos);
 }
 
+/// As NCCL's dumps tell it: in two groups of one kind a rank is past its newest call.
+Finding of_two_groups(std::int64_t number_of_second) {
+  JobBuilder builder = job();
+  builder.ranks(8).group("1", {0, 1, 2, 3}, "experts").group("2", {4, 5, 6, 7}, "experts");
+  const auto calls = [&](model::RankSet ranks, const std::string& group, std::int64_t number,
+                         model::CallState state) {
+    builder.call(ranks,
+                 {.operation = "all_to_all", .sequence = number, .group = group, .state = state});
+  };
+  calls({0, 1, 2, 3}, "1", 6, model::CallState::kCompleted);
+  calls({0, 1, 3}, "1", 7, model::CallState::kStarted);
+  calls({4, 5, 6, 7}, "2", number_of_second - 1, model::CallState::kCompleted);
+  calls({4, 5, 6}, "2", number_of_second, model::CallState::kStarted);
+  model::JobModel told = builder.build();
+  told.observations.clear();
+  told.progress = model::Progress::kStill;
+  const Findings findings = asked("missing-rank", told);
+  return findings.empty() ? Finding{} : findings[0];
+}
+
+TEST(MissingRank, TheHeadlineNamesWhoMissesInEveryGroup) {
+  const Finding one = of_two_groups(7);
+  EXPECT_EQ(one.culprits, (model::RankSet{2, 7}));
+  EXPECT_EQ(one.summary,
+            "ranks 2,7 never joined all_to_all #7 of experts: rank 2 is past its newest recorded "
+            "call");
+  EXPECT_EQ(one.fix, "Find out where ranks 2,7 are.");
+  EXPECT_EQ(one.evidence.at(1).text, "ranks 4-6 called all_to_all #7 of experts");
+  const Finding two = of_two_groups(9);
+  EXPECT_EQ(two.summary.find("rank 2 never joined all_to_all #7 of experts, rank 7 never joined "
+                             "all_to_all #9 of experts: "),
+            0U)
+      << two.summary;
+}
+
 /// Rank 1 waits in these frames, called at its own line, and not in the collective.
 Finding asked_of_wait(const std::string& frames, std::optional<model::WaitsOn> wait = {}) {
   JobBuilder builder = told();

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "collector/graph/examination.h"
+#include "collector/graph/members.h"
 #include "tests/support/job_builder.h"
 
 namespace ddpdoctor::graph {
@@ -176,6 +177,28 @@ TEST(WaitFor, FindsCyclesOverGroups) {
   EXPECT_EQ(
       cycle_sentence(examination.waits, cycles[0]),
       "rank 0 waits for rank 1 (all_reduce of tp), rank 1 waits for rank 0 (all_reduce of dp)");
+}
+
+TEST(WaitFor, AGroupOfUnknownMembersIsThoseWhoCallInIt) {
+  const model::JobModel told =
+      job()
+          .ranks(4)
+          .group("2", {}, "dp")
+          .history(kAll, 1, 5)
+          .call({2, 3},
+                {.operation = "all_reduce", .group = "2", .state = model::CallState::kCompleted})
+          .call(3, {.operation = "broadcast",
+                    .sequence = 2,
+                    .group = "2",
+                    .state = model::CallState::kEnqueued})
+          .build();
+  model::JobModel dumps = told;
+  dumps.observations.clear();
+  const Examination examination = examine(dumps);
+  ASSERT_NE(examination.group("2"), nullptr);
+  EXPECT_EQ(members_of(*examination.group("2"), examination.standings), (model::RankSet{2, 3}));
+  ASSERT_EQ(examination.waits.from("rank:3").size(), 1U);
+  EXPECT_EQ(examination.waits.from("rank:3")[0]->to, "rank:2");
 }
 
 TEST(WaitFor, TakesARanksMainThreadForTheRank) {
