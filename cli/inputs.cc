@@ -20,7 +20,6 @@
 #include "collector/imports/stack_dumps/dump_sources.h"
 #include "collector/model/building/build_model.h"
 #include "collector/monitor/spool_job.h"
-#include "collector/recording/recording.h"
 
 namespace ddpdoctor::cli {
 
@@ -172,44 +171,6 @@ base::Result<model::JobModel> read_log(const std::string& path) {
   return imports::read_text(bytes, path);
 }
 
-/// When a job was last looked at.
-double newest_look(const model::JobModel& job) {
-  return job.observations.empty() ? 0 : job.observations.back().time;
-}
-
-/// Recordings each by itself: of two that saw the same processes the newer one is told. Each tells
-/// of its own whether anything moved.
-void read_recordings(const InputFormat& format, const std::vector<std::string>& paths,
-                     Reading& reading) {
-  std::vector<model::JobModel> jobs;
-  for (const std::string& path : paths) {
-    auto job = read_one(format, path);
-    const auto same = job ? std::find_if(jobs.begin(), jobs.end(),
-                                         [&job](const model::JobModel& other) {
-                                           return imports::saw_the_same(*job, other);
-                                         })
-                          : jobs.end();
-    if (!job) {
-      reading.failures.push_back(std::move(job.error()));
-    } else if (same == jobs.end()) {
-      jobs.push_back(std::move(*job));
-    } else {
-      const double others = newest_look(*same);
-      const bool twice = newest_look(*job) == others;
-      if (newest_look(*job) > others) {
-        *same = std::move(*job);
-      }
-      if (!twice) {
-        same->coverage.warnings.push_back(fmt::format(
-            "{} and another recording are of the same processes: the newer one is told", path));
-      }
-    }
-  }
-  for (model::JobModel& job : jobs) {
-    reading.take(std::move(job));
-  }
-}
-
 /// In the order of the table, so that the same files give the same job however they are given.
 void read_sorted(const Sorted& sorted, Reading& reading) {
   for (const std::string& spool : sorted.spools) {
@@ -222,10 +183,6 @@ void read_sorted(const Sorted& sorted, Reading& reading) {
     }
     if (format.read_all != nullptr) {
       reading.take(format.read_all(files->second, reading.failures));
-      continue;
-    }
-    if (format.read == recording::load) {
-      read_recordings(format, files->second, reading);
       continue;
     }
     for (const std::string& path : files->second) {

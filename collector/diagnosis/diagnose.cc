@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "collector/detectors/detector.h"
+#include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/diagnosis/diagnosis.h"
 #include "collector/diagnosis/explain_away.h"
@@ -100,6 +101,19 @@ bool others_wait_for_the_failed(const graph::Examination& examination,
 
 bool is_rank(const model::Process& process) {
   return process.role == model::Role::kRank;
+}
+
+/// Calls or source lines that were lost with the end of a recording may show another cause.
+void doubt_a_cut_recording(std::vector<Judged>& findings, const model::JobModel& job) {
+  if (model::facts(job, "recording-cut").empty()) {
+    return;
+  }
+  for (Judged& judged : findings) {
+    if (!rests_on_text(judged.finding) && !rests_on_an_end(judged.finding, job)) {
+      judged.finding.confidence =
+          detectors::at_most(judged.finding.confidence, Confidence::kLikely);
+    }
+  }
 }
 
 /// No rank is left that could hang; the launcher may still be clearing up.
@@ -219,6 +233,7 @@ Diagnosis diagnose(const model::JobModel& job) {
     return !may_be_said(judged, diagnosis.examination);
   });
   doubt_one_moment(all, job);
+  doubt_a_cut_recording(all, job);
   doubt_another_job(all, job);
   all = without_explained(std::move(all), diagnosis.examination);
   put_in_order(all, diagnosis.examination);

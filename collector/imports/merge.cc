@@ -5,24 +5,16 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstdint>
-#include <iterator>
-#include <map>
+#include <charconv>
+#include <optional>
 #include <string_view>
-#include <utility>
-#include <vector>
 
-#include "collector/imports/stack_dumps/stack_text.h"
+#include <fmt/format.h>
+
+#include "collector/imports/merge_parts.h"
+#include "collector/imports/second_look.h"
 
 namespace ddpdoctor::imports {
-
-namespace {
-
-template <typename T>
-void append(std::vector<T>& to, std::vector<T> from) {
-  to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
-}
 
 void merge_observations(std::vector<model::Observation>& whole,
                         std::vector<model::Observation> part) {
@@ -55,58 +47,116 @@ void merge_coverage(model::Coverage& whole, model::Coverage part) {
   whole.events_lost += part.events_lost;
 }
 
-/// "ranks 0-2,4: runs on another machine": all of these are among `seen`.
-bool all_were_seen(std::string_view sentence, const model::RankSet& seen) {
-  if (!take_prefix(sentence, "ranks ") && !take_prefix(sentence, "rank ")) {
-    return false;
-  }
-  std::int64_t next = 0;  // ranks are told in their order
-  while (!sentence.starts_with(": ")) {
-    const auto first = take_number(sentence, model::kMaxWorldSize - 1);
-    const auto last = first && take_prefix(sentence, "-")
-                          ? take_number(sentence, model::kMaxWorldSize - 1)
-                          : first;
-    if (!last || *first < next) {
-      return false;
+void drop_repeats(std::vector<std::string>& sentences) {
+  std::vector<std::string> out;
+  for (std::string& sentence : sentences) {
+    if (!sentence.empty() && std::find(out.begin(), out.end(), sentence) == out.end()) {
+      out.push_back(std::move(sentence));
     }
-    for (next = *first; next <= *last; ++next) {
-      if (!seen.contains(static_cast<model::Rank>(next))) {
-        return false;
-      }
-    }
-    take_prefix(sentence, ",");
   }
-  return true;
+  sentences = std::move(out);
 }
 
-/// It is of a rank that was not there, and of no trouble with one that was.
-bool tells_of_elsewhere(std::string_view sentence) {
-  constexpr std::array<std::string_view, 3> kReasons = {
-      ": runs on another machine", ": no process of it was found on this machine",
-      ": only one process was asked for"};
-  return std::any_of(kReasons.begin(), kReasons.end(),
-                     [sentence](std::string_view reason) { return sentence.ends_with(reason); });
+namespace {
+
+/// "0-6,8"; nothing when it is no such text.
+std::optional<model::RankSet> ranks_in(std::string_view text) {
+  std::vector<model::Rank> ranks;
+  const auto take = [&text]() -> std::optional<model::Rank> {
+    model::Rank rank = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
+    if (error != std::errc() || rank < 0 || rank >= model::kMaxWorldSize) {
+      return std::nullopt;
+    }
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    return rank;
+  };
+  while (!text.empty()) {
+    const auto first = take();
+    if (!first) {
+      return std::nullopt;
+    }
+    model::Rank last = *first;
+    if (text.starts_with('-')) {
+      text.remove_prefix(1);
+      last = take().value_or(-1);
+    }
+    if (last < *first || ranks.size() > model::kMaxWorldSize) {
+      return std::nullopt;
+    }
+    for (model::Rank rank = *first; rank <= last; ++rank) {
+      ranks.push_back(rank);
+    }
+    if (!text.empty() && !text.starts_with(',')) {
+      return std::nullopt;
+    }
+    text.remove_prefix(text.empty() ? 0 : 1);
+  }
+  return model::RankSet(std::move(ranks));
+}
+
+/// "ranks 2-3: run on another machine" without those that another capture saw; empty when it saw
+/// all of them.
+std::string without_seen(const std::string& sentence, const model::RankSet& seen) {
+  constexpr std::array<std::string_view, 4> kNotHere = {
+      ": runs on another machine", ": run on another machine",
+      ": no process of it was found on this machine", ": only one process was asked for"};
+  for (const std::string_view why : kNotHere) {
+    std::string_view who = sentence;
+    if (!who.ends_with(why)) {
+      continue;
+    }
+    who.remove_suffix(why.size());
+    who.remove_prefix(who.starts_with("ranks ") ? 6 : who.starts_with("rank ") ? 5 : who.size());
+    const auto ranks = ranks_in(who);
+    if (!ranks || ranks->common(seen).empty()) {
+      return sentence;
+    }
+    const model::RankSet left = ranks->minus(seen);
+    return left.empty() ? std::string() : left.said() + std::string(why);
+  }
+  return sentence;
+}
+
+/// "2 of 4 ranks run on this machine (0-1); the others …", where others were seen.
+bool speaks_of_one_machine(const std::string& warning, const model::RankSet& seen) {
+  constexpr std::string_view kHere = " ranks run on this machine (";
+  const std::size_t at = warning.find(kHere);
+  const std::size_t end = at == std::string::npos ? at : warning.find(')', at);
+  if (end == std::string::npos) {
+    return false;
+  }
+  const std::size_t from = at + kHere.size();
+  const auto here = ranks_in(std::string_view(warning).substr(from, end - from));
+  return here && !seen.minus(*here).empty();
 }
 
 /// What one capture could not see another may have seen.
 void forget_seen_ranks(model::JobModel& whole) {
-  std::vector<model::Rank> with_stacks;
+  std::vector<model::Rank> ranks;
   for (const model::Observation& observation : whole.observations) {
     for (const model::Process& process : observation.processes) {
       if (process.rank && process.role == model::Role::kRank && !process.threads.empty()) {
-        whole.coverage.unobserved_ranks.erase(*process.rank);
-        with_stacks.push_back(*process.rank);
+        ranks.push_back(*process.rank);
       }
     }
   }
-  const model::RankSet seen(std::move(with_stacks));
-  std::erase_if(whole.coverage.unobserved, [&seen](const std::string& sentence) {
-    return tells_of_elsewhere(sentence) && all_were_seen(sentence, seen);
+  const model::RankSet seen(std::move(ranks));
+  whole.coverage.unobserved_ranks = whole.coverage.unobserved_ranks.minus(seen);
+  for (std::string& sentence : whole.coverage.unobserved) {
+    sentence = without_seen(sentence, seen);
+  }
+  drop_repeats(whole.coverage.unobserved);
+  std::erase_if(whole.coverage.warnings, [&seen](const std::string& warning) {
+    return speaks_of_one_machine(warning, seen);
   });
-  if (whole.world_size && seen.size() == static_cast<std::size_t>(*whole.world_size)) {
-    std::erase_if(whole.coverage.warnings, [](const std::string& sentence) {
-      return sentence.ends_with("the others are on other machines and were not observed");
-    });
+}
+
+void warn_of_another_job(const model::RankSet& ranks, model::JobModel& whole) {
+  if (!ranks.empty()) {
+    whole.coverage.warnings.push_back(
+        fmt::format("{} {} another process in each of the files: are they of one job?",
+                    ranks.said(), ranks.size() == 1 ? "is" : "are"));
   }
 }
 
@@ -122,41 +172,20 @@ model::Progress merged(model::Progress a, model::Progress b) {
   return a == b ? a : model::Progress::kUnknown;
 }
 
-/// The ranks' processes at the newest look, by pid.
-std::map<pid_t, const model::Process*> ranks_of(const model::JobModel& job) {
-  std::map<pid_t, const model::Process*> out;
-  for (std::size_t i = job.observations.size(); i > 0 && out.empty(); --i) {
-    for (const model::Process& process : job.observations[i - 1].processes) {
-      if (process.rank && process.role == model::Role::kRank && process.pid > 0 &&
-          process.start_time) {
-        out.emplace(process.pid, &process);
-      }
-    }
-  }
-  return out;
-}
-
-bool is_same(const model::Process& a, const model::Process& b) {
-  constexpr double kRounding = 1;  // seconds
-  return a.host == b.host && a.rank == b.rank &&
-         std::abs(*a.start_time - *b.start_time) < kRounding;
-}
-
 }  // namespace
 
-bool saw_the_same(const model::JobModel& a, const model::JobModel& b) {
-  if (a.hosts != b.hosts) {
-    return false;
-  }
-  const auto of_a = ranks_of(a);
-  const auto of_b = ranks_of(b);
-  return std::any_of(of_a.begin(), of_a.end(), [&of_b](const auto& one) {
-    const auto other = of_b.find(one.first);
-    return other != of_b.end() && is_same(*one.second, *other->second);
-  });
-}
-
 void merge(model::JobModel& whole, model::JobModel part) {
+  if (show_one_process(whole, part)) {
+    const std::optional<int> size = std::max(whole.world_size, part.world_size);
+    const model::RankSet unseen =
+        whole.coverage.unobserved_ranks.united(part.coverage.unobserved_ranks);
+    join_looks(whole, std::move(part));
+    whole.world_size = size;
+    whole.coverage.unobserved_ranks = unseen;
+    forget_seen_ranks(whole);
+    return;
+  }
+  const model::RankSet others = ranks_of_other_processes(whole, part);
   const bool only_part_looked = is_mere_log(whole) && !is_mere_log(part);
   const bool both_looked = !is_mere_log(whole) && !is_mere_log(part);
   whole.world_size = std::max(whole.world_size, part.world_size);
@@ -183,6 +212,7 @@ void merge(model::JobModel& whole, model::JobModel part) {
       whole.coverage.unobserved_ranks.united(part.coverage.unobserved_ranks);
   merge_coverage(whole.coverage, std::move(part.coverage));
   forget_seen_ranks(whole);
+  warn_of_another_job(others, whole);
   if (both_looked) {
     whole.progress = merged(whole.progress, part.progress);
     whole.ended = whole.ended && part.ended;

@@ -10,8 +10,4 @@ namespace ddpdoctor::imports {
 /// processes, calls and facts add up; where both know a value, `whole` keeps its own.
 void merge(model::JobModel& whole, model::JobModel part);
 
-/// Both recordings saw the same processes (machine, pid, start): two looks at one job, or one
-/// twice.
-bool saw_the_same(const model::JobModel& a, const model::JobModel& b);
-
 }  // namespace ddpdoctor::imports

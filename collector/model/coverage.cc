@@ -120,7 +120,7 @@ void add_elsewhere(const JobModel& job, const Observation& now, const Look& look
     why = "only one process was asked for";
   } else if (!look.tree.ranks_here.empty()) {
     elsewhere = missing.minus(RankSet(look.tree.ranks_here));
-    why = "runs on another machine";
+    why = elsewhere.size() == 1 ? "runs on another machine" : "run on another machine";
   } else if (one_machine(now, look.tree)) {
     return;
   }

@@ -206,6 +206,9 @@ base::Result<JobModel> rescue_capture(string_view beginning, const std::string& 
   if (!any_process && job.collectives.empty()) {
     return too_little();
   }
+  if (!is_whole(document, "sources") || !is_whole(document, "collectives")) {
+    job.facts.push_back({.rank = {}, .pid = {}, .kind = "recording-cut", .fields = {}});
+  }
   job.coverage.warnings.push_back(
       lost.empty() ? why : fmt::format("{}; missing, all or some: {}", why, lost));
   return job;

@@ -57,11 +57,15 @@ void judge_progress(const std::vector<Dump>& dumps, JobModel& job) {
 void tell_coverage(const std::vector<Dump>& dumps, JobModel& job) {
   std::vector<Rank> whole;
   std::vector<Rank> cut;
+  std::vector<Rank> disputed;
   std::set<std::string> versions;
   std::size_t calls = 0;
   std::size_t left_out = 0;
   for (const Dump& dump : dumps) {
-    (dump.cut ? cut : whole).push_back(dump.rank);
+    (dump.disputed ? disputed : dump.cut ? cut : whole).push_back(dump.rank);
+    if (dump.disputed) {
+      continue;
+    }
     calls += dump.calls.size();
     left_out += dump.left_out;
     versions.insert(dump.version.empty() ? "unknown" : dump.version);
@@ -86,7 +90,12 @@ void tell_coverage(const std::vector<Dump>& dumps, JobModel& job) {
     job.coverage.unobserved.push_back(model::RankSet(cut).said() +
                                       ": the dump is cut, its newest calls are missing");
   }
-  job.coverage.unobserved_ranks = without.united(model::RankSet(std::move(cut)));
+  if (!disputed.empty()) {
+    job.coverage.unobserved.push_back(model::RankSet(disputed).said() +
+                                      ": dumps of several processes have this number");
+  }
+  job.coverage.unobserved_ranks =
+      without.united(model::RankSet(std::move(cut))).united(model::RankSet(std::move(disputed)));
 }
 
 }  // namespace ddpdoctor::imports

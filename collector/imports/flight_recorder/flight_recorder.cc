@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <limits>
+#include <map>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -28,6 +31,7 @@ struct Outcome {
   std::optional<Dump> dump;
   base::Error error;
   bool wants_to_run = false;
+  bool nameless = false;
 };
 
 struct Worker {
@@ -54,8 +58,10 @@ Outcome read_one(const std::string& path, LoadFile load, Worker& worker, DumpRea
   }
   const auto rank = rank_in_name(path);
   if (!rank) {
-    return failed(fmt::format("{} says no rank: its name has no number", path),
-                  "name it as torch does: …_rank_3");
+    Outcome out = failed(fmt::format("{} says no rank: its name has no number", path),
+                         "name it as torch does: …_rank_3");
+    out.nameless = true;
+    return out;
   }
   if (is_json(worker.bytes)) {
     if (const auto read = read_plain_json(worker.bytes, path, worker.document); !read) {
@@ -113,26 +119,118 @@ bool is_better(const Dump& a, const Dump& b) {
          std::tuple(!b.cut, b.newest_ns, b.calls.size(), !b.path.ends_with(".json"));
 }
 
+/// When a process made which call: by group, kind and number.
+using Moments = std::map<std::tuple<std::string_view, bool, std::int64_t>, std::int64_t>;
+
+Moments moments_of(const Dump& dump) {
+  Moments out;
+  for (const DumpedCall& call : dump.calls) {
+    if (call.created_ns > 0) {
+      out.try_emplace({dump.groups[call.group].name, call.point_to_point, call.sequence},
+                      call.created_ns);
+    }
+  }
+  return out;
+}
+
+/// Two processes wrote them, at one time: their calls of one number have different times. A run
+/// that ended before the other began is no such case, nor are dumps that share no call.
+bool ran_beside(const Dump& a, const Dump& b) {
+  constexpr std::int64_t kSameCall = 1000;  // ns
+  const Moments known = moments_of(a);
+  const Moments other = moments_of(b);
+  bool differ = false;
+  std::int64_t first_of_b = std::numeric_limits<std::int64_t>::max();
+  std::int64_t first_of_a = first_of_b;
+  for (const auto& [call, time] : known) {
+    first_of_a = std::min(first_of_a, time);
+  }
+  for (const auto& [call, time] : other) {
+    first_of_b = std::min(first_of_b, time);
+    const auto same = known.find(call);
+    if (same == known.end()) {
+      continue;
+    }
+    if (std::max(same->second, time) - std::min(same->second, time) <= kSameCall) {
+      return false;
+    }
+    differ = true;
+  }
+  return differ && first_of_a <= b.newest_ns && first_of_b <= a.newest_ns;
+}
+
+std::string dispute_of(const Dump& a, const Dump& b) {
+  return fmt::format(
+      "{} and {} both say rank {}, and two processes wrote them: name each after its rank in the "
+      "job, not on its machine (…_rank_3)",
+      a.path, b.path, a.rank);
+}
+
 std::vector<Dump> one_for_each_rank(std::vector<Dump> dumps, std::vector<std::string>& warnings) {
   std::stable_sort(dumps.begin(), dumps.end(),
                    [](const Dump& a, const Dump& b) { return a.rank < b.rank; });
   std::vector<Dump> out;
   std::vector<std::string> dropped;
+  std::vector<std::string> disputes;
   for (Dump& dump : dumps) {
     if (out.empty() || out.back().rank != dump.rank) {
       out.push_back(std::move(dump));
-    } else {
-      if (is_better(dump, out.back())) {
-        std::swap(dump, out.back());
-      }
-      dropped.push_back(dump.path);
+      continue;
+    }
+    if (out.back().disputed || ran_beside(dump, out.back())) {
+      disputes.push_back(dispute_of(out.back(), dump));
+      out.back().disputed = true;
+      continue;
+    }
+    if (is_better(dump, out.back())) {
+      std::swap(dump, out.back());
+    }
+    dropped.push_back(dump.path);
+  }
+  for (Dump& dump : out) {
+    if (dump.disputed) {
+      dump.calls.clear();
+      dump.groups.clear();
+      dump.newest_ns = 0;
     }
   }
   if (!dropped.empty()) {
-    warnings.push_back(fmt::format("{} dumps tell of a rank that another tells of, {} for one",
-                                   dropped.size(), dropped.front()));
+    warnings.push_back(
+        fmt::format("{} of a rank that another dump tells of, too, and {} left out: {}{}",
+                    dropped.size() == 1 ? "1 dump is" : fmt::format("{} dumps are", dropped.size()),
+                    dropped.size() == 1 ? "was" : "were", dropped.front(),
+                    dropped.size() == 1 ? "" : ", for one"));
+  }
+  if (!disputes.empty()) {
+    warnings.push_back(disputes.front());
   }
   return out;
+}
+
+/// Why of all dumps none can be used.
+base::Error nothing_whole(const std::vector<Dump>& dumps, const std::vector<base::Error>& unusable,
+                          std::size_t nameless, const std::vector<std::string>& warnings) {
+  const auto cut =
+      std::find_if(dumps.begin(), dumps.end(), [](const Dump& dump) { return !dump.disputed; });
+  if (dumps.empty()) {
+    base::Error first = unusable.front();
+    const std::size_t more = unusable.size() - 1;
+    if (more > 0 && nameless == unusable.size()) {
+      first.what += fmt::format(" (nor has that of {} more dump{})", more, more == 1 ? "" : "s");
+    } else if (more > 0) {
+      first.what += fmt::format(" (and {} more dump{} cannot be used)", more, more == 1 ? "" : "s");
+    }
+    return first;
+  }
+  if (cut == dumps.end()) {
+    return {.what = warnings.back(), .hint = {}};
+  }
+  const std::size_t more = dumps.size() + unusable.size() - 1;
+  return {.what = fmt::format("{} is cut: its newest calls are missing{}", cut->path,
+                              more == 0 ? ""
+                                        : fmt::format(" (and of {} more dump{} none is whole)",
+                                                      more, more == 1 ? "" : "s")),
+          .hint = "at least one whole dump is needed"};
 }
 
 /// Many failures of one folder are told in a few lines.
@@ -170,31 +268,25 @@ base::Result<model::JobModel> read_flight_recorder(const std::vector<std::string
   std::vector<Outcome> outcomes = read_each(paths, load, vocabulary);
   std::vector<Dump> dumps;
   std::vector<base::Error> unusable;
-  bool some_whole = false;
+  std::size_t nameless = 0;
   for (Outcome& outcome : outcomes) {
     if (outcome.wants_to_run) {
       return tl::make_unexpected(std::move(outcome.error));
     }
+    nameless += outcome.nameless ? 1 : 0;
     if (outcome.dump) {
-      some_whole = some_whole || !outcome.dump->cut;
       dumps.push_back(std::move(*outcome.dump));
     } else {
       unusable.push_back(std::move(outcome.error));
     }
   }
-  if (!some_whole) {
-    base::Error first =
-        dumps.empty() ? unusable.front()
-                      : base::Error{.what = fmt::format("{} is cut: its newest calls are missing",
-                                                        dumps.front().path),
-                                    .hint = "at least one whole dump is needed"};
-    if (paths.size() > 1) {
-      first.what += fmt::format(" (and of {} more dumps none is whole)", paths.size() - 1);
-    }
-    return tl::make_unexpected(std::move(first));
-  }
   std::vector<std::string> warnings;
   dumps = one_for_each_rank(std::move(dumps), warnings);
+  const bool some_whole = std::any_of(dumps.begin(), dumps.end(),
+                                      [](const Dump& dump) { return !dump.cut && !dump.disputed; });
+  if (!some_whole) {
+    return tl::make_unexpected(nothing_whole(dumps, unusable, nameless, warnings));
+  }
   model::JobModel job = job_of_dumps(dumps, vocabulary);
   job.coverage.warnings.insert(job.coverage.warnings.end(), warnings.begin(), warnings.end());
   tell(std::move(unusable), failures);

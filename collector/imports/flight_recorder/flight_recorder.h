@@ -20,8 +20,9 @@ bool is_flight_recorder_dump(std::string_view head, std::string_view path);
 using LoadFile = base::Result<double> (*)(const std::string& path, std::string& bytes);
 
 /// Reads dumps of one job, as many at once as there are cores. The rank is taken from the file's
-/// name ("nccl_trace_rank_3", "_dump_3"). A dump that cannot be used is told in `failures`; an
-/// error when none can, and when one wants to execute something: such a folder is nobody's dumps.
+/// name ("nccl_trace_rank_3", "_dump_3"); where two processes that ran at one time have one number,
+/// none of their dumps is used. A dump that cannot be used is told in `failures`; an error when
+/// none can, and when one wants to execute something: such a folder is nobody's dumps.
 base::Result<model::JobModel> read_flight_recorder(const std::vector<std::string>& paths,
                                                    LoadFile load,
                                                    std::vector<base::Error>& failures);

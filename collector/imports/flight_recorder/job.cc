@@ -222,7 +222,7 @@ class Writer {
     out.time = call.created_ns > 0
                    ? std::optional(static_cast<double>(call.created_ns) * kNanosecond)
                    : std::nullopt;
-    if (out.peer && !group.ranks.empty()) {
+    if (out.peer && (!group.ranks.empty() || group.id != kWorldGroup)) {  // a rank of the group
       const auto index = static_cast<std::size_t>(*out.peer);
       out.peer = index < group.ranks.size() ? std::optional(group.ranks[index]) : std::nullopt;
     }
@@ -323,7 +323,7 @@ JobModel job_of_dumps(const std::vector<Dump>& dumps, const Vocabulary& vocabula
   Groups groups(vocabulary);
   std::int64_t newest = 0;
   for (const Dump& dump : dumps) {
-    if (!dump.cut) {  // who misses his newest calls would seem to be behind
+    if (!dump.cut && !dump.disputed) {  // who misses his newest calls would seem to be behind
       add_lanes(dump, groups);
     }
     newest = std::max(newest, dump.newest_ns);
@@ -331,7 +331,7 @@ JobModel job_of_dumps(const std::vector<Dump>& dumps, const Vocabulary& vocabula
                          .pid = {},
                          .kind = "flight-recorder",
                          .fields = {{"calls", static_cast<std::int64_t>(dump.calls.size())},
-                                    {"cut", dump.cut},
+                                    {"cut", dump.cut || dump.disputed},
                                     {"version", dump.version}}});
   }
   job.world_size = world_size_of(dumps, groups.all());

@@ -51,6 +51,7 @@ struct Dump {
   std::string version;
   double written = 0;  // seconds since the epoch, 0 = unknown
   bool cut = false;
+  bool disputed = false;     // two processes wrote dumps of this rank: neither is used
   std::size_t left_out = 0;  // entries that say too little
   std::vector<DumpedGroup> groups;
   std::vector<DumpedCall> calls;  // by group, then by sequence

@@ -56,6 +56,13 @@ TEST(Diagnose, SaysWhatIsProvenAlsoWhileSomebodyMoves) {
   EXPECT_EQ(diagnose(told).verdict, Verdict::kHang);
 }
 
+TEST(Diagnose, OfACutRecordingNothingThatRestsOnWhatIsLostIsCertain) {
+  JobBuilder builder = stuck_in_pool();
+  EXPECT_EQ(diagnose(builder.build()).findings.at(0).confidence, Confidence::kCertain);
+  builder.fact("recording-cut", {});
+  EXPECT_EQ(diagnose(builder.build()).findings.at(0).confidence, Confidence::kLikely);
+}
+
 TEST(Diagnose, DoubtsWhatAnEarlierLifeDiedOfWhileAScriptTriesAgain) {
   const auto told = [](bool again) {
     model::JobModel model = job()

@@ -165,6 +165,81 @@ TEST(FlightRecorder, PeersAreGlobalRanks) {
   EXPECT_EQ(result.job->collectives[0].peer, 5);
 }
 
+TEST(FlightRecorder, APeerInAGroupOfUnknownMembersIsUnknown) {
+  const TempDir folder;
+  const Entry entry{.name = "gloo:send 0->1", .state = "scheduled", .group = "7", .peer = true};
+  folder.write("rank_2", dump({entry}, "[0, 1, 2, 3, 4, 5]"));
+  const Read result = read(folder, {"rank_2"});
+  ASSERT_TRUE(result.job);
+  ASSERT_EQ(result.job->collectives.size(), 1U);
+  EXPECT_EQ(result.job->collectives[0].peer, std::nullopt);
+}
+
+/// The same calls by a process that makes them that much later.
+std::string later(std::string text, int seconds) {
+  const std::string moment = "17900000";
+  for (std::size_t at = text.find(moment); at != std::string::npos;
+       at = text.find(moment, at + 10)) {
+    text.replace(at, 10, std::to_string(std::stoll(text.substr(at, 10)) + seconds));
+  }
+  return text;
+}
+
+/// Calls every 20 s, so that processes run at one time.
+std::string slow_dump(int count) {
+  std::string text = dump(completed(count));
+  for (int i = count - 1; i > 0; --i) {
+    const std::string time = fmt::format("{}", 1'790'000'000'000'000'000 + i * 1'000'000);
+    text.replace(text.find(time), 10, std::to_string(1'790'000'000 + 20 * i));
+  }
+  return text;
+}
+
+TEST(FlightRecorder, DumpsOfTwoProcessesWithOneNumberAreNotUsed) {
+  const TempDir folder;
+  folder.write("a_dump_0", slow_dump(4));
+  folder.write("b_dump_0", later(slow_dump(4), 1));
+  folder.write("a_dump_1", slow_dump(3));
+  const Read some = read(folder, {"a_dump_0", "a_dump_1", "b_dump_0"});
+  ASSERT_TRUE(some.job) << some.job.error().what;
+  EXPECT_EQ(some.job->coverage.unobserved_ranks, model::RankSet{0});
+  EXPECT_EQ(some.job->coverage.unobserved,
+            std::vector<std::string>{"rank 0: dumps of several processes have this number"});
+  EXPECT_EQ(call_at(*some.job, 0, 1), nullptr);
+  EXPECT_NE(some.job->coverage.warnings.at(0).find("b_dump_0 both say rank 0"), std::string::npos);
+  const Read none = read(folder, {"a_dump_0", "b_dump_0"});
+  ASSERT_FALSE(none.job);
+  EXPECT_NE(none.job.error().what.find("two processes wrote them"), std::string::npos);
+}
+
+TEST(FlightRecorder, OfTwoDumpsOfOneProcessOrTwoRunsTheNewerIsUsed) {
+  const TempDir folder;
+  folder.write("a_dump_0", slow_dump(3));
+  folder.write("b_dump_0", slow_dump(4));
+  folder.write("c_dump_0", later(dump(completed(2)), 900));
+  const Read result = read(folder, {"a_dump_0", "b_dump_0"});
+  ASSERT_TRUE(result.job);
+  EXPECT_NE(call_at(*result.job, 0, 4), nullptr);
+  EXPECT_EQ(result.job->coverage.warnings,
+            std::vector<std::string>{"1 dump is of a rank that another dump tells of, too, and was "
+                                     "left out: " +
+                                     folder.path("a_dump_0")});
+  const Read runs = read(folder, {"b_dump_0", "c_dump_0"});
+  ASSERT_TRUE(runs.job);
+  EXPECT_EQ(call_at(*runs.job, 0, 4), nullptr);
+}
+
+TEST(FlightRecorder, NamesWithoutNumbersAreToldAsThat) {
+  const TempDir folder;
+  for (const char* name : {"a.bin", "b.bin", "c.bin"}) {
+    folder.write(name, dump(completed(2)));
+  }
+  const Read result = read(folder, {"a.bin", "b.bin", "c.bin"});
+  ASSERT_FALSE(result.job);
+  EXPECT_TRUE(result.job.error().what.ends_with(
+      "a.bin says no rank: its name has no number (nor has that of 2 more dumps)"));
+}
+
 TEST(FlightRecorder, GroupsOfOneNameWithOtherMembersAreOthers) {
   const TempDir folder;
   const Entry entry{.group = "1"};

@@ -69,21 +69,94 @@ TEST(Merge, WhoRanOnAnotherMachineWasSeenThere) {
   EXPECT_TRUE(whole.coverage.warnings.empty());
 }
 
-TEST(Merge, TheSameProcessesAreKnownByPidAndStart) {
-  model::JobModel first = with_ranks({0, 1}, 1);
-  first.observations[0].processes[0].pid = 42;
-  EXPECT_FALSE(saw_the_same(first, first)) << "no start is known";
-  first.observations[0].processes[0].start_time = 1000;
-  EXPECT_TRUE(saw_the_same(first, first));
-  model::JobModel again = first;
-  again.observations[0].processes[0].start_time = 1100;
-  EXPECT_FALSE(saw_the_same(first, again));
-  again = first;
-  again.observations[0].processes[0].host = "node1";
-  EXPECT_FALSE(saw_the_same(first, again));
-  again = first;
-  again.hosts = {"node1"};
-  EXPECT_FALSE(saw_the_same(first, again));
+/// One recording of the job: ranks 0 and 1 of a machine stand at this line.
+model::JobModel recorded_at(double time, int line, const std::string& host = "a") {
+  model::JobModel job = with_ranks({0, 1}, 1);
+  job.hosts = {host};
+  model::Observation& look = job.observations.back();
+  look.time = time;
+  for (model::Process& process : look.processes) {
+    process.host = host;
+    process.pid = 100 + *process.rank;
+    process.start_time = 1000.0 + 1e-6 * time;  // the clock's jitter
+    model::Frame frame;
+    frame.language = model::Language::kPython;
+    frame.file = "/t.py";
+    frame.line = line;
+    process.threads[0].frames = {frame};
+  }
+  return job;
+}
+
+TEST(Merge, ACopyAddsNothing) {
+  model::JobModel whole = recorded_at(50, 3);
+  whole.logs = {{.rank = 0, .text = "x"}};
+  merge(whole, whole);
+  ASSERT_EQ(whole.observations.size(), 1U);
+  EXPECT_EQ(whole.observations[0].processes.size(), 2U);
+  EXPECT_EQ(whole.logs.size(), 1U);
+}
+
+TEST(Merge, TheSameProcessesLaterAreASecondLook) {
+  for (const bool newer_first : {false, true}) {
+    model::JobModel whole = recorded_at(newer_first ? 55 : 50, 3);
+    merge(whole, recorded_at(newer_first ? 50 : 55, 3));
+    ASSERT_EQ(whole.observations.size(), 2U);
+    EXPECT_EQ(whole.observations[1].time, 55);
+    EXPECT_EQ(whole.observations[1].processes.size(), 2U);
+    EXPECT_EQ(whole.progress, model::Progress::kStill);
+  }
+}
+
+TEST(Merge, WhoMovedBeforeTheNewerRecordingMayHangInIt) {
+  model::JobModel whole = recorded_at(50, 1);
+  whole.progress = model::Progress::kMoving;
+  model::JobModel hung = recorded_at(55, 3);
+  hung.progress = model::Progress::kStill;
+  hung.seconds_without_progress = 9;
+  merge(whole, hung);
+  EXPECT_EQ(whole.progress, model::Progress::kStill);
+  EXPECT_EQ(whole.seconds_without_progress, 9);
+  ASSERT_EQ(whole.observations.size(), 1U);
+  EXPECT_EQ(whole.observations[0].time, 55);
+}
+
+TEST(Merge, ASecondLookKeepsTheCallsAndTheOtherMachines) {
+  const auto call = [](model::Rank rank, std::int64_t number, model::CallState state) {
+    model::CollectiveCall out;
+    out.rank = rank;
+    out.group = "0";
+    out.sequence = number;
+    out.operation = "barrier";
+    out.state = state;
+    return out;
+  };
+  model::JobModel whole = recorded_at(50, 3);
+  whole.collectives = {call(0, 1, model::CallState::kCompleted),
+                       call(0, 2, model::CallState::kStarted)};
+  model::JobModel node = recorded_at(40, 3, "b");
+  for (model::Process& process : node.observations[0].processes) {
+    *process.rank += 2;
+  }
+  merge(whole, node);
+  model::JobModel later = recorded_at(55, 3);
+  later.collectives = {call(0, 2, model::CallState::kCompleted)};
+  merge(whole, later);
+  ASSERT_EQ(whole.collectives.size(), 2U);
+  EXPECT_EQ(whole.collectives[0].state, model::CallState::kCompleted);
+  EXPECT_EQ(whole.observations.back().processes.size(), 4U);
+}
+
+TEST(Merge, OtherProcessesOfOneRankAreASign) {
+  model::JobModel whole = recorded_at(50, 3);
+  model::JobModel other = recorded_at(50, 3);
+  for (model::Process& process : other.observations[0].processes) {
+    process.pid += 500;
+  }
+  merge(whole, other);
+  EXPECT_EQ(whole.coverage.warnings,
+            std::vector<std::string>{
+                "ranks 0-1 are another process in each of the files: are they of one job?"});
 }
 
 TEST(Merge, AnybodyMovingIsAJobInMotion) {

@@ -92,7 +92,8 @@ TEST(Recording, CutBeforeAnyFrameIsRefused) {
 }
 
 TEST(Recording, CutAnywhereIsRefusedOrSaysWhatIsMissing) {
-  const std::string whole = save(many_ranks());
+  const JobModel job = many_ranks();
+  const std::string whole = save(job);
   std::size_t rescued = 0;
   for (std::size_t size = 1; size < whole.size(); size += 1 + whole.size() / 400) {
     const auto loaded = load(std::string_view(whole).substr(0, size), "x.ddpd");
@@ -103,6 +104,8 @@ TEST(Recording, CutAnywhereIsRefusedOrSaysWhatIsMissing) {
     ASSERT_FALSE(loaded->coverage.warnings.empty()) << size;
     EXPECT_NE(loaded->coverage.warnings.back().find("x.ddpd is cut short"), std::string::npos);
     EXPECT_EQ(loaded->world_size, 64);
+    const bool calls_are_lost = loaded->collectives.size() < job.collectives.size();
+    EXPECT_TRUE(!calls_are_lost || !model::facts(*loaded, "recording-cut").empty()) << size;
   }
   EXPECT_GT(rescued, 100U);
 }

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What merging two captures consists of, for those who merge.
+#pragma once
+
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "collector/model/job_model.h"
+
+namespace ddpdoctor::imports {
+
+template <typename T>
+void append(std::vector<T>& to, std::vector<T> from) {
+  to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+}
+
+/// Looks are matched by their place from the end: clocks of different machines are not compared.
+void merge_observations(std::vector<model::Observation>& whole,
+                        std::vector<model::Observation> part);
+
+void merge_groups(std::vector<model::ProcessGroup>& whole, std::vector<model::ProcessGroup> part);
+
+/// Each sentence once, and none that is empty.
+void drop_repeats(std::vector<std::string>& sentences);
+
+/// Without the ranks: those are counted when all is together.
+void merge_coverage(model::Coverage& whole, model::Coverage part);
+
+}  // namespace ddpdoctor::imports
