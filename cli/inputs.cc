@@ -14,6 +14,8 @@
 #include "cli/input_file.h"
 #include "cli/input_folder.h"
 #include "cli/input_formats.h"
+#include "cli/packed_file.h"
+#include "cli/piped_input.h"
 #include "collector/imports/logs/text_file.h"
 #include "collector/imports/merge.h"
 #include "collector/imports/stack_dumps/dump_processes.h"
@@ -39,6 +41,7 @@ struct Sorted {
   std::vector<std::string> empty;
   std::vector<std::string> too_deep;  // folders
   std::vector<std::string> cut;       // folders of which a part was looked at
+  std::vector<std::string> packed;
 
   /// Everything but the unknown.
   [[nodiscard]] std::size_t count() const {
@@ -83,6 +86,16 @@ void sort_file(const std::string& path, bool from_folder, Sorted& out) {
     return;
   }
   if (from_folder && is_own_rendering(*head, path)) {
+    return;
+  }
+  if (const auto archive = packed(*head)) {
+    if (from_folder) {
+      out.packed.push_back(path);
+    } else {
+      out.failures.push_back(
+          {.what = fmt::format("{} is packed ({}) and is not read", path, archive->how),
+           .hint = fmt::format("unpack it first: {} {}", archive->unpack, path)});
+    }
     return;
   }
   const bool program = is_named_like_program(path) || head->starts_with("#!");
@@ -133,6 +146,12 @@ void sort_folder(const std::string& folder, Sorted& out) {
   out.spools.insert(out.spools.end(), contents->spools.begin(), contents->spools.end());
   for (const std::string& file : contents->files) {
     sort_file(file, true, out);
+  }
+  if (out.count() == useful && !out.packed.empty()) {
+    out.failures.push_back(
+        {.what = fmt::format("{} holds packed files, {} for one", folder, out.packed.front()),
+         .hint = "unpack them first"});
+    return;
   }
   if (out.count() == useful) {
     out.failures.push_back({.what = nothing_in(folder, *contents, out.empty.size() - empty),
@@ -229,6 +248,10 @@ void tell_what_is_left_out(const Sorted& sorted, const Reading& reading,
   if (!sorted.unknown.empty()) {
     coverage.warnings.push_back("not understood and left out: " + some_of(sorted.unknown));
   }
+  if (!sorted.packed.empty()) {
+    coverage.warnings.push_back("packed and left out (unpack them first): " +
+                                some_of(sorted.packed));
+  }
   if (!sorted.too_deep.empty()) {
     coverage.warnings.push_back(too_deep(sorted.too_deep));
   }
@@ -240,10 +263,8 @@ void tell_what_is_left_out(const Sorted& sorted, const Reading& reading,
   }
 }
 
-}  // namespace
-
-base::Result<model::JobModel> read_inputs(const std::vector<std::string>& paths,
-                                          const std::vector<std::string>& logs) {
+base::Result<model::JobModel> read_files(const std::vector<std::string>& paths,
+                                         const std::vector<std::string>& logs) {
   Sorted sorted;
   for (const std::string& path : paths) {
     std::error_code error;
@@ -277,6 +298,36 @@ base::Result<model::JobModel> read_inputs(const std::vector<std::string>& paths,
   }
   tell_what_is_left_out(sorted, reading, reading.job->coverage);
   return std::move(*reading.job);
+}
+
+base::Result<std::vector<std::string>> unpiped(const std::vector<std::string>& paths,
+                                               PipedInputs& piped) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    files.push_back(TRY(piped.file_for(path)));
+  }
+  return files;
+}
+
+}  // namespace
+
+base::Result<model::JobModel> read_inputs(const std::vector<std::string>& paths,
+                                          const std::vector<std::string>& logs) {
+  PipedInputs piped;
+  const auto files = TRY(unpiped(paths, piped));
+  const auto texts = TRY(unpiped(logs, piped));
+  auto job = read_files(files, texts);
+  if (!job) {
+    return tl::make_unexpected(base::Error{.what = piped.as_given(job.error().what),
+                                           .hint = piped.as_given(job.error().hint)});
+  }
+  for (auto* sentences :
+       {&job->coverage.observed, &job->coverage.unobserved, &job->coverage.warnings}) {
+    for (std::string& sentence : *sentences) {
+      sentence = piped.as_given(std::move(sentence));
+    }
+  }
+  return job;
 }
 
 }  // namespace ddpdoctor::cli

@@ -3,6 +3,7 @@
 // leaves nothing behind.
 #include <unistd.h>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -55,6 +56,39 @@ TEST(Usage, HelpAndVersionAreAnswers) {
   const Ended version = ddpdoctor({"--version"});
   EXPECT_EQ(version.status, 0);
   EXPECT_TRUE(version.out.starts_with("ddpdoctor ")) << version.out;
+}
+
+TEST(Input, ArchivesAreToBeUnpackedFirst) {
+  const TempDir folder;
+  const std::string packed = folder.write("x.json.gz", "\x1f\x8b\x08 and so on");
+  const Ended ended = ddpdoctor({"report", packed});
+  expect_refusal(ended, kNotObserved, "is packed (gzip)");
+  EXPECT_NE(ended.err.find("unpack it first: gunzip " + packed), std::string::npos) << ended.err;
+  std::string tar(600, '\0');
+  tar.replace(257, 5, "ustar");
+  expect_refusal(ddpdoctor({"report", folder.write("a.tar", tar)}), kNotObserved, "tar -xf");
+  expect_refusal(ddpdoctor({"report", folder.path("")}), kNotObserved, "unpack them first");
+  folder.write("x.json", kCapture);
+  const Ended beside = ddpdoctor({"report", folder.path("")});
+  EXPECT_NE(beside.out.find("packed and left out (unpack them first): "), std::string::npos)
+      << beside.out;
+}
+
+TEST(Input, WhatIsPipedIsRead) {
+  const TempDir folder;
+  const std::string capture = folder.write("x.json", kCapture);
+  const Ended plain = ddpdoctor({"report", capture});
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(::pipe(ends), 0);
+  const std::string text = kCapture;
+  ASSERT_EQ(::write(ends[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  ::close(ends[1]);
+  const Ended piped = ddpdoctor({"report", fmt::format("/dev/fd/{}", ends[0])});
+  ::close(ends[0]);
+  EXPECT_EQ(piped.status, plain.status) << piped.err;
+  EXPECT_EQ(piped.out, plain.out);
+  const Ended nobody = ddpdoctor({"report", "/dev/fd/987"});
+  expect_refusal(nobody, kNotObserved, "/dev/fd/987 cannot be read");
 }
 
 TEST(Explain, UnknownKindsLeadToNearOnes) {
