@@ -19,12 +19,12 @@ constexpr std::string_view kKind = "orphan-process";
 /// Its parent ended, and init (or a container's pid 1) took it over. In a container pid 1 may be
 /// the launcher or a rank, and a process whose pid is not told may be it.
 bool lost_its_parent(const model::JobModel& job, const model::Process& process) {
+  if (process.ppid != 1 || process.pid == 1 || job.launcher_pid == 1) {
+    return false;
+  }
   const auto all = processes(job);
-  const bool first_is_ours =
-      job.launcher_pid == 1 || std::any_of(all.begin(), all.end(), [](const model::Process* one) {
-        return one->pid == 1 || one->pid == 0;
-      });
-  return process.ppid == 1 && process.pid != 1 && !first_is_ours;
+  return std::none_of(all.begin(), all.end(),
+                      [](const model::Process* one) { return one->pid == 1 || one->pid == 0; });
 }
 
 /// Only torchrun's own ranks, or those of a launcher we know by its pid, are known to have had one;

@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <csignal>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -55,6 +56,29 @@ bool started_by_fork(const model::Process& process) {
 
 }  // namespace
 
+namespace {
+
+void sort_by_host(std::vector<const model::Process*>& processes) {
+  const auto before = [](const model::Process* a, const model::Process* b) {
+    return std::tie(a->host, a->pid) < std::tie(b->host, b->pid);
+  };
+  if (!std::is_sorted(processes.begin(), processes.end(), before)) {  // mostly they are
+    std::stable_sort(processes.begin(), processes.end(), before);
+  }
+}
+
+bool is_child(const model::Process& process, const model::Process& parent) {
+  if (&process == &parent || process.host != parent.host) {
+    return false;
+  }
+  // Written by hand without a parent: what serves this rank and is no rank is its child.
+  const bool serves = process.ppid == 0 && parent.role == model::Role::kRank && parent.rank &&
+                      process.rank == parent.rank && process.role != model::Role::kRank;
+  return serves || (parent.pid != 0 && process.ppid == parent.pid);
+}
+
+}  // namespace
+
 std::vector<const model::Process*> processes(const model::JobModel& job) {
   std::vector<const model::Process*> out;
   if (const model::Observation* now = model::latest(job)) {
@@ -62,24 +86,21 @@ std::vector<const model::Process*> processes(const model::JobModel& job) {
       out.push_back(&process);
     }
   }
-  std::stable_sort(out.begin(), out.end(), [](const model::Process* a, const model::Process* b) {
-    return std::pair(a->host, a->pid) < std::pair(b->host, b->pid);
-  });
+  sort_by_host(out);
   return out;
 }
 
 std::vector<const model::Process*> children_of(const model::JobModel& job,
                                                const model::Process& parent) {
-  std::vector<const model::Process*> out = processes(job);
-  std::erase_if(out, [&parent](const model::Process* process) {
-    if (process == &parent || process->host != parent.host) {
-      return true;
+  std::vector<const model::Process*> out;
+  if (const model::Observation* now = model::latest(job)) {
+    for (const model::Process& process : now->processes) {
+      if (is_child(process, parent)) {
+        out.push_back(&process);
+      }
     }
-    // Written by hand without a parent: what serves this rank and is no rank is its child.
-    const bool serves = process->ppid == 0 && parent.role == model::Role::kRank && parent.rank &&
-                        process->rank == parent.rank && process->role != model::Role::kRank;
-    return !serves && (parent.pid == 0 || process->ppid != parent.pid);
-  });
+  }
+  sort_by_host(out);
   return out;
 }
 

@@ -279,6 +279,13 @@ std::vector<Process> read_processes(const Cursor& in) {
     ranks.front() = rank_of_environment(in, out);
   }
   out.role = read_role(in, out, ranks.front().has_value());
+  std::size_t entries = 1 + out.threads.size();
+  for (const Thread& thread : out.threads) {
+    entries += thread.frames.size();
+  }
+  if (!in.charge((ranks.size() - 1) * entries)) {
+    return {};
+  }
   std::vector<Process> all(ranks.size(), out);
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     all[i].rank = ranks[i];

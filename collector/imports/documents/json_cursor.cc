@@ -192,6 +192,22 @@ std::optional<std::vector<std::int64_t>> Cursor::wholes(std::int64_t low, std::i
   return out;
 }
 
+bool Cursor::charge(std::size_t entries) const {
+  constexpr std::size_t kMost = 3'000'000;
+  complaint_->entries += std::min(entries, kMost);
+  if (complaint_->entries <= kMost) {
+    return true;
+  }
+  if (!complaint_->first) {
+    complaint_->first =
+        base::Error{.what = fmt::format(
+                        "{} has more than {} million entries (processes, threads, frames, calls)",
+                        complaint_->file, kMost / 1'000'000),
+                    .hint = "give ddpdoctor the files of fewer ranks at a time"};
+  }
+  return false;
+}
+
 void Cursor::each(const std::function<void(const Cursor&)>& visit) const {
   if (value_ == nullptr) {
     return;
@@ -206,6 +222,9 @@ void Cursor::each(const std::function<void(const Cursor&)>& visit) const {
     element.parent_ = this;
     element.index_ = i;
     element.value_ = &(*value_)[i];
+    if (element.value_->is_object() && !element.charge(1)) {
+      return;
+    }
     if (!element.value_->is_null()) {
       visit(element);
     }

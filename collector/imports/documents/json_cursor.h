@@ -20,6 +20,7 @@ namespace ddpdoctor::imports {
 struct Complaint {
   std::string file;
   std::optional<base::Error> first;
+  std::size_t entries = 0;  // objects in lists read so far: processes, threads, frames, calls, …
 };
 
 /// One value in the document and the way to it. Lives shorter than the document, the complaint and
@@ -57,6 +58,9 @@ class Cursor {
 
   /// Remembers that something else was expected here.
   void refuse(std::string_view expected) const;
+  /// Counts `entries` more; false, and a complaint, when there are more than a job can have. A few
+  /// kilobytes of a recording may unpack to any number of `{}`.
+  [[nodiscard]] bool charge(std::size_t entries) const;
 
  private:
   Cursor() = default;

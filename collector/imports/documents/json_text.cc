@@ -19,8 +19,16 @@ constexpr std::size_t kMaxBytes = std::size_t{512} << 20;
 /// level by level.
 constexpr int kMaxDepth = 64;
 
-/// Where brackets nest deeper than we follow, as a byte offset; npos when they never do.
-std::size_t first_too_deep(std::string_view text) {
+/// A value costs up to forty times its text. Sixteen million are the calls of a thousand ranks.
+constexpr std::size_t kMostValues = std::size_t{1} << 24U;
+
+struct Outline {
+  std::size_t too_deep = std::string_view::npos;  // where brackets nest deeper than we follow
+  std::size_t values = 0;                         // never fewer than there are
+};
+
+Outline outline(std::string_view text) {
+  Outline out;
   int depth = 0;
   bool in_string = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -34,14 +42,18 @@ std::size_t first_too_deep(std::string_view text) {
     } else if (c == '"') {
       in_string = true;
     } else if (c == '[' || c == '{') {
+      ++out.values;
       if (++depth > kMaxDepth) {
-        return i;
+        out.too_deep = i;
+        return out;
       }
     } else if (c == ']' || c == '}') {
       --depth;
+    } else if (c == ',') {
+      ++out.values;
     }
   }
-  return std::string_view::npos;
+  return out;
 }
 
 /// Remembers where the parser gave up.
@@ -120,9 +132,15 @@ base::Result<nlohmann::json> parse_json(std::string_view text, const std::string
     return base::failure(
         fmt::format("{} is larger than {}", name, base::bytes(static_cast<double>(kMaxBytes))));
   }
-  if (const std::size_t deep = first_too_deep(text); deep != std::string_view::npos) {
+  const Outline seen = outline(text);
+  if (seen.too_deep != std::string_view::npos) {
     return base::failure(
-        fmt::format("{} nests deeper than {} levels at byte {}", name, kMaxDepth, deep));
+        fmt::format("{} nests deeper than {} levels at byte {}", name, kMaxDepth, seen.too_deep));
+  }
+  if (seen.values > kMostValues) {
+    return base::failure(
+        fmt::format("{} has more than {} million values", name, kMostValues / 1'000'000),
+        "give ddpdoctor the files of fewer ranks at a time");
   }
   json document = json::parse(text.begin(), text.end(), nullptr, false);
   if (document.is_discarded()) {

@@ -253,6 +253,35 @@ TEST(ReadCapture, RefusesAMillionNestedLists) {
   EXPECT_EQ(refusal(std::string(kHead) + ",\"x\":\"" + std::string(1000, '[') + "\"}"), "accepted");
 }
 
+TEST(ReadCapture, RefusesMoreThanAJobCanHave) {
+  const auto many = [](std::string_view head, std::string_view unit, std::size_t count,
+                       std::string_view tail) {
+    std::string text = R"({"schema":"ddpdoctor.capture/1",)";
+    text += head;
+    for (std::size_t i = 0; i < count; ++i) {
+      text += unit;
+    }
+    return read_capture(text.append(tail), "x.json");
+  };
+  const auto values = many(R"("x":[)", "1,", 20'000'000, "1]}");
+  ASSERT_FALSE(values);
+  EXPECT_NE(values.error().what.find("values"), std::string::npos) << values.error().what;
+  const auto processes =
+      many(R"("observations":[{"time":1,"processes":[)", "{},", 3'100'000, "{}]}]}");
+  ASSERT_FALSE(processes);
+  EXPECT_NE(processes.error().what.find("entries"), std::string::npos) << processes.error().what;
+  std::string ranks = R"({"ranks":[0)";
+  for (int rank = 1; rank < 64; ++rank) {
+    ranks += "," + std::to_string(rank);
+  }
+  ranks += R"(],"threads":[)";
+  for (int thread = 0; thread < 1000; ++thread) {
+    ranks += "{},";
+  }
+  EXPECT_FALSE(many(R"("observations":[{"time":1,"processes":[)", ranks + "{}]},", 60, "{}]}]}"))
+      << "each of 64 ranks gets a thousand threads";
+}
+
 TEST(ReadCapture, LimitsTheRanksOfOneProcess) {
   std::string many = "0";
   for (int i = 1; i < 100; ++i) {
