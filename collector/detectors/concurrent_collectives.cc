@@ -66,11 +66,11 @@ Findings detect(const graph::Examination& examination) {
     for (const graph::Standing* one : {&pair->second, &pair->first}) {
       finding.evidence.push_back(
           {.rank = standing.rank,
-           .text = fmt::format("thread {} of rank {} {}", one->thread->tid, standing.rank,
+           .text = fmt::format("{} of rank {} {}", thread_name(*one->thread), standing.rank,
                                whereabouts(examination.job, *one))});
       if (finding.locations.size() < 4) {
         finding.locations.push_back(
-            location(*one, fmt::format("thread {} of rank {}", one->thread->tid, standing.rank)));
+            location(*one, fmt::format("{} of rank {}", thread_name(*one->thread), standing.rank)));
       }
     }
   }
@@ -81,9 +81,8 @@ Findings detect(const graph::Examination& examination) {
   finding.confidence =
       examination.still() || examination.job.ended ? Confidence::kCertain : Confidence::kLikely;
   finding.waiting = waiting_ranks(examination).minus(finding.culprits);
-  finding.summary = fmt::format("two threads of {} {} in collectives of {} at the same time",
-                                said(finding.culprits), is_or_are(finding.culprits),
-                                group_name(examination.job, group));
+  finding.summary = fmt::format("two threads of {} are in collectives of {} at the same time",
+                                said(finding.culprits), group_name(examination.job, group));
   finding.fix =
       "Give the second thread a process group of its own (dist.new_group() on every rank, passed "
       "as group=).";

@@ -72,7 +72,7 @@ Suspect member(const graph::Examination& examination, const model::Process& proc
   suspect.confidence = confidence;
   suspect.note = text;
   suspect.evidence =
-      fmt::format("thread {} ({}) of process {} {}", thread.tid, thread.name, process.pid, text);
+      fmt::format("{} of process {} {}", full_thread_name(thread), process.pid, text);
   return suspect;
 }
 

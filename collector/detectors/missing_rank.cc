@@ -43,13 +43,12 @@ void tell_holder(const graph::Examination& examination, const graph::Standing& s
     return;
   }
   const model::CallSite site = model::call_site(*at);
-  finding.locations.push_back(
-      location(site, model::RankSet{standing.rank},
-               fmt::format("thread {} ({}) holds the lock here", holder->tid, holder->name)));
+  finding.locations.push_back(location(site, model::RankSet{standing.rank},
+                                       full_thread_name(*holder) + " holds the lock here"));
   finding.fix = fmt::format(
-      "Find out why thread {} stays at {} with the lock, or take the lock for "
+      "Find out why {} stays at {} with the lock, or take the lock for "
       "less.",
-      holder->tid, place(site));
+      thread_name(*holder), place(site));
 }
 
 std::string where_are(const model::RankSet& ranks) {

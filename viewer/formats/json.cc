@@ -236,7 +236,9 @@ Json stack_nodes(const std::vector<diagnosis::StackNode>& nodes, int depth) {
 }
 
 Json thread(const model::Thread& known) {
-  Json out = {{"tid", known.tid}, {"name", clean(known.name)}, {"state", clean({&known.state, 1})}};
+  Json out = {{"tid", std::max(known.tid, 0)},
+              {"name", clean(known.name)},
+              {"state", clean({&known.state, 1})}};
   set_text(out, "wchan", known.wchan);
   set(out, "gil", known.gil);
   if (known.waits_on) {

@@ -268,8 +268,9 @@ std::string thread_dump(const model::JobModel& job, const FileNames& names,
     const std::string who = process_role(process);
     for (const model::Thread& thread : process.threads) {
       const std::string gil = thread.gil.value_or(false) ? ", holds the GIL" : "";
-      out += toned(fmt::format("{}, thread {} {} ({}{})", who, thread.tid,
-                               base::printable(thread.name), thread.state, gil),
+      const std::string number = thread.tid > 0 ? fmt::format("{} ", thread.tid) : std::string();
+      out += toned(fmt::format("{}, thread {}{} ({}{})", who, number, base::printable(thread.name),
+                               thread.state, gil),
                    Tone::kStrong, options.colour) +
              "\n";
       if (thread.frames.empty()) {

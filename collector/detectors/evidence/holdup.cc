@@ -8,6 +8,7 @@
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/thread_start.h"
+#include "collector/detectors/evidence/wording.h"
 #include "collector/graph/working.h"
 #include "collector/model/questions.h"
 
@@ -96,7 +97,7 @@ Holdup held_by(const model::JobModel& job, const model::Process& process,
                const model::Thread& thread) {
   Holdup held{.process = &process,
               .thread = &thread,
-              .what = fmt::format("thread {} ({})", thread.tid, thread.name),
+              .what = full_thread_name(thread),
               .fix = fix_for(thread)};
   if (own_user_frame(thread) != nullptr) {
     return held;

@@ -12,6 +12,7 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
+#include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -120,7 +121,7 @@ std::optional<WaitedFor> end_of_thread(const model::Process& process, const mode
     return std::nullopt;
   }
   const model::Frame* user = own_user_frame(*joined);
-  const std::string name = fmt::format("thread {} ({})", joined->tid, joined->name);
+  const std::string name = full_thread_name(*joined);
   return WaitedFor{
       .doing = fmt::format("waiting for {} to end", name),
       .advice = fmt::format("Find out why {} {}, and join it with a timeout.", name,

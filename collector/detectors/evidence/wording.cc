@@ -59,7 +59,21 @@ std::string doing(const model::JobModel& job, const graph::Standing& standing) {
 
 std::string group_name(const model::JobModel& job, std::string_view group) {
   const model::ProcessGroup* known = model::group(job, group);
-  return known != nullptr && !known->name.empty() ? known->name : std::string(group);
+  const std::string name =
+      known != nullptr && !known->name.empty() ? known->name : std::string(group);
+  return name == "0" ? "default_pg" : name;
+}
+
+std::string thread_name(const model::Thread& thread) {
+  if (thread.tid > 0) {
+    return fmt::format("thread {}", thread.tid);
+  }
+  return thread.name.empty() ? "a thread" : "thread " + base::printable(thread.name);
+}
+
+std::string full_thread_name(const model::Thread& thread) {
+  return thread.tid > 0 ? fmt::format("thread {} ({})", thread.tid, thread.name)
+                        : thread_name(thread);
 }
 
 std::string call_name(const model::JobModel& job, std::string_view operation,
@@ -69,7 +83,7 @@ std::string call_name(const model::JobModel& job, std::string_view operation,
     text += fmt::format(" #{}", *sequence);
   }
   if (const std::string name = group_name(job, group); !name.empty()) {
-    text += " of " + (name == "0" ? std::string("default_pg") : name);
+    text += " of " + name;
   }
   return text;
 }

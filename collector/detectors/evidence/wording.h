@@ -27,6 +27,11 @@ std::string place(const model::CallSite& site);
 /// Comprehensions and lambdas have no name of their own: "fit.<locals>.<genexpr>" is "fit".
 std::string named_function(std::string_view function);
 
+/// "thread 31"; "thread loader" of a dump that numbers none.
+std::string thread_name(const model::Thread& thread);
+/// "thread 31 (loader)".
+std::string full_thread_name(const model::Thread& thread);
+
 /// What a rank does, as the end of a sentence: "is in barrier #12 of default_pg at train.py:58 in
 /// evaluate".
 std::string whereabouts(const model::JobModel& job, const graph::Standing& standing);

@@ -21,7 +21,8 @@ namespace {
 constexpr std::size_t kLongestLine = 65'536;
 constexpr std::size_t kLongestHost = 64;
 constexpr std::size_t kMostHosts = 4096;
-constexpr std::size_t kMostNamed = 8;  // hosts that a warning names
+constexpr std::size_t kLeastLines = 4;  // of each container
+constexpr std::size_t kMostNamed = 8;   // hosts that a warning names
 
 /// "3: text" of srun --label and "[3] text" of MPICH: a mere number is a rank when nearly every
 /// line has one and there are several.
@@ -73,22 +74,104 @@ std::string with_numbers_as_ranks(std::string_view text) {
   return out;
 }
 
-/// "node3" of "node3: text": a name with a number in it.
-std::string_view host_of(std::string_view line) {
-  const std::size_t colon = line.substr(0, kLongestHost + 2).find(": ");
-  const std::size_t end = colon == line.npos && line.size() <= kLongestHost && line.ends_with(':')
-                              ? line.size() - 1
-                              : colon;
-  if (end == line.npos || end == 0) {
-    return {};
-  }
-  const std::string_view host = line.substr(0, end);
+/// What stands before a line and names a machine, a container or a process.
+struct Tag {
+  std::string_view name;  // empty: has none
+  std::string_view rest;
+  bool sure = false;   // one name alone is a tag, too
+  bool words = false;  // looks like words of a log: only before a dump or a traceback it is one
+};
+
+/// A name with a number in it.
+bool is_host(std::string_view host) {
   const bool named = std::all_of(host.begin(), host.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_';
   });
   const bool numbered =
       std::any_of(host.begin(), host.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
-  return named && numbered && !host.starts_with("rank") ? host : std::string_view();
+  return !host.empty() && host.size() <= kLongestHost && named && numbered &&
+         !host.starts_with("rank");
+}
+
+/// "node3: text" of pdsh.
+Tag pdsh_tag(std::string_view line) {
+  const std::size_t colon = line.substr(0, kLongestHost + 2).find(": ");
+  const std::size_t end = colon == line.npos && line.size() <= kLongestHost && line.ends_with(':')
+                              ? line.size() - 1
+                              : colon;
+  if (end == line.npos || !is_host(line.substr(0, end))) {
+    return {};
+  }
+  return {.name = line.substr(0, end), .rest = line.substr(std::min(end + 2, line.size()))};
+}
+
+/// "trainer-0  | text" of docker compose.
+Tag compose_tag(std::string_view line) {
+  const std::string_view head = line.substr(0, kLongestHost + 2);
+  const std::size_t space = head.find(' ');
+  const std::size_t bar = head.find_first_not_of(' ', space);
+  if (space == head.npos || bar == head.npos || head[bar] != '|' ||
+      !is_host(head.substr(0, space))) {
+    return {};
+  }
+  line.remove_prefix(bar + 1);
+  take_prefix(line, " ");
+  return {.name = head.substr(0, space), .rest = line, .sure = true};
+}
+
+/// "trainer-0 torch text" of stern: a pod and a container.
+Tag stern_tag(std::string_view line) {
+  const std::string_view head = line.substr(0, kLongestHost + 2);
+  const std::size_t pod = head.find(' ');
+  const std::size_t end = pod == head.npos ? pod : std::min(head.find(' ', pod + 1), line.size());
+  if (end == head.npos || end > head.size() || !is_host(head.substr(0, pod)) ||
+      head.substr(0, pod).find('-') == head.npos) {
+    return {};
+  }
+  const std::string_view container = head.substr(pod + 1, end - pod - 1);
+  const bool named = std::all_of(container.begin(), container.end(), [](unsigned char c) {
+    return std::islower(c) != 0 || std::isdigit(c) != 0 || c == '-';
+  });
+  if (!named || container.empty()) {
+    return {};
+  }
+  line.remove_prefix(end);
+  take_prefix(line, " ");
+  return {.name = head.substr(0, end), .rest = line, .sure = true, .words = true};
+}
+
+/// "Nov 22 19:15:00 node0 python[31098]: text" of journald and syslog.
+Tag journal_tag(std::string_view line) {
+  constexpr std::size_t kTime = 16;  // "Nov 22 19:15:00 "
+  const std::string_view head = line.substr(0, kTime + kLongestHost + 2);
+  const auto digit_at = [head](std::size_t at) {
+    return std::isdigit(static_cast<unsigned char>(head[at])) != 0;
+  };
+  const std::size_t end = head.find("]: ", kTime);
+  const bool whole = end == head.npos && line.size() <= head.size() && line.ends_with("]:");
+  if (head.size() <= kTime || head[3] != ' ' || head[6] != ' ' || head[9] != ':' ||
+      head[12] != ':' || head[15] != ' ' || !digit_at(8) || !digit_at(11) || !digit_at(14) ||
+      (end == head.npos && !whole)) {
+    return {};
+  }
+  const std::size_t length = (whole ? line.size() - 1 : end + 1);
+  const std::string_view name = line.substr(kTime, length - kTime);
+  const std::size_t space = name.find(' ');
+  const std::size_t open = name.rfind('[');
+  if (space == name.npos || open == name.npos || open < space ||
+      !number_of(name.substr(open + 1, name.size() - open - 2), INT32_MAX)) {
+    return {};
+  }
+  return {.name = name, .rest = line.substr(std::min(length + 2, line.size())), .sure = true};
+}
+
+Tag tag_of(std::string_view line) {
+  for (Tag (*const one)(std::string_view) : {journal_tag, compose_tag, pdsh_tag, stern_tag}) {
+    if (const Tag tag = one(line); !tag.name.empty()) {
+      return tag;
+    }
+  }
+  return {};
 }
 
 /// "node#" of "node12": what hosts of one cluster share.
@@ -116,15 +199,20 @@ std::vector<std::int64_t> numbers_of(std::string_view host) {
 }
 
 /// The hosts that nearly every line begins with, in the order of their numbers; empty when there
-/// are none, or one only.
+/// are none, or one only that may be a word of the log.
 std::vector<std::string_view> hosts_in(const std::vector<std::string_view>& lines) {
   std::size_t fit = 0;
   std::size_t all = 0;
   std::set<std::string_view> hosts;
   std::string shape;
+  bool sure = true;
+  bool words = false;
+  bool indented = false;
   for (const std::string_view line : lines) {
     all += base::trim(line).empty() ? 0 : 1;
-    const std::string_view host = host_of(line);
+    const Tag tag = tag_of(line);
+    const std::string_view host = tag.name;
+    indented = indented || tag.rest.starts_with("  ") || tag.rest.starts_with("#0  ");
     if (host.empty() || hosts.size() > kMostHosts) {
       continue;
     }
@@ -135,10 +223,15 @@ std::vector<std::string_view> hosts_in(const std::vector<std::string_view>& line
     shape = hosts.empty() ? shape_of(host) : shape;
     if (shape_of(host) == shape) {
       hosts.insert(host);
+      sure = sure && tag.sure;
+      words = words || tag.words;
       ++fit;
     }
   }
-  if (hosts.size() < 2 || hosts.size() > kMostHosts || fit * 10 < all * 9) {
+  // "epoch-1 loss 0.3", "epoch-2 loss 0.2": what hardly comes again names nobody.
+  const bool again = hosts.size() * kLeastLines <= fit && (indented || !words);
+  const bool enough = hosts.size() > 1 ? !sure || again : hosts.size() == 1 && sure && again;
+  if (!enough || hosts.size() > kMostHosts || fit * 10 < all * 9) {
     return {};
   }
   std::vector<std::string_view> out(hosts.begin(), hosts.end());
@@ -151,9 +244,8 @@ std::vector<std::string_view> hosts_in(const std::vector<std::string_view>& line
 /// Behind a host's name a line names its rank, or a launcher runs that has several ranks on a host.
 bool names_ranks(const std::vector<std::string_view>& lines) {
   return std::any_of(lines.begin(), lines.end(), [](std::string_view line) {
-    const std::string_view host = host_of(line);
-    line = line.substr(0, kLongestLine);
-    line.remove_prefix(host.empty() ? 0 : std::min(host.size() + 2, line.size()));
+    const Tag tag = tag_of(line);
+    line = (tag.name.empty() ? line : tag.rest).substr(0, kLongestLine);
     return model::read_log_line(line).rank.has_value() ||
            line.find("torch/distributed/run.py") != line.npos ||
            line.find("torch/distributed/elastic") != line.npos;
@@ -164,7 +256,7 @@ Labels with_hosts_as_ranks(const std::vector<std::string_view>& lines,
                            const std::vector<std::string_view>& hosts) {
   Labels out;
   std::map<std::string_view, std::size_t> ranks;
-  const bool named = names_ranks(lines);
+  const bool named = hosts.size() == 1 || names_ranks(lines);
   for (std::size_t i = 0; i < hosts.size(); ++i) {
     ranks.emplace(hosts[i], i);
     if (!named && i < kMostNamed) {
@@ -172,13 +264,13 @@ Labels with_hosts_as_ranks(const std::vector<std::string_view>& lines,
     }
   }
   for (const std::string_view line : lines) {
-    const std::string_view host = host_of(line);
-    const auto rank = ranks.find(host);
+    const Tag tag = tag_of(line);
+    const auto rank = ranks.find(tag.name);
     if (rank == ranks.end() || line.size() > kLongestLine) {
       out.text += line;
     } else {
-      const std::string_view rest = line.substr(std::min(host.size() + 2, line.size()));
-      out.text += named ? std::string(rest) : fmt::format("[rank{}]: {}", rank->second, rest);
+      out.text +=
+          named ? std::string(tag.rest) : fmt::format("[rank{}]: {}", rank->second, tag.rest);
     }
     out.text += '\n';
   }

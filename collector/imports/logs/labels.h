@@ -13,8 +13,10 @@ struct Labels {
   std::string warning;  // what was taken for granted
 };
 
-/// "3: " of srun --label and "[3] " of MPICH are ranks; "node3: " of pdsh is a host, and stands for
-/// a rank, in the order of names, where nothing else in the text names ranks.
+/// "3: " of srun --label and "[3] " of MPICH are ranks; "node3: " of pdsh is a host, "trainer-0  |
+/// " of docker compose and "trainer-0 torch " of stern are containers, "Nov 22 19:15:00 node0
+/// python[7]: " of journald is a process. Several of these stand for ranks, in the order of names,
+/// where nothing else in the text names ranks.
 Labels with_ranks_named(std::string_view text);
 
 }  // namespace ddpdoctor::imports

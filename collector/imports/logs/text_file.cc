@@ -78,7 +78,8 @@ std::map<std::optional<model::Rank>, Stream> streams_of(
     model::LogLine line = model::read_log_line(lines[i].substr(0, kLongestLine));
     line = is_heading(lines, i) ? model::LogLine{.text = lines[i], .rank = {}, .time = {}} : line;
     Stream& stream = out[line.rank];
-    stream.lines.push_back(line.text);
+    // Terminals fill lines with blanks when they are copied.
+    stream.lines.push_back(line.text.substr(0, line.text.find_last_not_of(" \t\r") + 1));
     stream.numbers.push_back(i);
   }
   return out;

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "collector/imports/logs/labels.h"
 #include "collector/imports/logs/text_file.h"
 #include "collector/imports/stack_dumps/dump_processes.h"
 #include "collector/imports/stack_dumps/margins.h"
@@ -23,11 +24,13 @@ bool printable(std::string_view head) {
 
 /// Some line, without what a launcher put before it, answers yes.
 bool any_line(std::string_view head, bool (*question)(std::string_view)) {
-  const auto lines = base::split(head, '\n');
-  return printable(head) &&
-         std::any_of(lines.begin(), lines.end(), [question](std::string_view line) {
-           return question(model::read_log_line(behind_margin(line)).text);
-         });
+  const auto asked = [question](std::string_view text) {
+    const auto lines = base::split(text, '\n');
+    return std::any_of(lines.begin(), lines.end(), [question](std::string_view line) {
+      return question(model::read_log_line(behind_margin(line)).text);
+    });
+  };
+  return printable(head) && (asked(head) || asked(with_ranks_named(head).text));
 }
 
 bool contains_any(std::string_view line, std::span<const std::string_view> words) {
@@ -66,7 +69,7 @@ std::optional<model::JobModel> read_empty_log(const std::string& path) {
 bool is_py_spy(std::string_view head, std::string_view) {
   return any_line(head, [](std::string_view line) {
     if (!take_prefix(line, "Process ")) {
-      return false;
+      return is_py_spy_thread(line);
     }
     const std::size_t colon = line.find(": ");
     return colon != std::string_view::npos && pid_of(line.substr(0, colon)).has_value();

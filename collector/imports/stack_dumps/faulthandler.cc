@@ -70,8 +70,8 @@ std::optional<Heading> thread_heading(std::string_view line) {
              : std::nullopt;
 }
 
-/// What the kernel calls a thread is not said; the address stands for it, and is kept apart from
-/// real numbers by its sign.
+/// What the kernel calls a thread is not said; the address stands for it, is kept apart from real
+/// numbers by its sign, and is never shown: what a person finds in the dump is the name.
 pid_t number_for(std::string_view id) {
   return static_cast<pid_t>(
       -1 - static_cast<std::int64_t>((hex_of(id).value_or(0) >> 6U) & 0x3fffffffU));
@@ -110,7 +110,8 @@ void read_threads(Lines& lines, StackDump& dump) {
       return;
     }
     lines.take();
-    model::Thread* thread = add_thread(dump, tid, heading->name);
+    model::Thread* thread =
+        add_thread(dump, tid, heading->name.empty() ? heading->id : heading->name);
     if (thread == nullptr) {
       return;
     }

@@ -3,6 +3,7 @@
 // --full-filenames was given.
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <utility>
 
 #include "base/text.h"
@@ -117,19 +118,37 @@ bool begins(std::string_view line, StackDump& dump) {
   return true;
 }
 
+/// Columns before the text; some terminals and editors copy tabs.
+std::size_t indentation(std::string_view line) {
+  std::size_t columns = 0;
+  for (const char c : line.substr(0, std::min(line.find_first_not_of(" \t"), line.size()))) {
+    columns += c == '\t' ? 4 : 1;
+  }
+  return columns;
+}
+
+/// The main thread has the pid of its process: without the line "Process 71: …", which is often not
+/// copied, it begins a dump.
+bool begins_main(std::string_view line) {
+  return is_py_spy_thread(line) && line.ends_with(": \"MainThread\"");
+}
+
 /// False when the line is none of this dump's.
 bool read_line(std::string_view line, StackDump& dump, model::Thread*& thread, RankClaim& claim) {
   if (line.starts_with("Thread ")) {
+    if (begins_main(line) && thread != nullptr && dump.process.pid == 0) {
+      return false;  // the next process
+    }
     thread = begin_thread(line, dump);
     return thread != nullptr;
   }
-  if (thread == nullptr || !line.starts_with("    ")) {
+  if (thread == nullptr || indentation(line) < 4) {
     return line.empty() || read_about(line, dump);
   }
   if (is_heading(base::trim(line))) {
     return true;
   }
-  if (line.starts_with("            ")) {
+  if (indentation(line) >= 12) {
     if (!thread->frames.empty()) {
       take_local(thread->frames.back(), line, claim);
     }
@@ -141,18 +160,33 @@ bool read_line(std::string_view line, StackDump& dump, model::Thread*& thread, R
 
 }  // namespace
 
+bool is_py_spy_thread(std::string_view line) {
+  return take_prefix(line, "Thread ") && take_number(line, INT64_MAX) &&
+         (line.starts_with(" (idle") || line.starts_with(" (active"));
+}
+
 bool read_py_spy(Lines& lines, std::vector<StackDump>& out) {
   StackDump dump = new_dump();
-  if (out.size() >= kMostDumps || !begins(lines.peek(), dump)) {
+  if (out.size() >= kMostDumps) {
     return false;
   }
-  lines.take();
+  if (begins(lines.peek(), dump)) {
+    lines.take();
+  } else if (!is_py_spy_thread(lines.peek())) {
+    return false;
+  }
   model::Thread* thread = nullptr;
   RankClaim claim;
   while (!lines.done() && read_line(lines.peek(), dump, thread, claim)) {
     lines.take();
   }
   dump.process.rank = claim.rank;
+  if (dump.process.pid == 0) {
+    const auto& threads = dump.process.threads;
+    const auto main = std::find_if(threads.begin(), threads.end(),
+                                   [](const auto& one) { return one.name == "MainThread"; });
+    dump.process.pid = main == threads.end() ? 0 : main->tid;
+  }
   put_main_first(dump);
   out.push_back(std::move(dump));
   return true;

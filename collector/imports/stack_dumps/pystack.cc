@@ -33,6 +33,9 @@ std::optional<model::Frame> frame_of(std::string_view line) {
   if (take_prefix(line, "(Python) ")) {
     return python_frame(line);
   }
+  if (line.starts_with("File \"")) {
+    return python_frame(line);
+  }
   if (!take_prefix(line, "(C) ") && !take_prefix(line, "(Cython) ")) {
     return std::nullopt;
   }

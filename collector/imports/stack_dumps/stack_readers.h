@@ -16,6 +16,9 @@ namespace ddpdoctor::imports {
 /// `py-spy dump`, plain, --native and --locals; --subprocesses writes one after the other.
 bool read_py_spy(Lines& lines, std::vector<StackDump>& out);
 
+/// `Thread 71 (idle): "MainThread"`: a dump may begin with it, when "Process 71: …" was not copied.
+bool is_py_spy_thread(std::string_view line);
+
 /// `py-spy dump --json`, one document or several one after the other. Refuses what is no such
 /// document.
 base::Result<std::vector<StackDump>> read_py_spy_json(std::string_view text,

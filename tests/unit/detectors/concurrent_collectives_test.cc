@@ -20,6 +20,22 @@ TEST(ConcurrentCollectives, NamesRanksWithTwoThreadsInOneGroup) {
   EXPECT_EQ(findings[0].locations.at(0).line, 8);
 }
 
+TEST(ConcurrentCollectives, SaysThreadsThatHaveNoNumberByName) {
+  model::JobModel job = told().build();
+  for (model::Process& process : job.observations.back().processes) {
+    for (model::Thread& thread : process.threads) {
+      thread.tid = -739209519;  // stands for an address in a dump of faulthandler
+      thread.name = "0x00007f5ae2e266c0";
+    }
+  }
+  const Findings findings = asked("concurrent-collectives", job);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].summary,
+            "two threads of ranks 0-1 are in collectives of default_pg at the same time");
+  EXPECT_TRUE(findings[0].evidence.at(0).text.starts_with("thread 0x00007f5ae2e266c0 of rank 0 "))
+      << findings[0].evidence.at(0).text;
+}
+
 TEST(ConcurrentCollectives, IsSilentWhenTheThreadHasAGroupOfItsOwn) {
   JobBuilder builder = job();
   builder.ranks(2)

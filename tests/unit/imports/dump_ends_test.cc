@@ -143,6 +143,39 @@ TEST(Pystack, ALocalMayHaveLinesOfItsOwn) {
   EXPECT_EQ(model::latest(job)->processes[0].threads[0].frames.size(), 2U);
 }
 
+std::string py_spy(int pid) {
+  return fmt::format(
+      "Thread {0} (idle): \"MainThread\"\n"
+      "    all_reduce (torch/distributed/distributed_c10d.py:3252)\n"
+      "    <module> (train.py:99)\n"
+      "Thread {1} (active+gil): \"loader\"\n"
+      "    spin (data.py:6)\n",
+      pid, pid + 1);
+}
+
+TEST(PySpy, WithoutItsFirstLineTheMainThreadBeginsAProcess) {
+  EXPECT_TRUE(is_py_spy(py_spy(91), "x"));
+  EXPECT_FALSE(is_py_spy("Thread 1 (Thread 0x7f11 (LWP 91) \"python\"):\n", "x"));
+  const auto job = read(py_spy(91) + "\n" + py_spy(95) + "\n");
+  EXPECT_EQ(told(job), "0=91x2 1=95x2");
+}
+
+TEST(PySpy, ATerminalsBlanksAndTabsAreNoText) {
+  std::string text =
+      "Process 91: python train.py\n" + py_spy(91) + "Thread 93 (idle)\n    f (a.py:3)\n";
+  for (std::size_t at = text.find('\n'); at != text.npos; at = text.find('\n', at + 4)) {
+    text.insert(at, "   ");
+  }
+  for (std::size_t at = text.find("\n    "); at != text.npos; at = text.find("\n    ", at)) {
+    text.replace(at, 5, "\n\t");
+  }
+  const auto job = read(text);
+  EXPECT_EQ(told(job), "0=91x3");
+  const auto& main = model::latest(job)->processes[0].threads[0];
+  EXPECT_EQ(main.name, "MainThread");
+  EXPECT_EQ(main.frames.size(), 2U);
+}
+
 TEST(Faulthandler, AModuleThatRunsAsProgramEndsADump) {
   std::string text;
   for (const int address : {1, 2}) {

@@ -41,6 +41,7 @@ TEST(Faulthandler, ReadsThreadsMainFirst) {
   EXPECT_EQ(process.threads[0].frames[1].line, 15);
   EXPECT_EQ(process.threads[0].frames[0].function, "barrier");
   EXPECT_EQ(process.threads[1].name, "loader");
+  EXPECT_EQ(process.threads[0].name, "0x00007f26f8c76b80");  // nothing else is known of it
 }
 
 TEST(Faulthandler, ATimerThatFiresAgainIsASecondLook) {

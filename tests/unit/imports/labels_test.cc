@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Labels that stand before nearly every line of a text.
+#include "collector/imports/logs/labels.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+#include "collector/imports/logs/text_file.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+constexpr std::string_view kDump =
+    "Thread 0x00007f26f71336c0 (most recent call first):\n"
+    "  File \"/app/data.py\", line 327 in wait\n"
+    "\n"
+    "Thread 0x00007f26f8c76b80 (most recent call first):\n"
+    "  File \"/app/train.py\", line 15 in <module>\n";
+
+std::string before_each(std::string_view tag, std::string_view text = kDump) {
+  std::string out;
+  text.remove_suffix(1);
+  for (const std::string_view line : base::split(text, '\n')) {
+    out += fmt::format("{}{}\n", tag, line);
+  }
+  return out;
+}
+
+constexpr std::string_view kTags[][2] = {
+    {"trainer-0  | ", "trainer-10 | "},
+    {"train-worker-0 pytorch ", "train-worker-10 pytorch "},
+    {"Nov 22 19:15:00 node0 python[91]: ", "Nov 22 19:15:01 node0 python[134]: "}};
+
+TEST(Labels, ContainersAndProcessesStandForRanks) {
+  for (const auto& [first, second] : kTags) {
+    const Labels labels = with_ranks_named(before_each(second) + before_each(first));
+    EXPECT_EQ(labels.text, before_each("[rank1]: ") + before_each("[rank0]: ") + "\n") << first;
+    EXPECT_NE(labels.warning.find("numbered"), labels.warning.npos);
+    EXPECT_TRUE(is_faulthandler(before_each(first), "x")) << first;
+  }
+}
+
+TEST(Labels, OneContainerIsNoRank) {
+  for (const auto& [tag, other] : kTags) {
+    const Labels labels = with_ranks_named(before_each(tag));
+    EXPECT_EQ(labels.text, std::string(kDump) + "\n") << tag;
+    EXPECT_TRUE(labels.warning.empty());
+  }
+}
+
+TEST(Labels, WordsOfALogNameNobody) {
+  std::string losses;
+  std::string scores;
+  for (int i = 0; i < 40; ++i) {
+    losses += fmt::format("epoch-{} loss 0.{}\n", i, i);
+    losses += "  saved\n";
+    scores += fmt::format("gpu-{} busy 9{}%\n", i % 4, i % 7);
+  }
+  for (const std::string& log : {losses, scores, std::string("Nov 22 19:15:00\n"),
+                                 std::string("Nov 22 19:15:00 node0 [x]: a\n"),
+                                 std::string("a-1 \n"), std::string("a-1 |"), std::string("|")}) {
+    EXPECT_EQ(with_ranks_named(log).text, "") << log;
+  }
+}
+
+}  // namespace
+}  // namespace ddpdoctor::imports
