@@ -11,6 +11,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/first_to_fail.h"
+#include "collector/detectors/evidence/former_life.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/standing_handlers.h"
@@ -124,6 +125,21 @@ bool raised_before(const std::vector<Traceback>& all, const Traceback& traceback
   });
 }
 
+/// The present life found nobody to connect to, and a former one tells of more.
+std::vector<Suspect> raised_in_former_life(const model::JobModel& job) {
+  std::vector<Suspect> out;
+  for (const Traceback& traceback : exceptions_of_former_life(job)) {
+    Suspect suspect{.rank = traceback.rank, .place = traceback.place};
+    suspect.confidence = Confidence::kLikely;
+    suspect.note = "raised here, before the job was started again";
+    suspect.deed = kRaised;
+    suspect.evidence = "log of an earlier attempt: " +
+                       base::elide(base::printable(traceback.exception), kLongestLine);
+    out.push_back(std::move(suspect));
+  }
+  return out;
+}
+
 /// Raised by a rank for reasons of its own, not because another one failed. A rank ends by the last
 /// exception it prints; earlier ones it handled.
 std::vector<Suspect> own_exceptions(const graph::Examination& examination) {
@@ -134,6 +150,14 @@ std::vector<Suspect> own_exceptions(const graph::Examination& examination) {
            (of_mpi && traceback.rank && fails_by_disagreement(examination, *traceback.rank));
   });
   std::vector<Suspect> out;
+  if (!std::all_of(all.begin(), all.end(), found_nobody)) {
+    std::erase_if(all, found_nobody);
+  } else if (!all.empty() && examination.job.ended) {
+    out = raised_in_former_life(examination.job);
+    if (!out.empty()) {
+      return out;
+    }
+  }
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Traceback& traceback = all[i];
     const bool last =

@@ -332,6 +332,7 @@ void add_ranks(JobModel& job, const std::vector<Recording>& recordings) {
   add_processes(job, recordings);
   add_cleaned_up(job, recordings);
   add_ends_of_strangers(job, recordings);
+  add_former_output(job, recordings);
   bool complete = !recordings.empty();
   for (const Recording& recording : current) {
     add_recorded_facts(job, recording);

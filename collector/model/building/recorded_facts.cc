@@ -333,4 +333,15 @@ void add_recorded_facts(JobModel& job, const Recording& recording) {
   }
 }
 
+void add_former_output(JobModel& job, const std::vector<Recording>& recordings) {
+  for (const Recording& recording : recordings) {
+    if (recording.superseded && recording.rank && !recording.standard_error.empty()) {
+      job.facts.push_back({.rank = recording.rank,
+                           .pid = recording.pid,
+                           .kind = "former-output",
+                           .fields = {{"text", without_secrets(recording.standard_error)}}});
+    }
+  }
+}
+
 }  // namespace ddpdoctor::model

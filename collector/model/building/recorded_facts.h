@@ -16,4 +16,8 @@ void add_recorded_facts(JobModel& job, const sources::Recording& recording);
 /// The user's lines of a recorded stack, innermost first.
 std::vector<CallSite> user_sites(const std::vector<sources::RecordedFrame>& stack);
 
+/// The last words of former lives of a job that was started again: none of its present logs, but
+/// perhaps why it is.
+void add_former_output(JobModel& job, const std::vector<sources::Recording>& recordings);
+
 }  // namespace ddpdoctor::model

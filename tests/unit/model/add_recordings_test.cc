@@ -58,6 +58,8 @@ TEST(AddRecordings, LeavesOutWhatAFormerLifeOfTheJobCalled) {
   ASSERT_EQ(job.collectives.size(), 1U);
   EXPECT_EQ(job.collectives[0].operation, "all_reduce");
   EXPECT_TRUE(job.logs.empty());
+  ASSERT_EQ(facts(job, "former-output").size(), 1U);
+  EXPECT_EQ(facts(job, "former-output")[0]->text("text"), recordings[0].standard_error);
   EXPECT_EQ(rank_process(job, 0)->pid, 200);
 }
 
