@@ -6,9 +6,11 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/polled_store.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
@@ -20,6 +22,7 @@ namespace ddpdoctor::detectors {
 namespace {
 
 constexpr std::string_view kKind = "store-wait";
+constexpr std::size_t kLongestHeader = 80;
 
 /// `KEY = "plan/0"`: whether a line binds a name to a string, and to which.
 std::pair<std::string_view, std::string_view> bound_string(std::string_view line) {
@@ -259,12 +262,49 @@ std::optional<Finding> client_is_taken(const graph::Examination& examination, mo
   return finding;
 }
 
+/// All ranks ask the store again and again, and none is left that would change the answer. Another
+/// program may.
+std::optional<Finding> all_poll(const graph::Examination& examination, Confidence sure) {
+  std::optional<PolledStore> first;
+  Finding finding;
+  for (const graph::Standing& standing : examination.standings) {
+    auto polled = polled_store(examination.job, standing);
+    if (!polled) {
+      return std::nullopt;
+    }
+    finding.culprits.insert(standing.rank);
+    first = first ? first : std::move(polled);
+  }
+  if (!first || !working_ranks(examination).empty()) {
+    return std::nullopt;
+  }
+  finding.kind = kKind;
+  finding.confidence = at_most(sure, Confidence::kPossible);
+  finding.summary = fmt::format(
+      "{} ask the store again and again in the loop `{}` ({}), and no rank is left that would "
+      "change the answer",
+      said(finding.culprits), base::elide(first->header, kLongestHeader), place(first->loop));
+  finding.locations = {
+      location(first->loop, finding.culprits, waited_here(examination.job, finding.culprits)),
+      location(first->asks, {}, "the store is asked here")};
+  finding.fix =
+      "Find out why the answer is never the one that the loop waits for (a count that a faster "
+      "rank "
+      "has passed is never met with == or !=: compare with < or >=); give the loop a deadline that "
+      "raises.";
+  add_whereabouts(finding, examination, finding.culprits);
+  return finding;
+}
+
 Findings detect(const graph::Examination& examination) {
   const auto sure = stuck(examination);
   if (!sure || somebody_is_missing(examination)) {
     return {};
   }
   Findings findings;
+  if (auto polled = all_poll(examination, *sure)) {
+    findings.push_back(std::move(*polled));
+  }
   for (const auto& [key, waiters] : waiters_by_key(examination)) {
     if (auto taken = client_is_taken(examination, waiters.front(), *sure)) {
       findings.push_back(std::move(*taken));

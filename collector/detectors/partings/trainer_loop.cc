@@ -252,7 +252,8 @@ bool read_lone_call(const graph::Examination& examination, Explanation& explanat
   return true;
 }
 
-/// One begins a batch while the other is in the backward of one, which the first left out.
+/// One begins a batch while the other is in the backward of one, which the first left out, and no
+/// line of the user's parts them.
 bool read_omitted_batch(const graph::Examination& examination, Explanation& explanation) {
   const auto begins = [](const Side& side) {
     return stands_in(side, "_broadcast_sigterm_tensor", "loops/training_epoch_loop.py");
@@ -261,7 +262,8 @@ bool read_omitted_batch(const graph::Examination& examination, Explanation& expl
   if (!begins(turned.parting.odd)) {
     turned.turn();
   }
-  if (turned.parting.shifted || !begins(turned.parting.odd) || begins(turned.parting.rest) ||
+  if (turned.parting.shifted || turned.fork || !begins(turned.parting.odd) ||
+      begins(turned.parting.rest) ||
       turned.parting.rest.activity() != graph::Activity::kDdpBackward) {
     return false;
   }

@@ -24,6 +24,31 @@ TEST(StoreWait, IsSilentWhenTheOneWhoSetsItMayBeGone) {
   EXPECT_TRUE(asked(kKind, job().ranks(3).stack(kAll, kInGet).unobserved(1).build()).empty());
 }
 
+TEST(StoreWait, OnlySuspectsRanksThatAllAskItAgainAndAgain) {
+  const auto told = [](const std::string& asks, const std::string& other) {
+    JobBuilder builder = job();
+    builder.ranks(3)
+        .source("/srv/gate.py",
+                "def arrive(self):\n    while here != self.n:\n        "
+                "time.sleep(0.4)\n        here = " +
+                    asks + "\n    return here\n")
+        .stack(kAll, "native:clock_nanosleep | native:time_sleep | py:arrive@/srv/gate.py:3")
+        .waits(kAll, {.kind = "timer", .target = {}, .detail = {}, .limit = 0.3});
+    if (!other.empty()) {
+      builder.stack(1, other);
+    }
+    return asked(kKind, builder.build());
+  };
+  const auto findings = told("self.store.add('gate', 0)", "");
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0, 1, 2}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 2);
+  EXPECT_EQ(findings[0].locations.at(1).line, 4);
+  EXPECT_TRUE(told("self.count()", "").empty());
+  EXPECT_TRUE(told("self.store.add('gate', 0)", kInBarrier).empty());
+}
+
 TEST(StoreWait, IsSilentInAMovingJob) {
   EXPECT_TRUE(
       asked(kKind, job().ranks(2).stack(kAll, kInGet).progress(model::Progress::kMoving).build())

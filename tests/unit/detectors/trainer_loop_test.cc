@@ -134,6 +134,18 @@ TEST(TrainerLoop, IsLeftOutForABatchByAHookOfTheUser) {
   }
 }
 
+TEST(TrainerLoop, IsLeftToTheLineOfTheUserThatPartsThem) {
+  const model::JobModel told = among_batches(
+      in_backward("py:Net.training_step@/srv/train.py:4 | "),
+      "class Net:\n  def training_step(self, x, i):\n    if x.abs().max() > self.most: return\n"
+      "    self.manual_backward(loss(x))\n\n\n\n\n\n",
+      " | py:<module>@/srv/train.py:9");
+  const Findings findings = asked("divergent-branch", told);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0}));
+  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+}
+
 const std::string kEpoch = "py:_TrainingEpochLoop.on_advance_end" + kLightning +
                            "loops/training_epoch_loop.py:406 | py:_FitLoop.advance" + kLightning +
                            "loops/fit_loop.py:469 | ";
