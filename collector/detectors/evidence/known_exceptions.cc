@@ -142,20 +142,33 @@ constexpr KnownException kTable[] = {
     {"", "failed to recv, got 0 bytes", "", "", ""},
 };
 
+constexpr std::string_view kListsKeys = "key(s) in state_dict";
+
+/// Of the lists of missing and of unexpected keys on one line, only that which the pattern begins.
+std::string_view own_list(const KnownException& known, std::string_view line) {
+  const std::size_t begin = line.find(known.pattern);
+  if (begin == std::string_view::npos || !known.pattern.ends_with(kListsKeys)) {
+    return line;
+  }
+  const std::size_t end = line.find(kListsKeys, begin + known.pattern.size());
+  return line.substr(begin, end - begin);
+}
+
 bool matches(const KnownException& known, std::string_view line) {
   return line.find(known.pattern) != std::string_view::npos &&
-         (known.also.empty() || line.find(known.also) != std::string_view::npos);
+         (known.also.empty() || own_list(known, line).find(known.also) != std::string_view::npos);
 }
 
 /// The exception's first line may lack what follows: load_state_dict lists its keys on the next
-/// ones.
+/// ones, and after those that miss the unexpected ones, which are another list.
 bool matches_with_next(const KnownException& known, const LogStream& stream, std::size_t index) {
   if (matches(known, stream[index].text)) {
     return true;
   }
   return !known.also.empty() && known.kind == "state-dict-prefix" && index + 1 < stream.size() &&
          stream[index].text.find(known.pattern) != std::string_view::npos &&
-         stream[index + 1].text.find(known.also) != std::string_view::npos;
+         stream[index + 1].text.find(known.also) != std::string_view::npos &&
+         stream[index + 1].text.find(kListsKeys) == std::string_view::npos;
 }
 
 /// Something else was written after it: what was tried again went well, or another message tells.
@@ -246,6 +259,22 @@ std::vector<Sighting> sightings(const model::JobModel& job, std::string_view kin
   return out;
 }
 
+namespace {
+
+/// "rank 1 loads", "ranks 0-1 load": what is past is alike for both.
+std::string in_number(std::string_view meaning, bool many) {
+  const std::size_t end = std::min(meaning.find(' '), meaning.size());
+  std::string_view verb = meaning.substr(0, end);
+  if (many && verb.ends_with("sses")) {
+    verb.remove_suffix(2);
+  } else if (many && verb.ends_with('s')) {
+    verb.remove_suffix(1);
+  }
+  return std::string(verb) + std::string(meaning.substr(end));
+}
+
+}  // namespace
+
 Findings findings_from_text(const graph::Examination& examination, std::string_view kind) {
   std::map<std::string_view, std::vector<Suspect>> by_fix;
   std::map<std::string_view, const KnownException*> known;
@@ -260,10 +289,10 @@ Findings findings_from_text(const graph::Examination& examination, std::string_v
     for (const auto& there : by_place(std::move(suspects))) {
       Finding finding = accuse(examination, kind, there);
       const std::string whom = finding.culprits.empty() ? std::string("a rank") : who(there);
-      finding.summary =
-          fmt::format("{} {}{}{}", whom, known[fix]->meaning,
-                      there.front().place.known() ? " at " + place(there.front().place) : "",
-                      and_who_waits(finding));
+      finding.summary = fmt::format(
+          "{} {}{}{}", whom, in_number(known[fix]->meaning, finding.culprits.size() > 1),
+          there.front().place.known() ? " at " + place(there.front().place) : "",
+          and_who_waits(finding));
       finding.fix = fix;
       findings.push_back(std::move(finding));
     }
