@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks loop over different keys or lists and make one collective for each: one of them goes round
 // once more.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"
@@ -33,7 +36,48 @@ void tell_logged(const Explanation& explanation, Finding& finding) {
       location(explanation.loop->where, parting.odd.ranks, "logs values that all ranks reduce"));
 }
 
-void tell(const Explanation& explanation, Finding& finding) {
+/// `if p.grad is not None:` between the loop and the call of those who are in it.
+std::optional<Test> filter_of(const model::JobModel& job, const Explanation& explanation) {
+  const LeftLoop& loop = *explanation.loop;
+  const Side& in = loop.ours_left ? explanation.parting.rest : explanation.parting.odd;
+  const python_source::Lines& lines = lines_of(job, loop.where.file);
+  const auto at = std::find_if(in.path.begin(), in.path.end(), [&loop](const auto& site) {
+    return site.file == loop.where.file && site.function == loop.where.function;
+  });
+  if (at == in.path.end()) {
+    return std::nullopt;
+  }
+  for (const python_source::Block& block : python_source::deciding_branches(lines, at->line)) {
+    const auto around = python_source::loop_around(lines, block.line);
+    if (!is_loop(block) && around && around->line == loop.where.line) {
+      model::CallSite where = loop.where;
+      where.line = block.line;
+      return Test{.where = where, .condition = block.condition};
+    }
+  }
+  return std::nullopt;
+}
+
+/// The loop is as long on all ranks, for all that is known: what it leaves out differs.
+void tell_filter(const Explanation& explanation, const Test& filter, Finding& finding) {
+  const Parting& parting = explanation.parting;
+  finding.summary = fmt::format(
+      "{} made {} collectives than {} in the loop `{}` ({}): `{}` ({}) decides which rounds make "
+      "one",
+      said(parting.odd.ranks), explanation.loop->ours_left ? "fewer" : "more",
+      said(parting.rest.ranks), explanation.loop->header, place(explanation.loop->where),
+      base::elide(filter.condition, kLongestStatement), place(filter.where));
+  finding.fix =
+      filter.condition.find(".grad") != std::string::npos
+          ? "Make the call for every parameter, with zeros where one has no gradient (p.grad = "
+            "torch.zeros_like(p))."
+          : "Make the call in every round, with a zero where there is nothing to reduce, or agree "
+            "first which rounds make it (all_gather_object of the names).";
+  finding.locations.push_back(
+      location(filter.where, {}, "decides which rounds make the collective"));
+}
+
+void tell(const model::JobModel& job, const Explanation& explanation, Finding& finding) {
   const Parting& parting = explanation.parting;
   if (explanation.loop->header.find("sync_dist") != std::string::npos) {
     tell_logged(explanation, finding);
@@ -53,6 +97,10 @@ void tell(const Explanation& explanation, Finding& finding) {
         location(explanation.loop->where, {}, "given another number of elements"));
     return;
   }
+  if (const auto filter = filter_of(job, explanation)) {
+    tell_filter(explanation, *filter, finding);
+    return;
+  }
   finding.summary = fmt::format(
       "{} went round the loop `{}` ({}) {} often than {}, with one collective each time",
       said(parting.odd.ranks), explanation.loop->header, place(explanation.loop->where),
@@ -65,7 +113,10 @@ void tell(const Explanation& explanation, Finding& finding) {
 }
 
 Findings detect(const graph::Examination& examination) {
-  return findings_with(examination, Cause::kCount, "collective-count", tell);
+  return findings_with(examination, Cause::kCount, "collective-count",
+                       [&](const Explanation& explanation, Finding& finding) {
+                         tell(examination.job, explanation, finding);
+                       });
 }
 
 constexpr std::string_view kExplanation =
