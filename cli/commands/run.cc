@@ -3,6 +3,7 @@
 // nonsense.
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -25,6 +26,7 @@
 #include "collector/monitor/launch.h"
 #include "collector/monitor/spool.h"
 #include "collector/monitor/supervise.h"
+#include "collector/preflight/addresses.h"
 #include "viewer/render.h"
 
 namespace ddpdoctor::cli {
@@ -53,6 +55,7 @@ class Reporter {
       return {.finding = warn(job), .hang = false};
     }
     auto kept = std::make_unique<model::JobModel>(std::move(job));
+    say_where_and_when(*kept);
     const diagnosis::Diagnosis diagnosis = diagnosis::diagnose(*kept);
     const monitor::Opinion opinion{
         .finding = is_sure(diagnosis),
@@ -106,12 +109,26 @@ class Reporter {
   /// looked).
   void finish() {
     if (!written_ && (options_.always || options_.ci)) {
-      const model::JobModel nothing;
+      model::JobModel nothing;
+      say_where_and_when(nothing);
       write(diagnosis::diagnose(nothing), false);
     }
   }
 
  private:
+  /// Of a job of which nothing is known at all, so that its report is of today and of this machine.
+  static void say_where_and_when(model::JobModel& job) {
+    const bool nobody = std::all_of(job.observations.begin(), job.observations.end(),
+                                    [](const auto& look) { return look.processes.empty(); });
+    if (!nobody || !job.collectives.empty() || !job.facts.empty() || !job.logs.empty()) {
+      return;
+    }
+    job.hosts = {preflight::host_name()};
+    job.observations.resize(1);
+    job.observations.front().time =
+        std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  }
+
   /// What lies ahead of a job that trains: no more than a line, for it goes on.
   static bool warn(const model::JobModel& job) {
     const diagnosis::Diagnosis diagnosis = diagnosis::diagnose(job);

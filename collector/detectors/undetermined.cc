@@ -70,6 +70,15 @@ Findings nothing_known(const graph::Examination& examination) {
   finding.confidence = Confidence::kPossible;
   finding.summary = "neither stacks nor recorded calls of the ranks are known";
   finding.fix = fmt::format("Capture {}.", fmt::join(to_capture(examination), "; "));
+  constexpr std::string_view kLog = "the log ";
+  for (const std::string& observed : examination.job.coverage.observed) {
+    if (observed.starts_with(kLog)) {  // who gave a dump thinks that it was understood
+      finding.evidence.push_back(
+          {.rank = {},
+           .text = fmt::format("{} was read as a log; nothing was found in it",
+                               observed.substr(kLog.size()))});
+    }
+  }
   for (const model::Log& log : examination.job.logs) {
     if (log.text.find("Watchdog caught collective operation timeout") != std::string::npos) {
       finding.evidence.push_back(

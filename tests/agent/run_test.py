@@ -4,10 +4,12 @@ import json
 import os
 import pty
 import signal
+import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -40,6 +42,14 @@ def until(condition, limit=30):
 @pytest.mark.parametrize("script,status", [("exit 0", 0), ("exit 7", 7), ("exit 255", 255), ("kill -TERM $$", 143), ("kill -KILL $$", 137), ("kill -SEGV $$", 139)])
 def test_ends_as_the_command_did(script, status, tmp_path):
     assert run(tmp_path, "--", "bash", "-c", script).returncode == status
+
+
+def test_the_report_of_a_command_without_ranks_says_so_and_when(tmp_path):
+    assert run(tmp_path, "--ci", "--", "true").returncode == 0
+    suite = ElementTree.parse(tmp_path / "report" / "report.xml").getroot().find("testsuite")
+    assert suite.get("hostname") == socket.gethostname()
+    assert suite.get("timestamp") >= "2026"
+    assert "no rank was seen" in (tmp_path / "report" / "report.md").read_text()
 
 
 def test_says_when_there_is_no_such_command(tmp_path):

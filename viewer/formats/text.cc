@@ -93,6 +93,12 @@ std::string coverage_block(const model::Coverage& coverage, const TextOptions& o
   return out;
 }
 
+bool nobody_seen(const model::JobModel& job) {
+  return job.collectives.empty() &&
+         std::all_of(job.observations.begin(), job.observations.end(),
+                     [](const model::Observation& look) { return look.processes.empty(); });
+}
+
 std::string verdict_line(const diagnosis::Diagnosis& diagnosis, const TextOptions& options) {
   using diagnosis::Verdict;
   const std::string who = ranks_or_processes(diagnosis.job);
@@ -103,7 +109,10 @@ std::string verdict_line(const diagnosis::Diagnosis& diagnosis, const TextOption
       said = fmt::format("running: {} in motion, nothing is stuck", who);
       break;
     case Verdict::kFinished:
-      said = fmt::format("finished: the job of {} has ended, nothing to find fault with", who);
+      said =
+          nobody_seen(diagnosis.job)
+              ? "finished: the command has ended, and no rank was seen of it"
+              : fmt::format("finished: the job of {} has ended, nothing to find fault with", who);
       break;
     case Verdict::kSlow:
       said = fmt::format("slow: {} in motion, none is stuck", who);

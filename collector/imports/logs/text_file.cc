@@ -229,7 +229,7 @@ std::string tool_names(const Finding& finding) {
 
 base::Result<model::JobModel> read_text(std::string_view bytes, const std::string& path) {
   const bool cut = bytes.size() > kMostBytes;
-  bytes = bytes.substr(cut ? bytes.size() - kMostBytes : 0);
+  bytes = without_padding(bytes.substr(cut ? bytes.size() - kMostBytes : 0));
   const auto pasted = without_margins(bytes);
   bytes = pasted ? std::string_view(*pasted) : bytes;
   const Labels labels = with_ranks_named(bytes);

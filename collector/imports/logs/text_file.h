@@ -25,6 +25,10 @@ bool is_log(std::string_view head, std::string_view path);
 /// Everything that is known in the text. Never refuses: at worst it is a log that says nothing.
 base::Result<model::JobModel> read_text(std::string_view bytes, const std::string& path);
 
+/// Without zero bytes at either end: a log that was truncated while it was written, or whose
+/// machine crashed, has a run of them.
+std::string_view without_padding(std::string_view text);
+
 /// What an empty file says that is named like the output of a rank: the rank wrote nothing. Absent
 /// where the name tells no rank.
 std::optional<model::JobModel> read_empty_log(const std::string& path);

@@ -12,9 +12,17 @@
 #include "collector/model/log_lines.h"
 
 namespace ddpdoctor::imports {
+std::string_view without_padding(std::string_view text) {
+  const std::size_t first = text.find_first_not_of('\0');
+  const std::size_t last = text.find_last_not_of('\0');
+  return first == std::string_view::npos ? std::string_view()
+                                         : text.substr(first, last + 1 - first);
+}
+
 namespace {
 
 bool printable(std::string_view head) {
+  head = without_padding(head);
   const auto odd = std::count_if(head.begin(), head.end(), [](char c) {
     const auto byte = static_cast<unsigned char>(c);
     return byte == 0x7f || (byte < 0x20 && c != '\n' && c != '\t' && c != '\r' && c != '\x1b');

@@ -148,6 +148,18 @@ TEST(Ras, TextNamesTheOutliers) {
   EXPECT_EQ(job.collectives[7].operation, "all_reduce");
 }
 
+TEST(Logs, ZeroBytesAtTheEndsAreNoPartOfALog) {
+  const std::string text =
+      std::string(100, '\0') + "[rank1]: ValueError: no\n" + std::string(9, '\0');
+  EXPECT_TRUE(is_log(text, "job.log"));
+  EXPECT_TRUE(read(text).logs.at(0).text.starts_with("[rank1]: ValueError: no\n"));
+  EXPECT_FALSE(is_log(std::string("\x7f"
+                                  "ELF\0\1",
+                                  6) +
+                          text + "x",
+                      "a.out"));
+}
+
 TEST(Logs, LabelsOfSrunAreRanks) {
   const auto job =
       read("0: step 1\n1: step 1\n0: step 2\n1: Traceback (most recent call last):\n1:   File\n");
@@ -285,7 +297,7 @@ TEST(Logs, AreKnownByTheirWords) {
   EXPECT_TRUE(is_log("Traceback (most recent call last):\n", "x"));
   EXPECT_TRUE(is_log("hello\n", "a/stderr.log"));
   EXPECT_FALSE(is_log("hello\n", "readme.txt"));
-  EXPECT_FALSE(is_log(std::string_view("RuntimeError\0", 13), "x.log"));
+  EXPECT_FALSE(is_log(std::string_view("RuntimeError\0x", 14), "x.log"));
 }
 
 }  // namespace
