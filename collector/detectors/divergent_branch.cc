@@ -64,7 +64,40 @@ void tell_skip(const graph::Examination& examination, const Explanation& explana
   }
 }
 
+// A line search, a retry: how often it calls is decided by what the rank's own calls gave.
+void tell_callback(const Explanation& explanation, Finding& finding) {
+  const Callback& callback = *explanation.callback;
+  const Parting& parting = explanation.parting;
+  const bool odd_is_in_it = explanation.fork->ours.line == callback.where.line;
+  const Side& out = odd_is_in_it ? parting.rest : parting.odd;
+  finding.confidence = at_most(finding.confidence, Confidence::kLikely);
+  finding.summary = fmt::format(
+      "{}() called {} {} often on {} than on {}: it decides that on each rank by itself, and {} {} "
+      "gone on to {}",
+      callback.caller, callback.called, odd_is_in_it ? "more" : "less", said(parting.odd.ranks),
+      said(parting.rest.ranks), said(out.ranks), has_or_have(out.ranks),
+      out.calls() ? out.operation + " at " + place(out.site()) : place(out.site()));
+  finding.locations.push_back(
+      location(callback.where, {},
+               fmt::format("calls {} as often as the rank's own values ask", callback.called)));
+  const bool tries_again = callback.caller.find("retry") != std::string::npos;
+  finding.fix =
+      tries_again
+          ? fmt::format(
+                "Let the ranks decide together whether to call {} again: all_reduce "
+                "whether it failed on any of them.",
+                callback.called)
+          : fmt::format(
+                "Let {} return what all ranks agreed on: all_reduce the loss as well as the "
+                "gradients before it returns, and give {}() the same limits everywhere.",
+                callback.called, callback.caller);
+}
+
 void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
+  if (explanation.callback) {
+    tell_callback(explanation, finding);
+    return;
+  }
   if (!explanation.branch) {
     tell_calls(examination, explanation, finding);
     return;
@@ -117,7 +150,8 @@ step: from then on each call of this rank meets one of a step before on the othe
 
 How it is recognised: the ranks part at a condition of your source that does not test the rank and is not alike on all ranks (step
 counters and options are); or, where no condition parts them, a `continue` or an except stands round the call that one side is past. `run`
-counts the backwards and is certain then.
+counts the backwards and is certain then. A library that calls the program back as often as it likes (the line search of LBFGS, scipy's minimize, a
+retry) decides so, too.
 
 The fix: decide once, then tell everybody.
 

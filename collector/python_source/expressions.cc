@@ -104,6 +104,25 @@ std::vector<Call> calls_in(std::string_view text) {
   return out;
 }
 
+std::vector<std::string_view> arguments_of(std::string_view text, const Call& call) {
+  const std::string_view whole = text.substr(call.begin, call.end - call.begin);
+  const std::size_t open = whole.find('(', call.callee.size());
+  if (open == std::string_view::npos || whole.size() < open + 2) {
+    return {};
+  }
+  const std::string_view inside = whole.substr(open + 1, whole.size() - open - 2);
+  const std::vector<Token> tokens = tokens_of(inside);
+  std::vector<std::string_view> out;
+  for (const Tokens part : split_at(tokens, ",", 0)) {
+    if (!part.empty()) {
+      const std::size_t begin = offset_in(inside, part.front());
+      const std::size_t end = offset_in(inside, part.back()) + part.back().text.size();
+      out.push_back(inside.substr(begin, end - begin));
+    }
+  }
+  return out;
+}
+
 std::vector<std::string_view> words_of(std::string_view text) {
   std::vector<std::string_view> out;
   for (const Token& token : tokens_of(text)) {

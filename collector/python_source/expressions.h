@@ -23,6 +23,10 @@ struct Call {
 /// left out. Points into `text`.
 std::vector<Call> calls_in(std::string_view text);
 
+/// What a call passes, as written: "x", "key=rank", "*rest". Points into `text`, where `call` was
+/// found.
+std::vector<std::string_view> arguments_of(std::string_view text, const Call& call);
+
 /// "popleft" of "self.todo.popleft".
 std::string_view last_name(std::string_view dotted);
 

@@ -11,6 +11,7 @@
 #include "collector/detectors/evidence/tracebacks.h"
 #include "collector/detectors/partings/backward_cause.h"
 #include "collector/detectors/partings/call_ahead.h"
+#include "collector/detectors/partings/callback_count.h"
 #include "collector/detectors/partings/generator_loop.h"
 #include "collector/detectors/partings/gradient_hook.h"
 #include "collector/detectors/partings/habits.h"
@@ -208,9 +209,9 @@ void read_source(const Examination& examination, Explanation& explanation) {
     return;
   }
   if (explanation.fork &&
-      (read_rank_branch(examination, explanation) || read_data_branch(examination, explanation) ||
-       read_loop(examination, explanation) || read_hidden_loop(examination, explanation) ||
-       read_skipped_step(examination, explanation))) {
+      (read_rank_branch(examination, explanation) || read_callback(examination, explanation) ||
+       read_data_branch(examination, explanation) || read_loop(examination, explanation) ||
+       read_hidden_loop(examination, explanation) || read_skipped_step(examination, explanation))) {
     return;
   }
   if (read_loose_rank_branch(examination, explanation) ||

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "collector/detectors/call_sites/callbacks.h"
 #include "collector/detectors/call_sites/libraries.h"
 #include "collector/detectors/partings/parting.h"
 
@@ -36,7 +37,8 @@ struct Explanation {
   std::optional<Fork> fork;
   std::optional<Branch> branch;
   std::optional<LeftLoop> loop;
-  std::string_view otherwise{};  // what fits, too, where no counts decide
+  std::optional<Callback> callback{};  // that a library called more often on one side
+  std::string_view otherwise{};        // what fits, too, where no counts decide
 
   /// Exchanges odd and rest, and what is said of them.
   void turn();

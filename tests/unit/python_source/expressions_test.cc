@@ -94,5 +94,14 @@ TEST(Expressions, AComprehensionIsTheFirstInBrackets) {
   }
 }
 
+TEST(ArgumentsOf, AreAsWritten) {
+  const std::string text = "x = minimize(self.loss, x0=[1, f(2)], *rest)(3)";
+  const auto calls = calls_in(text);
+  ASSERT_FALSE(calls.empty());
+  EXPECT_EQ(arguments_of(text, calls.front()),
+            (std::vector<std::string_view>{"self.loss", "x0=[1, f(2)]", "*rest"}));
+  EXPECT_TRUE(arguments_of("f()", calls_in("f()").front()).empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::python_source

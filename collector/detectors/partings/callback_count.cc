@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/partings/callback_count.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/detectors/partings/passes.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using python_source::Block;
+using python_source::Lines;
+
+/// Everybody who is in the loops around `in` comes to `out` after it.
+bool follows(const Lines& lines, int in, int out) {
+  const auto loop = python_source::loop_around(lines, in);
+  if (loop && !encloses(lines, *loop, out)) {
+    return false;  // it may have left that loop
+  }
+  const std::vector<Block> before = python_source::deciding_branches(lines, out);
+  return std::all_of(before.begin(), before.end(), [&](const Block& block) {
+    return is_loop(block) || encloses(lines, block, in) || is_uniform(block.condition);
+  });
+}
+
+bool has_gone_on(const Side& side) {
+  return side.calls() || side.activity() == graph::Activity::kExit ||
+         side.activity() == graph::Activity::kExited;
+}
+
+}  // namespace
+
+bool read_callback(const graph::Examination& examination, Explanation& explanation) {
+  const Fork& fork = *explanation.fork;
+  const Lines& lines = lines_of(examination.job, fork.ours.file);
+  const Order order = order_of(examination, explanation.parting, fork);
+  for (const bool ours : {true, false}) {
+    const model::CallSite& in = ours ? fork.ours : fork.theirs;
+    const model::CallSite& out = ours ? fork.theirs : fork.ours;
+    const Side& caller = ours ? explanation.parting.odd : explanation.parting.rest;
+    const Side& gone = ours ? explanation.parting.rest : explanation.parting.odd;
+    auto callback = callback_below(examination.job, in, ours ? fork.below_ours : fork.below_theirs);
+    const Behind behind = ours ? Behind::kOdd : Behind::kRest;
+    const bool later =
+        order.behind == Behind::kUnknown ? out.line > in.line : order.behind == behind;
+    if (!callback || !later || !caller.calls() || !has_gone_on(gone) ||
+        !follows(lines, in.line, out.line)) {
+      continue;
+    }
+    explanation.callback = std::move(callback);
+    if (!ours && explanation.parting.tie) {
+      explanation.turn();
+    }
+    explanation.cause = Cause::kDivergent;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace ddpdoctor::detectors
