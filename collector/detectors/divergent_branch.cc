@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every rank decides by its own data, clock, metric or file test whether to make a collective, and
 // they decide differently.
+#include <algorithm>
+
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/call_sites/unlike_environment.h"
 #include "collector/detectors/detector.h"
@@ -10,6 +13,8 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/parting_finding.h"
 #include "collector/detectors/partings/skipped_step.h"
+#include "collector/python_source/cases.h"
+#include "collector/python_source/expressions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -93,6 +98,50 @@ void tell_callback(const Explanation& explanation, Finding& finding) {
                 callback.called, callback.caller);
 }
 
+/// "barrier", and what stands between the match and it: "self.save" leads there, too.
+bool makes_call(const python_source::Lines& lines, const python_source::Case& one,
+                const Side& side) {
+  for (int line = one.line; line <= one.last_line; ++line) {
+    const std::string statement = python_source::statement_at(lines, line);
+    for (const python_source::Call& call : python_source::calls_in(statement)) {
+      const std::string_view name = python_source::last_name(call.callee);
+      const bool leads_there =
+          name.find(side.operation) != std::string_view::npos ||
+          std::any_of(side.path.begin(), side.path.end(), [name](const model::CallSite& site) {
+            return python_source::last_name(site.function) == name;
+          });
+      if (leads_there) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+// The value of a match is what the program gave each rank on purpose: one of its cases lacks the
+// call that others make.
+void tell_cases(const graph::Examination& examination, const Explanation& explanation,
+                Finding& finding) {
+  const Branch& branch = *explanation.branch;
+  const auto& lines = lines_of(examination.job, branch.where.file);
+  const Side& side = branch.leads_to_ours ? explanation.parting.odd : explanation.parting.rest;
+  std::string lacking;
+  for (const python_source::Case& one : python_source::cases_of(lines, branch.where.line)) {
+    if (makes_call(lines, one, side)) {
+      continue;
+    }
+    const model::CallSite where{
+        .file = branch.where.file, .line = one.line, .function = branch.where.function};
+    finding.locations.push_back(location(where, {}, "a case without that call"));
+    lacking += fmt::format("{}`case {}` ({}:{})", lacking.empty() ? "" : " and ", one.pattern,
+                           base::file_name(where.file), where.line);
+  }
+  if (!lacking.empty()) {
+    finding.fix = fmt::format("Make the {} in every case, {} included, or once behind the match.",
+                              side.operation, lacking);
+  }
+}
+
 void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
   if (explanation.callback) {
     tell_callback(explanation, finding);
@@ -128,6 +177,7 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
       "Let the ranks decide together: all_reduce or broadcast the value behind {} before it is "
       "tested.",
       conditions_placed(branch));
+  tell_cases(examination, explanation, finding);
 }
 
 Findings detect(const graph::Examination& examination) {

@@ -6,10 +6,13 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
+#include "collector/detectors/call_sites/own_half.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/parting_finding.h"
 #include "collector/detectors/partings/user_call.h"
+#include "collector/graph/history.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -34,10 +37,79 @@ std::string named(const model::JobModel& job, const Side& side, std::string_view
   return side.operation.empty() ? std::string(otherwise) : side.operation;
 }
 
+/// The half of those who are past the function that the others wait in.
+std::optional<OwnHalf> missed_half(const model::JobModel& job, const Parting& parting) {
+  const model::CallSite& first = parting.rest.site();
+  const bool in_it = std::any_of(
+      parting.odd.path.begin(), parting.odd.path.end(), [&first](const model::CallSite& site) {
+        return site.file == first.file && site.function == first.function;
+      });
+  return in_it ? std::nullopt : own_half(job, first, parting.rest.operation, parting.odd.ranks);
+}
+
+/// Both halves stand under a test of the rank, and are meant to: one way through the function
+/// leaves the second one out.
+void tell_missed_half(const OwnHalf& half, const Explanation& explanation, Finding& finding) {
+  const Parting& parting = explanation.parting;
+  const std::string who = said(parting.odd.ranks);
+  finding.summary =
+      fmt::format("{} left {} without its own {} at {}:{}: {} {} for that in the one at {}", who,
+                  half.call.function, parting.rest.operation, base::file_name(half.call.file),
+                  half.call.line, said(parting.rest.ranks),
+                  parting.rest.ranks.size() == 1 ? "waits" : "wait", place(parting.rest.site()));
+  std::erase_if(finding.locations, [&explanation](const Location& one) {
+    return one.file == explanation.branch->where.file && one.line == explanation.branch->where.line;
+  });
+  finding.locations.push_back(location(half.call, {}, fmt::format("what {} left out", who)));
+  if (half.way_out) {
+    finding.locations.push_back(location(half.way_out->where, {}, "leads out before it"));
+    finding.fix = fmt::format(
+        "Let {} come to {} on every way through {}: also before it leaves by `{}` ({}).", who,
+        parting.rest.operation, half.call.function, half.way_out->condition,
+        place(half.way_out->where));
+  } else {
+    finding.fix = fmt::format("Let {} come to {} ({}) whatever happens before it.", who,
+                              parting.rest.operation, place(half.call));
+  }
+}
+
+/// All ranks make calls from this line (a layer that reduces), and these came to it through
+/// another.
+bool came_its_own_way(const Branch& branch, const Parting& parting) {
+  const Path& path = parting.odd.path;
+  return branch.leads_to_ours && graph::same_line(parting.odd.site(), parting.rest.site()) &&
+         !graph::same_line(branch.guarded, parting.odd.site()) &&
+         std::any_of(path.begin(), path.end(), [&branch](const model::CallSite& site) {
+           return graph::same_line(site, branch.guarded);
+         });
+}
+
+void tell_own_way(const graph::Examination& examination, const Explanation& explanation,
+                  Finding& finding) {
+  const Branch& branch = *explanation.branch;
+  const Parting& parting = explanation.parting;
+  const std::string statement = source_quote(examination.job, branch.guarded);
+  finding.summary = fmt::format(
+      "{} called {} from {}, which only a test of the rank leads to: {} never {} there",
+      said(parting.odd.ranks), odd_place(examination, explanation), place(branch.guarded),
+      said(parting.rest.ranks), parting.rest.ranks.size() == 1 ? "comes" : "come");
+  finding.fix = fmt::format(
+      "Leave {} ({}) out of {} ({}), so that every rank makes it, or keep the collective out of "
+      "it.",
+      statement.empty() ? "it" : statement, place(branch.guarded), condition_quote(branch),
+      place(branch.where));
+  finding.locations.insert(
+      finding.locations.begin(),
+      location(branch.guarded, parting.odd.ranks,
+               fmt::format("{} came to the call from here", said(parting.odd.ranks))));
+}
+
 void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
   const Branch& branch = *explanation.branch;
   const Parting& parting = explanation.parting;
-  if (branch.leads_to_ours) {
+  if (came_its_own_way(branch, parting)) {
+    tell_own_way(examination, explanation, finding);
+  } else if (branch.leads_to_ours) {
     finding.summary =
         fmt::format("{} called {}, which only a test of the rank leads to: {} never {} there",
                     said(parting.odd.ranks), odd_place(examination, explanation),
@@ -53,6 +125,10 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
                     named(examination.job, parting.rest, "the call"), condition_quote(branch),
                     place(branch.where));
     put_guarded_call_first(parting, finding);
+    if (const auto half = missed_half(examination.job, parting)) {
+      tell_missed_half(*half, explanation, finding);
+      return;
+    }
   }
   finding.evidence.push_back(
       {.rank = std::nullopt,

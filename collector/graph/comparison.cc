@@ -69,11 +69,14 @@ bool differ_in(Disagreement about, const model::CollectiveCall& a, const model::
   return false;
 }
 
-std::vector<DivergentCall> sort_into_sides(const Calls& calls, Disagreement about) {
+namespace {
+
+template <typename Differ>
+std::vector<DivergentCall> sides_by(const Calls& calls, const Differ& differ_here) {
   std::vector<DivergentCall> sides;
   for (const model::CollectiveCall* call : calls) {
     const auto side = std::find_if(sides.begin(), sides.end(), [&](const DivergentCall& one) {
-      return !differ_in(about, *one.call, *call);
+      return !differ_here(*one.call, *call);
     });
     if (side == sides.end()) {
       sides.push_back({.ranks = model::RankSet({call->rank}), .call = *call});
@@ -85,6 +88,26 @@ std::vector<DivergentCall> sort_into_sides(const Calls& calls, Disagreement abou
     return a.ranks.size() > b.ranks.size();
   });
   return sides;
+}
+
+}  // namespace
+
+std::vector<DivergentCall> sort_into_sides(const Calls& calls, Disagreement about) {
+  return sides_by(calls, [about](const model::CollectiveCall& a, const model::CollectiveCall& b) {
+    return differ_in(about, a, b);
+  });
+}
+
+bool same_callers(const model::CollectiveCall& a, const model::CollectiveCall& b) {
+  return a.callers.size() < 2 || b.callers.size() < 2 ||
+         std::equal(a.callers.begin(), a.callers.end(), b.callers.begin(), b.callers.end(),
+                    same_line);
+}
+
+std::vector<DivergentCall> sort_by_callers(const Calls& calls) {
+  return sides_by(calls, [](const model::CollectiveCall& a, const model::CollectiveCall& b) {
+    return !same_callers(a, b);
+  });
 }
 
 bool any_differs(const Calls& calls, Disagreement about) {

@@ -20,6 +20,12 @@ bool any_differs(const Calls& calls, Disagreement about);
 /// Calls that agree, together; the largest side first.
 std::vector<DivergentCall> sort_into_sides(const Calls& calls, Disagreement about);
 
+/// Through the same lines to the same line; also where the frames around one of them are not known.
+bool same_callers(const model::CollectiveCall& a, const model::CollectiveCall& b);
+
+/// Calls that came the same way, together; the largest side first.
+std::vector<DivergentCall> sort_by_callers(const Calls& calls);
+
 /// all_to_all: what a rank sends to another must be what that one expects. The ranks in most
 /// contradictions are a side of their own, the last; one side when nothing contradicts. `members`
 /// are the group's ranks in order.

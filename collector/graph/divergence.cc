@@ -202,23 +202,36 @@ bool shifts(const Reading& reading, const Divergence& divergence) {
   return false;
 }
 
-void read_sites(const Reading& reading) {
-  const Divergence* end = reading.view.end_of_agreement();
-  if (end == nullptr) {
-    return;
-  }
+/// Of calls that came from other lines, else of those that came through other ones to the same line
+/// (a layer that reduces, in a forward of one rank's own).
+std::optional<Divergence> first_shift(const Reading& reading, std::int64_t end, bool by_callers) {
   Walk walk(reading.history.ranks(reading.view.group.id), first_comparable(reading.view));
-  while (walk.advance() && walk.sequence() < end->sequence) {
-    if (!any_differs(walk.present(), Disagreement::kCallSite)) {
+  while (walk.advance() && walk.sequence() < end) {
+    const Calls& calls = walk.present();
+    const bool alike = std::all_of(calls.begin(), calls.end(), [&](const auto* call) {
+      return by_callers ? same_callers(*calls.front(), *call)
+                        : !differ_in(Disagreement::kCallSite, *calls.front(), *call);
+    });
+    if (alike) {
       continue;
     }
     Divergence divergence{.group = reading.view.group.id,
                           .sequence = walk.sequence(),
                           .about = Disagreement::kCallSite,
-                          .calls = sort_into_sides(walk.present(), Disagreement::kCallSite)};
+                          .calls = by_callers ? sort_by_callers(calls)
+                                              : sort_into_sides(calls, Disagreement::kCallSite)};
     if (shifts(reading, divergence)) {
-      reading.view.first_site_divergence = std::move(divergence);
-      return;
+      return divergence;
+    }
+  }
+  return std::nullopt;
+}
+
+void read_sites(const Reading& reading) {
+  const Divergence* end = reading.view.end_of_agreement();
+  for (const bool by_callers : {false, true}) {
+    if (end != nullptr && !reading.view.first_site_divergence) {
+      reading.view.first_site_divergence = first_shift(reading, end->sequence, by_callers);
     }
   }
 }

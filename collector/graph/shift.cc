@@ -4,6 +4,7 @@
 // began.
 #include <algorithm>
 
+#include "collector/graph/comparison.h"
 #include "collector/graph/divergence.h"
 
 namespace ddpdoctor::graph {
@@ -18,23 +19,26 @@ constexpr std::size_t kLongestShift = 16;
 
 enum class Agreement { kUnknown, kYes, kNo };
 
-Agreement same_place(const model::CollectiveCall* a, const model::CollectiveCall* b) {
+// `by_callers`: the lines of the calls are alike anyway, what tells is how they were reached.
+Agreement same_place(const model::CollectiveCall* a, const model::CollectiveCall* b,
+                     bool by_callers) {
   if (a == nullptr || b == nullptr || !a->call_site.known() || !b->call_site.known()) {
     return Agreement::kUnknown;
   }
-  return same_line(a->call_site, b->call_site) && a->operation == b->operation ? Agreement::kYes
-                                                                               : Agreement::kNo;
+  const bool alike = same_line(a->call_site, b->call_site) && a->operation == b->operation &&
+                     (!by_callers || same_callers(*a, *b));
+  return alike ? Agreement::kYes : Agreement::kNo;
 }
 
 // Calls of one rank from `ours` on against the other's from `theirs` on.
 Agreement goes_on_alike(const Calls& ours, std::size_t our_start, const Calls& theirs,
-                        std::size_t their_start) {
+                        std::size_t their_start, bool by_callers) {
   Agreement result = Agreement::kUnknown;
   for (std::size_t i = 0; i < kFollowed; ++i) {
     if (our_start + i >= ours.size() || their_start + i >= theirs.size()) {
       break;
     }
-    const Agreement one = same_place(ours[our_start + i], theirs[their_start + i]);
+    const Agreement one = same_place(ours[our_start + i], theirs[their_start + i], by_callers);
     if (one == Agreement::kNo) {
       return Agreement::kNo;
     }
@@ -62,14 +66,19 @@ Shift shift_between(const History& history, const std::string& group, std::int64
   if (our >= ours.size() || their >= theirs.size()) {
     return Shift::kUnknown;
   }
+  const bool by_callers = same_place(ours[our], theirs[their], false) == Agreement::kYes;
+  const auto alike = [&](std::size_t ours_by, std::size_t theirs_by) {
+    return goes_on_alike(ours, our + ours_by, theirs, their + theirs_by, by_callers) ==
+           Agreement::kYes;
+  };
   for (std::size_t by = 1; by <= kLongestShift; ++by) {
-    if (goes_on_alike(ours, our + by, theirs, their) == Agreement::kYes) {
+    if (alike(by, 0)) {
       return Shift::kExtra;
     }
-    if (goes_on_alike(ours, our, theirs, their + by) == Agreement::kYes) {
+    if (alike(0, by)) {
       return Shift::kSkipped;
     }
-    if (by == 1 && goes_on_alike(ours, our + 1, theirs, their + 1) == Agreement::kYes) {
+    if (by == 1 && alike(1, 1)) {
       return Shift::kReplaced;
     }
   }

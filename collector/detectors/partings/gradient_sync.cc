@@ -6,9 +6,11 @@
 #include <string>
 
 #include "base/text.h"
+#include "collector/detectors/call_sites/passed_values.h"
 #include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/model/questions.h"
+#include "collector/python_source/expressions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -16,11 +18,34 @@ namespace {
 using python_source::Block;
 using python_source::Dependence;
 
-std::optional<Branch> choice_at(const std::string& file, const python_source::Lines& lines,
+/// `sync = (i + 1) % accumulate == 0`, `not sync`: what the flag is set to is alike everywhere.
+bool is_alike(const python_source::Lines& lines, int line, std::string_view condition) {
+  if (is_uniform(condition)) {
+    return true;
+  }
+  const std::string_view flag =
+      base::trim(condition.starts_with("not ") ? condition.substr(4) : condition);
+  const auto extent = python_source::function_extent(lines, line);
+  bool set = false;
+  for (const auto& [number, text] : lines) {
+    const bool near = !extent || (number >= extent->first && number <= extent->second);
+    const std::string_view code = base::trim(text);
+    if (near && code.starts_with(flag) && code.substr(flag.size()).starts_with(" = ")) {
+      set = true;
+      if (!is_uniform(code.substr(flag.size() + 3))) {
+        return false;
+      }
+    }
+  }
+  return set;
+}
+
+std::optional<Branch> choice_at(const model::JobModel& job, const Path& path,
+                                const std::string& file, const python_source::Lines& lines,
                                 int line) {
   for (const Block& block : python_source::deciding_branches(lines, line)) {
-    const Dependence on = python_source::dependence(block.condition, lines, block.line);
-    if (on == Dependence::kNone || is_uniform(block.condition)) {
+    const Dependence on = dependence_through_calls(job, path, lines, block);
+    if (is_loop(block) || on == Dependence::kNone || is_alike(lines, block.line, block.condition)) {
       continue;
     }
     const std::string function = function_around(lines, line);
@@ -33,6 +58,26 @@ std::optional<Branch> choice_at(const std::string& file, const python_source::Li
   return std::nullopt;
 }
 
+/// "micro" where `with accumulator.micro(batch):` stands around a line of this path.
+std::set<std::string> entered_around(const model::JobModel& job, const Path& path) {
+  std::set<std::string> names;
+  for (const model::CallSite& site : path) {
+    for (const Block& block : python_source::enclosing(lines_of(job, site.file), site.line)) {
+      if (block.kind == python_source::BlockKind::kWith) {
+        for (const python_source::Call& call : python_source::calls_in(block.text)) {
+          names.insert(std::string(python_source::last_name(call.callee)));
+        }
+      }
+    }
+  }
+  return names;
+}
+
+bool enters_no_sync(std::string_view line) {
+  const std::string_view code = base::trim(line);
+  return !code.starts_with("#") && code.find(".no_sync(") != std::string_view::npos;
+}
+
 }  // namespace
 
 std::optional<Branch> own_choice_of_sync(const model::JobModel& job, const Path& path) {
@@ -40,15 +85,17 @@ std::optional<Branch> own_choice_of_sync(const model::JobModel& job, const Path&
   for (const model::CallSite& site : path) {
     files.insert(site.file);
   }
-  for (const std::string& file : files) {
-    const python_source::Lines& lines = lines_of(job, file);
-    for (const auto& [number, text] : lines) {
-      const bool code = !base::trim(text).starts_with("#");
-      if (!code || text.find(".no_sync(") == std::string::npos) {
-        continue;
-      }
-      if (auto choice = choice_at(file, lines, number)) {
-        return choice;
+  const std::set<std::string> entered = entered_around(job, path);
+  for (const bool on_path : {true, false}) {
+    for (const auto& [file, lines] : job.sources) {
+      for (const auto& [number, text] : lines) {
+        if (files.contains(file) != on_path || !enters_no_sync(text) ||
+            (!on_path && !entered.contains(function_around(lines, number)))) {
+          continue;
+        }
+        if (auto choice = choice_at(job, path, file, lines, number)) {
+          return choice;
+        }
       }
     }
   }

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "collector/detectors/partings/gradient_sync.h"
 #include "collector/detectors/partings/loops_seen.h"
 #include "collector/detectors/partings/new_round.h"
 #include "collector/detectors/partings/not_out_of_data.h"
@@ -24,6 +25,21 @@ constexpr std::string_view kOrBatches =
 // Out of the loop for good: in another collective, at the end, or gone with status 0.
 bool has_gone_on(const Side& side) {
   return side.calls() || side.activity() == Activity::kExit || side.activity() == Activity::kExited;
+}
+
+/// Not every backward in the loop reduces its gradients, and each rank decides which: then fewer
+/// calls are not fewer batches.
+bool read_choice_of_sync(const Examination& examination, Explanation& explanation) {
+  auto choice = in_backward(examination, explanation.parting.rest)
+                    ? own_choice_of_sync(examination.job, explanation.parting.rest.path)
+                    : std::nullopt;
+  if (!choice) {
+    return false;
+  }
+  explanation.branch = std::move(choice);
+  explanation.otherwise = kOrBatches;
+  explanation.cause = Cause::kDivergent;
+  return true;
 }
 
 bool read_left_loop(const Examination& examination, Explanation& explanation) {
@@ -59,7 +75,8 @@ bool read_left_loop(const Examination& examination, Explanation& explanation) {
     explanation.cause = Cause::kUnused;
     return true;
   }
-  if (!explanation.loop->way_out && read_exception_out(examination, explanation)) {
+  if (!explanation.loop->way_out && (read_exception_out(examination, explanation) ||
+                                     read_choice_of_sync(examination, explanation))) {
     return true;
   }
   explanation.cause = Cause::kUneven;

@@ -2,6 +2,7 @@
 #include "collector/detectors/partings/parting_finding.h"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -134,12 +135,54 @@ const char* note_of(const Branch& branch) {
                                 : "one of the ways out that may separate them";
 }
 
+/// Ranks of a side that make the same call from another line (the arm of another case): by lines.
+std::map<model::CallSite, model::RankSet> other_places(const Examination& examination,
+                                                       const Parting& parting, const Side& side) {
+  std::map<model::CallSite, model::RankSet> places;
+  for (const model::Rank rank : side.ranks) {
+    const graph::Standing* standing = examination.standing(rank);
+    const bool in_it = standing != nullptr && standing->call && side.calls() &&
+                       standing->call->operation == side.operation &&
+                       standing->call->group == parting.group &&
+                       standing->call->sequence == parting.sequence;
+    if (!parting.shifted && in_it && standing->user.known() &&
+        !graph::same_line(standing->user, side.site())) {
+      places[standing->user].insert(rank);
+    }
+  }
+  return places;
+}
+
+void add_culprits(const Examination& examination, const Explanation& explanation,
+                  Finding& finding) {
+  constexpr std::size_t kMostPlaces = 3;
+  const Side& odd = explanation.parting.odd;
+  const auto others = other_places(examination, explanation.parting, odd);
+  model::RankSet here = odd.ranks;
+  for (const auto& [site, ranks] : others) {
+    here = here.minus(ranks);
+  }
+  if (others.empty() || others.size() > kMostPlaces || here.empty()) {
+    finding.locations.push_back(
+        location(odd.site(), odd.ranks, culprit_note(examination, explanation)));
+    return;
+  }
+  const auto add = [&](const model::CallSite& site, const model::RankSet& ranks) {
+    finding.locations.push_back(
+        location(site, ranks,
+                 fmt::format("{} {} here, in {}", said(ranks), is_or_are(ranks), odd.operation)));
+  };
+  add(odd.site(), here);
+  for (const auto& [site, ranks] : others) {
+    add(site, ranks);
+  }
+}
+
 void add_locations(const Examination& examination, const Explanation& explanation,
                    Finding& finding) {
   const Parting& parting = explanation.parting;
   if (parting.odd.site().known()) {
-    finding.locations.push_back(
-        location(parting.odd.site(), parting.odd.ranks, culprit_note(examination, explanation)));
+    add_culprits(examination, explanation, finding);
   } else {
     add_newest_call(parting, finding);
   }

@@ -290,66 +290,52 @@ TEST(DivergentBranch, AVariableThatIsAlikePartsNobody) {
   }
 }
 
-constexpr const char* kLineSearch = R"(
-class Solver:
-    def __init__(self):
-        self.opt = torch.optim.LBFGS(self.net.parameters(), line_search_fn="strong_wolfe")
+TEST(DivergentBranch, NamesTheCaseOfAMatchThatLacksTheCall) {
+  constexpr const char* kMatch = R"(
+class Node:
+    def end_of_epoch(self):
+        match self.role:
+            case Role.CHIEF:
+                save()
+                dist.barrier()  # chief
+            case Role.WORKER:
+                dist.barrier()  # worker
+            case Role.SPARE:
+                pass
 
-    def average(self):
-        for p in self.net.parameters():
-            dist.all_reduce(p.grad)
-
-    def closure(self):
-        loss = self.loss()
-        self.average()
-        return loss
-
-    def solve(self):
-        for k in range(10):
-            loss = self.opt.step(self.closure)
-            dist.all_gather_object(losses, loss.item())
+    def train(self):
+        for epoch in range(4):
+            loss().backward()
+            self.end_of_epoch()
 )";
-
-JobBuilder with_closure(const std::string& text) {
   JobBuilder builder = job();
-  const std::string below = " | py:LBFGS.step@/v/site-packages/torch/optim/lbfgs.py:410 | ";
-  builder.ranks(2)
-      .source(kTrain, text)
-      .call(0, {.operation = "all_reduce",
-                .sequence = 61,
-                .site = site("Solver.average", "all_reduce") + " | " +
-                        site("Solver.closure", "average()") + " | " +
-                        site("Solver.solve", "opt.step")})
-      .call(1, {.operation = "all_gather",
-                .sequence = 61,
-                .site = site("Solver.solve", "all_gather_object")})
-      .stack(0, in("all_reduce", at("Solver.average", "all_reduce") + " | " +
-                                     at("Solver.closure", "average()") + below +
-                                     at("Solver.solve", "opt.step")))
-      .stack(1, in("all_gather_object", at("Solver.solve", "all_gather_object")));
-  return builder;
-}
-
-TEST(DivergentBranch, NamesTheLineSearchThatCallsItsClosureAnotherNumberOfTimes) {
-  const Findings findings = asked("divergent-branch", with_closure(kLineSearch).build());
+  const auto in_barrier = [](const std::string& line) {
+    return in("barrier",
+              at("Node.end_of_epoch", line) + " | " + at("Node.train", "self.end_of_epoch()"));
+  };
+  builder.ranks(3)
+      .source(kTrain, kMatch)
+      .stack(0, in_barrier("# chief"))
+      .stack(1, in_barrier("# worker"))
+      .stack(2, in_backward(at("Node.train", "backward")))
+      .history(kAll, 1, 15, "all_reduce", site("Node.train", "backward"))
+      .barrier(
+          0, 16,
+          site("Node.end_of_epoch", "# chief") + " | " + site("Node.train", "self.end_of_epoch()"))
+      .barrier(
+          1, 16,
+          site("Node.end_of_epoch", "# worker") + " | " + site("Node.train", "self.end_of_epoch()"))
+      .call(2, {.operation = "all_reduce", .sequence = 16, .site = site("Node.train", "backward")});
+  const Findings findings = asked("divergent-branch", builder.build());
   ASSERT_EQ(findings.size(), 1U);
-  EXPECT_EQ(findings[0].culprits, (model::RankSet{0}));
-  EXPECT_TRUE(findings[0].summary.starts_with(
-      "self.opt.step() called self.closure more often on rank 0 than on rank 1"))
-      << findings[0].summary;
-  EXPECT_EQ(findings[0].locations.back().line, 16);
-  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
-  EXPECT_TRUE(asked("collective-count", with_closure(kLineSearch).build()).empty());
-}
-
-TEST(DivergentBranch, BlamesNoOptimizerThatCallsItsClosureOnce) {
-  std::string text = kLineSearch;
-  text.replace(text.find("LBFGS"), 5, "AdamW");
-  EXPECT_TRUE(asked("divergent-branch", with_closure(text).build()).empty());
-  // Nor where the other side may have left the loop around it, or passed a test behind it.
-  text = kLineSearch;
-  text.replace(text.find("            dist.all_gather_object"), 12, "        ");
-  EXPECT_TRUE(asked("divergent-branch", with_closure(text).build()).empty());
+  std::string lines;
+  for (const Location& one : findings[0].locations) {
+    lines += std::to_string(one.line) + " ";
+  }
+  EXPECT_EQ(lines, "6 8 14 3 9 ");
+  EXPECT_EQ(findings[0].locations[1].rank, 1);
+  EXPECT_NE(findings[0].fix.find("`case Role.SPARE` (train.py:9) included"), std::string::npos)
+      << findings[0].fix;
 }
 
 }  // namespace

@@ -108,6 +108,47 @@ TEST(Divergence, WalksBackToACallThatOnlyPairedByOrder) {
   EXPECT_EQ(shift_between(examination.history, "0", 5, 1, 0), Shift::kSkipped);
 }
 
+/// A layer reduces; rank 0 also runs the model from line 20, on all ranks line 39 does.
+model::JobModel with_a_forward_of_rank_0(bool others_run_another) {
+  const std::string layer = "forward@/srv/layers.py:19 | ";
+  tests::JobBuilder builder = job();
+  builder.ranks(3);
+  std::int64_t sequence = 0;
+  const auto call = [&](const tests::Who& who, const std::string& through, std::int64_t count) {
+    builder.call(who, {.operation = "all_reduce",
+                       .sequence = ++sequence,
+                       .site = through + " | main@/srv/train.py:60",
+                       .count = count});
+  };
+  for (int step = 0; step < 4; ++step) {
+    call(kAll, layer + "run@/srv/train.py:39", 16);
+    call(kAll, "run@/srv/train.py:39", 146);
+  }
+  call(0, layer + "preview@/srv/train.py:20", 16);  // #9
+  call(0, layer + "run@/srv/train.py:39", 16);
+  sequence = 8;
+  if (others_run_another) {
+    call({1, 2}, layer + "summary@/srv/train.py:25", 16);
+    call({1, 2}, layer + "run@/srv/train.py:39", 8);
+  } else {
+    call({1, 2}, layer + "run@/srv/train.py:39", 16);
+    call({1, 2}, "run@/srv/train.py:39", 146);
+  }
+  return builder.build();
+}
+
+TEST(Divergence, WalksBackToACallOfTheSameLineThatWasReachedThroughAnother) {
+  const model::JobModel told = with_a_forward_of_rank_0(false);
+  const GroupView view = examine(told).groups.at(0);
+  ASSERT_TRUE(view.first_divergence.has_value());
+  EXPECT_EQ(view.first_divergence->sequence, 10);
+  ASSERT_TRUE(view.first_site_divergence.has_value());
+  EXPECT_EQ(view.first_site_divergence->sequence, 9);
+  EXPECT_EQ(view.first_site_divergence->calls.at(1).ranks, (model::RankSet{0}));
+  const model::JobModel replaced = with_a_forward_of_rank_0(true);
+  EXPECT_FALSE(examine(replaced).groups.at(0).first_site_divergence.has_value());
+}
+
 TEST(Divergence, DoesNotMistakeTwoBranchesWithOneCallEachForAShift) {
   const model::JobModel told = job()
                                    .ranks(2)

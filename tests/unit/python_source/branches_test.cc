@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "collector/python_source/cases.h"
 #include "tests/unit/python_source/source_text.h"
 
 namespace ddpdoctor::python_source {
@@ -205,6 +206,20 @@ def f():
   EXPECT_EQ(condition(a), "early");
   EXPECT_EQ(condition(b), "late");
   EXPECT_EQ(separating_branch(lines, a, b)->condition, "early");
+}
+
+TEST(CasesOf, AreThoseOfThisMatchWithWhatTheyDo) {
+  const Lines lines = lines_of(
+      "def f():\n  match role:\n    case A | B:\n      match x:\n        case 1: y()\n      z()\n"
+      "    case [c] if c > 0:\n      pass\n    case _: w()\n  after()\n");
+  std::string out;
+  for (const Case& one : cases_of(lines, 2)) {
+    out +=
+        std::to_string(one.line) + "-" + std::to_string(one.last_line) + " " + one.pattern + "; ";
+  }
+  EXPECT_EQ(out, "3-6 A | B; 7-8 [c] if c > 0; 9-9 _; ");
+  EXPECT_TRUE(cases_of(lines, 3).empty());
+  EXPECT_TRUE(cases_of(lines, 40).empty());
 }
 
 }  // namespace

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/call_sites/own_half.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/python_source/expressions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using python_source::Block;
+using python_source::Dependence;
+using python_source::Lines;
+
+bool calls(const Lines& lines, int line, std::string_view operation) {
+  const std::string statement = python_source::statement_at(lines, line);
+  const std::vector<python_source::Call> all = python_source::calls_in(statement);
+  return std::any_of(all.begin(), all.end(), [operation](const python_source::Call& call) {
+    return python_source::last_name(call.callee) == operation;
+  });
+}
+
+/// A test of the rank that is not around `first` leads these ranks to the line, as far as it says.
+bool is_for(const Lines& lines, int line, int first, const model::RankSet& ranks) {
+  for (const Block& block : python_source::enclosing(lines, line)) {
+    const bool tests = !block.condition.empty() && !is_loop(block) &&
+                       !encloses(lines, block, first) &&
+                       dependence_of(lines, block) == Dependence::kRank;
+    if (tests) {
+      const bool holds = block.kind != python_source::BlockKind::kElse;
+      return std::none_of(ranks.begin(), ranks.end(), [&](model::Rank rank) {
+        return holds_for(block.condition, rank) == !holds;
+      });
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<OwnHalf> own_half(const model::JobModel& job, const model::CallSite& first,
+                                std::string_view operation, const model::RankSet& ranks) {
+  const Lines& lines = lines_of(job, first.file);
+  const auto extent = python_source::function_extent(lines, first.line);
+  if (!extent || operation.empty()) {
+    return std::nullopt;
+  }
+  for (int line = first.line + 1; line <= extent->second; ++line) {
+    if (!calls(lines, line, operation) || !is_for(lines, line, first.line, ranks)) {
+      continue;
+    }
+    OwnHalf half{.call = {.file = first.file, .line = line, .function = first.function},
+                 .way_out = std::nullopt};
+    for (const Block& block : python_source::deciding_branches(lines, line)) {
+      if (!is_loop(block) && block.line > first.line && !encloses(lines, block, line)) {
+        half.way_out =
+            Test{.where = {.file = first.file, .line = block.line, .function = first.function},
+                 .condition = block.condition};
+        break;
+      }
+    }
+    return half;
+  }
+  return std::nullopt;
+}
+
+}  // namespace ddpdoctor::detectors

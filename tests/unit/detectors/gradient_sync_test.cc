@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "tests/unit/detectors/collective_stories.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr const char* kOwnSync = R"(
+def main():
+    for i, batch in enumerate(corpus(rank)):
+        with accumulator.micro(batch) as ready:
+            model(batch).sum().backward()
+    dist.broadcast(norm, 0)
+)";
+
+/// Rank 0 is behind the loop; `micro` is what the loop enters around its backward, in another file.
+Findings with_own_sync(std::string_view kind, const std::string& micro) {
+  JobBuilder builder = job();
+  builder.ranks(2)
+      .source(kTrain, kOwnSync)
+      .source("/srv/accumulate.py", micro)
+      .history(kAll, 1, 16, "all_reduce", site("main", "backward"))
+      .broadcast(0, 17, 0, site("main", "broadcast"));
+  builder.all_reduce(1, 17, 10, site("main", "backward"));
+  builder.stack(0, in("broadcast", at("main", "broadcast")));
+  builder.stack(1, in_backward(at("main", "backward")));
+  return asked(kind, builder.build());
+}
+
+TEST(GradientSync, CountsNoStepsWhereEachRankChoosesWhichToSynchronise) {
+  const std::string by_tokens = R"(
+class Tokens:
+    @contextlib.contextmanager
+    def micro(self, batch):
+        self.tokens += batch.numel()
+        self.ready = self.tokens >= self.budget
+        with contextlib.nullcontext() if self.ready else self.model.no_sync():
+            yield self.ready
+)";
+  const Findings findings = with_own_sync("divergent-branch", by_tokens);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0}));
+  EXPECT_EQ(findings[0].locations.back().line, 6);
+  EXPECT_NE(findings[0].summary.find("because `self.ready` came out differently"),
+            std::string::npos)
+      << findings[0].summary;
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  EXPECT_TRUE(with_own_sync("uneven-inputs", by_tokens).empty());
+}
+
+TEST(GradientSync, CountsStepsWhereAllSynchroniseTheSameOnes) {
+  const std::string by_steps = R"(
+class Steps:
+    @contextlib.contextmanager
+    def micro(self, batch):
+        self.step += 1
+        sync = self.step % self.accumulate == 0
+        with contextlib.nullcontext() if sync else self.model.no_sync():
+            yield sync
+)";
+  EXPECT_EQ(with_own_sync("uneven-inputs", by_steps).size(), 1U);
+  std::string elsewhere = by_steps;
+  elsewhere.replace(elsewhere.find("micro"), 5, "other");
+  elsewhere.replace(elsewhere.find("self.step %"), 11, "batch.sum() >");
+  EXPECT_EQ(with_own_sync("uneven-inputs", elsewhere).size(), 1U);
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors
