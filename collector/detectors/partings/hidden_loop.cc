@@ -102,6 +102,19 @@ bool calls_once_more(const graph::Examination& examination, const Parting& parti
   return came_from_there(parting.odd) && came_from_there(parting.rest);
 }
 
+/// "all_gather_object" of the line that makes an all_gather; empty where it does not name it.
+std::string named_call(const graph::Examination& examination, const Side& in) {
+  const std::string statement =
+      python_source::statement_at(lines_of(examination.job, in.site().file), in.site().line);
+  for (const python_source::Call& call : python_source::calls_in(statement)) {
+    const std::string_view name = python_source::last_name(call.callee);
+    if (name.find(in.operation) != std::string_view::npos) {
+      return std::string(name);
+    }
+  }
+  return {};
+}
+
 /// One execution of a line that makes several calls: one more on the ranks that are still at it.
 std::optional<LeftLoop> repeated_by(const graph::Examination& examination, const Parting& parting,
                                     bool ours_left) {
@@ -109,7 +122,8 @@ std::optional<LeftLoop> repeated_by(const graph::Examination& examination, const
   if (!in.calls() || !calls_once_more(examination, parting, in)) {
     return std::nullopt;
   }
-  std::string_view callee;  // what the line calls: the function of the frame below it
+  const std::string innermost = named_call(examination, in);
+  std::string_view callee = innermost;  // what the line calls: the function of the frame below it
   for (const model::CallSite& site : in.path) {
     const std::string statement =
         python_source::statement_at(lines_of(examination.job, site.file), site.line);

@@ -74,6 +74,8 @@ TEST(HiddenLoop, IsNoComprehensionInAnArgument) {
   for (const char* line : {"Plan([m for m in meters]).stats()", "stats(*[m for m in meters])"}) {
     EXPECT_TRUE(asked("collective-count", at_a_line(kMean, "", line)).empty()) << line;
   }
+  const std::string own = "dist.all_reduce(torch.cat([p.grad for p in net.parameters()]))";
+  EXPECT_TRUE(asked("collective-count", at_a_line(own)).empty());
 }
 
 TEST(HiddenLoop, IsAComprehensionThatOneRankGoesRoundOnceMore) {
