@@ -124,6 +124,21 @@ bool is_logging_hook(std::string_view function) {
          function.ends_with(".format") || function.ends_with(".handle");
 }
 
+/// `log.info("loss %s", Mean(loss))`: an argument becomes text where the record is let through, and
+/// not before; `f"loss {mean}"` becomes text first.
+bool is_formatted_late(const model::JobModel& job, const model::CallSite& caller,
+                       const model::CallSite& method) {
+  const std::string_view name = python_source::last_name(method.function);
+  if (name != "__str__" && name != "__repr__" && name != "__format__") {
+    return false;
+  }
+  const std::string code = python_source::statement_at(lines_of(job, caller.file), caller.line);
+  constexpr std::string_view kAtOnce[] = {"f\"", "f'", ".format(", "\" % ", "' % ", "str("};
+  return std::none_of(std::begin(kAtOnce), std::end(kAtOnce), [&code](std::string_view one) {
+    return code.find(one) != std::string::npos;
+  });
+}
+
 bool writes_to_log(const model::JobModel& job, const model::CallSite& site) {
   constexpr std::string_view kCalls[] = {".debug(", ".info(",     ".warning(",  ".error(",
                                          ".log(",   ".critical(", ".exception("};
@@ -201,12 +216,15 @@ std::optional<Branch> registered(const model::JobModel& job, const Path& below) 
 
 bool comes_through_logging(const model::JobModel& job, const model::CallSite& caller,
                            const Path& below) {
-  return !below.empty() && is_logging_hook(below.back().function) && writes_to_log(job, caller);
+  return !below.empty() && writes_to_log(job, caller) &&
+         (is_logging_hook(below.back().function) || is_formatted_late(job, caller, below.back()));
 }
 
 std::optional<Branch> registered_for_ranks(const model::JobModel& job, const Fork& fork) {
-  if (comes_through_logging(job, fork.ours, fork.below_ours)) {
+  const bool ours_logs = comes_through_logging(job, fork.ours, fork.below_ours);
+  if (ours_logs || comes_through_logging(job, fork.theirs, fork.below_theirs)) {
     if (auto test = logging_for_ranks(job)) {
+      test->leads_to_ours = ours_logs;
       return test;
     }
   }

@@ -104,5 +104,28 @@ def run(self):
   EXPECT_EQ(findings[0].locations.back().line, 7);
 }
 
+/// A value that becomes text by a collective, logged by `line`.
+Findings with_late_text(const std::string& line) {
+  JobBuilder builder = job();
+  builder.ranks(2)
+      .source(kTrain,
+              "class Mean:\n    def __str__(self):\n        dist.all_reduce(t)\n\n"
+              "def setup():\n    log.setLevel(INFO if rank == 0 else WARNING)\n\n"
+              "def main():\n    for i in range(9):\n        " +
+                  line + "\n        dist.barrier()\n")
+      .stack(kAll, in("barrier", at("main", "dist.barrier")))
+      .stack(0,
+             in("all_reduce", at("Mean.__str__", "all_reduce") + " | " + at("main", "log.info")));
+  return asked("rank-conditional-collective", builder.build());
+}
+
+TEST(RankConditionalCollective, KnowsThatALogFormatsItsArgumentsOnlyWhereItIsLetThrough) {
+  const Findings findings = with_late_text("log.info('loss %s', Mean(loss))");
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0}));
+  EXPECT_EQ(findings[0].locations.back().line, 6);
+  EXPECT_TRUE(with_late_text("log.info(f'loss {Mean(loss)}')").empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors
