@@ -12,6 +12,7 @@
 #include "collector/detectors/evidence/advice_on_end.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/gloo_words.h"
+#include "collector/detectors/evidence/message_sizes.h"
 #include "collector/detectors/evidence/nameless_dead.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/ras_silence.h"
@@ -75,7 +76,8 @@ bool fell_by_disagreement(const graph::Examination& examination, const Death& de
       })) {
     return true;
   }
-  return fails_by_disagreement(examination, death.rank);
+  return fails_by_disagreement(examination, death.rank) ||
+         overlong_message(examination, death.rank).has_value();
 }
 
 std::vector<Death> deaths(const graph::Examination& examination) {

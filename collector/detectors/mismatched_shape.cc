@@ -2,6 +2,7 @@
 // Same operation and sequence number, different element counts: gloo aborts a rank, NCCL hangs or
 // corrupts.
 #include <algorithm>
+#include <csignal>
 #include <map>
 #include <optional>
 
@@ -12,6 +13,8 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/gloo_words.h"
 #include "collector/detectors/evidence/known_exceptions.h"
+#include "collector/detectors/evidence/message_sizes.h"
+#include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/tracebacks.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/ddp_constructor.h"
@@ -202,8 +205,52 @@ std::optional<Finding> from_words(const graph::Examination& examination) {
   return finding;
 }
 
+bool aborted(const model::JobModel& job, model::Rank rank) {
+  const model::Process* process = model::rank_process(job, rank);
+  const auto told = model::facts(job, "exit");
+  return (process != nullptr && process->exit && process->exit->signal == SIGABRT) ||
+         std::any_of(told.begin(), told.end(), [rank](const model::Fact* fact) {
+           return fact->rank == rank && exit_told_by(*fact).signal == SIGABRT;
+         });
+}
+
+/// gloo aborts the receiver of a message that is longer than its buffer.
+std::optional<Finding> from_messages(const graph::Examination& examination) {
+  for (const graph::Standing& standing : examination.standings) {
+    const auto unlike = aborted(examination.job, standing.rank)
+                            ? overlong_message(examination, standing.rank)
+                            : std::nullopt;
+    if (!unlike) {
+      continue;
+    }
+    const auto& [sent, received] = *unlike;
+    Finding finding;
+    finding.kind = "mismatched-shape";
+    finding.confidence = Confidence::kCertain;
+    finding.culprits = {received->rank, sent->rank};
+    finding.summary =
+        fmt::format("rank {} sent {} to rank {}, which expected {} and was aborted", sent->rank,
+                    size_of(*sent, false), received->rank, size_of(*received, false));
+    finding.locations = {
+        location(received->call_site, {received->rank},
+                 fmt::format("rank {} receives here into {}", received->rank,
+                             size_of(*received, false))),
+        location(sent->call_site, {sent->rank},
+                 fmt::format("rank {} sent {} here", sent->rank, size_of(*sent, false)))};
+    finding.waiting = waiting_ranks(examination).minus(finding.culprits);
+    finding.fix =
+        "Give both sides one size: send the shape first, or pad what is smaller (the last batch of "
+        "a pipeline). A message that is shorter than its buffer is accepted without a word.";
+    return finding;
+  }
+  return std::nullopt;
+}
+
 Findings detect(const graph::Examination& examination) {
   Findings findings;
+  if (auto finding = from_messages(examination)) {
+    findings.push_back(std::move(*finding));
+  }
   for (const graph::GroupView& view : examination.groups) {
     const graph::Divergence* divergence = view.disagreement(Disagreement::kShape);
     const graph::Divergence* splits = view.disagreement(Disagreement::kSplits);

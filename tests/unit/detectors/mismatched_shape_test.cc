@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <csignal>
+#include <string>
+#include <utility>
+
 #include <gtest/gtest.h>
 
 #include "tests/unit/detectors/collective_stories.h"
@@ -188,6 +192,46 @@ TEST(MismatchedShape, DoubtsGloosWordsWhileTheJobMoves) {
                                     .progress(model::Progress::kMoving)
                                     .build())
           .empty());
+}
+
+/// Rank 0 aborted in its second recv; rank 1 sent this many elements then.
+model::JobModel aborted_in_recv(std::int64_t sent, bool complete = true) {
+  const auto message = [](std::string operation, std::int64_t sequence, std::int64_t count,
+                          model::Rank peer, int line) {
+    return tests::CallStory{.operation = std::move(operation),
+                            .sequence = sequence,
+                            .site = "run@/srv/stages.py:" + std::to_string(line),
+                            .count = count,
+                            .dtype = "float32",
+                            .peer = peer,
+                            .state = model::CallState::kCompleted};
+  };
+  tests::JobBuilder builder = tests::job();
+  builder.ranks(2).killed(0, SIGABRT);
+  builder.call(0, message("recv", 1, 96, 1, 15)).call(1, message("send", 1, 96, 0, 29));
+  tests::CallStory last = message("recv", 2, 48, 1, 15);
+  last.state = model::CallState::kEnqueued;
+  builder.call(0, last).call(1, message("send", 2, sent, 0, 29));
+  model::JobModel built = builder.build();
+  built.history_complete = complete;
+  return built;
+}
+
+TEST(MismatchedShape, AMessageLongerThanItsBufferAbortsTheReceiver) {
+  const auto findings = asked("mismatched-shape", aborted_in_recv(96));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0, 1}));
+  EXPECT_EQ(findings[0].locations.at(0).line, 15);
+  EXPECT_EQ(findings[0].locations.at(1).line, 29);
+  EXPECT_TRUE(asked("dead-rank", aborted_in_recv(96)).empty());
+}
+
+TEST(MismatchedShape, WhoAbortedInAMessageThatFitsDiedOfSomethingElse) {
+  EXPECT_TRUE(asked("mismatched-shape", aborted_in_recv(48)).empty());
+  EXPECT_EQ(asked("dead-rank", aborted_in_recv(48)).size(), 1u);
+  EXPECT_TRUE(asked("mismatched-shape", aborted_in_recv(96, false)).empty())
+      << "without all calls nobody knows which message met which buffer";
 }
 
 }  // namespace
