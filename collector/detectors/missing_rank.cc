@@ -122,6 +122,24 @@ bool raised(const graph::Examination& examination, const Side& odd) {
          });
 }
 
+/// All of them have had the very call that the others stand in, and are through with it: whoever
+/// is missing there is somebody else, of whom nothing is known.
+bool has_been_there(const graph::Examination& examination, const Parting& parting) {
+  const graph::Standing* standing = parting.rest.standing;
+  const auto waited_in = standing == nullptr ? std::nullopt : standing->call;
+  const model::CollectiveCall* waiting =
+      parting.rest.call != nullptr || !waited_in || !waited_in->sequence
+          ? parting.rest.call
+          : examination.history.at(waited_in->group, standing->rank, *waited_in->sequence);
+  return waiting != nullptr && !parting.odd.ranks.empty() &&
+         std::all_of(parting.odd.ranks.begin(), parting.odd.ranks.end(), [&](model::Rank rank) {
+           const model::CollectiveCall* call =
+               examination.history.at(waiting->group, rank, waiting->sequence);
+           return call != nullptr && call->operation == waiting->operation &&
+                  model::is_over(call->state);
+         });
+}
+
 /// All of them have called MPI_Finalize and nothing moves: rank-exited tells it.
 bool finalized(const graph::Examination& examination, const Side& odd) {
   return stuck(examination) && !odd.ranks.empty() && odd.call == nullptr &&
@@ -263,7 +281,8 @@ void tell_others(const graph::Examination& examination, const graph::Standing* s
 Findings detect(const graph::Examination& examination) {
   std::vector<Explanation> all = explanations(examination, Cause::kMissing);
   std::erase_if(all, [&](const Explanation& one) {
-    return raised(examination, one.parting.odd) || finalized(examination, one.parting.odd);
+    return raised(examination, one.parting.odd) || finalized(examination, one.parting.odd) ||
+           has_been_there(examination, one.parting);
   });
   if (all.empty()) {
     if (auto elsewhere = elsewhere_than_gpus(examination)) {

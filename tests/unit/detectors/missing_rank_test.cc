@@ -41,6 +41,28 @@ TEST(MissingRank, SaysWhereTheRankIsInstead) {
             std::string::npos);
 }
 
+TEST(MissingRank, WhoIsThroughWithTheCallHasJoinedIt) {
+  const auto found = [](std::optional<model::CallState> of_rank_0) {
+    JobBuilder builder = job();
+    builder.ranks(3);
+    const auto calls = [&](model::RankSet ranks, std::int64_t number, model::CallState state) {
+      builder.call(ranks, {.operation = "all_reduce", .sequence = number, .state = state});
+    };
+    calls({0, 1, 2}, 4, model::CallState::kCompleted);
+    calls({1, 2}, 5, model::CallState::kStarted);
+    if (of_rank_0) {
+      calls({0}, 5, *of_rank_0);
+    }
+    model::JobModel told = builder.build();
+    told.observations.clear();
+    told.progress = model::Progress::kStill;
+    return asked("missing-rank", told);
+  };
+  EXPECT_EQ(found(std::nullopt).size(), 1U);
+  EXPECT_TRUE(found(model::CallState::kCompleted).empty());
+  EXPECT_TRUE(found(model::CallState::kFailed).empty());
+}
+
 /// As NCCL's dumps tell it: in two groups of one kind a rank is past its newest call.
 Finding of_two_groups(std::int64_t number_of_second) {
   JobBuilder builder = job();
