@@ -22,7 +22,7 @@ class Bank:
         rows = torch.stack(self.rows[: self.capacity])
         self.rows = self.rows[self.capacity :]
         everyone = [torch.empty_like(rows) for _ in range(dist.get_world_size())]
-        dist.all_gather(everyone, rows)
+        dist.all_gather(everyone, rows)  # CULPRIT
 
 
 def main():
