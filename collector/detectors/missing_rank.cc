@@ -111,6 +111,20 @@ model::RankSet held_up(const graph::Examination& examination, const model::RankS
   return out;
 }
 
+/// Of the ranks that did not come, some wait for another of them (in a recv, in another group):
+/// where the waiting ends is the matter.
+void blame_where_waiting_ends(const graph::Examination& examination, Side& odd) {
+  const model::RankSet held = held_up(examination, odd.ranks);
+  const model::RankSet left = odd.ranks.minus(held);
+  if (held.empty() || left.empty()) {
+    return;
+  }
+  odd.ranks = left;
+  if (odd.standing == nullptr || held.contains(odd.standing->rank)) {
+    odd.standing = examination.standing(left.front());
+  }
+}
+
 /// All of them failed with an exception and are on their way out: rank-raised tells it.
 bool raised(const graph::Examination& examination, const Side& odd) {
   return !odd.ranks.empty() &&
@@ -290,6 +304,9 @@ Findings detect(const graph::Examination& examination) {
     }
     Findings late = before_rendezvous(examination);
     return late.empty() ? given_up_on(examination) : late;
+  }
+  for (Explanation& one : all) {
+    blame_where_waiting_ends(examination, one.parting.odd);
   }
   std::stable_sort(all.begin(), all.end(), [](const Explanation& a, const Explanation& b) {
     return time_of(a) < time_of(b);

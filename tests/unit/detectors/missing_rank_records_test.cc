@@ -7,6 +7,25 @@
 namespace ddpdoctor::detectors {
 namespace {
 
+TEST(MissingRank, WhoWaitsForTheMissingIsNotMissing) {
+  JobBuilder builder = job();
+  builder.ranks(4);
+  const auto calls = [&](model::RankSet ranks, std::int64_t number, model::CallState state) {
+    builder.call(ranks, {.operation = "all_reduce", .sequence = number, .state = state});
+  };
+  calls({0, 1, 2, 3}, 5, model::CallState::kCompleted);
+  calls({0, 1}, 6, model::CallState::kStarted);
+  builder.call(
+      3, {.operation = "recv", .sequence = 1, .peer = 2, .state = model::CallState::kStarted});
+  model::JobModel told = builder.build();
+  told.observations.clear();
+  told.progress = model::Progress::kStill;
+  const Findings findings = asked("missing-rank", told);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet{2});
+  EXPECT_TRUE(findings[0].summary.starts_with("rank 2 never joined")) << findings[0].summary;
+}
+
 TEST(MissingRank, WhoIsThroughWithTheCallHasJoinedIt) {
   const auto found = [](std::optional<model::CallState> of_rank_0) {
     JobBuilder builder = job();
