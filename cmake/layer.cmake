@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# A folder is a layer is one static library: ddpdoctor_layer(stacks SOURCES a.cc b.cc USES base).
+# A folder is a layer is one static library: ddpdoctor_layer(stacks SOURCES a.cc b.cc USES base [PRECOMPILED set of headers]).
 # What a folder may include is said in cmake/layers.txt and checked by `./dev lint`.
 function(ddpdoctor_layer name)
-  cmake_parse_arguments(arg "" "" "SOURCES;USES" ${ARGN})
+  cmake_parse_arguments(arg "" "PRECOMPILED" "SOURCES;USES" ${ARGN})
+  if(NOT arg_PRECOMPILED)
+    set(arg_PRECOMPILED common)
+  endif()
   set(kind STATIC)
   set(reach PUBLIC)
   if(NOT arg_SOURCES)
@@ -13,6 +16,7 @@ function(ddpdoctor_layer name)
   target_include_directories(ddpdoctor_${name} ${reach} ${PROJECT_SOURCE_DIR})
   if(arg_SOURCES)
     target_link_libraries(ddpdoctor_${name} PRIVATE ddpdoctor_warnings)
+    ddpdoctor_precompile(ddpdoctor_${name} ${arg_PRECOMPILED})
   endif()
   foreach(used IN LISTS arg_USES)
     target_link_libraries(ddpdoctor_${name} ${reach} ddpdoctor_${used})

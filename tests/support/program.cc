@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include "tests/support/places.h"
 #include "tests/support/temp_dir.h"
 
 namespace ddpdoctor::tests {
@@ -56,7 +57,7 @@ Ended run(const std::vector<std::string>& words) {
 }
 
 Ended ddpdoctor(std::vector<std::string> words) {
-  words.insert(words.begin(), std::string(DDPDOCTOR_BINARY_DIR) + "/ddpdoctor");
+  words.insert(words.begin(), built_file("ddpdoctor"));
   return run(words);
 }
 

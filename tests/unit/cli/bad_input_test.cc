@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "cli/exit_codes.h"
+#include "tests/support/places.h"
 #include "tests/support/program.h"
 #include "tests/support/temp_dir.h"
 
@@ -108,8 +109,7 @@ TEST(Explain, ListsAllKindsAndShowsOne) {
 TEST(Explain, TheDocumentOfAllCausesIsCurrent) {
   const Ended made = ddpdoctor({"explain", "--format", "markdown"});
   EXPECT_EQ(made.status, 0);
-  EXPECT_EQ(made.out, tests::read_text(std::string(DDPDOCTOR_SOURCE_DIR) + "/docs/causes.md"))
-      << "run ./dev docs";
+  EXPECT_EQ(made.out, tests::read_text(tests::source_file("docs/causes.md"))) << "run ./dev docs";
 }
 
 TEST(Attach, AProcessThatIsNotThereIsNamed) {

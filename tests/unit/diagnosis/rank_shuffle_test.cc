@@ -9,6 +9,7 @@
 
 #include "collector/diagnosis/diagnosis.h"
 #include "collector/imports/capture/capture.h"
+#include "tests/support/places.h"
 #include "tests/support/shuffle.h"
 
 namespace ddpdoctor::diagnosis {
@@ -23,7 +24,7 @@ std::string text_of(const std::filesystem::path& path) {
 std::vector<std::filesystem::path> captures() {
   std::vector<std::filesystem::path> out;
   for (const auto& entry :
-       std::filesystem::directory_iterator(DDPDOCTOR_SOURCE_DIR "/tests/golden")) {
+       std::filesystem::directory_iterator(tests::source_file("tests/golden"))) {
     if (entry.path().extension() == ".json") {
       out.push_back(entry.path());
     }

@@ -14,6 +14,7 @@
 #include "collector/stacks/capture.h"
 #include "collector/stacks/target/proc_tasks.h"
 #include "tests/support/child_process.h"
+#include "tests/support/places.h"
 
 namespace ddpdoctor::stacks {
 namespace {
@@ -27,7 +28,7 @@ constexpr CaptureOptions kMayStop{.allow_stop = true, .native = true, .torch_sta
 class Scene {
  public:
   explicit Scene(const std::string& name)
-      : child_({DDPDOCTOR_BINARY_DIR "/stack_programs/look_target", name}) {}
+      : child_({tests::built_file("stack_programs/look_target"), name}) {}
 
   [[nodiscard]] pid_t pid() const {
     return child_.pid();

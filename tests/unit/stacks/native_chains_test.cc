@@ -17,6 +17,7 @@
 #include "collector/stacks/target/proc_tasks.h"
 #include "collector/stacks/target/ptrace_stop.h"
 #include "tests/support/child_process.h"
+#include "tests/support/places.h"
 
 namespace ddpdoctor::stacks {
 namespace {
@@ -52,8 +53,7 @@ class KnownChains : public testing::TestWithParam<const char*> {
     if (!can_run(GetParam())) {
       GTEST_SKIP() << "this processor has no AVX2";
     }
-    child_.emplace(std::vector<std::string>{std::string(DDPDOCTOR_BINARY_DIR "/stack_programs/") +
-                                            GetParam()});
+    child_.emplace(std::vector<std::string>{tests::built_file("stack_programs/") + GetParam()});
     read_chains();
     wait_until_all_sleep();
   }

@@ -7,6 +7,7 @@
 #include "collector/stacks/python/reader.h"
 #include "collector/stacks/target/live_target.h"
 #include "tests/support/child_process.h"
+#include "tests/support/places.h"
 
 namespace ddpdoctor::stacks {
 namespace {
@@ -17,7 +18,7 @@ using test::PythonInstallation;
 class Standing {
  public:
   Standing(const PythonInstallation& python, const std::string& mood)
-      : child_({python.command, DDPDOCTOR_SOURCE_DIR "/tests/support/python_exceptions.py", mood},
+      : child_({python.command, tests::source_file("tests/support/python_exceptions.py"), mood},
                true) {
     if (!child_.lines_until("ready")) {
       return;

@@ -10,6 +10,7 @@
 #include "collector/stacks/python/reader.h"
 #include "collector/stacks/target/live_target.h"
 #include "tests/support/child_process.h"
+#include "tests/support/places.h"
 
 namespace ddpdoctor::stacks {
 namespace {
@@ -23,7 +24,7 @@ std::string count(std::optional<std::int64_t> number) {
 /// "list 3 of 7, 4 left" of each loop, outermost first, in the function that calls stand().
 std::string loops_in(const PythonInstallation& python, const std::string& mood) {
   test::ChildProcess child(
-      {python.command, DDPDOCTOR_SOURCE_DIR "/tests/support/python_loops.py", mood}, true);
+      {python.command, tests::source_file("tests/support/python_loops.py"), mood}, true);
   ElfCache files;
   std::string problem;
   if (!child.lines_until("ready")) {
@@ -54,7 +55,7 @@ std::string loops_in(const PythonInstallation& python, const std::string& mood) 
 /// What the function that calls stand() has handed to batch_isend_irecv().
 std::string messages_by(const PythonInstallation& python, const std::string& mood) {
   test::ChildProcess child(
-      {python.command, DDPDOCTOR_SOURCE_DIR "/tests/support/python_loops.py", mood}, true);
+      {python.command, tests::source_file("tests/support/python_loops.py"), mood}, true);
   ElfCache files;
   std::string problem;
   auto target = child.lines_until("ready") ? LiveTarget::open(child.pid(), files) : nullptr;
@@ -108,7 +109,7 @@ TEST_P(PythonIterators, OfAThreadThatRunsAreGlancedAtWithoutStoppingIt) {
   for (const PythonInstallation& python : installations) {
     SCOPED_TRACE(python.command);
     test::ChildProcess child(
-        {python.command, DDPDOCTOR_SOURCE_DIR "/tests/support/python_loops.py", "spinning"}, true);
+        {python.command, tests::source_file("tests/support/python_loops.py"), "spinning"}, true);
     ASSERT_TRUE(child.lines_until("ready"));
     const std::array<pid_t, 1> pids{child.pid()};
     const auto seen =

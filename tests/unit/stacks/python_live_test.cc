@@ -14,6 +14,7 @@
 #include "collector/stacks/python/reader.h"
 #include "collector/stacks/target/live_target.h"
 #include "tests/support/child_process.h"
+#include "tests/support/places.h"
 
 namespace ddpdoctor::stacks {
 namespace {
@@ -99,7 +100,7 @@ class Observed {
   static std::vector<std::string> command(const PythonInstallation& python,
                                           const std::vector<std::string>& arguments) {
     std::vector<std::string> argv = {python.command,
-                                     DDPDOCTOR_SOURCE_DIR "/tests/support/python_shapes.py"};
+                                     tests::source_file("tests/support/python_shapes.py")};
     argv.insert(argv.end(), arguments.begin(), arguments.end());
     return argv;
   }
@@ -223,7 +224,7 @@ TEST_P(Interpreters, NobodyHoldsTheLockWhenAllAreBlocked) {
 TEST_P(Interpreters, TheSpinningThreadHoldsTheLock) {
   for (const PythonInstallation& python : installations_of(GetParam())) {
     SCOPED_TRACE(python.command);
-    ChildProcess child({python.command, DDPDOCTOR_SOURCE_DIR "/tests/support/python_spin.py"});
+    ChildProcess child({python.command, tests::source_file("tests/support/python_spin.py")});
     const pid_t spinner = std::atoi(child.line().value_or("0").c_str());
     ElfCache files;
     auto target = LiveTarget::open(child.pid(), files);
@@ -292,7 +293,7 @@ TEST_P(Interpreters, ASubinterpretersFramesStandInsideItsCallers) {
   for (const PythonInstallation& python : installations_of(GetParam())) {
     SCOPED_TRACE(python.command);
     ChildProcess child(
-        {python.command, DDPDOCTOR_SOURCE_DIR "/tests/support/python_subinterpreter.py"}, true);
+        {python.command, tests::source_file("tests/support/python_subinterpreter.py")}, true);
     ASSERT_TRUE(child.lines_until("ready").has_value());
     ElfCache files;
     auto target = LiveTarget::open(child.pid(), files);

@@ -20,6 +20,7 @@
 #include "collector/stacks/torch/layouts.h"
 #include "collector/stacks/torch/state.h"
 #include "tests/support/child_process.h"
+#include "tests/support/places.h"
 
 namespace ddpdoctor::stacks {
 namespace {
@@ -27,7 +28,7 @@ namespace {
 using std::chrono::steady_clock;
 using test::ChildProcess;
 
-const std::string kScript = DDPDOCTOR_SOURCE_DIR "/tests/support/torch_ring.py";
+const std::string kScript = tests::source_file("tests/support/torch_ring.py");
 
 /// The number of the line with the comment "HERE: name"; 0 when there is none.
 int line_of(const std::string& name) {

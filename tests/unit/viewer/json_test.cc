@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/json_schema.h"
+#include "tests/support/places.h"
 #include "tests/unit/viewer/story.h"
 #include "viewer/render.h"
 
@@ -17,7 +18,7 @@ using tests::diagnosis_of;
 using tests::hung_job;
 
 std::string report_schema() {
-  const std::ifstream file(std::string(DDPDOCTOR_SOURCE_DIR) + "/docs/report.schema.json");
+  const std::ifstream file(tests::source_file("docs/report.schema.json"));
   std::ostringstream text;
   text << file.rdbuf();
   return text.str();
