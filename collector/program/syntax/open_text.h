@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a line of Python leaves open: brackets, a triple-quoted string, a backslash.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace ddpdoctor::program {
+
+class OpenText {
+ public:
+  /// The next line.
+  void feed(std::string_view line);
+  /// The next line belongs to the same statement.
+  [[nodiscard]] bool any() const {
+    return !brackets_.empty() || quote_ != 0 || continued_;
+  }
+  /// By a backslash at the end of the line.
+  [[nodiscard]] bool continued() const {
+    return continued_;
+  }
+  /// What would end strings and brackets here: `""")`.
+  [[nodiscard]] std::string closers() const;
+
+ private:
+  std::size_t skip_string(std::string_view line, std::size_t at);
+
+  std::string brackets_;  // the closing ones of those that are open, outermost first
+  char quote_ = 0;        // of an open triple-quoted string
+  bool continued_ = false;
+};
+
+/// The last thing on a line, comments aside, is a colon.
+bool ends_with_colon(std::string_view line);
+
+}  // namespace ddpdoctor::program

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// One parsed file and where its lines lie in it: statements, functions, classes. Made once for a
+// text (index_of) and shared by all who ask; everything it hands out lives as long as it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collector/program/source_text.h"
+#include "collector/program/syntax/node.h"
+
+namespace ddpdoctor::program {
+
+inline constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+
+enum class ScopeKind : std::uint8_t { kModule, kClass, kFunction, kLambda };
+
+/// A parameter of a function.
+struct Parameter {
+  enum class Kind : std::uint8_t { kPositionalOnly, kPlain, kStar, kKeywordOnly, kDoubleStar };
+  std::string_view name;
+  Kind kind = Kind::kPlain;
+  Node otherwise;  // its default
+};
+
+/// What has local names of its own: the module, a class, a function, a lambda.
+struct Scope {
+  ScopeKind kind = ScopeKind::kModule;
+  std::string name;       // as in a frame: "<module>", "step", "<lambda>"
+  std::string qualified;  // "Trainer.step", "fit.<locals>.hook"
+  Node node;              // the definition (the whole file for the module)
+  Node body;              // its block; a lambda's expression
+  int first_line = 0;     // of the `def` or the first decorator
+  int header_line = 0;    // of the `def`
+  int last_line = 0;
+  std::vector<Parameter> parameters;
+  std::vector<Node> decorators;  // the expressions behind "@"
+  bool is_async = false;
+  bool is_generator = false;
+  std::size_t outer = kNone;  // index of the scope around it
+};
+
+/// A simple statement, or a header with its suite; elif, else, except, finally, case and decorators
+/// count as headers of their own. In the order of the source.
+struct Statement {
+  Node node;
+  int line = 0;
+  int last_line = 0;           // of a header: of what stands before its suite
+  std::size_t parent = kNone;  // the header whose suite holds it; of a clause what holds its owner
+  std::size_t owner = kNone;   // of a clause: the if, for, while, try or match it belongs to
+  std::size_t scope = 0;       // index of the scope it runs in
+  std::size_t end = 0;         // one past the last statement of its suite and its clauses
+};
+
+class SourceIndex {
+ public:
+  explicit SourceIndex(const SourceText& text);
+
+  /// Holds nothing: no line of the file is known, or it is too large to be parsed.
+  [[nodiscard]] bool empty() const {
+    return statements_.empty();
+  }
+  [[nodiscard]] Node root() const;
+  /// The module first, then as they begin.
+  [[nodiscard]] std::span<const Scope> scopes() const {
+    return scopes_;
+  }
+  [[nodiscard]] std::span<const Statement> statements() const {
+    return statements_;
+  }
+
+  /// The innermost function around a line, its decorators and its `def` included; the module's
+  /// scope where there is none.
+  [[nodiscard]] const Scope& function_at(int line) const;
+  /// The scope that a frame of this name runs in at this line: also a class's body, a lambda.
+  [[nodiscard]] const Scope* scope_of_frame(int line, std::string_view name) const;
+  /// The innermost statement that covers a line, else kNone.
+  [[nodiscard]] std::size_t statement_at(int line) const;
+  /// The statement that holds a node.
+  [[nodiscard]] std::size_t statement_of(Node node) const;
+  /// Those of a scope itself, without the scopes inside it.
+  [[nodiscard]] std::vector<std::size_t> statements_of(const Scope& scope) const;
+
+ private:
+  std::shared_ptr<const class Tree> tree_;
+  std::vector<Scope> scopes_;
+  std::vector<Statement> statements_;
+};
+
+/// The parsed form of a file; made when first asked for.
+const SourceIndex& index_of(const SourceText& text);
+
+bool is_simple_statement(NodeKind kind);
+/// if, elif, else, for, while, try, except, finally, with, match, case, def, class.
+bool is_header(NodeKind kind);
+bool is_clause(NodeKind kind);
+
+}  // namespace ddpdoctor::program

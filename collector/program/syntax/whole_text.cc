@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/program/syntax/whole_text.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <string_view>
+
+#include "base/text.h"
+#include "base/word.h"
+#include "collector/program/syntax/open_text.h"
+
+namespace ddpdoctor::program {
+namespace {
+
+using std::string_view;
+
+constexpr std::size_t kMaxRows = 200'000;  // made up ones among them
+constexpr std::size_t kMaxOpenIndents = 100;
+
+bool is_whole(const SourceText& source) {
+  return source.begin()->first == 1 && source.rbegin()->first == static_cast<int>(source.size());
+}
+
+/// Lines that make up one statement or header: `text` with what closes it, and its lines.
+struct Piece {
+  int indent = 0;
+  std::vector<std::pair<int, string_view>> lines;
+  std::string closers;  // for what a gap leaves open
+  bool cut_after_backslash = false;
+
+  [[nodiscard]] string_view head() const {
+    return base::trim(lines.front().second);
+  }
+};
+
+int indent_of(string_view line) {
+  constexpr int kTabWidth = 8;  // as CPython's tokenizer
+  int indent = 0;
+  for (const char c : line) {
+    if (c == ' ') {
+      ++indent;
+    } else if (c == '\t') {
+      indent = (indent / kTabWidth + 1) * kTabWidth;
+    } else {
+      break;
+    }
+  }
+  return indent;
+}
+
+void cut(Piece& piece, const OpenText& open) {
+  piece.closers = open.closers();
+  piece.cut_after_backslash = open.continued();
+}
+
+std::vector<Piece> pieces_of(const SourceText& source) {
+  std::vector<Piece> out;
+  OpenText open;
+  int last = 0;
+  for (const auto& [number, text] : source) {
+    const bool goes_on = open.any() && number == last + 1;
+    if (open.any() && !goes_on) {
+      cut(out.back(), open);
+      open = {};
+    }
+    const string_view code = base::trim(text);
+    last = number;
+    if (!goes_on && (code.empty() || code.front() == '#')) {
+      continue;
+    }
+    if (!goes_on) {
+      out.push_back({.indent = indent_of(text), .lines = {}, .closers = {}});
+    }
+    out.back().lines.emplace_back(number, text);
+    open.feed(text);
+  }
+  if (open.any()) {
+    cut(out.back(), open);
+  }
+  return out;
+}
+
+bool begins_with_word(string_view text, string_view word) {
+  return text.starts_with(word) &&
+         (text.size() == word.size() || !base::is_word(text[word.size()]));
+}
+
+template <class Words>
+bool begins_with_one_of(string_view text, const Words& words) {
+  return std::any_of(words.begin(), words.end(),
+                     [text](string_view word) { return begins_with_word(text, word); });
+}
+
+/// A header opens a suite: it ends with a colon, comments aside.
+bool is_header(const Piece& piece) {
+  constexpr std::array<string_view, 14> kHeaders = {"if",    "elif",   "else",  "for",     "while",
+                                                    "try",   "except", "with",  "finally", "def",
+                                                    "class", "async",  "match", "case"};
+  return begins_with_one_of(piece.head(), kHeaders) && ends_with_colon(piece.lines.back().second);
+}
+
+/// What may stand before a link of a chain at its own indentation.
+string_view opener_of(string_view head) {
+  constexpr std::array<string_view, 2> kIf = {"elif", "else"};
+  constexpr std::array<string_view, 2> kTry = {"except", "finally"};
+  if (begins_with_one_of(head, kIf)) {
+    return "if";
+  }
+  return begins_with_one_of(head, kTry) ? "try" : "";
+}
+
+bool continues(string_view opener, string_view before) {
+  constexpr std::array<string_view, 7> kIf = {"if",  "elif",   "for",  "while",
+                                              "try", "except", "async"};
+  constexpr std::array<string_view, 3> kTry = {"try", "except", "else"};
+  return opener == "if" ? begins_with_one_of(before, kIf) : begins_with_one_of(before, kTry);
+}
+
+/// A line break inside a line would move all that follow.
+void append_line(std::string& buffer, string_view text) {
+  for (const char c : text) {
+    buffer += c == '\n' || c == '\0' ? ' ' : c;
+  }
+  buffer += '\n';
+}
+
+class Repair {
+ public:
+  explicit Repair(const SourceText& source) : pieces_(pieces_of(source)) {}
+
+  WholeText done() {
+    for (std::size_t i = 0; i < pieces_.size() && out_.rows.size() < kMaxRows; ++i) {
+      const Piece& piece = pieces_[i];
+      while (!open_.empty() && open_.back().indent > piece.indent) {
+        open_.pop_back();
+      }
+      open_headers(i);
+      if (const string_view opener = opener_of(piece.head()); !opener.empty()) {
+        open_chain(piece, opener);
+      }
+      write(piece);
+      const Level level{.indent = piece.indent, .head = piece.head(), .header = is_header(piece)};
+      if (!open_.empty() && open_.back().indent == piece.indent) {
+        open_.back() = level;
+      } else {
+        open_.push_back(level);
+      }
+    }
+    return std::move(out_);
+  }
+
+ private:
+  /// The last statement at one indentation.
+  struct Level {
+    int indent = 0;
+    string_view head;
+    bool header = false;
+  };
+
+  /// The indentations that later statements of the same suite go back to need a header each.
+  void open_headers(std::size_t i) {
+    const int indent = pieces_[i].indent;
+    const bool suite = !open_.empty() && open_.back().header;
+    int outer = open_.empty() ? -1 : open_.back().indent;
+    if (indent == outer) {
+      return;
+    }
+    std::vector<int> levels = {indent};
+    for (std::size_t j = i + 1; j < pieces_.size() && pieces_[j].indent > outer; ++j) {
+      if (pieces_[j].indent < levels.back() && levels.size() < kMaxOpenIndents) {
+        levels.push_back(pieces_[j].indent);
+      }
+    }
+    std::reverse(levels.begin(), levels.end());
+    // A suite that has a header begins at its outermost level; one that has none needs one.
+    if (!suite && (outer >= 0 || levels.front() > 0)) {
+      make_header(std::max(outer, 0), pieces_[i].lines.front().first);
+    }
+    for (std::size_t k = 0; k + 1 < levels.size(); ++k) {
+      make_header(levels[k], pieces_[i].lines.front().first);
+    }
+  }
+
+  void make_header(int indent, int line) {
+    const Level level{.indent = indent, .head = "with", .header = true};
+    if (!open_.empty() && open_.back().indent == indent) {
+      open_.back() = level;
+    } else {
+      open_.push_back(level);
+    }
+    std::string header(static_cast<std::size_t>(indent), ' ');
+    header += "with ";
+    header += kUnknownName;
+    header += ':';
+    add_row(header, line);
+  }
+
+  /// An `else` without its `if`.
+  void open_chain(const Piece& piece, string_view opener) {
+    const bool known = !open_.empty() && open_.back().indent == piece.indent &&
+                       continues(opener, open_.back().head);
+    if (!known) {
+      std::string header(static_cast<std::size_t>(piece.indent), ' ');
+      header += opener;
+      if (opener == "if") {
+        header += ' ';
+        header += kUnknownName;
+      }
+      header += ": pass";
+      add_row(header, piece.lines.front().first);
+    }
+  }
+
+  void write(const Piece& piece) {
+    for (const auto& [number, text] : piece.lines) {
+      add_row(text, number);
+    }
+    if (piece.cut_after_backslash) {
+      out_.buffer[out_.buffer.rfind('\\')] = ' ';
+    }
+    out_.buffer.insert(out_.buffer.size() - 1, piece.closers);
+  }
+
+  void add_row(string_view text, int line) {
+    append_line(out_.buffer, text);
+    out_.rows.push_back(line);
+  }
+
+  std::vector<Piece> pieces_;
+  std::vector<Level> open_;
+  WholeText out_;
+};
+
+}  // namespace
+
+WholeText whole_text(const SourceText& source) {
+  if (source.empty()) {
+    return {};
+  }
+  if (!is_whole(source)) {
+    return Repair(source).done();
+  }
+  WholeText out;
+  for (const auto& [number, text] : source) {
+    append_line(out.buffer, text);
+  }
+  return out;
+}
+
+}  // namespace ddpdoctor::program
