@@ -13,25 +13,6 @@ constexpr std::string_view kLittleMark = "\xff\xfe";
 constexpr std::string_view kBigMark = "\xfe\xff";
 constexpr std::uint32_t kReplacement = 0xfffd;
 
-void append(std::uint32_t code, std::string& out) {
-  const auto byte = [&out](std::uint32_t value) { out += static_cast<char>(value); };
-  if (code < 0x80) {
-    byte(code);
-  } else if (code < 0x800) {
-    byte(0xc0U | (code >> 6U));
-    byte(0x80U | (code & 0x3fU));
-  } else if (code < 0x10000) {
-    byte(0xe0U | (code >> 12U));
-    byte(0x80U | ((code >> 6U) & 0x3fU));
-    byte(0x80U | (code & 0x3fU));
-  } else {
-    byte(0xf0U | (code >> 18U));
-    byte(0x80U | ((code >> 12U) & 0x3fU));
-    byte(0x80U | ((code >> 6U) & 0x3fU));
-    byte(0x80U | (code & 0x3fU));
-  }
-}
-
 /// UTF-16 without its mark.
 struct Units {
   std::string_view bytes;
@@ -61,17 +42,36 @@ std::string from_utf16(const Units& units) {
   for (std::size_t i = 0; i < units.size(); ++i) {
     const std::uint32_t unit = units.at(i);
     if (!is_first_half(unit)) {
-      append(is_second_half(unit) ? kReplacement : unit, out);
+      append_utf8(is_second_half(unit) ? kReplacement : unit, out);
     } else if (i + 1 < units.size() && is_second_half(units.at(i + 1))) {
-      append(0x10000 + ((unit - 0xd800) << 10U) + (units.at(++i) - 0xdc00), out);
+      append_utf8(0x10000 + ((unit - 0xd800) << 10U) + (units.at(++i) - 0xdc00), out);
     } else if (i + 1 < units.size()) {
-      append(kReplacement, out);
+      append_utf8(kReplacement, out);
     }
   }
   return out;
 }
 
 }  // namespace
+
+void append_utf8(std::uint32_t code, std::string& out) {
+  const auto byte = [&out](std::uint32_t value) { out += static_cast<char>(value); };
+  if (code < 0x80) {
+    byte(code);
+  } else if (code < 0x800) {
+    byte(0xc0U | (code >> 6U));
+    byte(0x80U | (code & 0x3fU));
+  } else if (code < 0x10000) {
+    byte(0xe0U | (code >> 12U));
+    byte(0x80U | ((code >> 6U) & 0x3fU));
+    byte(0x80U | (code & 0x3fU));
+  } else {
+    byte(0xf0U | (code >> 18U));
+    byte(0x80U | ((code >> 12U) & 0x3fU));
+    byte(0x80U | ((code >> 6U) & 0x3fU));
+    byte(0x80U | (code & 0x3fU));
+  }
+}
 
 std::string as_utf8(std::string bytes) {
   const std::string_view all = bytes;

@@ -164,4 +164,14 @@ std::string printable(std::string_view text) {
   return out;
 }
 
+void drop_repeats(std::vector<std::string>& sentences) {
+  std::vector<std::string> out;
+  for (std::string& sentence : sentences) {
+    if (!sentence.empty() && std::find(out.begin(), out.end(), sentence) == out.end()) {
+      out.push_back(std::move(sentence));
+    }
+  }
+  sentences = std::move(out);
+}
+
 }  // namespace ddpdoctor::base

@@ -32,4 +32,7 @@ std::string_view file_name(std::string_view path);
 /// the direction of writing become escapes.
 std::string printable(std::string_view text);
 
+/// Each sentence once, the first of its kind, and none that is empty.
+void drop_repeats(std::vector<std::string>& sentences);
+
 }  // namespace ddpdoctor::base

@@ -15,6 +15,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "base/host_name.h"
 #include "cli/command.h"
 #include "cli/exit_codes.h"
 #include "cli/file_writer.h"
@@ -26,7 +27,6 @@
 #include "collector/monitor/launch.h"
 #include "collector/monitor/spool.h"
 #include "collector/monitor/supervise.h"
-#include "collector/preflight/addresses.h"
 #include "viewer/render.h"
 
 namespace ddpdoctor::cli {
@@ -123,7 +123,7 @@ class Reporter {
     if (!nobody || !job.collectives.empty() || !job.facts.empty() || !job.logs.empty()) {
       return;
     }
-    job.hosts = {preflight::host_name()};
+    job.hosts = {base::host_name()};
     job.observations.resize(1);
     job.observations.front().time =
         std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();

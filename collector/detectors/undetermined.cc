@@ -16,6 +16,7 @@
 #include "collector/detectors/evidence/first_to_fail.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/model/log_lines.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -70,13 +71,12 @@ Findings nothing_known(const graph::Examination& examination) {
   finding.confidence = Confidence::kPossible;
   finding.summary = "neither stacks nor recorded calls of the ranks are known";
   finding.fix = fmt::format("Capture {}.", fmt::join(to_capture(examination), "; "));
-  constexpr std::string_view kLog = "the log ";
   for (const std::string& observed : examination.job.coverage.observed) {
-    if (observed.starts_with(kLog)) {  // who gave a dump thinks that it was understood
+    if (observed.starts_with(model::kReadAsLog)) {  // who gave a dump thinks that it was understood
       finding.evidence.push_back(
           {.rank = {},
            .text = fmt::format("{} was read as a log; nothing was found in it",
-                               observed.substr(kLog.size()))});
+                               observed.substr(model::kReadAsLog.size()))});
     }
   }
   for (const model::Log& log : examination.job.logs) {

@@ -21,8 +21,11 @@ void merge_observations(std::vector<model::Observation>& whole,
 
 void merge_groups(std::vector<model::ProcessGroup>& whole, std::vector<model::ProcessGroup> part);
 
-/// Each sentence once, and none that is empty.
-void drop_repeats(std::vector<std::string>& sentences);
+void merge_hosts(std::vector<std::string>& whole, std::vector<std::string> part);
+
+using Sources = decltype(model::JobModel::sources);
+/// Of two texts of one line the one in `whole` stays.
+void merge_sources(Sources& whole, Sources part);
 
 /// Without the ranks: those are counted when all is together.
 void merge_coverage(model::Coverage& whole, model::Coverage part);

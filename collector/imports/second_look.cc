@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/text.h"
 #include "collector/imports/merge_parts.h"
 #include "collector/model/progress.h"
 #include "collector/model/questions.h"
@@ -188,14 +189,8 @@ void join_looks(JobModel& whole, JobModel part) {
       whole.logs.push_back(std::move(log));
     }
   }
-  for (std::string& host : part.hosts) {
-    if (std::find(whole.hosts.begin(), whole.hosts.end(), host) == whole.hosts.end()) {
-      whole.hosts.push_back(std::move(host));
-    }
-  }
-  for (auto& [file, lines] : part.sources) {
-    whole.sources[file].merge(lines);
-  }
+  merge_hosts(whole.hosts, std::move(part.hosts));
+  merge_sources(whole.sources, std::move(part.sources));
   if (!again) {
     whole.coverage.observed.emplace_back("an earlier look at the same processes");
   }
@@ -203,7 +198,7 @@ void join_looks(JobModel& whole, JobModel part) {
     merge_coverage(whole.coverage, std::move(part.coverage));
     for (auto* sentences :
          {&whole.coverage.observed, &whole.coverage.unobserved, &whole.coverage.warnings}) {
-      drop_repeats(*sentences);
+      base::drop_repeats(*sentences);
     }
   }
 }

@@ -115,12 +115,13 @@ void add_elsewhere(const JobModel& job, const Observation& now, const Look& look
     return;
   }
   RankSet elsewhere = missing;
-  std::string why = "no process of it was found on this machine";
+  const auto& [one_elsewhere, several_elsewhere, not_found, not_asked] = kReasonsNotHere;
+  std::string_view why = not_found;
   if (!look.whole_tree) {
-    why = "only one process was asked for";
+    why = not_asked;
   } else if (!look.tree.ranks_here.empty()) {
     elsewhere = missing.minus(RankSet(look.tree.ranks_here));
-    why = elsewhere.size() == 1 ? "runs on another machine" : "run on another machine";
+    why = elsewhere.size() == 1 ? one_elsewhere : several_elsewhere;
   } else if (one_machine(now, look.tree)) {
     return;
   }

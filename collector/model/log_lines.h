@@ -9,6 +9,9 @@
 
 namespace ddpdoctor::model {
 
+/// What stands before its path where the coverage names a log that was read.
+inline constexpr std::string_view kReadAsLog = "the log ";
+
 /// A line of a log without what was put before it. `text` points into the log.
 struct LogLine {
   std::string_view text;

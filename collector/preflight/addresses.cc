@@ -125,11 +125,6 @@ Resolved resolve(const std::string& name) {
   return out;
 }
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
-
 Reach reach(const Address& address, int port, std::chrono::milliseconds patience) {
   const base::UniqueFd fd(
       ::socket(address.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));

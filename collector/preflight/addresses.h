@@ -28,9 +28,6 @@ struct Resolved {
 };
 Resolved resolve(const std::string& name);
 
-/// This machine's name; empty when the kernel does not tell.
-std::string host_name();
-
 /// How an attempt to connect ended.
 enum class Reach { kAnswers, kRefused, kSilent, kUnreachable };
 Reach reach(const Address& address, int port, std::chrono::milliseconds patience);

@@ -5,27 +5,10 @@
 #include <charconv>
 #include <limits>
 
+#include "base/encoding.h"
+
 namespace ddpdoctor::imports {
 namespace {
-
-void add_utf8(std::uint32_t code, std::string& out) {
-  const auto put = [&out](std::uint32_t value) { out += static_cast<char>(value); };
-  if (code < 0x80) {
-    put(code);
-  } else if (code < 0x800) {
-    put(0xC0U | (code >> 6U));
-    put(0x80U | (code & 0x3FU));
-  } else if (code < 0x10000) {
-    put(0xE0U | (code >> 12U));
-    put(0x80U | ((code >> 6U) & 0x3FU));
-    put(0x80U | (code & 0x3FU));
-  } else {
-    put(0xF0U | ((code >> 18U) & 0x07U));
-    put(0x80U | ((code >> 12U) & 0x3FU));
-    put(0x80U | ((code >> 6U) & 0x3FU));
-    put(0x80U | (code & 0x3FU));
-  }
-}
 
 /// Hexadecimal digits after a backslash and a letter; nothing when they are not all there.
 std::optional<std::uint32_t> escape(std::string_view text, std::size_t at, std::size_t digits) {
@@ -121,10 +104,10 @@ std::string unescaped(std::string_view line) {
     const std::size_t digits = letter == 'u' ? 4 : letter == 'U' ? 8 : 0;
     const auto code = digits == 0 ? std::nullopt : escape(line, i + 2, digits);
     if (code) {
-      add_utf8(*code, out);
+      base::append_utf8(*code, out);
       i += 1 + digits;
     } else {
-      add_utf8(static_cast<unsigned char>(line[i]), out);
+      base::append_utf8(static_cast<unsigned char>(line[i]), out);
     }
   }
   return out;

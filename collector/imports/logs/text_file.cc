@@ -258,7 +258,7 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
     }
     read_launcher_text(rest, job);
     read_ras_text(rest, job);
-    job.coverage.observed.push_back(fmt::format("the log {}", path));
+    job.coverage.observed.push_back(fmt::format("{}{}", model::kReadAsLog, path));
     job.logs.push_back({.rank = rank, .text = model::without_secrets(shortened(std::move(rest)))});
   }
   if (told != Told::kMismatch) {  // else who merely writes to the log may have made that call, too

@@ -5,13 +5,12 @@
 #include "collector/model/building/build_model.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
-#include <unistd.h>
 
 #include <fmt/format.h>
 #include <sys/wait.h>
 
+#include "base/host_name.h"
 #include "collector/model/building/exceptions.h"
 #include "collector/model/building/unlike_variables.h"
 #include "collector/model/coverage.h"
@@ -23,11 +22,6 @@
 
 namespace ddpdoctor::model {
 namespace {
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : "";
-}
 
 std::optional<int> number_in(const std::map<std::string, std::string>& environment,
                              const std::string& name) {
@@ -300,7 +294,7 @@ JobModel build_model(const std::vector<Look>& looks) {
   if (looks.empty()) {
     return job;
   }
-  const std::string host = host_name();
+  const std::string host = base::host_name();
   const Look& newest = looks.back();
   job.hosts = {host};
   job.world_size = believed_world_size(newest);

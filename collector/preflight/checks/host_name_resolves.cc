@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/host_name.h"
 #include "collector/preflight/addresses.h"
 #include "collector/preflight/check.h"
 
@@ -15,7 +16,7 @@ Remarks look(const Setting& setting) {
   if (setting.variable("GLOO_SOCKET_IFNAME")) {
     return {};  // the interface decides, not the name
   }
-  const std::string name = host_name();
+  const std::string name = base::host_name();
   const Resolved resolved = resolve(name);
   const bool many = setting.plan.nodes > 1;
   constexpr std::string_view kFix =

@@ -6,11 +6,11 @@
 #include <ifaddrs.h>
 #include <memory>
 #include <netdb.h>
-#include <unistd.h>
 
 #include <fmt/format.h>
 #include <sys/socket.h>
 
+#include "base/host_name.h"
 #include "base/text.h"
 #include "collector/sources/facts/fact_sources.h"
 #include "collector/sources/processes/proc_file.h"
@@ -53,9 +53,8 @@ std::optional<Rendezvous> rendezvous_of(const Scene& scene, const JobProcess& pr
 
 std::set<std::string> own_addresses() {
   std::set<std::string> found{"localhost", "127.0.0.1", "::1", "0.0.0.0"};
-  std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) == 0) {
-    found.insert(name.data());
+  if (const std::string name = base::host_name(); !name.empty()) {
+    found.insert(name);
   }
   ifaddrs* first = nullptr;
   if (::getifaddrs(&first) != 0) {

@@ -211,10 +211,10 @@ class Search {
     }
     if (expected.world_size && expected.nodes.value_or(1) > 1 &&
         expected.ranks_here.size() < static_cast<std::size_t>(*expected.world_size)) {
-      notes_.push_back(fmt::format(
-          "{} of {} ranks run on this machine ({}); the others are on other machines and were not "
-          "observed",
-          expected.ranks_here.size(), *expected.world_size, base::ranges(expected.ranks_here)));
+      notes_.push_back(
+          fmt::format("{} of {}{}{}); the others are on other machines and were not observed",
+                      expected.ranks_here.size(), *expected.world_size, kRanksHere,
+                      base::ranges(expected.ranks_here)));
     }
   }
 

@@ -72,6 +72,9 @@ struct JobProcess {
       false;  // from parentage alone, no RANK in the environment it was started with
 };
 
+/// Of the note that not all ranks are on this machine: "2 of 4 ranks run on this machine (0-1); …".
+inline constexpr std::string_view kRanksHere = " ranks run on this machine (";
+
 /// The processes of one job, the launcher (or outermost shell of it) first, parents before
 /// children.
 struct JobTree {

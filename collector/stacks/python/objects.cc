@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "base/encoding.h"
 #include "base/text.h"
 
 namespace ddpdoctor::stacks {
@@ -35,28 +36,6 @@ RemoteAddress at(RemoteAddress base, std::int64_t offset) {
   return base + static_cast<RemoteAddress>(offset);
 }
 
-void append_utf8(std::string& out, std::uint32_t c) {
-  if ((c >= 0xd800 && c < 0xe000) || c > 0x10ffff) {
-    c = 0xfffd;
-  }
-  const auto tail = [&out](std::uint32_t bits) { out += static_cast<char>(0x80U | (bits & 63U)); };
-  if (c < 0x80) {
-    out += static_cast<char>(c);
-  } else if (c < 0x800) {
-    out += static_cast<char>(0xc0U | (c >> 6U));
-    tail(c);
-  } else if (c < 0x10000) {
-    out += static_cast<char>(0xe0U | (c >> 12U));
-    tail(c >> 6U);
-    tail(c);
-  } else {
-    out += static_cast<char>(0xf0U | (c >> 18U));
-    tail(c >> 12U);
-    tail(c >> 6U);
-    tail(c);
-  }
-}
-
 /// Code units of 1, 2 or 4 bytes to UTF-8.
 std::string utf8(std::span<const std::byte> units, std::size_t width) {
   std::string out;
@@ -64,7 +43,8 @@ std::string utf8(std::span<const std::byte> units, std::size_t width) {
   for (std::size_t i = 0; i + width <= units.size(); i += width) {
     std::uint32_t c = 0;
     std::memcpy(&c, units.data() + i, width);
-    append_utf8(out, c);
+    const bool half_or_none = (c >= 0xd800 && c < 0xe000) || c > 0x10ffff;
+    base::append_utf8(half_or_none ? 0xfffd : c, out);
   }
   return out;
 }

@@ -7,16 +7,10 @@
 #include "collector/imports/logs/text_file.h"
 #include "collector/imports/stack_dumps/dump_processes.h"
 #include "collector/model/questions.h"
+#include "tests/unit/imports/read_text.h"
 
 namespace ddpdoctor::imports {
 namespace {
-
-model::JobModel read(std::string_view text, const std::string& path = "dump.txt") {
-  auto job = read_text(text, path);
-  EXPECT_TRUE(job);
-  settle_dumps(*job);
-  return std::move(*job);
-}
 
 /// "0=91x3 1=92x1": rank, pid and number of threads of each process.
 std::string told(const model::JobModel& job) {
@@ -50,7 +44,7 @@ std::string detached(int pid) {
 }
 
 TEST(Gdb, ThreadsWithoutPythonAreOfTheirProcess) {
-  const auto job = read(py_bt(91) + detached(91) + py_bt(95) + detached(95));
+  const auto job = read_dump(py_bt(91) + detached(91) + py_bt(95) + detached(95));
   EXPECT_EQ(told(job), "0=91x3 1=95x3");
   const auto& threads = model::latest(job)->processes[1].threads;
   EXPECT_EQ(threads[0].tid, 95);
@@ -65,27 +59,28 @@ TEST(Gdb, PyBtAfterBtIsOfTheSameThreads) {
         "Thread {} (Thread 0x7f (LWP {}) \"python\"):\n#0  0x7f in poll () from /x.so\n", number,
         90 + number);
   }
-  const auto job = read(bt + "\n" + py_bt(91) + detached(91));
+  const auto job = read_dump(bt + "\n" + py_bt(91) + detached(91));
   EXPECT_EQ(told(job), "0=91x3");
 }
 
 TEST(Gdb, LinesOfOthersBetweenThreadsEndNoProcess) {
   std::string text = py_bt(91) + detached(91);
   text.replace(text.find("Unable"), 6, "step 12 loss 0.4\nCannot access memory\nUnable");
-  EXPECT_EQ(told(read(text)), "0=91x3");
+  EXPECT_EQ(told(read_dump(text)), "0=91x3");
 }
 
 TEST(Gdb, AHeadingEndsAProcess) {
-  EXPECT_EQ(told(read("=== rank 1 ===\n" + py_bt(91) + "=== rank 0 ===\n" + py_bt(95))),
+  EXPECT_EQ(told(read_dump("=== rank 1 ===\n" + py_bt(91) + "=== rank 0 ===\n" + py_bt(95))),
             "1=91x3 0=95x3");
   // Only one thread of each was pasted.
   const std::string one = py_bt(91).substr(py_bt(91).find("Thread 1"));
   const std::string other = py_bt(95).substr(py_bt(95).find("Thread 1"));
-  EXPECT_EQ(told(read("=== rank 1 ===\n" + one + "=== rank 0 ===\n" + other)), "1=91x1 0=95x1");
+  EXPECT_EQ(told(read_dump("=== rank 1 ===\n" + one + "=== rank 0 ===\n" + other)),
+            "1=91x1 0=95x1");
 }
 
 TEST(Gdb, FramesOfPyBtFullAreOfPython) {
-  const auto job = read(
+  const auto job = read_dump(
       "Thread 1 (Thread 0x7f11 (LWP 91) \"python\"):\n"
       "#12 Frame 0x7f, for file /app/train.py, line 7, in main (rank=3)\n"
       "    dist.all_reduce(x)\n"
@@ -119,18 +114,18 @@ TEST(Pystack, EachHeadingNamesTheRankOfItsDump) {
     for (const auto& [rank, pid] : {std::pair(2, 91), std::pair(0, 93), std::pair(1, 95)}) {
       text += fmt::format(fmt::runtime(form), rank) + pystack(pid);
     }
-    EXPECT_EQ(told(read(text)), "2=91x2 0=93x2 1=95x2") << form;
+    EXPECT_EQ(told(read_dump(text)), "2=91x2 0=93x2 1=95x2") << form;
   }
 }
 
 TEST(Pystack, LinesOfOthersBetweenThreadsEndNoProcess) {
   std::string text = pystack(91);
   text.insert(text.find("\nTraceback for thread 91") + 1, "step 12 loss 0.4\n");
-  EXPECT_EQ(told(read(text)), "0=91x2");
+  EXPECT_EQ(told(read_dump(text)), "0=91x2");
 }
 
 TEST(Pystack, ALocalMayHaveLinesOfItsOwn) {
-  const auto job = read(
+  const auto job = read_dump(
       "Traceback for thread 91 (python) [] (most recent call last):\n"
       "    (Python) File \"/app/train.py\", line 48, in <module>\n"
       "        main()\n"
@@ -156,7 +151,7 @@ std::string py_spy(int pid) {
 TEST(PySpy, WithoutItsFirstLineTheMainThreadBeginsAProcess) {
   EXPECT_TRUE(is_py_spy(py_spy(91), "x"));
   EXPECT_FALSE(is_py_spy("Thread 1 (Thread 0x7f11 (LWP 91) \"python\"):\n", "x"));
-  const auto job = read(py_spy(91) + "\n" + py_spy(95) + "\n");
+  const auto job = read_dump(py_spy(91) + "\n" + py_spy(95) + "\n");
   EXPECT_EQ(told(job), "0=91x2 1=95x2");
 }
 
@@ -169,7 +164,7 @@ TEST(PySpy, ATerminalsBlanksAndTabsAreNoText) {
   for (std::size_t at = text.find("\n    "); at != text.npos; at = text.find("\n    ", at)) {
     text.replace(at, 5, "\n\t");
   }
-  const auto job = read(text);
+  const auto job = read_dump(text);
   EXPECT_EQ(told(job), "0=91x3");
   const auto& main = model::latest(job)->processes[0].threads[0];
   EXPECT_EQ(main.name, "MainThread");
@@ -189,11 +184,11 @@ TEST(Faulthandler, AModuleThatRunsAsProgramEndsADump) {
         "  File \"<frozen runpy>\", line 198 in _run_module_as_main\n",
         address);
   }
-  EXPECT_EQ(told(read(text)), "0=0x2 1=0x2");
+  EXPECT_EQ(told(read_dump(text)), "0=0x2 1=0x2");
   for (std::size_t at = text.find("<module>"); at != text.npos; at = text.find("<module>")) {
     text.replace(at, text.find("_as_main", at) + 8 - at, "&lt;module&gt;");  // from a page's source
   }
-  EXPECT_EQ(told(read(text)), "0=0x2 1=0x2");
+  EXPECT_EQ(told(read_dump(text)), "0=0x2 1=0x2");
 }
 
 }  // namespace

@@ -6,22 +6,10 @@
 #include "collector/imports/logs/text_file.h"
 #include "collector/imports/stack_dumps/dump_processes.h"
 #include "collector/model/questions.h"
+#include "tests/unit/imports/read_text.h"
 
 namespace ddpdoctor::imports {
 namespace {
-
-model::JobModel read(std::string_view text, const std::string& path = "dump.txt") {
-  auto job = read_text(text, path);
-  EXPECT_TRUE(job);
-  settle_dumps(*job);
-  return std::move(*job);
-}
-
-const model::Process& only(const model::JobModel& job) {
-  EXPECT_EQ(job.observations.size(), 1U);
-  EXPECT_EQ(job.observations.front().processes.size(), 1U);
-  return job.observations.front().processes.front();
-}
 
 constexpr std::string_view kFaulthandler = R"(Timeout (0:00:30)!
 Thread 0x00007f26f71336c0 [loader] (most recent call first):
@@ -34,7 +22,7 @@ Thread 0x00007f26f8c76b80 (most recent call first):
 )";
 
 TEST(Faulthandler, ReadsThreadsMainFirst) {
-  const auto job = read(kFaulthandler, "hang_rank3.txt");
+  const auto job = read_dump(kFaulthandler, "hang_rank3.txt");
   const auto& process = only(job);
   EXPECT_EQ(process.rank, 3);
   ASSERT_EQ(process.threads.size(), 2U);
@@ -46,12 +34,12 @@ TEST(Faulthandler, ReadsThreadsMainFirst) {
 
 TEST(Faulthandler, ATimerThatFiresAgainIsASecondLook) {
   const std::string twice = std::string(kFaulthandler) + std::string(kFaulthandler);
-  const auto still = read(twice, "rank_0.txt");
+  const auto still = read_dump(twice, "rank_0.txt");
   ASSERT_EQ(still.observations.size(), 2U);
   EXPECT_EQ(still.progress, model::Progress::kStill);
   std::string moved = twice;
   moved.replace(moved.rfind("line 15"), 7, "line 16");
-  EXPECT_EQ(read(moved, "rank_0.txt").progress, model::Progress::kMoving);
+  EXPECT_EQ(read_dump(moved, "rank_0.txt").progress, model::Progress::kMoving);
 }
 
 TEST(Faulthandler, RanksOfOneLogAreToldApart) {
@@ -62,7 +50,7 @@ TEST(Faulthandler, RanksOfOneLogAreToldApart) {
     log += "[default0]:" + line + "[rank1]: " + line;
     text.remove_prefix(line.size());
   }
-  const auto job = read(log);
+  const auto job = read_dump(log);
   EXPECT_EQ(model::ranks_seen(job), model::RankSet({0, 1}));
   EXPECT_EQ(model::rank_process(job, 1)->threads.size(), 2U);
 }
@@ -70,13 +58,13 @@ TEST(Faulthandler, RanksOfOneLogAreToldApart) {
 TEST(Faulthandler, ProcessesWithoutRankAreToldApartByTheirMainThreads) {
   std::string other(kFaulthandler);
   other.replace(other.find("0x00007f26f8c76b80"), 18, "0x00007e00f8c76b80");
-  const auto job = read(std::string(kFaulthandler) + other);
+  const auto job = read_dump(std::string(kFaulthandler) + other);
   ASSERT_EQ(job.observations.size(), 1U);
   EXPECT_EQ(model::ranks_seen(job), model::RankSet({0, 1}));
 }
 
 TEST(Faulthandler, AFatalErrorIsTheEndOfTheProcess) {
-  const auto job = read(
+  const auto job = read_dump(
       "Fatal Python error: Segmentation fault\n\nCurrent thread 0x00007f26f8c76b80 (most recent "
       "call "
       "first):\n  File \"/app/train.py\", line 15 in <module>\n\nExtension modules: numpy\n",
@@ -96,13 +84,13 @@ TEST(Faulthandler, ACrashReportWithoutRankIsThatOfTheRankThatEndedSo) {
         "  exitcode  : {} (pid: 4242)\n=====\n",
         code);
   };
-  const auto job = read(report + table("-11"));
+  const auto job = read_dump(report + table("-11"));
   const model::Process* crashed = model::rank_process(job, 2);
   ASSERT_NE(crashed, nullptr);
   ASSERT_FALSE(crashed->threads.empty());
   EXPECT_EQ(crashed->threads.front().state, 'X');
   EXPECT_EQ(crashed->threads.front().frames.front().line, 77);
-  EXPECT_TRUE(model::rank_process(read(report + table("-9")), 2)->threads.empty());
+  EXPECT_TRUE(model::rank_process(read_dump(report + table("-9")), 2)->threads.empty());
 }
 
 }  // namespace

@@ -6,18 +6,13 @@
 #include "collector/imports/logs/text_file.h"
 #include "collector/imports/logs/torchrun_text.h"
 #include "collector/model/questions.h"
+#include "tests/unit/imports/read_text.h"
 
 namespace ddpdoctor::imports {
 namespace {
 
-model::JobModel read(std::string_view text, const std::string& path = "ci.log") {
-  auto job = read_text(text, path);
-  EXPECT_TRUE(job);
-  return std::move(*job);
-}
-
 TEST(Launchers, LightningTellsWhichOfItsChildrenEnded) {
-  const auto job = read(
+  const auto job = read_log(
       "[rank: 1] Child process with PID 40112 terminated with code -9. Forcefully terminating all "
       "other processes to avoid zombies\n");
   ASSERT_EQ(job.observations.size(), 1U);
@@ -37,25 +32,25 @@ TEST(Launchers, DeepSpeedTellsTheReturnCodeOfTheFirstToEnd) {
            "['/usr/bin/python3', '-u', 'train.py', '--local_rank=3'] exits with return code = " +
            code + "\n";
   };
-  const auto killed = read(node + fell("-9"));
+  const auto killed = read_log(node + fell("-9"));
   ASSERT_NE(model::rank_process(killed, 7), nullptr);
   EXPECT_EQ(model::rank_process(killed, 7)->exit->signal, 9);
-  const auto failed = read(node + fell("1"));
+  const auto failed = read_log(node + fell("1"));
   ASSERT_NE(model::rank_process(failed, 7), nullptr);
   EXPECT_EQ(failed.observations.at(0).processes.size(), 1U);
   EXPECT_EQ(model::rank_process(failed, 7)->exit->status, 1);
   // Two nodes write into one log: whose local rank 3 it is nobody tells.
-  EXPECT_EQ(model::rank_process(read(node + node + fell("-9")), 7), nullptr);
+  EXPECT_EQ(model::rank_process(read_log(node + node + fell("-9")), 7), nullptr);
 }
 
 TEST(Launchers, TellWhoWasKilled) {
-  const auto mpi = read(
+  const auto mpi = read_log(
       "mpirun noticed that process rank 2 with PID 21183 on node host01 exited on signal 11 "
       "(Segmentation fault).\n");
   ASSERT_NE(model::rank_process(mpi, 2), nullptr);
   EXPECT_EQ(model::rank_process(mpi, 2)->exit->signal, 11);
   EXPECT_EQ(model::rank_process(mpi, 2)->host, "host01");
-  const auto spawn = read(
+  const auto spawn = read_log(
       "torch.multiprocessing.spawn.ProcessExitedException: process 3 terminated with signal "
       "SIGKILL\n");
   ASSERT_NE(model::rank_process(spawn, 3), nullptr);
@@ -63,16 +58,17 @@ TEST(Launchers, TellWhoWasKilled) {
 }
 
 TEST(Launchers, DoNotAccuseWhomTheyEndThemselves) {
-  const auto job = read(
+  const auto job = read_log(
       "srun: error: node1: task 1: Out Of Memory\nsrun: Job step aborted: Waiting\n"
       "srun: error: node0: task 0: Killed\n");
   ASSERT_NE(model::rank_process(job, 1), nullptr);
   EXPECT_EQ(model::rank_process(job, 1)->exit->signal, 9);
   EXPECT_EQ(model::rank_process(job, 0), nullptr);
-  EXPECT_EQ(model::rank_process(read("E1 torch/distributed/elastic/api.py\nsrun: error: n: task 1: "
-                                     "Killed\n"),
-                                1),
-            nullptr);
+  EXPECT_EQ(
+      model::rank_process(read_log("E1 torch/distributed/elastic/api.py\nsrun: error: n: task 1: "
+                                   "Killed\n"),
+                          1),
+      nullptr);
 }
 
 constexpr std::string_view kTable = R"(
@@ -100,7 +96,7 @@ Root Cause (first observed failure):
 )";
 
 TEST(Torchrun, ItsTableTellsHowRanksEnded) {
-  const auto job = read(kTable);
+  const auto job = read_log(kTable);
   EXPECT_TRUE(job.ended);
   const auto* first = model::rank_process(job, 3);
   ASSERT_NE(first, nullptr);
@@ -117,18 +113,19 @@ TEST(Torchrun, WhoWasEndedIsNotTheFirstToFailWhateverItsTableSays) {
   };
   const std::string root = "Root Cause (first observed failure):\n";
   const auto ended =
-      read("Failures:\n" + entry(2, "3 (pid: 8)") + entry(1, "-15 (pid: 7) (SIGTERM)") + root +
-           entry(0, "-15 (pid: 6) (SIGTERM)") + "=====\n");
+      read_log("Failures:\n" + entry(2, "3 (pid: 8)") + entry(1, "-15 (pid: 7) (SIGTERM)") + root +
+               entry(0, "-15 (pid: 6) (SIGTERM)") + "=====\n");
   EXPECT_EQ(model::rank_process(ended, 0), nullptr);
   ASSERT_NE(model::rank_process(ended, 2), nullptr);
   EXPECT_EQ(model::rank_process(ended, 2)->exit->status, 3);
   EXPECT_TRUE(model::facts(ended, "first-failure").empty());
-  const auto told = read("Failures:\n" + entry(1, "1 (pid: 7)") + root + entry(2, "3 (pid: 8)"));
+  const auto told =
+      read_log("Failures:\n" + entry(1, "1 (pid: 7)") + root + entry(2, "3 (pid: 8)"));
   const auto first = model::facts(told, "first-failure");
   ASSERT_EQ(first.size(), 1U);
   EXPECT_EQ(first[0]->rank, 2);
   // Nothing but SIGTERM: somebody outside ended the job, and the first is as good as any.
-  const auto outside = read("Failures:\n" + root + entry(0, "-15 (pid: 6) (SIGTERM)"));
+  const auto outside = read_log("Failures:\n" + root + entry(0, "-15 (pid: 6) (SIGTERM)"));
   EXPECT_NE(model::rank_process(outside, 0), nullptr);
 }
 
@@ -146,14 +143,14 @@ TEST(Torchrun, AnErrorFileIsTheLogOfItsRank) {
 }
 
 TEST(Torchrun, WithoutItsTableTheLineOfTheFirstFailureTells) {
-  const auto job = read(
+  const auto job = read_log(
       "E1120 api.py:869] failed (exitcode: -9) local_rank: 3 (pid: 4242) of binary: "
       "/usr/bin/python\n",
       "torchrun.log");
   ASSERT_NE(model::rank_process(job, 3), nullptr);
   EXPECT_EQ(model::rank_process(job, 3)->exit->signal, 9);
   EXPECT_EQ(
-      model::rank_process(read("x failed (exitcode: 1) local_rank: 3 (pid: 4)\n", "a.log"), 3),
+      model::rank_process(read_log("x failed (exitcode: 1) local_rank: 3 (pid: 4)\n", "a.log"), 3),
       nullptr);
 }
 

@@ -10,18 +10,13 @@
 #include "collector/imports/nccl_ras.h"
 #include "collector/model/log_lines.h"
 #include "collector/model/questions.h"
+#include "tests/unit/imports/read_text.h"
 
 namespace ddpdoctor::imports {
 namespace {
 
-model::JobModel read(std::string_view text, const std::string& path = "ci.log") {
-  auto job = read_text(text, path);
-  EXPECT_TRUE(job);
-  return std::move(*job);
-}
-
 TEST(Detail, AMismatchIsOnePlaceWithTheUsersLine) {
-  const auto job = read(
+  const auto job = read_log(
       "[rank1]: Traceback (most recent call last):\n[rank1]:   File \"/app/train.py\", line 9, in "
       "main\n[rank1]:     dist.broadcast(t, 0)\n[rank1]: RuntimeError: Detected mismatch between "
       "collectives on ranks. Rank 1 is running collective: "
@@ -39,7 +34,7 @@ TEST(Detail, AMismatchIsOnePlaceWithTheUsersLine) {
 }
 
 TEST(Detail, OfAMismatchOnlyWhoIsNamedMadeACall) {
-  const auto job = read(
+  const auto job = read_log(
       "[RANK 1] Detected mismatch between collectives on ranks. Rank 1 is running collective: "
       "CollectiveFingerPrint(SequenceNumber=101, OpType=ALLGATHER, TensorShape=[1]), but Rank 7 is "
       "running collective: CollectiveFingerPrint(SequenceNumber=0OpType=REDUCE).\n"
@@ -54,7 +49,7 @@ TEST(Detail, OfAMismatchOnlyWhoIsNamedMadeACall) {
 }
 
 TEST(MonitoredBarrier, WhoDidNotComeIsBehind) {
-  const auto job = read(
+  const auto job = read_log(
       "[rank0]: RuntimeError: [Rank 0]: Ranks 1, 3 failed to pass monitoredBarrier in 5000 ms\n");
   ASSERT_EQ(job.collectives.size(), 3U);
   EXPECT_EQ(job.collectives[0].rank, 1);
@@ -117,7 +112,7 @@ std::string ras_of_a_death(std::string_view before) {
 
 TEST(Ras, TheDeadProcessIsTheOneMissingRank) {
   for (const std::string_view before : {"", "2026-11-22T19:15:00.1234567Z "}) {
-    const auto job = read(ras_of_a_death(before));
+    const auto job = read_log(ras_of_a_death(before));
     const auto facts = model::facts(job, "nccl-ras");
     ASSERT_EQ(facts.size(), 2U) << before;
     EXPECT_EQ(facts[1]->rank, 5);
@@ -132,7 +127,7 @@ TEST(Ras, TheDeadProcessIsTheOneMissingRank) {
 }
 
 TEST(Ras, TextNamesTheOutliers) {
-  const auto job = read(
+  const auto job = read_log(
       "NCCL version 2.30.7 compiled with CUDA 12.8\nJob summary\n===========\nCommunicators... "
       "(0.00s)\n=============\n    0         1          2         4         8         8  RUNNING  "
       "MISMATCH\n\nWarnings\n========\n\n#0-0 (78db921d1c117b4a) MISMATCH\n  Communicator ranks "
@@ -152,7 +147,7 @@ TEST(Logs, ZeroBytesAtTheEndsAreNoPartOfALog) {
   const std::string text =
       std::string(100, '\0') + "[rank1]: ValueError: no\n" + std::string(9, '\0');
   EXPECT_TRUE(is_log(text, "job.log"));
-  EXPECT_TRUE(read(text).logs.at(0).text.starts_with("[rank1]: ValueError: no\n"));
+  EXPECT_TRUE(read_log(text).logs.at(0).text.starts_with("[rank1]: ValueError: no\n"));
   EXPECT_FALSE(is_log(std::string("\x7f"
                                   "ELF\0\1",
                                   6) +
@@ -161,8 +156,8 @@ TEST(Logs, ZeroBytesAtTheEndsAreNoPartOfALog) {
 }
 
 TEST(Logs, LabelsOfSrunAreRanks) {
-  const auto job =
-      read("0: step 1\n1: step 1\n0: step 2\n1: Traceback (most recent call last):\n1:   File\n");
+  const auto job = read_log(
+      "0: step 1\n1: step 1\n0: step 2\n1: Traceback (most recent call last):\n1:   File\n");
   ASSERT_EQ(job.logs.size(), 1U);
   EXPECT_NE(job.logs[0].text.find("[rank1]:   File"), std::string::npos);
 }
@@ -176,17 +171,17 @@ std::string said_by_hosts(std::string_view inner) {
 }
 
 TEST(Logs, HostsOfPdshStandForRanksInTheOrderOfTheirNumbers) {
-  const auto job = read(said_by_hosts("") +
-                        "node10: Traceback (most recent call last):\n"
-                        "node10:   File \"/srv/train.py\", line 3, in main\n"
-                        "node10: ValueError: no\n");
+  const auto job = read_log(said_by_hosts("") +
+                            "node10: Traceback (most recent call last):\n"
+                            "node10:   File \"/srv/train.py\", line 3, in main\n"
+                            "node10: ValueError: no\n");
   EXPECT_EQ(model::read_log_line(base::split(job.logs.front().text, '\n').front()).rank, 1);
   ASSERT_EQ(job.coverage.warnings.size(), 1U);
   EXPECT_NE(job.coverage.warnings[0].find("rank 0 is node9, rank 1 is node10"), std::string::npos);
 }
 
 TEST(Logs, BehindTheNameOfAHostALineMayNameItsRank) {
-  const auto job = read(said_by_hosts("[rank7]: "));
+  const auto job = read_log(said_by_hosts("[rank7]: "));
   EXPECT_EQ(model::read_log_line(base::split(job.logs.front().text, '\n').front()).rank, 7);
   EXPECT_TRUE(job.coverage.warnings.empty());
 }
@@ -196,7 +191,7 @@ TEST(Logs, WordsOfOneShapeBeforeAFewLinesAreNoHosts) {
   for (int i = 0; i < 20; ++i) {
     log += fmt::format("loss of step {} is small\nepoch{}: done\n", i, i);
   }
-  EXPECT_FALSE(model::read_log_line(base::split(read(log).logs.front().text, '\n')[1]).rank);
+  EXPECT_FALSE(model::read_log_line(base::split(read_log(log).logs.front().text, '\n')[1]).rank);
 }
 
 std::string gave_up(int rank, std::string_view exception) {
@@ -216,8 +211,8 @@ constexpr std::string_view kGlooTimeout =
     "complete";
 
 TEST(TimedOut, ATracebackIsTheStackOfARankThatWaited) {
-  const auto job = read("[rank2]: loading\n" + gave_up(0, kGlooTimeout) +
-                        gave_up(1, "Connection closed by peer [127.0.0.1]:1"));
+  const auto job = read_log("[rank2]: loading\n" + gave_up(0, kGlooTimeout) +
+                            gave_up(1, "Connection closed by peer [127.0.0.1]:1"));
   const model::Process* process = model::rank_process(job, 0);
   ASSERT_NE(process, nullptr);
   ASSERT_EQ(process->threads.front().frames.size(), 2U);
@@ -238,9 +233,10 @@ TEST(TimedOut, OfTheWorldASilentRankIsTheOneThatDidNotCome) {
         "Timeout(ms)=600000) ran for 600029 milliseconds before timing out.\n",
         rank);
   };
-  const auto job = read("[rank1]: writing a checkpoint\n" + timeout(0) + timeout(2) +
-                        "Root Cause (first observed failure):\n[0]:\n  rank      : 0 (local_rank: "
-                        "0)\n  exitcode  : -6 (pid: 11)\n=====\n");
+  const auto job =
+      read_log("[rank1]: writing a checkpoint\n" + timeout(0) + timeout(2) +
+               "Root Cause (first observed failure):\n[0]:\n  rank      : 0 (local_rank: "
+               "0)\n  exitcode  : -6 (pid: 11)\n=====\n");
   EXPECT_EQ(model::rank_process(job, 0), nullptr);  // the watchdog's abort is no death
   ASSERT_NE(model::rank_process(job, 1), nullptr);
   ASSERT_FALSE(job.collectives.empty());
@@ -251,27 +247,29 @@ TEST(TimedOut, OfTheWorldASilentRankIsTheOneThatDidNotCome) {
 
 TEST(TimedOut, WhoFailedByItselfWaitedForNobody) {
   const auto job =
-      read(gave_up(0, kGlooTimeout) + gave_up(1, "no such key") + gave_up(1, kGlooTimeout));
+      read_log(gave_up(0, kGlooTimeout) + gave_up(1, "no such key") + gave_up(1, kGlooTimeout));
   EXPECT_EQ(model::ranks_seen(job), model::RankSet({0}));
 }
 
 TEST(TimedOut, HowItEndedSaysNothingAndWhoWasEndedLived) {
-  const auto job = read(gave_up(0, kGlooTimeout) +
-                        "Failures:\n[1]:\n  rank      : 2 (local_rank: 2)\n  exitcode  : -15 (pid: "
-                        "13)\nRoot Cause (first observed failure):\n[0]:\n  rank      : 0 "
-                        "(local_rank: 0)\n  exitcode  : 1 (pid: 11)\n=====\n");
+  const auto job =
+      read_log(gave_up(0, kGlooTimeout) +
+               "Failures:\n[1]:\n  rank      : 2 (local_rank: 2)\n  exitcode  : -15 (pid: "
+               "13)\nRoot Cause (first observed failure):\n[0]:\n  rank      : 0 "
+               "(local_rank: 0)\n  exitcode  : 1 (pid: 11)\n=====\n");
   EXPECT_FALSE(model::rank_process(job, 0)->exit);
   ASSERT_NE(model::rank_process(job, 2), nullptr);
   EXPECT_FALSE(model::rank_process(job, 2)->exit);
 }
 
 TEST(Logs, ANumberBeforeALineIsNotAlwaysARank) {
-  const auto job = read("12: warning\nTraceback (most recent call last):\n13: x\nplain\nplain\n");
+  const auto job =
+      read_log("12: warning\nTraceback (most recent call last):\n13: x\nplain\nplain\n");
   EXPECT_EQ(job.logs[0].text.find("[rank"), std::string::npos);
 }
 
 TEST(Logs, AFileOfOneRankIsItsLog) {
-  EXPECT_EQ(read("RuntimeError: x\n", "logs/abc/attempt_0/3/stderr.log").logs[0].rank, 3);
+  EXPECT_EQ(read_log("RuntimeError: x\n", "logs/abc/attempt_0/3/stderr.log").logs[0].rank, 3);
 }
 
 TEST(Logs, AnEmptyOneTellsThatItsRankWroteNothing) {
@@ -287,7 +285,7 @@ TEST(Logs, OfAVeryLongOneTheTellingLinesAreKept) {
   for (int i = 0; i < 400'000; ++i) {
     text += "step " + std::to_string(i) + " loss 0.1\n";
   }
-  const auto job = read(text + "[rank0]: ChildFailedError\n");
+  const auto job = read_log(text + "[rank0]: ChildFailedError\n");
   EXPECT_LT(job.logs[0].text.size(), 1000U);
   EXPECT_NE(job.logs[0].text.find("ValueError: first"), std::string::npos);
 }

@@ -8,22 +8,10 @@
 #include "collector/imports/merge.h"
 #include "collector/imports/stack_dumps/dump_processes.h"
 #include "collector/model/questions.h"
+#include "tests/unit/imports/read_text.h"
 
 namespace ddpdoctor::imports {
 namespace {
-
-model::JobModel read(std::string_view text, const std::string& path = "dump.txt") {
-  auto job = read_text(text, path);
-  EXPECT_TRUE(job);
-  settle_dumps(*job);
-  return std::move(*job);
-}
-
-const model::Process& only(const model::JobModel& job) {
-  EXPECT_EQ(job.observations.size(), 1U);
-  EXPECT_EQ(job.observations.front().processes.size(), 1U);
-  return job.observations.front().processes.front();
-}
 
 constexpr std::string_view kPySpy = R"(Process 71: python -u train.py
 Python v3.11.7 (/usr/bin/python3.11)
@@ -46,7 +34,7 @@ Thread 75 (active+gil): "loader"
 )";
 
 TEST(PySpy, ReadsFramesInnermostFirst) {
-  const auto job = read(kPySpy);
+  const auto job = read_dump(kPySpy);
   const auto& process = only(job);
   EXPECT_EQ(process.pid, 71);
   EXPECT_EQ(process.ppid, 70);
@@ -64,7 +52,7 @@ TEST(PySpy, ReadsFramesInnermostFirst) {
 }
 
 TEST(PySpy, TellsTheHolderOfTheGil) {
-  const auto job = read(kPySpy);
+  const auto job = read_dump(kPySpy);
   const auto& threads = only(job).threads;
   EXPECT_EQ(threads[0].state, 'S');
   EXPECT_FALSE(threads[0].gil);
@@ -74,7 +62,7 @@ TEST(PySpy, TellsTheHolderOfTheGil) {
 }
 
 TEST(PySpy, KeepsLocalsOfTorchOnly) {
-  const auto job = read(kPySpy);
+  const auto job = read_dump(kPySpy);
   const auto& frames = only(job).threads[0].frames;
   EXPECT_EQ(frames[2].locals.size(), 2U);
   EXPECT_TRUE(frames[3].locals.empty());
@@ -114,7 +102,7 @@ Traceback for thread 17 (python) [] (most recent call last):
 )";
 
 TEST(Pystack, TurnsStacksAround) {
-  const auto job = read(kPystack);
+  const auto job = read_dump(kPystack);
   const auto& process = only(job);
   EXPECT_EQ(process.pid, 17);
   EXPECT_EQ(process.rank, 2);
@@ -130,7 +118,7 @@ TEST(Pystack, TurnsStacksAround) {
 }
 
 TEST(Pystack, AMainThreadBeginsAnotherProcess) {
-  const auto job = read(
+  const auto job = read_dump(
       std::string(kPystack) +
       std::string(kPystack.substr(kPystack.find("Traceback for thread 17"))).replace(21, 2, "19"));
   ASSERT_EQ(job.observations.size(), 1U);
@@ -146,7 +134,7 @@ TEST(Pystack, LocalsOfTheNextProcessNameNoRankOfThisOne) {
         "      Locals:\n        rank: {}\n\n",
         tid, rank);
   };
-  const auto job = read(dump_of("81", "0") + dump_of("82", "1"));
+  const auto job = read_dump(dump_of("81", "0") + dump_of("82", "1"));
   const auto& processes = job.observations.back().processes;
   ASSERT_EQ(processes.size(), 2U);
   EXPECT_EQ(processes[0].rank, 0);
@@ -154,7 +142,7 @@ TEST(Pystack, LocalsOfTheNextProcessNameNoRankOfThisOne) {
 }
 
 TEST(Pystack, ACoreSaysHowTheProcessDied) {
-  const auto job = read(
+  const auto job = read_dump(
       "Core file information:\nstate: t zombie: True niceness: 0\n"
       "pid: 570 ppid: 1 sid: 1\nexecutable: python arguments: python train.py\n"
       "The process died due receiving signal SIGSEGV\n" +
@@ -176,7 +164,7 @@ Thread 1 (Thread 0x7f02 (LWP 31) "python"):
 )";
 
 TEST(Gdb, ReadsSymbolsModulesAndLines) {
-  const auto job = read(kGdb);
+  const auto job = read_dump(kGdb);
   const auto& process = only(job);
   EXPECT_EQ(process.pid, 31);
   EXPECT_EQ(process.role, model::Role::kRank);
@@ -196,7 +184,7 @@ TEST(Gdb, ThreadOneEndsAProcess) {
   for (std::size_t at = 0; (at = other.find("LWP 3", at)) != std::string::npos; ++at) {
     other[at + 4] = '4';
   }
-  const auto job = read(one + other);
+  const auto job = read_dump(one + other);
   ASSERT_EQ(job.observations.size(), 1U);
   ASSERT_EQ(job.observations.front().processes.size(), 2U);
   EXPECT_EQ(job.observations.front().processes[1].pid, 41);
@@ -204,13 +192,13 @@ TEST(Gdb, ThreadOneEndsAProcess) {
 
 TEST(Gdb, PyBtTakesThePlaceOfTheInterpreter) {
   const std::string threads(kGdb.substr(0, kGdb.find("[Inferior")));
-  const auto job = read(threads +
-                        "Thread 1 (Thread 0x7f02 (LWP 31) \"python\"):\n"
-                        "Traceback (most recent call first):\n"
-                        "  <built-in method sleep of module object at remote 0x7f>\n"
-                        "  File \"/app/train.py\", line 7, in main (rank=1)\n"
-                        "    time.sleep(9)\n"
-                        "  File \"/app/train.py\", line 12, in <module> ()\n");
+  const auto job = read_dump(threads +
+                             "Thread 1 (Thread 0x7f02 (LWP 31) \"python\"):\n"
+                             "Traceback (most recent call first):\n"
+                             "  <built-in method sleep of module object at remote 0x7f>\n"
+                             "  File \"/app/train.py\", line 7, in main (rank=1)\n"
+                             "    time.sleep(9)\n"
+                             "  File \"/app/train.py\", line 12, in <module> ()\n");
   const auto& frames = only(job).threads[0].frames;
   ASSERT_EQ(frames.size(), 3U);
   EXPECT_EQ(frames[0].function, "clock_nanosleep");
@@ -220,7 +208,7 @@ TEST(Gdb, PyBtTakesThePlaceOfTheInterpreter) {
 }
 
 TEST(Gdb, SourcesOfLibcAndOfTheInterpreterAreNotTheUsers) {
-  const auto job = read(R"(Thread 1 (Thread 0x7f26 (LWP 91) "python"):
+  const auto job = read_dump(R"(Thread 1 (Thread 0x7f26 (LWP 91) "python"):
 #0  ___pthread_cond_wait (cond=0x1, mutex=0x2) at ./nptl/pthread_cond_wait.c:618
 #1  0x00007f26 in c10d::Work::wait(long) () from /usr/lib/libtorch_cpu.so
 #2  0x00007f27 in _PyObject_VectorcallTstate (args=0x0) at /home/me/Python-3.11.7/Include/internal/pycore_call.h:92
@@ -244,8 +232,8 @@ TEST(Gdb, TheRankThatWaitsForNobodyIsTheParentOfAChildThatComputes) {
         pid, pid + 1, name, inner);
   };
   const auto job =
-      read(process(10, "python", "c10d::Work::wait(long)") + process(20, "python", "poll") +
-           R"(Thread 1 (Thread 0x7f26 (LWP 40) "pt_data_worker"):
+      read_dump(process(10, "python", "c10d::Work::wait(long)") + process(20, "python", "poll") +
+                R"(Thread 1 (Thread 0x7f26 (LWP 40) "pt_data_worker"):
 #0  0x00007f26 in gomp_team_barrier_wait_end () from /usr/lib/libgomp.so.1
 #1  0x00007f27 in _PyEval_EvalFrameDefault () from /usr/lib/libpython3.so
 [Inferior 1 (process 40) detached]
@@ -257,7 +245,7 @@ TEST(Gdb, TheRankThatWaitsForNobodyIsTheParentOfAChildThatComputes) {
 }
 
 TEST(EuStack, ReadsThreadsAndModules) {
-  const auto job = read(
+  const auto job = read_dump(
       "PID 20 - process\nTID 20:\n#0  0x00007f267baa3f16 pthread_cond_wait@@GLIBC_2.3.2\n"
       "#1  0x00007f26 c10d::Work::wait(long) - /usr/lib/libtorch_cpu.so\n    "
       "../c10d/Work.cpp:80:3\n"
@@ -284,15 +272,15 @@ TEST(Dumps, WithoutRanksAreNumberedByPid) {
 }
 
 TEST(Dumps, ALineAboveNamesTheRank) {
-  const auto job =
-      read("$ for r in 4 2; do ...\n=== rank 4 ===\n" + std::string("Process 9: python t.py\n") +
-           "Thread 9 (idle): \"MainThread\"\n    f (a.py:1)\n\n=== rank 2 ===\n"
-           "Process 8: python t.py\nThread 8 (idle): \"MainThread\"\n    f (a.py:1)\n");
+  const auto job = read_dump(
+      "$ for r in 4 2; do ...\n=== rank 4 ===\n" + std::string("Process 9: python t.py\n") +
+      "Thread 9 (idle): \"MainThread\"\n    f (a.py:1)\n\n=== rank 2 ===\n"
+      "Process 8: python t.py\nThread 8 (idle): \"MainThread\"\n    f (a.py:1)\n");
   EXPECT_EQ(model::ranks_seen(job), model::RankSet({2, 4}));
 }
 
 TEST(Dumps, LaunchersAndWorkersAreNoRanks) {
-  const auto job = read(
+  const auto job = read_dump(
       "Process 5: python -m torch.distributed.run t.py\nThread 5 (idle): \"MainThread\"\n    run "
       "(torch/distributed/run.py:1)\nProcess 6: python t.py\nThread 6 (idle): \"MainThread\"\n    "
       "f "
@@ -375,7 +363,7 @@ TEST(Dumps, WhoWasNotDumpedIsNotAbsent) {
 }
 
 TEST(Dumps, WhatIsNoDumpStaysInTheLog) {
-  const auto job = read("[rank3]: loss 0.3\n" + std::string(kPySpy) + "loss 0.2\n");
+  const auto job = read_dump("[rank3]: loss 0.3\n" + std::string(kPySpy) + "loss 0.2\n");
   ASSERT_EQ(job.logs.size(), 1U);
   EXPECT_EQ(job.logs[0].text.find("all_reduce"), std::string::npos);
   EXPECT_NE(job.logs[0].text.find("loss 0.2"), std::string::npos);

@@ -11,18 +11,13 @@
 #include "collector/imports/nccl_ras.h"
 #include "collector/model/log_lines.h"
 #include "collector/model/questions.h"
+#include "tests/unit/imports/read_text.h"
 
 namespace ddpdoctor::imports {
 namespace {
 
-model::JobModel read(std::string_view text, const std::string& path = "ci.log") {
-  auto job = read_text(text, path);
-  EXPECT_TRUE(job);
-  return std::move(*job);
-}
-
 TEST(Watchdog, TimeoutsAreCallsOfTheirGroup) {
-  const auto job = read(
+  const auto job = read_log(
       "[rank0]:[E321 02:07:08.4 ProcessGroupNCCL.cpp:607] [Rank 0] Watchdog caught collective "
       "operation timeout: WorkNCCL(SeqNum=1580, OpType=ALLREDUCE, NumelIn=4096, NumelOut=4096, "
       "Timeout(ms)=600000) ran for 600060 milliseconds before timing out.\n"
@@ -56,7 +51,7 @@ TEST(Watchdog, WhoHasBegunTheCallsOfOthersIsNotBehindThem) {
         "NCCL work: {2}, last completed NCCL work: {3}.\n",
         rank, stands, begun, stands - 1);
   };
-  const auto job = read(told(0, 808, 811) + told(1, 808, 808) + told(2, 809, 809));
+  const auto job = read_log(told(0, 808, 811) + told(1, 808, 808) + told(2, 809, 809));
   std::vector<std::pair<model::Rank, std::int64_t>> calls;
   for (const auto& call : job.collectives) {
     calls.emplace_back(call.rank, call.sequence);
@@ -74,7 +69,7 @@ TEST(Watchdog, WhoIsFarBehindSpeaksOfAnotherGroup) {
            "] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=" +
            std::to_string(sequence) + ", OpType=ALLREDUCE, Timeout(ms)=1800000) ran for 1 ms\n";
   };
-  const auto job = read(line(0, 96'120) + line(7, 64'088));
+  const auto job = read_log(line(0, 96'120) + line(7, 64'088));
   ASSERT_EQ(job.collectives.size(), 1U);
   EXPECT_EQ(job.collectives[0].rank, 0);
 }
@@ -94,8 +89,8 @@ std::string status_of(int rank, int sequence, std::string_view group) {
 }
 
 TEST(Watchdog, OfSeveralNumbersOfOneRankThatOfMostRanksIsKept) {
-  const auto job = read(timeout_of(0, 96'120) + timeout_of(0, 96'117) + timeout_of(1, 96'120) +
-                        timeout_of(2, 5) + timeout_of(2, 7));
+  const auto job = read_log(timeout_of(0, 96'120) + timeout_of(0, 96'117) + timeout_of(1, 96'120) +
+                            timeout_of(2, 5) + timeout_of(2, 7));
   ASSERT_EQ(job.collectives.size(), 2U);
   EXPECT_EQ(job.collectives[0].sequence, 96'120);
   EXPECT_EQ(job.collectives[1].sequence, 96'120);
@@ -107,7 +102,7 @@ TEST(Watchdog, WhoSaysNothingAmongManyWhoSpeakIsBehind) {
   for (const int rank : {0, 1, 3}) {
     log += timeout_of(rank, 9, fmt::format("[rank{}]:", rank));
   }
-  const auto job = read(log);
+  const auto job = read_log(log);
   EXPECT_TRUE(job.coverage.unobserved_ranks.empty());
   EXPECT_EQ(std::count_if(job.collectives.begin(), job.collectives.end(),
                           [](const auto& call) { return call.rank == 2 && call.sequence == 8; }),
@@ -115,20 +110,21 @@ TEST(Watchdog, WhoSaysNothingAmongManyWhoSpeakIsBehind) {
 }
 
 TEST(Watchdog, OfAnExcerptTheOthersAreUnobserved) {
-  const auto job = read(timeout_of(0, 9, "[rank0]:") + timeout_of(4, 9, "[rank4]:"));
+  const auto job = read_log(timeout_of(0, 9, "[rank0]:") + timeout_of(4, 9, "[rank4]:"));
   EXPECT_EQ(job.coverage.unobserved_ranks, (model::RankSet{1, 2, 3}));
   EXPECT_EQ(job.collectives.size(), 2U);
 }
 
 TEST(Watchdog, OfAPartOfTheWorldOnlyThoseWhoSpokeAreMembers) {
-  const auto job = read(timeout_of(1, 9, "[rank1]:") + status_of(1, 9, "PG ID 2 PG GUID 4(tp)") +
-                        timeout_of(3, 9, "[rank3]:") + status_of(3, 9, "PG ID 2 PG GUID 4(tp)"));
+  const auto job =
+      read_log(timeout_of(1, 9, "[rank1]:") + status_of(1, 9, "PG ID 2 PG GUID 4(tp)") +
+               timeout_of(3, 9, "[rank3]:") + status_of(3, 9, "PG ID 2 PG GUID 4(tp)"));
   ASSERT_NE(model::group(job, "4"), nullptr);
   EXPECT_EQ(model::group(job, "4")->ranks, (std::vector<model::Rank>{1, 3}));
 }
 
 TEST(Watchdog, ARankWithinAPartOfTheWorldIsNoRankOfTheWorld) {
-  const auto job = read(
+  const auto job = read_log(
       "what():  [PG 3 Rank 1] Process group watchdog thread terminated with exception: [Rank 1] "
       "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=41, OpType=ALLREDUCE, "
       "Timeout(ms)=600000) ran for 600020 milliseconds before timing out.\n");
@@ -136,7 +132,7 @@ TEST(Watchdog, ARankWithinAPartOfTheWorldIsNoRankOfTheWorld) {
 }
 
 TEST(Watchdog, OneThatStandsStillIsNoEndOfItsRank) {
-  const auto job = read(
+  const auto job = read_log(
       "[rank2]:[F612 ProcessGroupNCCL.cpp:1169] [PG 0 Rank 2] ProcessGroupNCCL's watchdog got "
       "stuck for 480 seconds without making progress in monitoring enqueued collectives.\n"
       "E0612 1187 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: -6) "
@@ -149,7 +145,7 @@ TEST(Watchdog, OneThatStandsStillIsNoEndOfItsRank) {
 }
 
 TEST(Desync, ItsSnapshotSaysWhereEachRankWas) {
-  const auto job = read(
+  const auto job = read_log(
       timeout_of(0, 241, "[rank0]:") +
       "[rank0]:[E515 ProcessGroupNCCL.cpp:1937] Rank 0\n"
       "\t - [0] Timeout at collective: ALLREDUCE, #315\n"
@@ -176,7 +172,7 @@ TEST(Desync, ItsSnapshotSaysWhereEachRankWas) {
 }
 
 TEST(Watchdog, WhoHadNothingUnderWayIsBehindAndTheStackOfACallIsItsPlace) {
-  const auto job = read(
+  const auto job = read_log(
       "[rank0]:[E606 09:09:08.1 ProcessGroupNCCL.cpp:757] [Rank 0] Watchdog caught collective "
       "operation timeout: WorkNCCL(SeqNum=167, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, "
       "Timeout(ms)=600000) ran for 600004 milliseconds before timing out.\n"
@@ -201,7 +197,7 @@ TEST(Watchdog, WhoHadNothingUnderWayIsBehindAndTheStackOfACallIsItsPlace) {
 }
 
 TEST(Watchdog, TheRanksThatItsReportCallsLaggingAreBehind) {
-  const auto job = read(
+  const auto job = read_log(
       "[rank0]:[E ProcessGroupNCCL.cpp:456] [Rank 0] Watchdog caught collective operation timeout: "
       "WorkNCCL(SeqNum=12, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=10000) ran for "
       "10060 milliseconds before timing out.\n\t - To our best knowledge, ranks [1, 2] are the "

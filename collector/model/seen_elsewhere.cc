@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/model/seen_elsewhere.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "collector/model/coverage.h"
+#include "collector/sources/processes/process_table.h"
+
+namespace ddpdoctor::model {
+namespace {
+
+/// "0-6,8"; nothing when it is no such text.
+std::optional<RankSet> ranks_in(std::string_view text) {
+  std::vector<Rank> ranks;
+  const auto take = [&text]() -> std::optional<Rank> {
+    Rank rank = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
+    if (error != std::errc() || rank < 0 || rank >= kMaxWorldSize) {
+      return std::nullopt;
+    }
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    return rank;
+  };
+  while (!text.empty()) {
+    const auto first = take();
+    if (!first) {
+      return std::nullopt;
+    }
+    Rank last = *first;
+    if (text.starts_with('-')) {
+      text.remove_prefix(1);
+      last = take().value_or(-1);
+    }
+    if (last < *first || ranks.size() > kMaxWorldSize) {
+      return std::nullopt;
+    }
+    for (Rank rank = *first; rank <= last; ++rank) {
+      ranks.push_back(rank);
+    }
+    if (!text.empty() && !text.starts_with(',')) {
+      return std::nullopt;
+    }
+    text.remove_prefix(text.empty() ? 0 : 1);
+  }
+  return RankSet(std::move(ranks));
+}
+
+/// "ranks 2-3: run on another machine" without those that another capture saw; empty when it saw
+/// all of them.
+std::string without_seen(const std::string& sentence, const RankSet& seen) {
+  for (const std::string_view reason : kReasonsNotHere) {
+    const std::string why = fmt::format(": {}", reason);
+    std::string_view who = sentence;
+    if (!who.ends_with(why)) {
+      continue;
+    }
+    who.remove_suffix(why.size());
+    who.remove_prefix(who.starts_with("ranks ") ? 6 : who.starts_with("rank ") ? 5 : who.size());
+    const auto ranks = ranks_in(who);
+    if (!ranks || ranks->common(seen).empty()) {
+      return sentence;
+    }
+    const RankSet left = ranks->minus(seen);
+    return left.empty() ? std::string() : left.said() + why;
+  }
+  return sentence;
+}
+
+/// "2 of 4 ranks run on this machine (0-1); the others …", where others were seen.
+bool speaks_of_one_machine(const std::string& warning, const RankSet& seen) {
+  const std::size_t at = warning.find(sources::kRanksHere);
+  const std::size_t end = at == std::string::npos ? at : warning.find(')', at);
+  if (end == std::string::npos) {
+    return false;
+  }
+  const std::size_t from = at + sources::kRanksHere.size();
+  const auto here = ranks_in(std::string_view(warning).substr(from, end - from));
+  return here && !seen.minus(*here).empty();
+}
+
+}  // namespace
+
+void forget_seen_elsewhere(JobModel& job) {
+  std::vector<Rank> ranks;
+  for (const Observation& observation : job.observations) {
+    for (const Process& process : observation.processes) {
+      if (process.rank && process.role == Role::kRank && !process.threads.empty()) {
+        ranks.push_back(*process.rank);
+      }
+    }
+  }
+  const RankSet seen(std::move(ranks));
+  job.coverage.unobserved_ranks = job.coverage.unobserved_ranks.minus(seen);
+  for (std::string& sentence : job.coverage.unobserved) {
+    sentence = without_seen(sentence, seen);
+  }
+  base::drop_repeats(job.coverage.unobserved);
+  std::erase_if(job.coverage.warnings, [&seen](const std::string& warning) {
+    return speaks_of_one_machine(warning, seen);
+  });
+}
+
+}  // namespace ddpdoctor::model
