@@ -40,9 +40,10 @@ enum class ExitKind : std::uint32_t {
 
 /// Why a part of the recording is absent.
 enum Disabled : std::uint32_t {
-  kNoCallSites = 1,    // CPython of unknown layout
-  kNoTensorFacts = 2,  // torch without the functions that tell sizes
-  kNoSequence = 4,     // own counter instead of torch's
+  kNoCallSites = 1,       // CPython of unknown layout
+  kNoTensorFacts = 2,     // torch without the functions that tell sizes
+  kNoSequence = 4,        // own counter instead of torch's
+  kFramesNotAsKnown = 8,  // CPython of a known version whose frames lie elsewhere
 };
 
 /// One fact: 64 bytes, published by `sequence` = index + 1, which is written last with release.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads only the calling thread's own frames, which stand still while it is here.
 // PyGILState_GetThisThreadState is thread-local and needs no GIL; after a binding released the GIL,
-// "the current thread state" would be another thread's.
+// "the current thread state" would be another thread's. Nothing is followed before python_proof.h
+// has seen that this interpreter lies as its row of the table says.
 #include "agent/record/python_site.h"
 
 #include <atomic>
@@ -9,19 +10,19 @@
 #include <dlfcn.h>
 
 #include "agent/record/python_layout_table.h"
+#include "agent/record/python_proof.h"
 #include "agent/record/recorder.h"
 
 namespace ddpdoctor::agent {
 namespace {
 
 using ThreadStateFunction = void* (*)();
-using LineFunction = int (*)(void*, int);
 
-enum : int { kUntried, kTrying, kOn, kOff };
+enum : int { kUntried, kTrying, kUnproven, kOn, kOff };
 constinit std::atomic<int> readiness{kUntried};
 const FrameLayout* layout = nullptr;
 ThreadStateFunction thread_state = nullptr;
-LineFunction line_of = nullptr;
+constinit PythonSymbols python{};
 
 struct SiteSlot {
   std::atomic<std::uint64_t> key;
@@ -41,9 +42,13 @@ T at(const void* base, int offset) {
   return value;
 }
 
+bool is_free_threaded(const char* version) {
+  return strstr(version, "free-threading") != nullptr;
+}
+
+/// The row for "3.11.7 (main, …)"; free-threaded builds have other layouts.
 const FrameLayout* layout_of(const char* version) {
-  // "3.11.7 (main, …)"; a free-threaded build says so in the same text and has other layouts
-  if (version[0] != '3' || version[1] != '.' || strstr(version, "free-threading") != nullptr) {
+  if (version[0] != '3' || version[1] != '.' || is_free_threaded(version)) {
     return nullptr;
   }
   int minor = 0;
@@ -66,33 +71,99 @@ QuestionFunction find_question(const char* name) {
   return reinterpret_cast<QuestionFunction>(dlsym(RTLD_DEFAULT, name));
 }
 
-bool ready(wire::Ring& ring) {
-  const int state = readiness.load(std::memory_order_acquire);
-  if (state != kUntried) {
-    return state == kOn;
+template <typename T>
+T* symbol(const char* name) {
+  return reinterpret_cast<T*>(dlsym(RTLD_DEFAULT, name));
+}
+
+/// What the header of each ring says of the interpreter, a child's too.
+constinit char version_text[sizeof wire::Header::python_version]{};
+constinit std::atomic<std::uint32_t> why_off{0};  // wire::Disabled
+
+/// "3.11.7", and "3.13.0t" of a free-threaded build.
+void remember_version(const char* version) {
+  std::size_t length = strcspn(version, " ");
+  length = length < sizeof version_text - 1 ? length : sizeof version_text - 2;
+  memcpy(version_text, version, length);
+  if (is_free_threaded(version)) {
+    version_text[length] = 't';
   }
-  int expected = kUntried;
-  if (!readiness.compare_exchange_strong(expected, kTrying, std::memory_order_acq_rel)) {
-    return false;
-  }
-  const auto version = reinterpret_cast<const char* (*)()>(dlsym(RTLD_DEFAULT, "Py_GetVersion"));
-  thread_state =
-      reinterpret_cast<ThreadStateFunction>(dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState"));
-  line_of = reinterpret_cast<LineFunction>(dlsym(RTLD_DEFAULT, "PyCode_Addr2Line"));
+}
+
+void tell_ring(wire::Ring& ring) {
+  memcpy(ring.header.python_version, version_text, sizeof version_text);
+  ring.header.disabled &= ~std::uint32_t{wire::kNoCallSites | wire::kFramesNotAsKnown};
+  ring.header.disabled |= why_off.load(std::memory_order_relaxed);
+}
+
+/// Finds what the interpreter exports, once; true when its frames may be asked.
+bool find_interpreter() {
+  using VersionFunction = const char*();
+  VersionFunction* const version = symbol<VersionFunction>("Py_GetVersion");
+  thread_state = symbol<void*()>("PyGILState_GetThisThreadState");
+  python = {.code_type = symbol<void>("PyCode_Type"),
+            .string_type = symbol<void>("PyUnicode_Type"),
+            .bytes_type = symbol<void>("PyBytes_Type"),
+            .frame_type = symbol<void>("PyFrame_Type"),
+            .line_of = symbol<int(void*, int)>("PyCode_Addr2Line")};
   const QuestionFunction finalizing = find_question("Py_IsFinalizing");  // from 3.13 on
   is_finalizing.store(finalizing != nullptr ? finalizing : find_question("_Py_IsFinalizing"));
   is_initialized.store(find_question("Py_IsInitialized"));
-  layout = version == nullptr ? nullptr : layout_of(version());
-  const bool usable = layout != nullptr && thread_state != nullptr && line_of != nullptr;
-  if (version != nullptr) {
-    strncpy(ring.header.python_version, version(), sizeof ring.header.python_version - 1);
+  if (version == nullptr) {  // what runs no Python has no call sites
+    return false;
   }
-  if (!usable && version != nullptr) {  // what runs no Python has none
-    ring.header.disabled |= wire::kNoCallSites;
+  remember_version(version());
+  layout = layout_of(version());
+  if (layout == nullptr || thread_state == nullptr || !python.complete()) {
+    why_off.store(wire::kNoCallSites);
+    return false;
   }
-  wipe_by_hand = usable && !forget_in_children(&known, sizeof known);
-  readiness.store(usable ? kOn : kOff, std::memory_order_release);
-  return usable;
+  wipe_by_hand = !forget_in_children(&known, sizeof known);
+  return true;
+}
+
+// A frame may be seen while it is taken down, so one that fails does not decide; and a program of
+// one frame shows no more than that, however often it is asked.
+constexpr int kMostFailures = 8;
+constexpr int kEnoughSingles = 64;
+constinit std::atomic<int> failures{0};
+constinit std::atomic<int> singles{0};
+
+/// True when the frames of this thread are as the row says.
+bool proven(const void* state) {
+  const Verdict verdict = frames_are_as(*layout, python, state);
+  const bool holds = verdict == Verdict::kHolds || verdict == Verdict::kHoldsOnce;
+  if (verdict == Verdict::kHolds || (holds && singles.fetch_add(1) + 1 >= kEnoughSingles)) {
+    why_off.store(0);
+    readiness.store(kOn, std::memory_order_release);
+  } else if (verdict == Verdict::kFails) {
+    why_off.store(wire::kFramesNotAsKnown);
+    if (failures.fetch_add(1) + 1 >= kMostFailures) {
+      readiness.store(kOff, std::memory_order_release);
+    }
+  }
+  return holds;
+}
+
+/// True when the frames of the calling thread may be read directly.
+bool may_follow(const void* state) {
+  return state != nullptr && (readiness.load(std::memory_order_acquire) == kOn || proven(state));
+}
+
+/// The calling thread's PyThreadState when its frames may be read directly, else null.
+const void* readable_thread(wire::Ring& ring) {
+  int state = readiness.load(std::memory_order_acquire);
+  if (state == kUntried &&
+      readiness.compare_exchange_strong(state, kTrying, std::memory_order_acq_rel)) {
+    state = find_interpreter() ? kUnproven : kOff;
+    readiness.store(state, std::memory_order_release);
+  }
+  const void* const thread = state == kOn || state == kUnproven ? thread_state() : nullptr;
+  const bool readable = may_follow(thread);
+  if (ring.header.python_version[0] == 0 || state != kOn) {
+    tell_ring(ring);
+  }
+  return readable ? thread : nullptr;
 }
 
 /// The text of a compact ASCII string; other strings are left out rather than decoded here.
@@ -115,11 +186,11 @@ int line_number(const RawFrame& frame) {
     const auto first = reinterpret_cast<std::uint64_t>(frame.code) +
                        static_cast<std::uint64_t>(layout->code_bytes);
     // prev_instr stands before its first instruction when a frame has not begun
-    return line_of(frame.code,
-                   frame.instruction < first ? 0 : static_cast<int>(frame.instruction - first));
+    return python.line_of(
+        frame.code, frame.instruction < first ? 0 : static_cast<int>(frame.instruction - first));
   }
   const auto last = static_cast<std::int32_t>(frame.instruction);
-  return line_of(frame.code, layout->minor == 10 ? last * 2 : last);
+  return python.line_of(frame.code, layout->minor == 10 ? last * 2 : last);
 }
 
 std::uint32_t site_of(wire::Ring& ring, std::uint32_t caller, const RawFrame& frame) {
@@ -158,10 +229,7 @@ std::uint32_t site_of(wire::Ring& ring, std::uint32_t caller, const RawFrame& fr
 }  // namespace
 
 std::uint32_t call_site(wire::Ring& ring) {
-  if (!ready(ring)) {
-    return 0;
-  }
-  const void* const state = thread_state();
+  const void* const state = readable_thread(ring);
   if (state == nullptr) {
     return 0;
   }
@@ -174,15 +242,13 @@ std::uint32_t call_site(wire::Ring& ring) {
   }
   RawFrame frames[wire::kSiteDepth];
   std::uint32_t depth = 0;
-  for (; frame != nullptr && depth < wire::kSiteDepth;
-       frame = at<const void*>(frame, layout->frame_previous)) {
+  for (std::uint32_t links = 0; frame != nullptr && depth < wire::kSiteDepth && links < kMostLinks;
+       ++links, frame = at<const void*>(frame, layout->frame_previous)) {
     if (layout->frame_owner >= 0 &&
         at<std::uint8_t>(frame, layout->frame_owner) >= kOwnedByCStack) {
       continue;
     }
-    auto code = at<std::uint64_t>(frame, layout->frame_code);
-    code &= layout->minor >= 14 ? ~std::uint64_t{3}
-                                : ~std::uint64_t{0};  // 3.14 tags references in the low bits
+    const std::uint64_t code = untagged(*layout, at<std::uint64_t>(frame, layout->frame_code));
     if (code == 0) {
       break;
     }

@@ -10,6 +10,7 @@ GROUP_AT = SITE_AT + SITES * 16
 SEGMENT_AT = GROUP_AT + 64 * 256 + 4 * 65600 + 1024 * 24
 TEXT_AT = SEGMENT_AT + 256 * 120
 WAIT_AT = 480
+VERSION_AT = 196
 KINDS = {1: "collective", 2: "point-to-point", 3: "store", 8: "fork", 10: "exit", 11: "child-exit", 12: "team", 14: "shm-open", 15: "shm-unlink",
          16: "shm-size", 17: "cuda", 18: "cuda-after-fork", 19: "descriptors-full", 21: "wait-end", 23: "no-space", 28: "signal-sent"}
 MADE, MAPPED = 1, 2  # bits of a segment
@@ -28,12 +29,15 @@ class Event(NamedTuple):
     sequence: int  # in its group
     dtype: int
     reduce_op: int
+    site: int
 
 
 class Ring:
     def __init__(self, path):
         self.data = Path(path).read_bytes()
         self.pid, self.ppid = struct.unpack_from("<II", self.data, 16)
+        [self.disabled] = struct.unpack_from("<I", self.data, 44)
+        self.python_version = self.data[VERSION_AT:VERSION_AT + 16].split(b"\0")[0].decode(errors="replace")
         self.head, self.lost = struct.unpack_from("<QQ", self.data, 64)
         self.torn = 0
         self.events = list(self._events())
@@ -51,7 +55,15 @@ class Ring:
                 continue
             _, file, _, line = struct.unpack_from("<IIII", self.data, SITE_AT + 16 * site)
             yield Event(KINDS.get(kind, str(kind)), phase, count, peer, self._text(text), detail, line if site else 0, self._text(file) if site else "",
-                        operation, step, dtype, reduce_op)
+                        operation, step, dtype, reduce_op, site)
+
+    def stack(self, event):
+        """(file, function, line) of an event's frames, innermost first."""
+        frames, site = [], event.site
+        while site:
+            site, file, function, line = struct.unpack_from("<IIII", self.data, SITE_AT + 16 * site)
+            frames.append((self._text(file), self._text(function), line))
+        return frames
 
     def segments(self):
         """Bits of each segment by its name."""

@@ -308,6 +308,12 @@ void read_header(const RingBytes& ring, Recording& recording) {
     recording.notes.push_back(fmt::format("no call sites: the layout of CPython {} is unknown",
                                           recording.python_version));
   }
+  if ((disabled & wire::kFramesNotAsKnown) != 0) {
+    recording.notes.push_back(fmt::format(
+        "no call sites: CPython {} keeps its frames elsewhere than that release (a debug, alpha or "
+        "patched build)",
+        recording.python_version));
+  }
   if ((disabled & wire::kNoTensorFacts) != 0) {
     recording.notes.push_back(fmt::format("no shapes and data types: torch {} does not tell them",
                                           recording.torch_version));

@@ -44,6 +44,17 @@ TEST(RingReader, TellsACallAsItWasMade) {
   EXPECT_EQ(call.stack[1].line, 30);
 }
 
+TEST(RingReader, SaysWhatTheAgentCouldNotTell) {
+  RingInMemory memory;
+  std::strcpy(memory.ring().header.python_version, "3.14.0a5");
+  EXPECT_TRUE(read_ring(memory.bytes(), "a.ring")->notes.empty());
+  memory.ring().header.disabled = wire::kFramesNotAsKnown;
+  EXPECT_EQ(read_ring(memory.bytes(), "a.ring")->notes,
+            (std::vector<std::string>{
+                "no call sites: CPython 3.14.0a5 keeps its frames elsewhere than that release (a "
+                "debug, alpha or patched build)"}));
+}
+
 TEST(RingReader, TellsTagTypeAndWaitOfAMessageOfMpi) {
   RingInMemory memory;
   const std::uint16_t group = memory.add_group("MPI_COMM_WORLD", 1, 2);
