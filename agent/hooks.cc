@@ -10,7 +10,6 @@
 #include <link.h>
 #include <unistd.h>
 
-#include "agent/c10d/torch_layout.h"
 #include "agent/inside.h"
 
 namespace ddpdoctor::agent {
@@ -63,7 +62,6 @@ void read_version(const char* library) {
   for (std::size_t i = 0; i + 1 < sizeof functions.version && at[i] != 0 && at[i] != '\''; ++i) {
     functions.version[i] = at[i];
   }
-  functions.layout = layout_of_torch(functions.version);
 }
 
 template <typename F>

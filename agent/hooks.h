@@ -9,8 +9,6 @@
 
 namespace ddpdoctor::agent {
 
-struct TorchLayout;
-
 /// What a hooked function means to the probes.
 enum class Meaning : std::uint8_t {
   kCall,
@@ -44,9 +42,8 @@ struct Hook {
   std::int8_t tensor_argument;
   std::int8_t tensor_form;
   std::int8_t options_argument;
-  std::int8_t root_offset;
-  std::int8_t reduce_offset;
-  std::int8_t async_offset;
+  std::int8_t has_root;
+  std::int8_t has_reduce_op;
 };
 
 inline constexpr int kHooks = 87;
@@ -83,7 +80,6 @@ struct TorchFunctions {
   std::uint64_t (*sequence)(void*) = nullptr;
   const void* (*group_name)(const void*) = nullptr;
   const void* (*group_name_old)(const void*) = nullptr;  // libstdc++'s old string
-  const TorchLayout* layout = nullptr;
   char version[32] = {};
 };
 const TorchFunctions& torch_functions();

@@ -44,6 +44,8 @@ enum Disabled : std::uint32_t {
   kNoTensorFacts = 2,     // torch without the functions that tell sizes
   kNoSequence = 4,        // own counter instead of torch's
   kFramesNotAsKnown = 8,  // CPython of a known version whose frames lie elsewhere
+  kNoReduceOps = 16,      // torch that keeps them elsewhere than any known one
+  kNoRoots = 32,
 };
 
 /// One fact: 64 bytes, published by `sequence` = index + 1, which is written last with release.

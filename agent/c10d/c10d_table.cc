@@ -4,12 +4,12 @@
 
 namespace ddpdoctor::agent {
 
-#define CALL(id, symbol, operation, tensor, form, options, root, reduce, async) \
-  {#symbol, Meaning::kCall, wire::Operation::operation, tensor, form, options, root, reduce, async},
+#define CALL(id, symbol, operation, tensor, form, options, root, reduce) \
+  {#symbol, Meaning::kCall, wire::Operation::operation, tensor, form, options, root, reduce},
 #define AROUND(id, symbol, meaning) \
-  {#symbol, Meaning::meaning, wire::Operation::kUnknown, -1, 0, -1, -1, -1, -1},
+  {#symbol, Meaning::meaning, wire::Operation::kUnknown, -1, 0, -1, 0, 0},
 #define ENTRY(id, symbol, meaning) \
-  {#symbol, Meaning::meaning, wire::Operation::kUnknown, -1, 0, -1, -1, -1, -1},
+  {#symbol, Meaning::meaning, wire::Operation::kUnknown, -1, 0, -1, 0, 0},
 
 const Hook hooks[kHooks] = {
 #include "agent/c10d/c10d_hooks.inc"

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "agent/c10d/tensor_facts.h"
-#include "agent/c10d/torch_layout.h"
 #include "agent/c10d/torch_objects.h"
+#include "agent/c10d/torch_options.h"
 #include "agent/hooks.h"
 #include "agent/record/decimal.h"
 #include "agent/record/group_table.h"
@@ -64,12 +64,13 @@ std::uint32_t splits_text(wire::Ring& ring, const Arguments& arguments) {
   return intern(ring, text, static_cast<std::size_t>(at - text));
 }
 
+/// Keeps the bit in the header that says what is not told.
+void say_unless(wire::Ring& ring, bool told, std::uint32_t bit) {
+  ring.header.disabled = told ? ring.header.disabled & ~bit : ring.header.disabled | bit;
+}
+
 void read_tensor(wire::Ring& ring, const Hook& hook, const Arguments& arguments, Event& event) {
   if (hook.tensor_argument < 0) {
-    return;
-  }
-  if (!tensors_tell()) {
-    ring.header.disabled |= wire::kNoTensorFacts;
     return;
   }
   std::uint64_t first = arguments.value[hook.tensor_argument];
@@ -83,6 +84,7 @@ void read_tensor(wire::Ring& ring, const Hook& hook, const Arguments& arguments,
     return;
   }
   const TensorFacts facts = tensor_facts(first);
+  say_unless(ring, tensors_tell(), wire::kNoTensorFacts);
   std::int64_t total = facts.count;
   for (std::uint64_t i = 1; i < tensors && i < 64 && total >= 0; ++i) {
     const std::int64_t count = tensor_facts(first + 8 * i).count;
@@ -101,29 +103,22 @@ void read_tensor(wire::Ring& ring, const Hook& hook, const Arguments& arguments,
   }
 }
 
-void read_options(const Hook& hook, const Arguments& arguments, Event& event) {
+void read_options(wire::Ring& ring, const Hook& hook, const Arguments& arguments, Event& event) {
   if (is_point_to_point(hook.operation)) {
     event.peer = hook.operation == wire::Operation::kRecvAny
                      ? -1
                      : static_cast<std::int32_t>(arguments.value[3]);
     return;
   }
-  const TorchLayout* const layout = torch_functions().layout;
-  if (hook.options_argument < 0 || layout == nullptr) {
-    return;
-  }
-  const std::uint64_t options = arguments.value[hook.options_argument];
-  if (hook.root_offset >= 0) {
-    const int offset = hook.operation == wire::Operation::kReduce ? layout->reduce_root : 0;
-    event.peer =
-        static_cast<std::int32_t>(as<std::int64_t>(options + static_cast<std::uint64_t>(offset)));
-  }
-  if (hook.reduce_offset >= 0) {
-    event.reduce_op = as<std::uint8_t>(options + static_cast<std::uint64_t>(layout->reduce_op));
-  }
-  if (hook.async_offset >= 0 && layout->async &&
-      as<std::uint8_t>(options + static_cast<std::uint64_t>(hook.async_offset)) != 0) {
-    event.detail |= wire::kAsync;
+  if (hook.options_argument >= 0) {
+    const OptionFacts facts = option_facts(hook, arguments.value[hook.options_argument],
+                                           ring.group[event.group - 1].size);
+    event.reduce_op = facts.reduce_op;
+    event.peer = facts.root;
+    ring.header.disabled |= facts.unproven;
+    if (facts.reduce_op != kUnknownReduceOp) {
+      say_unless(ring, true, wire::kNoReduceOps);
+    }
   }
 }
 
@@ -228,7 +223,7 @@ bool call_entered(const Hook& hook, const Arguments& arguments) {
                          1;
   event.object = backend_of(hook, arguments);
   read_tensor(*ring, hook, arguments, event);
-  read_options(hook, arguments, event);
+  read_options(*ring, hook, arguments, event);
   event.site = call_site(*ring);
   open_group = event.group;
   open_sequence = event.group_sequence;

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/c10d/tensor_facts.h"
 
-#include "agent/c10d/torch_layout.h"
+#include <atomic>
+#include <cstring>
+
 #include "agent/c10d/torch_objects.h"
+#include "agent/c10d/torch_types.h"
 #include "agent/hooks.h"
+#include "agent/record/safe_read.h"
 
 namespace ddpdoctor::agent {
 namespace {
@@ -32,18 +36,88 @@ TensorFacts ask_torch(const TorchFunctions& torch, std::uint64_t address) {
   return facts;
 }
 
-/// c10::TensorImpl and its SizesAndStrides, which keeps up to five sizes in itself.
-TensorFacts read_layout(const TorchLayout& layout, std::uint64_t address) {
-  constexpr std::uint64_t kMostInside = 5;
-  constexpr std::uint16_t kScalarTypes = 47;
+/// Where c10::TensorImpl keeps its SizesAndStrides, element count and type. As they lay up to 2.3,
+/// to 2.12, and since; which one it is, is seen at tensors.
+struct TensorPlaces {
+  std::uint64_t sizes;
+  std::uint64_t count;
+  std::uint64_t dtype;
+};
+constexpr TensorPlaces kPlaces[] = {{72, 168, 176}, {64, 160, 168}, {56, 152, 160}};
+constexpr std::uint64_t kMostInside = 5;  // sizes that lie in the tensor itself
+constexpr std::uint64_t kMostDimensions = 64;
+constexpr std::uint16_t kScalarTypes = 64;
+
+constinit std::atomic<const TensorPlaces*> proven{nullptr};
+constexpr int kMostFailures = 64;  // scalars count as such, too
+constinit std::atomic<int> failures{0};
+
+/// The sizes that lie there multiply up to the count that lies there. Scalars and single elements
+/// are no proof: zeros and ones lie everywhere.
+bool fits(SafeRead& memory, std::uint64_t tensor, const TensorPlaces& places) {
+  std::uint64_t dimensions = 0;
+  std::int64_t count = 0;
+  std::uint16_t dtype = 0;
+  if (!memory.value(tensor + places.sizes, dimensions) || dimensions == 0 ||
+      dimensions > kMostDimensions || !memory.value(tensor + places.count, count) ||
+      !memory.value(tensor + places.dtype, dtype) || dtype >= kScalarTypes) {
+    return false;
+  }
+  std::uint64_t sizes = tensor + places.sizes + 8;
+  if (dimensions > kMostInside && !memory.value(sizes, sizes)) {
+    return false;
+  }
+  std::int64_t product = 1;
+  for (std::uint64_t i = 0; i < dimensions; ++i) {
+    std::int64_t size = 0;
+    if (!memory.value(sizes + 8 * i, size) || size < 0 ||
+        __builtin_mul_overflow(product, size, &product)) {
+      return false;
+    }
+  }
+  return product == count && count > 1;
+}
+
+void prove(std::uint64_t tensor) {
+  SafeRead memory;
+  char name[kTypeName];
+  if (!memory.possible()) {
+    return;
+  }
+  const TensorPlaces* found = nullptr;
+  int fitting = 0;
+  if (type_name(memory, tensor, name) && strstr(name, "TensorImpl") != nullptr) {
+    for (const TensorPlaces& places : kPlaces) {
+      if (fits(memory, tensor, places)) {
+        found = &places;
+        ++fitting;
+      }
+    }
+  }
+  if (fitting == 1) {
+    proven.store(found, std::memory_order_relaxed);
+  } else {
+    failures.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+TensorFacts read_tensor(std::uint64_t address) {
   const auto tensor = as<std::uint64_t>(address);
+  if (proven.load(std::memory_order_relaxed) == nullptr &&
+      failures.load(std::memory_order_relaxed) < kMostFailures) {
+    prove(tensor);
+  }
   TensorFacts facts;
-  facts.count = as<std::int64_t>(tensor + static_cast<std::uint64_t>(layout.tensor_count));
-  const auto dtype = as<std::uint16_t>(tensor + static_cast<std::uint64_t>(layout.tensor_dtype));
+  const TensorPlaces* const places = proven.load(std::memory_order_relaxed);
+  if (places == nullptr) {
+    return facts;
+  }
+  facts.count = as<std::int64_t>(tensor + places->count);
+  const auto dtype = as<std::uint16_t>(tensor + places->dtype);
   if (dtype < kScalarTypes) {
     facts.dtype = static_cast<std::uint8_t>(dtype);
   }
-  const std::uint64_t sizes = tensor + static_cast<std::uint64_t>(layout.tensor_sizes);
+  const std::uint64_t sizes = tensor + places->sizes;
   const auto dimensions = as<std::uint64_t>(sizes);
   facts.dimensions = static_cast<std::int64_t>(dimensions);
   facts.sizes =
@@ -51,23 +125,19 @@ TensorFacts read_layout(const TorchLayout& layout, std::uint64_t address) {
   return facts;
 }
 
-bool layout_tells(const TorchLayout* layout) {
-  return layout != nullptr && layout->tensor_count >= 0;
-}
-
 }  // namespace
 
 bool tensors_tell() {
   const TorchFunctions& torch = torch_functions();
-  return (torch.count != nullptr && torch.dtype != nullptr) || layout_tells(torch.layout);
+  return (torch.count != nullptr && torch.dtype != nullptr) ||
+         proven.load(std::memory_order_relaxed) != nullptr ||
+         failures.load(std::memory_order_relaxed) == 0;
 }
 
 TensorFacts tensor_facts(std::uint64_t address) {
   const TorchFunctions& torch = torch_functions();
-  if (torch.count != nullptr && torch.dtype != nullptr) {
-    return ask_torch(torch, address);
-  }
-  return layout_tells(torch.layout) ? read_layout(*torch.layout, address) : TensorFacts{};
+  return torch.count != nullptr && torch.dtype != nullptr ? ask_torch(torch, address)
+                                                          : read_tensor(address);
 }
 
 }  // namespace ddpdoctor::agent

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is known of an at::Tensor without torch's headers: through torch's own C functions, or in
-// releases that have none by its layout.
+// releases that have none by what lies where in it.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct TensorFacts {
   const std::int64_t* sizes = nullptr;
 };
 
-/// Whether the installed torch tells anything of a tensor.
+/// False when this torch has no functions for it and its tensors are of an unknown layout.
 bool tensors_tell();
 /// Facts of the tensor whose handle (at::Tensor, a pointer to its implementation) lies at
 /// `address`. A count of -1: it could not be read.

@@ -280,6 +280,32 @@ void read_exit(const RingBytes& ring, const Reader& reader, Recording& recording
                                 .stack = reader.stack(ring.load<std::uint32_t>(HEADER(exit_site)))};
 }
 
+/// What the agent could not tell, and why.
+std::vector<std::string> notes_of(std::uint32_t disabled, const Recording& recording) {
+  const std::string& python = recording.python_version;
+  const std::string& torch = recording.torch_version;
+  std::vector<std::string> notes;
+  const auto add = [disabled, &notes](wire::Disabled bit, std::string note) {
+    if ((disabled & bit) != 0) {
+      notes.push_back(std::move(note));
+    }
+  };
+  add(wire::kNoCallSites,
+      fmt::format("no call sites: the layout of CPython {} is unknown", python));
+  add(wire::kFramesNotAsKnown,
+      fmt::format(
+          "no call sites: CPython {} keeps its frames elsewhere than that release (a debug, "
+          "alpha or patched build)",
+          python));
+  add(wire::kNoTensorFacts,
+      fmt::format("no shapes and data types: torch {} does not tell them", torch));
+  add(wire::kNoReduceOps,
+      fmt::format("no reduce operations: torch {} keeps them in an unknown place", torch));
+  add(wire::kNoRoots,
+      fmt::format("some root ranks are unknown: torch {} keeps them in an unknown place", torch));
+  return notes;
+}
+
 void read_header(const RingBytes& ring, Recording& recording) {
   recording.pid = static_cast<pid_t>(ring.load<std::uint32_t>(HEADER(pid)) & 0x7FFFFFFFU);
   recording.ppid = static_cast<pid_t>(ring.load<std::uint32_t>(HEADER(ppid)) & 0x7FFFFFFFU);
@@ -303,21 +329,7 @@ void read_header(const RingBytes& ring, Recording& recording) {
   }
   recording.cuda_devices = ring.load<std::uint32_t>(HEADER(cuda_contexts));
   recording.lost = ring.load<std::uint64_t>(HEADER(lost));
-  const auto disabled = ring.load<std::uint32_t>(HEADER(disabled));
-  if ((disabled & wire::kNoCallSites) != 0) {
-    recording.notes.push_back(fmt::format("no call sites: the layout of CPython {} is unknown",
-                                          recording.python_version));
-  }
-  if ((disabled & wire::kFramesNotAsKnown) != 0) {
-    recording.notes.push_back(fmt::format(
-        "no call sites: CPython {} keeps its frames elsewhere than that release (a debug, alpha or "
-        "patched build)",
-        recording.python_version));
-  }
-  if ((disabled & wire::kNoTensorFacts) != 0) {
-    recording.notes.push_back(fmt::format("no shapes and data types: torch {} does not tell them",
-                                          recording.torch_version));
-  }
+  recording.notes = notes_of(ring.load<std::uint32_t>(HEADER(disabled)), recording);
 }
 
 }  // namespace

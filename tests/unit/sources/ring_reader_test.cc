@@ -53,6 +53,12 @@ TEST(RingReader, SaysWhatTheAgentCouldNotTell) {
             (std::vector<std::string>{
                 "no call sites: CPython 3.14.0a5 keeps its frames elsewhere than that release (a "
                 "debug, alpha or patched build)"}));
+  std::strcpy(memory.ring().header.torch_version, "2.17.0a0");
+  memory.ring().header.disabled = wire::kNoReduceOps | wire::kNoRoots;
+  EXPECT_EQ(read_ring(memory.bytes(), "a.ring")->notes,
+            (std::vector<std::string>{
+                "no reduce operations: torch 2.17.0a0 keeps them in an unknown place",
+                "some root ranks are unknown: torch 2.17.0a0 keeps them in an unknown place"}));
 }
 
 TEST(RingReader, TellsTagTypeAndWaitOfAMessageOfMpi) {
