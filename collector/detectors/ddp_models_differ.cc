@@ -149,15 +149,16 @@ std::optional<Finding> from_records(const graph::Examination& examination,
   for (const auto& [ranks, call] : {std::pair(&disagreed.odd, disagreed.odd_call),
                                     std::pair(&disagreed.rest, disagreed.rest_call)}) {
     if (!one_line) {
-      finding.locations.push_back(
-          location(call->call_site, *ranks, said(*ranks) + " wrapped the model here"));
+      finding.locations.push_back(location(call->call_site, *ranks,
+                                           fmt::format("{} wrapped the model here", said(*ranks))));
     }
     finding.evidence.push_back({.rank = ranks->front(),
                                 .text = fmt::format("{}: {}", said(*ranks), brought(*call, what))});
   }
-  finding.fix = std::string(kFix) +
-                " Print the names, shapes and requires_grad of model.named_parameters() on both "
-                "sides and compare them.";
+  finding.fix = fmt::format(
+      "{} Print the names, shapes and requires_grad of model.named_parameters() on both sides and "
+      "compare them.",
+      kFix);
   return finding;
 }
 
