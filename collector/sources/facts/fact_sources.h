@@ -41,6 +41,8 @@ void add_process_facts(const Scene& scene, Facts& facts);
 void add_shm_facts(const Scene& scene, Facts& facts);
 /// file-lock, lock-file.
 void add_lock_facts(const Scene& scene, Facts& facts);
+/// blocked-on.
+void add_blocked_facts(const Scene& scene, Facts& facts);
 /// listen, connect.
 void add_network_facts(const Scene& scene, Facts& facts);
 /// memory, kernel-log.

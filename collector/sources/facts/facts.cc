@@ -71,6 +71,7 @@ std::vector<RawFact> surroundings(const JobTree& job,
   add_process_facts(scene, facts);
   add_shm_facts(scene, facts);
   add_lock_facts(scene, facts);
+  add_blocked_facts(scene, facts);
   add_network_facts(scene, facts);
   add_kernel_facts(scene, facts);
   return facts;

@@ -5,8 +5,6 @@
 #include <array>
 #include <cerrno>
 #include <fcntl.h>
-#include <poll.h>
-#include <span>
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -17,12 +15,13 @@
 #include "collector/sources/files/mounts.h"
 #include "collector/sources/processes/proc_file.h"
 #include "collector/sources/waits/context.h"
+#include "collector/sources/waits/lock_holders.h"
 
 namespace ddpdoctor::sources {
 
 namespace {
 
-constexpr std::size_t kMostPolled = 1024;  // descriptors of one poll that we look at
+constexpr std::size_t kMostPolled = 1024;  // descriptors of one epoll that we look at
 
 /// Number and arguments with the types the system call gives them.
 struct Call {
@@ -42,23 +41,13 @@ bool is_one_of(std::int64_t call, const std::array<int, Size>& calls) {
   return std::find(calls.begin(), calls.end(), call) != calls.end();
 }
 
-constexpr std::array kReads{SYS_read,     SYS_readv,    SYS_pread64,   SYS_preadv,
-                            SYS_recvfrom, SYS_recvmsg,  SYS_accept4,   SYS_recvmmsg,
-                            SYS_splice,   SYS_sendfile, SYS_getdents64};
-constexpr std::array kWrites{SYS_write,     SYS_writev,    SYS_pwrite64, SYS_pwritev, SYS_sendto,
-                             SYS_sendmsg,   SYS_sendmmsg,  SYS_connect,  SYS_fsync,   SYS_fdatasync,
-                             SYS_ftruncate, SYS_fallocate, SYS_close,    SYS_ioctl};
 #ifdef SYS_poll
-constexpr std::array kPolls{SYS_poll, SYS_ppoll};
-constexpr std::array kSelects{SYS_select, SYS_pselect6};
 constexpr std::array kEpollWaits{SYS_epoll_wait, SYS_epoll_pwait};
 constexpr std::array kOpens{SYS_open,       SYS_openat, SYS_stat, SYS_lstat,
                             SYS_newfstatat, SYS_access, SYS_statx};
 constexpr std::array kPathFirst{SYS_open, SYS_stat, SYS_lstat, SYS_access};
 constexpr std::array kForks{SYS_vfork, SYS_clone, SYS_clone3};
 #else
-constexpr std::array kPolls{SYS_ppoll};
-constexpr std::array kSelects{SYS_pselect6};
 constexpr std::array kEpollWaits{SYS_epoll_pwait};
 constexpr std::array kOpens{SYS_openat, SYS_newfstatat, SYS_statx};
 constexpr std::array<int, 0> kPathFirst{};
@@ -121,54 +110,6 @@ std::optional<WaitTarget> waitid_wait(WaitContext& context, const WaitingThread&
       break;
   }
   return child_wait(context, waiting.process, -1);
-}
-
-std::optional<WaitTarget> poll_wait(WaitContext& context, const WaitingThread& waiting,
-                                    const Call& call) {
-  const std::size_t count = std::min<std::uint64_t>(call.arguments[1], kMostPolled);
-  std::vector<pollfd> polled(count);
-  auto& memory = context.memory(waiting.process.row.pid);
-  if (count == 0 || !memory.read(call.arguments[0], std::as_writable_bytes(std::span(polled)))) {
-    return std::nullopt;
-  }
-  std::vector<WaitTarget> targets;
-  for (const pollfd& one : polled) {
-    const auto direction = (one.events & (POLLIN | POLLPRI)) == 0 && (one.events & POLLOUT) != 0
-                               ? Direction::kWrite
-                               : Direction::kRead;
-    if (auto target = descriptor_wait(context, waiting.process, one.fd, direction)) {
-      targets.push_back(std::move(*target));
-    }
-  }
-  return any_of(std::move(targets));
-}
-
-/// Descriptors of one fd_set in the target's memory.
-void add_set(WaitContext& context, const WaitingThread& waiting, std::uint64_t address,
-             std::size_t count, Direction direction, std::vector<WaitTarget>& targets) {
-  constexpr std::size_t kBits = 8;
-  std::vector<std::byte> bits((std::min(count, kMostPolled) + kBits - 1) / kBits);
-  if (address == 0 || bits.empty() ||
-      !context.memory(waiting.process.row.pid).read(address, bits)) {
-    return;
-  }
-  for (std::size_t fd = 0; fd < std::min(count, kMostPolled); ++fd) {
-    const bool set = (std::to_integer<unsigned>(bits[fd / kBits]) >> (fd % kBits) & 1U) != 0;
-    auto target = set ? descriptor_wait(context, waiting.process, static_cast<int>(fd), direction)
-                      : std::nullopt;
-    if (target) {
-      targets.push_back(std::move(*target));
-    }
-  }
-}
-
-std::optional<WaitTarget> select_wait(WaitContext& context, const WaitingThread& waiting,
-                                      const Call& call) {
-  std::vector<WaitTarget> targets;
-  const auto count = static_cast<std::size_t>(static_cast<std::uint32_t>(call.arguments[0]));
-  add_set(context, waiting, call.arguments[1], count, Direction::kRead, targets);
-  add_set(context, waiting, call.arguments[2], count, Direction::kWrite, targets);
-  return any_of(std::move(targets));
 }
 
 /// Both ends of a pipe in one process: how an event loop wakes itself.
@@ -251,20 +192,6 @@ std::optional<WaitTarget> path_wait(WaitContext& context, const WaitingThread& w
       .kind = "file", .target = "file:" + full, .detail = base::printable(full) + where};
 }
 
-/// The waiter's line in /proc/locks. Locks of open files (F_OFD_SETLKW) have no pid there: the
-/// inode finds them.
-const FileLock* waiting_lock(WaitContext& context, pid_t pid, int fd) {
-  const auto text = read_file(fmt::format("/proc/{}/fdinfo/{}", pid, fd));
-  const auto inode =
-      text ? number<std::uint64_t>(status_field(*text, "ino").value_or("")) : std::nullopt;
-  const auto& locks = context.file_locks();
-  const auto found = std::find_if(locks.begin(), locks.end(), [&](const FileLock& lock) {
-    const bool file = !inode || *inode == lock.inode;
-    return lock.waits && file && (lock.pid == pid || (lock.pid <= 0 && inode));
-  });
-  return found == locks.end() ? nullptr : &*found;
-}
-
 /// Someone who has the same file open, when there is just one: heir of a lock whose taker has ended
 /// or is unknown.
 pid_t only_other_holder(WaitContext& context, const std::string& path, pid_t self) {
@@ -280,36 +207,24 @@ pid_t only_other_holder(WaitContext& context, const std::string& path, pid_t sel
   return found;
 }
 
-/// flock or fcntl: the kernel lists waiter and holder under one number.
-std::optional<WaitTarget> file_lock_wait(WaitContext& context, const WaitingThread& waiting,
-                                         const Call& call) {
-  const pid_t pid = waiting.process.row.pid;
-  const auto open = descriptor(pid, call.fd());
-  const std::string path = open ? open->link : std::string();
+/// flock or fcntl.
+WaitTarget file_lock_wait(WaitContext& context, const WaitingThread& waiting,
+                          const AwaitedFileLock& lock) {
   WaitTarget target{.kind = "file-lock",
-                    .target = path.empty() ? std::string() : "file:" + path,
-                    .detail = base::printable(path)};
-  const FileLock* waits = waiting_lock(context, pid, call.fd());
-  const FileLock* held = waits == nullptr ? nullptr : held_against(context.file_locks(), *waits);
-  const pid_t taker = held == nullptr ? 0 : held->pid;
-  const bool taker_lives = taker > 0 && read_process(taker).has_value();
-  const pid_t holder = taker_lives ? taker : only_other_holder(context, path, pid);
-  if (taker > 0 && !taker_lives) {
-    target.detail += fmt::format(", taken by pid {}, which has ended", taker);
+                    .target = lock.path.empty() ? std::string() : "file:" + lock.path,
+                    .detail = base::printable(lock.path)};
+  const pid_t holder = lock.taker_lives
+                           ? lock.taker
+                           : only_other_holder(context, lock.path, waiting.process.row.pid);
+  if (lock.taker > 0 && !lock.taker_lives) {
+    target.detail += fmt::format(", taken by pid {}, which has ended", lock.taker);
   }
   if (holder > 0) {
     target.target = fmt::format("pid:{}", holder);
     target.detail +=
-        fmt::format(", {} {}", taker_lives ? "held by" : "open in", context.describe(holder));
+        fmt::format(", {} {}", lock.taker_lives ? "held by" : "open in", context.describe(holder));
   }
   return target;
-}
-
-bool is_lock_wait(const Call& call) {
-  constexpr std::uint64_t kOpenFileLockWait = 38;  // F_OFD_SETLKW
-  return call.number == SYS_flock ||
-         (call.number == SYS_fcntl &&
-          (call.arguments[1] == F_SETLKW || call.arguments[1] == kOpenFileLockWait));
 }
 
 /// vfork's parent sleeps until the child execs or ends: the youngest child.
@@ -338,25 +253,13 @@ std::optional<WaitTarget> call_wait(WaitContext& context, const WaitingThread& w
   if (call.number == SYS_waitid) {
     return waitid_wait(context, waiting, call);
   }
-  if (is_lock_wait(call)) {
-    return file_lock_wait(context, waiting, call);
+  if (const auto lock = awaited_file_lock(context, waiting)) {
+    return file_lock_wait(context, waiting, *lock);
   }
   if (call.number == SYS_accept || call.number == SYS_accept4) {
     return WaitTarget{.kind = "socket",
                       .target = {},
                       .detail = fmt::format("waits for somebody to connect to fd {}", call.fd())};
-  }
-  if (is_one_of(call.number, kReads)) {
-    return descriptor_wait(context, waiting.process, call.fd(), Direction::kRead);
-  }
-  if (is_one_of(call.number, kWrites)) {
-    return descriptor_wait(context, waiting.process, call.fd(), Direction::kWrite);
-  }
-  if (is_one_of(call.number, kPolls)) {
-    return poll_wait(context, waiting, call);
-  }
-  if (is_one_of(call.number, kSelects)) {
-    return select_wait(context, waiting, call);
   }
   if (is_one_of(call.number, kEpollWaits)) {
     // Event loops (gloo's, the store's) wait for events, not for a process: only a program's main
@@ -367,7 +270,16 @@ std::optional<WaitTarget> call_wait(WaitContext& context, const WaitingThread& w
   if (is_one_of(call.number, kOpens)) {
     return path_wait(context, waiting, call);
   }
-  return is_one_of(call.number, kForks) ? fork_wait(context, waiting) : std::nullopt;
+  if (is_one_of(call.number, kForks)) {
+    return fork_wait(context, waiting);
+  }
+  std::vector<WaitTarget> targets;
+  for (const AwaitedDescriptor& awaited : awaited_descriptors(context, waiting)) {
+    if (auto target = descriptor_wait(context, waiting.process, awaited.fd, awaited.direction)) {
+      targets.push_back(std::move(*target));
+    }
+  }
+  return any_of(std::move(targets));
 }
 
 }  // namespace ddpdoctor::sources

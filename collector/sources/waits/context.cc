@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/sources/waits/context.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/text.h"
 #include "collector/sources/network/sock_diag.h"
 #include "collector/sources/processes/proc_file.h"
+#include "collector/stacks/target/maps.h"
 
 namespace ddpdoctor::sources {
 
@@ -50,6 +53,26 @@ const std::vector<FileLock>& WaitContext::file_locks() {
     locks_ = read_locks();
   }
   return *locks_;
+}
+
+const std::set<pid_t>& WaitContext::mappers(const MappedByte& byte) {
+  const auto [place, fresh] = mappers_.try_emplace(byte);
+  if (!fresh) {
+    return place->second;
+  }
+  const bool alone = job_.processes.size() < 2;
+  for (const pid_t pid : alone ? numbered_entries("/proc") : pids_of(job_)) {
+    const auto maps = stacks::Maps::of(pid);
+    const bool maps_it =
+        maps && std::any_of(maps->all().begin(), maps->all().end(), [&byte](const auto& one) {
+          return one.inode == byte.inode && one.device == byte.device &&
+                 one.offset <= byte.offset && byte.offset - one.offset < one.end - one.start;
+        });
+    if (maps_it) {
+      place->second.insert(pid);
+    }
+  }
+  return place->second;
 }
 
 stacks::LiveMemory& WaitContext::memory(pid_t pid) {

@@ -3,9 +3,11 @@
 // each read when first needed.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,6 +33,20 @@ struct WaitingThread {
 /// Which end of a channel is missed: a reader waits for writers.
 enum class Direction { kRead, kWrite };
 
+/// A descriptor that a system call waits for.
+struct AwaitedDescriptor {
+  int fd = -1;
+  Direction direction = Direction::kRead;
+};
+
+/// A byte of a file that processes map: the same whatever their addresses.
+struct MappedByte {
+  std::uint64_t device = 0;  // as in stacks::Mapping
+  std::uint64_t inode = 0;
+  std::uint64_t offset = 0;
+  auto operator<=>(const MappedByte&) const = default;
+};
+
 class WaitContext {
  public:
   WaitContext(const JobTree& job, const std::vector<stacks::ProcessStacks>& stacks);
@@ -46,6 +62,9 @@ class WaitContext {
   const std::map<std::uint64_t, std::uint64_t>& unix_sockets();
   const std::vector<FileLock>& file_locks();
   stacks::LiveMemory& memory(pid_t pid);
+  /// Live processes of the job that map this byte of a file; all of the machine when the job is a
+  /// single process, because then its relatives were left out.
+  const std::set<pid_t>& mappers(const MappedByte& byte);
 
   /// Our number for a pid that `process` uses; the same outside containers.
   [[nodiscard]] pid_t outer_pid(const ProcessRow& process, pid_t inner) const;
@@ -61,6 +80,7 @@ class WaitContext {
   std::optional<std::map<std::uint64_t, std::uint64_t>> unix_;
   std::optional<std::vector<FileLock>> locks_;
   std::map<pid_t, std::unique_ptr<stacks::LiveMemory>> memory_;
+  std::map<MappedByte, std::set<pid_t>> mappers_;
 };
 
 /// What Python-level code says: store keys, import locks, lock files.
@@ -72,6 +92,9 @@ std::optional<WaitTarget> lock_wait(WaitContext& context, const WaitingThread& w
 std::optional<double> time_limit(WaitContext& context, const WaitingThread& waiting);
 /// A sleep that the thread ends by itself.
 std::optional<WaitTarget> timer_wait(WaitContext& context, const WaitingThread& waiting);
+/// Of read, write, poll and select; empty for other calls.
+std::vector<AwaitedDescriptor> awaited_descriptors(WaitContext& context,
+                                                   const WaitingThread& waiting);
 /// By its system call: children, descriptors, file locks.
 std::optional<WaitTarget> call_wait(WaitContext& context, const WaitingThread& waiting);
 /// What waiting for one descriptor means; nothing for descriptors nobody else stands behind
