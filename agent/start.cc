@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "agent/inside.h"
+#include "agent/nccl/nccl_background.h"
 #include "agent/nccl/nccl_communicators.h"
 #include "agent/nccl/nccl_completion.h"
 #include "agent/process/rank_end.h"
@@ -51,6 +52,7 @@ void become_a_child() {
   forget_native_sites();
   nccl::stop_watching();
   nccl::forget_all();
+  nccl::forget_background();
   forget_graphs();
 }
 

@@ -191,7 +191,9 @@ inline constexpr std::uint32_t kGrouped = 4;      // between ncclGroupStart and 
 inline constexpr std::uint32_t kOnStream = 8;  // runs on a GPU; object is its stream. How it ends
                                                // is told only with kTracked
 inline constexpr std::uint32_t kTracked = 16;
-inline constexpr std::uint32_t kCaptured = 32;  // into a CUDA graph, which runs it 0 … n times
+inline constexpr std::uint32_t kCaptured = 32;    // into a CUDA graph, which runs it 0 … n times
+inline constexpr std::uint32_t kInProgress = 64;  // NCCL's last answer was ncclInProgress: it may
+                                                  // not have reached its stream
 
 /// Bits of Slot::detail for kGpuKernel and kGpuWait.
 inline constexpr std::uint32_t kOfHost = 1;

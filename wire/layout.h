@@ -201,6 +201,8 @@ struct Header {
   char command[256];
   std::uint64_t watcher_time;  // when the agent's thread last asked the GPU's events, 0 = none runs
   Wait wait[kWaits];
+  std::atomic<std::uint32_t> untracked;  // calls of NCCL whose end was not followed, for want of
+                                         // room in the agent's tables
 };
 static_assert(sizeof(Header) <= 4096);
 

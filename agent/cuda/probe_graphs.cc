@@ -6,7 +6,7 @@
 
 #include "agent/cuda/cuda_function.h"
 #include "agent/inside.h"
-#include "agent/nccl/nccl_calls.h"
+#include "agent/nccl/nccl_launches.h"
 #include "agent/record/python_site.h"
 #include "agent/record/recorder.h"
 

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "agent/nccl/nccl_communicators.h"
-#include "agent/nccl/nccl_completion.h"
+#include "agent/nccl/nccl_background.h"
+#include "agent/nccl/nccl_launches.h"
 #include "agent/nccl/nccl_library.h"
 #include "wire/events.h"
 
@@ -34,41 +34,37 @@ class Around {
 
  private:
   wire::Ring* ring_ = nullptr;
-  wire::Slot* slot_ = nullptr;
-  std::uint64_t index_ = 0;
-  Stream stream_ = nullptr;
+  Communicator communicator_;
+  Stream stream_;
   Span span_{};
   Pair pair_{};
-  bool grouped_ = false;
+  std::uint64_t asked_ = 0;
 };
 
 /// Around a call in which the host itself waits for other ranks: init, split, destroy.
 class AroundHost {
  public:
   /// An init: a new group of this name. `id` 0 = ranks cannot find each other; `magic` is that of
-  /// Known.
-  AroundHost(const Library& library, std::uint64_t id, int rank, int size, std::uint64_t magic = 0);
+  /// Known. `parent` answers for the call where NCCL has not made the new handle yet.
+  AroundHost(const Library& library, std::uint64_t id, int rank, int size, std::uint64_t magic,
+             Communicator parent = nullptr);
   /// A call of a communicator that exists.
   AroundHost(const Library& library, wire::Operation operation, Communicator communicator);
   AroundHost(const AroundHost&) = delete;
   AroundHost& operator=(const AroundHost&) = delete;
   ~AroundHost();
   Result with(Result result);
-  /// The same for a call that makes a communicator, which stands at `made` when NCCL has it.
+  /// The same for a call that makes a communicator, whose handle is at `made` when NCCL has it.
   Result with(Result result, const Communicator* made);
-  [[nodiscard]] bool counts() const {
-    return ring_ != nullptr;
-  }
+  /// The same for a split: the new communicator has the name `id`, and a group when it is there.
+  Result with_split(Result result, std::uint64_t id, const Communicator* made);
 
  private:
-  void write(wire::Operation operation);
+  void write(wire::Operation operation, std::uint16_t group);
   wire::Ring* ring_ = nullptr;
   Communicator communicator_ = nullptr;
-  std::uint64_t id_ = 0;
-  std::uint64_t magic_ = 0;
-  int rank_ = -1;
-  int size_ = -1;
   Span span_{};
+  Child child_{};
 };
 
 /// Whether the calling thread is inside a function of NCCL already.
@@ -77,15 +73,5 @@ bool is_nested();
 /// A call that NCCL's profiler interface tells of: its end stays unknown.
 void record_told(wire::Ring& ring, std::uint16_t group, const Call& call, std::uint8_t dtype,
                  bool captured);
-
-/// Calls that were captured into a graph since somebody asked last.
-std::uint32_t take_captured();
-
-void group_started();
-/// Around the outermost ncclGroupEnd; in between the real one.
-void group_ends();
-void group_ended(Result result);
-/// A nonblocking communicator answers that it is ready, or failed.
-void async_answer(Communicator communicator, Result state);
 
 }  // namespace ddpdoctor::agent::nccl

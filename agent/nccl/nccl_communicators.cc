@@ -151,7 +151,6 @@ Known* remember(wire::Ring& ring, Communicator handle, std::uint64_t id, std::ui
   place->shrinks.store(0, std::memory_order_relaxed);
   place->magic = 0;
   place->group = group;
-  place->init_sequence = 0;
   place->ending = false;
   place->rank = rank;
   place->size = size;

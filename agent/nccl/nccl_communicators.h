@@ -15,10 +15,9 @@ struct Known {
   std::uint64_t id;                  // equal on all ranks; NCCL's own commHash from 2.26 on
   std::atomic<std::uint32_t> splits;
   std::atomic<std::uint32_t> shrinks;
-  std::uint64_t magic;          // what names of grown communicators are made of, 0 = unknown
-  std::uint16_t group;          // index + 1 in the ring
-  std::uint32_t init_sequence;  // of an init that goes on in the background, 0 = none
-  bool ending;                  // finalized: its end is recorded
+  std::uint64_t magic;  // what names of grown communicators are made of, 0 = unknown
+  std::uint16_t group;  // index + 1 in the ring
+  bool ending;          // finalized: its end is recorded
   std::int32_t rank;
   std::int32_t size;
 };

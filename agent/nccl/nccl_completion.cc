@@ -1,54 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver's functions are used and not those of the runtime: an error of ours must not become
-// cudaGetLastError's answer to the job.
 #include "agent/nccl/nccl_completion.h"
 
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <ctime>
-#include <dlfcn.h>
 #include <pthread.h>
 
 #include "agent/cuda/cupti_window.h"
 #include "agent/inside.h"
+#include "agent/nccl/nccl_driver.h"
 #include "agent/record/recorder.h"
 
 namespace ddpdoctor::agent::nccl {
 namespace {
 
-using Context = void*;
-using Event = void*;
+using Context = Driver::Context;
 
-struct Driver {
-  int (*current)(Context*) = nullptr;
-  int (*make_current)(Context) = nullptr;
-  int (*create)(Event*, unsigned) = nullptr;
-  int (*record)(Event, Stream) = nullptr;
-  int (*query)(Event) = nullptr;
-  int (*destroy)(Event) = nullptr;
-  int (*is_capturing)(Stream, int*) = nullptr;
-  int (*exchange_mode)(int*) = nullptr;
-};
-Driver driver;
-enum Readiness : int { kUnasked, kAsking, kOn, kOff };
-constinit std::atomic<int> readiness{kUnasked};
-
-constexpr int kDone = 0;
-constexpr int kGone = 4;  // the driver is shutting down
-constexpr int kNotReady = 600;
-constexpr unsigned kNoTiming = 2;
-
-enum Stage : std::uint32_t { kFree, kFilling, kPending };
+/// A pair is pending from its second event on. Spans that did not fit into it follow in entries
+/// without events of their own.
+enum Stage : std::uint32_t { kFree, kFilling, kPending, kFollowing };
 struct Tracked {
   std::atomic<std::uint32_t> stage;
   bool started;
   Context context;
-  Event before;
-  Event after;
+  Driver::Event before;
+  Driver::Event after;
   Stream stream;
-  Span span;
+  Span span;           // of no group: no call yet
+  std::uint32_t next;  // entry of the next span + 1, 0 = none
+  std::uint32_t tail;  // of the chain + 1, 0 = this one
   std::uint64_t order;
 };
 constexpr std::uint32_t kTracked = 512;
@@ -59,62 +40,74 @@ constinit std::atomic<std::uint32_t> pending{0};
 constinit std::atomic<int> watcher{0};  // 1 = runs
 constinit std::atomic<bool> asking{false};
 
-template <typename F>
-bool find(void* library, F*& function, const char* name, const char* newer = nullptr) {
-  if (newer != nullptr) {
-    function = reinterpret_cast<F*>(dlsym(library, newer));
-  }
-  if (function == nullptr) {
-    function = reinterpret_cast<F*>(dlsym(library, name));
-  }
-  return function != nullptr;
-}
-
-bool find_driver() {
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): read only
-  const char* const wanted = getenv("DDPDOCTOR_NCCL_EVENTS");
-  if (wanted != nullptr && wanted[0] == '0') {
-    return false;
-  }
-  void* const library = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
-  if (library == nullptr) {
-    return false;
-  }
-  return find(library, driver.current, "cuCtxGetCurrent") &&
-         find(library, driver.make_current, "cuCtxSetCurrent") &&
-         find(library, driver.create, "cuEventCreate") &&
-         find(library, driver.record, "cuEventRecord") &&
-         find(library, driver.query, "cuEventQuery") &&
-         find(library, driver.destroy, "cuEventDestroy", "cuEventDestroy_v2") &&
-         find(library, driver.is_capturing, "cuStreamIsCapturing") &&
-         find(library, driver.exchange_mode, "cuThreadExchangeStreamCaptureMode");
-}
-
-bool usable() {
-  const int seen = readiness.load(std::memory_order_acquire);
-  if (seen == kOn || seen == kOff) {
-    return seen == kOn;
-  }
-  int expected = kUnasked;
-  if (!readiness.compare_exchange_strong(expected, kAsking, std::memory_order_acq_rel)) {
-    return false;  // another thread asks right now
-  }
-  const Inside inside;
-  const bool found = find_driver();
-  readiness.store(found ? kOn : kOff, std::memory_order_release);
-  return found;
-}
-
-/// Whether an older pair of the same stream is still open: then this one is, too.
-bool is_behind(const Tracked& one) {
-  for (const Tracked& other : tracked) {
-    if (&other != &one && other.stage.load(std::memory_order_acquire) == kPending &&
-        other.stream == one.stream && other.context == one.context && other.order < one.order) {
-      return true;
+/// An entry of our own, or null: an old launch that hangs keeps its entry, so the next ones are
+/// tried, too.
+Tracked* take_entry() {
+  constexpr int kTries = 8;
+  for (int i = 0; i < kTries; ++i) {
+    Tracked& one = tracked[next_slot.fetch_add(1, std::memory_order_relaxed) % kTracked];
+    std::uint32_t expected = kFree;
+    if (one.stage.compare_exchange_strong(expected, kFilling, std::memory_order_acq_rel)) {
+      one.span = {};
+      one.next = 0;
+      one.tail = 0;
+      one.started = false;
+      return &one;
     }
   }
-  return false;
+  return nullptr;
 }
+
+std::uint32_t number_of(const Tracked& one) {
+  return static_cast<std::uint32_t>(&one - tracked) + 1;
+}
+
+/// Every span of the pair.
+template <typename Function>
+void each_span(const Tracked& leader, Function function) {
+  function(leader.span);
+  for (std::uint32_t next = leader.next; next != 0; next = tracked[next - 1].next) {
+    function(tracked[next - 1].span);
+  }
+}
+
+void give_back(Tracked& leader) {
+  for (std::uint32_t next = leader.next; next != 0;) {
+    Tracked& one = tracked[next - 1];
+    next = one.next;
+    one.stage.store(kFree, std::memory_order_release);
+  }
+  leader.stage.store(kFree, std::memory_order_release);
+}
+
+/// Streams whose oldest launch is not through: what stands behind it needs no question.
+class Blocked {
+ public:
+  /// True when it was there.
+  bool contains(const Tracked& one) {
+    return *place(key(one)) != 0;
+  }
+  void add(const Tracked& one) {
+    *place(key(one)) = key(one);
+  }
+
+ private:
+  static constexpr std::uint32_t kTable = 2 * kTracked;  // never full
+  static std::uint64_t key(const Tracked& one) {
+    const std::uint64_t mixed =
+        reinterpret_cast<std::uint64_t>(one.stream) ^
+        (reinterpret_cast<std::uint64_t>(one.context) * 0x9E3779B97F4A7C15U);
+    return mixed == 0 ? 1 : mixed;
+  }
+  std::uint64_t* place(std::uint64_t wanted) {
+    std::uint64_t at = (wanted * 0x9E3779B97F4A7C15U) >> 54U;
+    while (table_[at % kTable] != 0 && table_[at % kTable] != wanted) {
+      ++at;
+    }
+    return &table_[at % kTable];
+  }
+  std::uint64_t table_[kTable] = {};
+};
 
 /// True when the pair is done with.
 bool look_at(wire::Ring& ring, Tracked& one, Context& current) {
@@ -128,16 +121,40 @@ bool look_at(wire::Ring& ring, Tracked& one, Context& current) {
     return false;
   }
   if (after != kNotReady) {
-    call_ended(ring, one.span, after == kDone ? wire::Phase::kCompleted : wire::Phase::kFailed);
+    const wire::Phase phase = after == kDone ? wire::Phase::kCompleted : wire::Phase::kFailed;
+    each_span(one, [&](const Span& span) { call_ended(ring, span, phase); });
     pending.fetch_sub(1, std::memory_order_relaxed);
-    one.stage.store(kFree, std::memory_order_release);
+    give_back(one);
     return true;
   }
   if (!one.started && driver.query(one.before) == kDone) {
     one.started = true;
-    call_ended(ring, one.span, wire::Phase::kStarted);
+    each_span(one, [&](const Span& span) { call_ended(ring, span, wire::Phase::kStarted); });
   }
   return false;
+}
+
+/// Asks the oldest open launch of each stream, and those behind it as long as they are done; once
+/// through the table. True when one was.
+bool look_at_all(wire::Ring& ring, Context& current) {
+  if (pending.load(std::memory_order_relaxed) == 0) {
+    return false;
+  }
+  bool moved = false;
+  Blocked blocked;
+  const std::uint32_t oldest = next_slot.load(std::memory_order_relaxed);  // entries go round
+  for (std::uint32_t i = 0; i < kTracked; ++i) {
+    Tracked& one = tracked[(oldest + i) % kTracked];
+    if (one.stage.load(std::memory_order_acquire) != kPending || blocked.contains(one)) {
+      continue;
+    }
+    if (look_at(ring, one, current)) {
+      moved = true;
+    } else {
+      blocked.add(one);
+    }
+  }
+  return moved;
 }
 
 /// What the GPU finished since the watcher looked last: a job that synchronises and ends at once
@@ -148,13 +165,7 @@ void last_look(wire::Ring& ring) {
   Context before = nullptr;
   driver.current(&before);
   Context current = before;
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (Tracked& one : tracked) {
-      if (one.stage.load(std::memory_order_acquire) == kPending && !is_behind(one)) {
-        moved = look_at(ring, one, current) || moved;
-      }
-    }
+  while (look_at_all(ring, current)) {
   }
   if (current != before) {
     driver.make_current(before);
@@ -218,11 +229,7 @@ void* watch(void*) {
     asking.store(true, std::memory_order_seq_cst);
     wire::Ring* const ring_now = ring();
     if (ring_now != nullptr && readiness.load(std::memory_order_seq_cst) == kOn) {
-      for (Tracked& one : tracked) {
-        if (one.stage.load(std::memory_order_acquire) == kPending && !is_behind(one)) {
-          moved = look_at(*ring_now, one, current) || moved;
-        }
-      }
+      moved = look_at_all(*ring_now, current);
       std::atomic_ref(ring_now->header.watcher_time).store(now(), std::memory_order_relaxed);
       cupti::consider_window(*ring_now, oldest.since());
     }
@@ -264,6 +271,7 @@ void start_watcher() {
   on_exit(process_ends, nullptr);
 }
 
+/// Makes the pair's events, unless it has some of this context already.
 bool has_events(Tracked& one, Context context) {
   if (one.context == context && one.before != nullptr && one.after != nullptr) {
     return true;
@@ -281,10 +289,18 @@ bool has_events(Tracked& one, Context context) {
          driver.create(&one.after, kNoTiming) == kDone;
 }
 
+/// Whether an event can be put behind the launch: here and now, outside of a capture.
+bool can_record(const Tracked& one, Stream stream) {
+  Context context = nullptr;
+  int capturing = 0;
+  return driver.current(&context) == kDone && context == one.context &&
+         driver.is_capturing(stream, &capturing) == kDone && capturing == 0;
+}
+
 }  // namespace
 
 Pair begin_pair(Stream stream) {
-  if (!usable()) {
+  if (!driver_is_usable()) {
     return {};
   }
   Context context = nullptr;
@@ -296,63 +312,64 @@ Pair begin_pair(Stream stream) {
   if (capturing != 0) {
     return {.begun = Begun::kCaptured};
   }
-  const std::uint32_t slot = next_slot.fetch_add(1, std::memory_order_relaxed) % kTracked;
-  Tracked& one = tracked[slot];
-  std::uint32_t expected = kFree;
-  if (!one.stage.compare_exchange_strong(expected, kFilling, std::memory_order_acq_rel)) {
-    return {};  // all pairs are in use: a later call of the stream will tell
+  Tracked* const one = take_entry();
+  if (one == nullptr) {
+    return {.begun = Begun::kFull};
   }
-  if (!has_events(one, context) || driver.record(one.before, stream) != kDone) {
-    one.stage.store(kFree, std::memory_order_release);
+  if (!has_events(*one, context) || driver.record(one->before, stream) != kDone) {
+    give_back(*one);
     return {};
   }
-  return {.begun = Begun::kTracked, .slot = slot};
+  return {.begun = Begun::kTracked, .slot = number_of(*one) - 1};
 }
 
-bool end_pair(const Pair& pair, Stream stream, const Span& span, bool launched) {
+void add_to_pair(wire::Ring& ring, const Pair& pair, const Span& span) {
+  if (pair.begun == Begun::kFull) {
+    count_untracked(ring, span.calls());
+  }
   if (pair.begun != Begun::kTracked) {
-    return false;
+    return;
+  }
+  Tracked& leader = tracked[pair.slot];
+  if (leader.span.group == 0) {
+    leader.span = span;
+    return;
+  }
+  Tracked* const follower = take_entry();
+  if (follower == nullptr) {
+    count_untracked(ring, span.calls());
+    return;
+  }
+  follower->span = span;
+  follower->stage.store(kFollowing, std::memory_order_release);
+  (leader.tail == 0 ? leader : tracked[leader.tail - 1]).next = number_of(*follower);
+  leader.tail = number_of(*follower);
+}
+
+void end_pair(wire::Ring& ring, const Pair& pair, Stream stream, bool later) {
+  if (pair.begun != Begun::kTracked) {
+    return;
   }
   Tracked& one = tracked[pair.slot];
-  if (!launched || driver.record(one.after, stream) != kDone) {
-    one.stage.store(kFree, std::memory_order_release);
-    return false;
+  if (one.span.group == 0 || (later && !can_record(one, stream)) ||
+      driver.record(one.after, stream) != kDone) {
+    each_span(one, [&](const Span& span) { count_untracked(ring, span.calls()); });
+    give_back(one);
+    return;
   }
   one.stream = stream;
-  one.span = span;
-  one.started = false;
   one.order = next_order.fetch_add(1, std::memory_order_relaxed);
+  each_span(one, [&](const Span& span) { note(ring, span, wire::kTracked); });
   pending.fetch_add(1, std::memory_order_relaxed);
   one.stage.store(kPending, std::memory_order_release);
   if (watcher.load(std::memory_order_relaxed) == 0) {
     start_watcher();
   }
-  return true;
 }
 
-void call_ended(wire::Ring& ring, const Span& span, wire::Phase phase) {
-  if (span.group == 0) {
-    return;
-  }
-  wire::Group& group = ring.group[span.group - 1];
-  if (phase == wire::Phase::kCompleted && !span.point_to_point) {
-    const std::atomic_ref<std::uint32_t> completed(group.completed);
-    std::uint32_t before = completed.load(std::memory_order_relaxed);
-    while (span.last > before &&
-           !completed.compare_exchange_weak(before, span.last, std::memory_order_relaxed)) {
-    }
-    group.last_completed_time = now();
-  }
-  if (phase == wire::Phase::kFailed) {
-    std::atomic_ref(group.failed).fetch_add(1, std::memory_order_relaxed);
-  }
-  for (std::uint32_t sequence = span.first; sequence <= span.last; ++sequence) {
-    record(ring, {.kind = span.point_to_point ? wire::EventKind::kPointToPoint
-                                              : wire::EventKind::kCollective,
-                  .phase = phase,
-                  .operation = span.operation,
-                  .group = span.group,
-                  .group_sequence = sequence});
+void drop_pair(const Pair& pair) {
+  if (pair.begun == Begun::kTracked) {
+    give_back(tracked[pair.slot]);
   }
 }
 

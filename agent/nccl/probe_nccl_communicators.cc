@@ -74,6 +74,14 @@ Known* parent_of(L library, C communicator) {
   return ring_now == nullptr ? nullptr : nccl::communicator(*ring_now, library, communicator);
 }
 
+/// What was still in progress ends with the communicator.
+void forget_it(C communicator, Result result) {
+  wire::Ring* const ring_now = ring();
+  if (ring_now != nullptr && result != kInProgress) {
+    answered(*ring_now, communicator, result, asked_now());
+  }
+}
+
 }  // namespace
 
 Result get_unique_id(L library, UniqueId* id) {
@@ -120,29 +128,9 @@ Result split(L library, C communicator, int color, int key, C* made, Out config)
   Known* const parent = parent_of(library, communicator);
   const std::uint64_t id = parent == nullptr ? 0 : id_of_split(*parent, color);
   AroundHost around(library, kCommunicatorSplit, communicator);
-  const Result result =
-      around.with(real<kncclCommSplit>(library, communicator, color, key, made, config));
-  const bool comes = result == kSuccess || result == kInProgress;
-  if (around.counts() && made != nullptr && *made != nullptr && id != 0 && comes && color >= 0) {
-    wire::Ring* const ring_now = ring();
-    int rank = -1;
-    int size = -1;
-    const bool ready = result == kSuccess && library.rank != nullptr && library.count != nullptr &&
-                       library.rank(*made, &rank) == kSuccess &&
-                       library.count(*made, &size) == kSuccess;
-    if (!ready) {  // it is still being made: not to be asked
-      rank = -1;
-      size = -1;
-    }
-    if (ring_now != nullptr) {
-      Known* const child =
-          remember(*ring_now, *made, id, new_group(*ring_now, library, id, rank, size), rank, size);
-      if (child != nullptr) {
-        child->magic = id;
-      }
-    }
-  }
-  return result;
+  const bool comes = id != 0 && color >= 0;
+  return around.with_split(real<kncclCommSplit>(library, communicator, color, key, made, config),
+                           id, comes ? made : nullptr);
 }
 
 Result shrink(L library, C communicator, const int* excluded, int count, C* made, Out config,
@@ -154,7 +142,7 @@ Result shrink(L library, C communicator, const int* excluded, int count, C* made
     rank -= excluded[i] < parent->rank ? 1 : 0;
   }
   AroundHost around(library, id, rank, parent == nullptr ? -1 : parent->size - count,
-                    parent == nullptr ? 0 : magic_of_shrunk(*parent));
+                    parent == nullptr ? 0 : magic_of_shrunk(*parent), communicator);
   return around.with(
       real<kncclCommShrink>(library, communicator, excluded, count, made, config, flags), made);
 }
@@ -166,7 +154,7 @@ Result grow(L library, C communicator, int size, const UniqueId* id, int rank, C
   const bool lost = communicator != nullptr && parent == nullptr;  // a parent that we do not know
   const std::uint64_t magic = lost ? 0 : magic_of_grown(parent, id);
   AroundHost around(library, magic == 0 ? 0 : combined(magic, static_cast<std::uint64_t>(size)),
-                    parent == nullptr ? rank : parent->rank, size, magic);
+                    parent == nullptr ? rank : parent->rank, size, magic, communicator);
   return around.with(real<kncclCommGrow>(library, communicator, size, id, rank, made, config),
                      made);
 }
@@ -197,24 +185,30 @@ Result destroy(L library, C communicator) {
   const Known* const known = known_communicator(communicator);
   if (is_nested() || known == nullptr || known->ending) {
     const Result result = real<kncclCommDestroy>(library, communicator);
+    forget_it(communicator, result);
     forget(ring(), communicator);
     return result;
   }
   AroundHost around(library, kCommunicatorEnd, communicator);
   const Result result = real<kncclCommDestroy>(library, communicator);
+  forget_it(communicator, result);
   forget(ring(), communicator);
   return around.with(result);
 }
 
 Result abort_communicator(L library, C communicator) {
   forget(ring(), communicator);
-  return real<kncclCommAbort>(library, communicator);
+  const Result result = real<kncclCommAbort>(library, communicator);
+  forget_it(communicator, kInternalError);
+  return result;
 }
 
 Result get_async_error(L library, C communicator, Result* state) {
+  const std::uint64_t asked = asked_now();
   const Result result = real<kncclCommGetAsyncError>(library, communicator, state);
-  if (result == kSuccess && state != nullptr && !is_nested()) {
-    async_answer(communicator, *state);
+  wire::Ring* const ring_now = ring();
+  if (ring_now != nullptr && result == kSuccess && state != nullptr && !is_nested()) {
+    answered(*ring_now, communicator, *state, asked);
   }
   return result;
 }

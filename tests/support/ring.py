@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 KINDS = {1: "collective", 2: "message"}
 PHASES = ("enqueued", "started", "completed", "failed")
-GROUPED, ON_STREAM, TRACKED, CAPTURED = 4, 8, 16, 32
+GROUPED, ON_STREAM, TRACKED, CAPTURED, IN_PROGRESS = 4, 8, 16, 32, 64
 SLOTS, SITES, GROUPS = 16384, 8192, 64
 TEXT_BYTES, STDERR_BYTES = 512 * 1024, 16 * 1024
 SLOT, SITE = struct.Struct("<QQIHBBIHBBQqIiII"), struct.Struct("<IIII")
@@ -19,6 +19,7 @@ class Ring:
         self.bytes = Path(path).read_bytes()
         assert self.bytes[:8] == b"DDPRING1"
         self.rank, = struct.unpack_from("<i", self.bytes, 32)
+        self.untracked, = struct.unpack_from("<I", self.bytes, 480 + 64 * 24)  # calls of NCCL without an end, behind the waits
         self.site_at = 4096 + SLOTS * SLOT.size
         self.group_at = self.site_at + SITES * SITE.size
 

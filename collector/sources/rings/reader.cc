@@ -164,9 +164,10 @@ class Reader {
       call.on_stream = true;
       call.stream = slot.object;
       call.grouped = (slot.detail & wire::kGrouped) != 0;
-      call.state = (slot.detail & wire::kCaptured) != 0  ? RecordedState::kCompleted
-                   : (slot.detail & wire::kTracked) != 0 ? RecordedState::kEnqueued
-                                                         : RecordedState::kUnknown;
+      constexpr std::uint32_t kEndIsTold = wire::kTracked | wire::kInProgress;
+      call.state = (slot.detail & wire::kCaptured) != 0 ? RecordedState::kCompleted
+                   : (slot.detail & kEndIsTold) != 0    ? RecordedState::kEnqueued
+                                                        : RecordedState::kUnknown;
     }
     if (peer_to_peer && (slot.detail >> wire::kTagShift) != 0) {
       call.tag = static_cast<int>(slot.detail >> wire::kTagShift) - 1;
@@ -330,6 +331,12 @@ void read_header(const RingBytes& ring, Recording& recording) {
   recording.cuda_devices = ring.load<std::uint32_t>(HEADER(cuda_contexts));
   recording.lost = ring.load<std::uint64_t>(HEADER(lost));
   recording.notes = notes_of(ring.load<std::uint32_t>(HEADER(disabled)), recording);
+  if (const auto untracked = ring.load<std::uint32_t>(HEADER(untracked)); untracked > 0) {
+    recording.notes.push_back(
+        fmt::format("the agent did not record when {} NCCL call{} finished: too many launches were "
+                    "open at once",
+                    untracked, untracked == 1 ? "" : "s"));
+  }
 }
 
 }  // namespace

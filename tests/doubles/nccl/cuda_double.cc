@@ -152,6 +152,7 @@ constexpr int kCaptureInvalidated = 901;
 thread_local int capture_mode = 0;     // of this thread's calls: global
 thread_local void* current = nullptr;  // a thread has it after its first call of the runtime
 std::atomic<int> contexts_made{0};
+std::atomic<int> events_recorded{0};
 
 /// $CUDA_DOUBLE_IDLE: nothing runs, events are done at once. For measuring what stands before the
 /// calls.
@@ -216,6 +217,10 @@ void double_use_device() {
 /// Not of CUDA: for tests that nobody made a context in passing.
 int double_contexts_made() {
   return contexts_made.load();
+}
+/// Not of CUDA: how many events were put into streams.
+int double_events_recorded() {
+  return events_recorded.load();
 }
 int cuStreamCreate(void** stream, unsigned) {
   *stream = new Stream;
@@ -286,6 +291,7 @@ int cuEventDestroy_v2(void*) {
 }
 int cuEventRecord(void* event, void* stream) {
   auto* const one = static_cast<Event*>(event);
+  events_recorded.fetch_add(1);
   if (is_idle()) {
     return 0;
   }

@@ -14,6 +14,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/doubles/nccl/cuda_double.h"
@@ -25,7 +26,7 @@ using namespace ddpdoctor::doubles;
 namespace ddpdoctor::doubles {
 
 thread_local int group_depth = 0;
-thread_local std::vector<std::function<int()>> held_inits;
+thread_local std::vector<HostCall> held_inits;
 
 }  // namespace ddpdoctor::doubles
 
@@ -61,7 +62,7 @@ void faults(Communicator& comm) {
 }
 
 int launch(void* handle, void* stream, std::function<void(Communicator&)> body) {
-  if (handle == nullptr) {
+  if (handle == nullptr || refuses(static_cast<Communicator*>(handle))) {
     return kInvalidArgument;
   }
   static const bool idle = std::getenv("CUDA_DOUBLE_IDLE") != nullptr;
@@ -80,14 +81,19 @@ int launch(void* handle, void* stream, std::function<void(Communicator&)> body) 
   }
   if (group_depth > 0) {
     held.push_back(std::move(one));
-  } else {
-    start(std::move(one));
+    return kSuccess;
   }
-  return kSuccess;
+  return carry_out({comm}, [one] {
+    start(one);
+    return kSuccess;
+  });
 }
 
 int message(void* handle, void* stream, Transfer transfer) {
   auto* const comm = static_cast<Communicator*>(handle);
+  if (refuses(comm)) {
+    return kInvalidArgument;
+  }
   faults(*comm);
   if (group_depth > 0) {
     for (Launch& one : held) {
@@ -99,8 +105,27 @@ int message(void* handle, void* stream, Transfer transfer) {
     held.push_back({comm, stream, {}, {transfer}});
     return kSuccess;
   }
-  start({comm, stream, {}, {transfer}});
-  return kSuccess;
+  return carry_out({comm}, [one = Launch{comm, stream, {}, {transfer}}] {
+    start(one);
+    return kSuccess;
+  });
+}
+
+/// What a group does at its end: inits side by side, then the launches.
+int run_group(const std::vector<HostCall>& calls, const std::vector<Launch>& launches) {
+  std::atomic<int> result = kSuccess;
+  std::vector<std::thread> threads;
+  threads.reserve(calls.size());
+  for (const HostCall& one : calls) {
+    threads.emplace_back([&result, &one] { result = std::max(result.load(), one.run()); });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  for (const Launch& one : launches) {
+    start(one);
+  }
+  return result;
 }
 
 }  // namespace
@@ -118,20 +143,17 @@ int ncclGroupEnd() {
   if (--group_depth > 0) {
     return kSuccess;
   }
-  int result = kSuccess;
-  std::vector<std::thread> threads;
-  for (auto& one : held_inits) {
-    threads.emplace_back([&result, one] { result = std::max(result, one()); });
+  std::vector<Communicator*> communicators;
+  for (const HostCall& one : held_inits) {
+    communicators.push_back(one.communicator);
   }
-  for (std::thread& thread : threads) {
-    thread.join();
+  for (const Launch& one : held) {
+    communicators.push_back(one.comm);
   }
-  held_inits.clear();
-  for (Launch& one : held) {
-    start(std::move(one));
-  }
-  held.clear();
-  return result;
+  return carry_out(std::move(communicators),
+                   [calls = std::exchange(held_inits, {}), launches = std::exchange(held, {})] {
+                     return run_group(calls, launches);
+                   });
 }
 #if NCCL_DOUBLE_VERSION >= 22203
 int ncclGroupSimulateEnd(void*) {

@@ -30,31 +30,38 @@ std::uint64_t first_word(const UniqueId& id) {
 }
 
 /// `magic` is what names of grown communicators are made of.
-int init(void** out, int size, std::uint64_t name, int rank, bool blocking, std::uint64_t magic) {
-  if (size < 1 || size > kRanks || rank < 0 || rank >= size) {
-    return kInvalidArgument;
-  }
+Communicator* made(int size, std::uint64_t name, int rank, bool blocking, std::uint64_t magic) {
   auto* const comm = new Communicator;
   comm->name = name_of(name);
   comm->rank = rank;
   comm->size = size;
   comm->magic = magic;
+  comm->blocking = blocking;
+  return comm;
+}
+
+int init(void** out, int size, std::uint64_t name, int rank, bool blocking, std::uint64_t magic) {
+  if (size < 1 || size > kRanks || rank < 0 || rank >= size) {
+    return kInvalidArgument;
+  }
+  auto* const comm = made(size, name, rank, blocking, magic);
   *out = comm;
-  const auto connect = [comm] {
-    const int result = join(*comm) ? kSuccess : 1;
-    comm->state = result;
-    return result;
-  };
-  if (group_depth > 0) {
-    held_inits.emplace_back(connect);
-    return kSuccess;
-  }
-  if (!blocking) {
-    comm->state = kInProgress;
-    std::thread(connect).detach();
-    return kInProgress;
-  }
-  return connect();
+  return carry_out_or_hold(comm, [comm] { return join(*comm) ? kSuccess : 1; });
+}
+
+/// A communicator of another one: NCCL writes its handle when it is there, not before.
+[[maybe_unused]] int init_child(Communicator& parent, void** out,
+                                std::function<Communicator*()> make) {
+  *out = nullptr;
+  return carry_out_or_hold(&parent, [out, make = std::move(make)] {
+    Communicator* const child = make();
+    if (child == nullptr) {
+      return kSuccess;
+    }
+    const bool joined = join(*child);
+    *out = child;
+    return joined ? kSuccess : 1;
+  });
 }
 
 [[maybe_unused]] bool is_blocking(const void* config) {
@@ -109,10 +116,16 @@ int ncclCommInitRankScalable(void** comm, int size, int rank, int, UniqueId* ids
 }
 #endif
 int ncclCommCount(void* comm, int* count) {
+  if (refuses(static_cast<Communicator*>(comm))) {
+    return kInvalidArgument;
+  }
   *count = static_cast<Communicator*>(comm)->size;
   return kSuccess;
 }
 int ncclCommUserRank(void* comm, int* rank) {
+  if (refuses(static_cast<Communicator*>(comm))) {
+    return kInvalidArgument;
+  }
   *rank = static_cast<Communicator*>(comm)->rank;
   return kSuccess;
 }
@@ -127,45 +140,55 @@ int ncclCommGetAsyncError(void* comm, int* state) {
 #if NCCL_DOUBLE_VERSION >= 21803
 int ncclCommSplit(void* parent, int color, int key, void** out, void*) {
   auto& comm = *static_cast<Communicator*>(parent);
+  if (refuses(&comm)) {
+    return kInvalidArgument;
+  }
   const int number = comm.children++ % 64;
-  comm.shared->color[number][comm.rank] = color;
-  comm.shared->key[number][comm.rank] = key;
-  barrier(comm);
-  *out = nullptr;
-  if (color < 0) {
-    return kSuccess;
-  }
-  int size = 0;
-  int rank = 0;
-  for (int other = 0; other < comm.size; ++other) {
-    if (comm.shared->color[number][other] == color) {
-      const int theirs = comm.shared->key[number][other];
-      ++size;
-      rank += theirs < key || (theirs == key && other < comm.rank) ? 1 : 0;
+  return init_child(comm, out, [&comm, color, key, number]() -> Communicator* {
+    comm.shared->color[number][comm.rank] = color;
+    comm.shared->key[number][comm.rank] = key;
+    barrier(comm);
+    if (color < 0) {
+      return nullptr;
     }
-  }
-  const std::uint64_t child[] = {static_cast<std::uint64_t>(number),
-                                 static_cast<std::uint64_t>(color)};
-  return init(out, size, hash_of(child, sizeof child, hash_of(comm.name.data(), comm.name.size())),
-              rank, true, 0);
+    int size = 0;
+    int rank = 0;
+    for (int other = 0; other < comm.size; ++other) {
+      if (comm.shared->color[number][other] == color) {
+        const int theirs = comm.shared->key[number][other];
+        ++size;
+        rank += theirs < key || (theirs == key && other < comm.rank) ? 1 : 0;
+      }
+    }
+    const std::uint64_t child[] = {static_cast<std::uint64_t>(number),
+                                   static_cast<std::uint64_t>(color)};
+    return made(size, hash_of(child, sizeof child, hash_of(comm.name.data(), comm.name.size())),
+                rank, comm.blocking, 0);
+  });
 }
 #endif
 #if NCCL_DOUBLE_VERSION >= 22703
 int ncclCommShrink(void* parent, int* excluded, int count, void** out, void*, int) {
   auto& comm = *static_cast<Communicator*>(parent);
+  if (refuses(&comm)) {
+    return kInvalidArgument;
+  }
   int rank = comm.rank;
   std::uint64_t name = hash_of(comm.name.data(), comm.name.size());
   for (int i = 0; i < count; ++i) {
     rank -= excluded[i] < comm.rank ? 1 : 0;
     name = hash_of(&excluded[i], sizeof excluded[i], name);
   }
-  return init(out, comm.size - count, name + static_cast<std::uint64_t>(++comm.children), rank,
-              true, 0);
+  name += static_cast<std::uint64_t>(++comm.children);
+  return init_child(comm, out, [&comm, size = comm.size - count, name, rank] {
+    return made(size, name, rank, comm.blocking, 0);
+  });
 }
 #endif
 #if NCCL_DOUBLE_VERSION >= 21403
-int ncclCommFinalize(void*) {
-  return kSuccess;
+int ncclCommFinalize(void* comm) {
+  auto* const own = static_cast<Communicator*>(comm);
+  return refuses(own) ? kInvalidArgument : carry_out_or_hold(own, [] { return kSuccess; });
 }
 #endif
 int ncclCommDestroy(void*) {
@@ -177,9 +200,15 @@ int ncclCommAbort(void* comm) {
 }
 #if NCCL_DOUBLE_VERSION >= 22703
 int ncclCommWindowRegister(void* comm, void* buffer, std::size_t, void** window, int) {
-  barrier(*static_cast<Communicator*>(comm));
-  *window = buffer;
-  return kSuccess;
+  auto* const own = static_cast<Communicator*>(comm);
+  if (refuses(own)) {
+    return kInvalidArgument;
+  }
+  return carry_out_or_hold(own, [own, buffer, window] {
+    barrier(*own);
+    *window = buffer;
+    return kSuccess;
+  });
 }
 int ncclCommWindowDeregister(void*, void*) {
   return kSuccess;
@@ -215,16 +244,24 @@ int ncclCommGetUniqueId(void* handle, UniqueId* id) {
   return kSuccess;
 }
 /// Members pass their communicator and keep their rank; new ranks pass the id that a member made.
-int ncclCommGrow(void* handle, int size, const UniqueId* id, int rank, void** out, void*) {
+int ncclCommGrow(void* handle, int size, const UniqueId* id, int rank, void** out, void* config) {
   auto* const comm = static_cast<Communicator*>(handle);
   if (comm == nullptr ? id == nullptr || rank < 0 : rank != -1) {
+    return kInvalidArgument;
+  }
+  if (comm != nullptr && refuses(comm)) {
     return kInvalidArgument;
   }
   const std::uint64_t magic =
       comm == nullptr ? first_word(*id)
                       : combined(comm->magic, static_cast<std::uint64_t>(++comm->children));
-  return init(out, size, combined(magic, static_cast<std::uint64_t>(size)),
-              comm == nullptr ? rank : comm->rank, true, magic);
+  const std::uint64_t name = combined(magic, static_cast<std::uint64_t>(size));
+  if (comm == nullptr) {
+    return init(out, size, name, rank, is_blocking(config), magic);
+  }
+  return init_child(*comm, out, [comm, size, name, magic] {
+    return made(size, name, comm->rank, comm->blocking, magic);
+  });
 }
 #endif
 }

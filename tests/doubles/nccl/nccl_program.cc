@@ -2,8 +2,10 @@
 // A program that is linked against NCCL, of one rank: sums once and prints the sum, or measures its
 // calls.
 //   nccl_program               → "sum 3, code of a null communicator 4"
-//   nccl_program bench CALLS   → nanoseconds of processor time per ncclAllReduce, the best of
-//   twenty rounds nccl_program graph CALLS   launches a CUDA graph with so many calls five times
+//   nccl_program bench CALLS [GROUP]  → nanoseconds of processor time per ncclAllReduce, the best
+//   of
+//                                       twenty rounds; so many calls between ncclGroupStart and End
+//   nccl_program graph CALLS          launches a CUDA graph with so many calls five times
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -21,6 +23,8 @@ int ncclAllReduce(const void* from, void* to, std::size_t count, int type, int o
                   void* stream);
 int ncclBcast(void* memory, std::size_t count, int type, int root, void* comm, void* stream);
 int ncclCommDestroy(void* comm);
+int ncclGroupStart();
+int ncclGroupEnd();
 int cudaStreamCreate(void** stream);
 int cudaStreamSynchronize(void* stream);
 int cudaStreamBeginCapture(void* stream, int mode);
@@ -40,13 +44,20 @@ double processor_nanoseconds() {
   return 1e9 * static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec);
 }
 
-double nanoseconds_per_call(void* comm, void* stream, int calls) {
+/// `group` 0: no groups.
+double nanoseconds_per_call(void* comm, void* stream, int calls, int group) {
   float data[4] = {1, 2, 3, 4};
   double best = 1e9;
   for (int round = 0; round < 20; ++round) {
     const double begin = processor_nanoseconds();
     for (int i = 0; i < calls; ++i) {
+      if (group > 0 && i % group == 0) {
+        ncclGroupStart();
+      }
       ncclAllReduce(data, data, 4, kFloat32, 0, comm, stream);
+      if (group > 0 && (i % group == group - 1 || i == calls - 1)) {
+        ncclGroupEnd();
+      }
     }
     best = std::min(best, (processor_nanoseconds() - begin) / calls);
   }
@@ -80,7 +91,8 @@ int main(int argc, char** argv) {
     return 1;
   }
   if (argc > 2 && std::strcmp(argv[1], "bench") == 0) {
-    std::printf("%.1f\n", nanoseconds_per_call(comm, stream, std::atoi(argv[2])));
+    std::printf("%.1f\n", nanoseconds_per_call(comm, stream, std::atoi(argv[2]),
+                                               argc > 3 ? std::atoi(argv[3]) : 0));
     return 0;
   }
   if (argc > 2 && std::strcmp(argv[1], "graph") == 0) {

@@ -47,6 +47,7 @@ struct Communicator {
   int size = 0;
   Shared* shared = nullptr;
   std::atomic<bool> aborted{false};
+  bool blocking = true;
   std::atomic<int> state{kSuccess};
   int barriers = 0;
   int children = 0;

@@ -26,6 +26,26 @@ TEST(RingReaderNccl, DoesNotTakeAnUntrackedCallForAnOpenOne) {
   EXPECT_EQ(call.stream, 77U);
 }
 
+TEST(RingReaderNccl, TakesACallThatNcclHasInProgressForAnOpenOne) {
+  RingInMemory memory;
+  const std::uint16_t group = memory.add_group("nccl:1", 0, 2);
+  memory.add_call(group, 1, Operation::kAllReduce).detail = wire::kOnStream | wire::kInProgress;
+  EXPECT_EQ(only_call(memory).state, RecordedState::kEnqueued);
+  memory.end_call(group, 1, wire::Phase::kFailed);
+  EXPECT_EQ(only_call(memory).state, RecordedState::kFailed);
+}
+
+TEST(RingReaderNccl, SaysHowManyCallsWereNotFollowed) {
+  RingInMemory memory;
+  EXPECT_TRUE(read_ring(memory.bytes(), "a.ring")->notes.empty());
+  memory.ring().header.untracked = 34;
+  const auto recording = read_ring(memory.bytes(), "a.ring");
+  ASSERT_EQ(recording->notes.size(), 1U);
+  EXPECT_EQ(recording->notes[0],
+            "the agent did not record when 34 NCCL calls finished: too many launches were open "
+            "at once");
+}
+
 TEST(RingReaderNccl, TellsACallThatTheGpuHasBegun) {
   RingInMemory memory;
   const std::uint16_t group = memory.add_group("nccl:1", 0, 2);
