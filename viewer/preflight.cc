@@ -80,7 +80,7 @@ std::string preflight_text(const std::vector<preflight::Answer>& answers, std::s
     out += pad(row.check->name, kNameWidth);
     append_wrapped(out, one_line(remark.what), kLevelWidth + kNameWidth, width);
     if (!remark.fix.empty()) {
-      out += std::string(kLevelWidth + kNameWidth, ' ') + "fix: ";
+      out.append(kLevelWidth + kNameWidth, ' ').append("fix: ");
       append_wrapped(out, one_line(remark.fix), kLevelWidth + kNameWidth + 5, width);
     }
   }

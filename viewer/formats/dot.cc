@@ -17,7 +17,7 @@ namespace {
 using graph::Edge;
 using graph::WaitForGraph;
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char each : base::printable(text)) {
     if (each == '"' || each == '\\') {
@@ -118,19 +118,19 @@ std::string dot(const diagnosis::Diagnosis& diagnosis) {
   const auto deadlock = circles(graph, drawing);
   std::string out = "digraph wait_for {\n  rankdir=LR;\n  node [shape=box];\n";
   if (!diagnosis.findings.empty()) {
-    out += fmt::format("  label={};\n", quoted(diagnosis.findings.front().summary));
+    out += fmt::format("  label={};\n", in_quotes(diagnosis.findings.front().summary));
   }
   for (const auto& [node, label] : drawing.labels) {
     const auto rank = rank_of(node);
-    out += fmt::format("  {} [label={}{}];\n", quoted(node), quoted(label),
+    out += fmt::format("  {} [label={}{}];\n", in_quotes(node), in_quotes(label),
                        rank && culprits.contains(*rank) ? ", style=filled, fillcolor=salmon" : "");
   }
   std::set<std::string> lines;
   for (const Edge& edge : graph.edges()) {
     const std::string& from = drawing.drawn_as.at(edge.from);
     const std::string& to = drawing.drawn_as.at(edge.to);
-    lines.insert(fmt::format("  {} -> {} [label={}{}];\n", quoted(from), quoted(to),
-                             quoted(edge.why),
+    lines.insert(fmt::format("  {} -> {} [label={}{}];\n", in_quotes(from), in_quotes(to),
+                             in_quotes(edge.why),
                              deadlock.contains({from, to}) ? ", color=red, penwidth=2" : ""));
   }
   for (const std::string& line : lines) {
