@@ -52,7 +52,7 @@ std::string in_put() {
       kTake);
 }
 
-const std::string kIndexer = std::string(kTake) + "py:Replay.index@/srv/replay.py:9";
+const std::string kIndexer = fmt::format("{}py:Replay.index@/srv/replay.py:9", kTake);
 
 JobBuilder full_queue() {
   return job()
