@@ -36,6 +36,10 @@ assert gloo.value, "gloo has no recorder"
 if sys.argv[4]:
     ctypes.c_void_p.in_dll(library, sys.argv[4]).value = gloo.value
 gloo.value = None
+if sys.argv[5:]:
+    c10d = dist.distributed_c10d
+    group = c10d._get_default_group()
+    c10d._pg_map[group] = (sys.argv[5], c10d._pg_map[group][1])
 print("ready", flush=True)
 time.sleep(600)
 """
@@ -48,13 +52,13 @@ def gloos_place():
     return next((int(line.split()[0], 16) for line in names.splitlines() if line.endswith(" " + GLOO)), None)
 
 
-def calls_seen(tmp_path, place, name):
+def report_of(tmp_path, place, name, *backend, exported=tuple(NCCL.values())):
     if place is None:
         pytest.skip("this torch has no name for its recorder")
     source, library = tmp_path / "cuda.c", tmp_path / "libtorch_cuda.so"
-    source.write_text("".join(f"void* {each};\n" for each in NCCL.values()))
+    source.write_text("".join(f"void* {each};\n" for each in exported))
     subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
-    job = subprocess.Popen([sys.executable, "-c", JOB, str(tmp_path / "store"), str(library), str(place), name],
+    job = subprocess.Popen([sys.executable, "-c", JOB, str(tmp_path / "store"), str(library), str(place), name, *backend],
                            stdout=subprocess.PIPE, env=dict(os.environ, RANK="0", WORLD_SIZE="1", TORCH_FR_BUFFER_SIZE="100"))
     try:
         assert job.stdout.readline() == b"ready\n"
@@ -62,7 +66,11 @@ def calls_seen(tmp_path, place, name):
     finally:
         job.kill()
         job.wait()
-    report = json.loads((tmp_path / "report.json").read_text())
+    return json.loads((tmp_path / "report.json").read_text())
+
+
+def calls_seen(*job):
+    report = report_of(*job)
     return [rank["enqueued"] for group in report["groups"] for rank in group["progress"]]
 
 
@@ -73,3 +81,23 @@ def test_reads_the_recorder_of_nccl_in_memory(tmp_path, gloos_place, name):
 
 def test_sees_no_calls_where_neither_has_recorded_any(tmp_path, gloos_place):
     assert calls_seen(tmp_path, gloos_place, "") in ([], [0])
+
+
+def recorder_of_rank_0(report):
+    return [line for line in report["coverage"]["observed"] if "flight recorder" in line]
+
+
+def test_a_group_of_nccl_is_known_by_its_own_recorder_only(tmp_path, gloos_place):
+    """gloo's recorder is empty; that says nothing of a rank that talks over NCCL."""
+    report = report_of(tmp_path, gloos_place, "", "nccl", exported=["ddpdoctor_no_recorder"])
+    assert not recorder_of_rank_0(report)
+    assert any("nccl's flight recorder" in line for line in report["coverage"]["warnings"])
+
+
+def test_a_recorder_of_nccl_without_calls_is_one_that_was_read(tmp_path, gloos_place):
+    report = report_of(tmp_path, gloos_place, "", "nccl")
+    assert recorder_of_rank_0(report) and not any("flight recorder" in line for line in report["coverage"]["warnings"])
+
+
+def test_a_group_of_gloo_needs_no_recorder_of_nccl(tmp_path, gloos_place):
+    assert recorder_of_rank_0(report_of(tmp_path, gloos_place, "", exported=["ddpdoctor_no_recorder"]))

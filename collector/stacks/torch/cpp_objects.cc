@@ -3,6 +3,7 @@
 #include "collector/stacks/torch/cpp_objects.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <span>
 
 namespace ddpdoctor::stacks {
@@ -22,9 +23,16 @@ std::optional<std::string> cpp_string(RemoteMemory& memory, RemoteAddress addres
   struct Header {
     RemoteAddress text;
     std::uint64_t length;
+    std::uint64_t capacity;  // or the first bytes of a short text
   };
+  constexpr std::uint64_t kLongestInside = 15;
   const auto header = memory.get<Header>(address);
   if (!header || header->length > limit) {
+    return std::nullopt;
+  }
+  const bool inside = header->text == address + offsetof(Header, capacity);
+  if (inside ? header->length > kLongestInside
+             : header->capacity <= kLongestInside || header->capacity < header->length) {
     return std::nullopt;
   }
   std::string text(header->length, '\0');
@@ -35,6 +43,26 @@ std::optional<std::string> cpp_string(RemoteMemory& memory, RemoteAddress addres
     return std::nullopt;
   }
   return text;
+}
+
+std::optional<std::string> cpp_type_name(RemoteMemory& memory, RemoteAddress object) {
+  constexpr std::size_t kMostName = 256;
+  constexpr RemoteAddress kPointer = sizeof(RemoteAddress);
+  const auto functions = memory.get<RemoteAddress>(object);
+  const auto type = functions ? memory.get<RemoteAddress>(*functions - kPointer) : std::nullopt;
+  const auto name = type ? memory.get<RemoteAddress>(*type + kPointer) : std::nullopt;
+  std::string text;
+  while (name && text.size() < kMostName) {
+    const auto letter = memory.get<char>(*name + text.size());
+    if (!letter) {
+      return std::nullopt;
+    }
+    if (*letter == '\0') {
+      return is_text(text) && !text.empty() ? std::optional(text) : std::nullopt;
+    }
+    text.push_back(*letter);
+  }
+  return std::nullopt;
 }
 
 bool read_vector(RemoteMemory& memory, RemoteAddress address, std::size_t element,

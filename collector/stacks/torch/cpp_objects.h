@@ -13,9 +13,14 @@
 
 namespace ddpdoctor::stacks {
 
-/// std::string of at most `limit` bytes; nothing when unreadable, longer, or not text.
+/// std::string of at most `limit` bytes; nothing when unreadable, longer, not text, or not laid out
+/// as one: short texts lie in the string itself, others end with a zero within their capacity.
 std::optional<std::string> cpp_string(RemoteMemory& memory, RemoteAddress address,
                                       std::size_t limit);
+
+/// Mangled name of the type of a polymorphic object ("N3c1010TensorImplE"), from the type_info
+/// before its virtual table; nothing when there is none.
+std::optional<std::string> cpp_type_name(RemoteMemory& memory, RemoteAddress object);
 
 /// Bytes of a std::vector whose elements have `element` bytes, at most `limit` elements; false when
 /// implausible. `into` keeps its capacity: thousands of these are read in a row.

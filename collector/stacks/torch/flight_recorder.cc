@@ -172,6 +172,16 @@ Attempt attempt(RemoteMemory& memory, RemoteAddress recorder, const Header& befo
   return found;
 }
 
+/// Entries that are whole (walk() saw that) and were made in our time.
+bool shows_calls(const RecorderReading& reading) {
+  constexpr std::int64_t kFrom = 1'400'000'000'000'000'000;  // 2014, ns
+  constexpr std::int64_t kUntil = 4'000'000'000'000'000'000;
+  return !reading.entries.empty() &&
+         std::ranges::all_of(reading.entries, [](const RecorderEntry& entry) {
+           return entry.record.created_ns > kFrom && entry.record.created_ns < kUntil;
+         });
+}
+
 }  // namespace
 
 RecorderReading read_flight_recorder(RemoteMemory& memory, RemoteAddress recorder,
@@ -182,8 +192,10 @@ RecorderReading read_flight_recorder(RemoteMemory& memory, RemoteAddress recorde
     if (!header) {
       reading.problem =
           fmt::format("the flight recorder does not look as torch {} lays it out", layout.version);
+      reading.misfit = true;
       continue;
     }
+    reading.misfit = false;
     if (!header->enabled) {
       reading.problem =
           "the flight recorder is off (TORCH_FR_BUFFER_SIZE=2000 switches it on; it is from torch "
@@ -196,6 +208,7 @@ RecorderReading read_flight_recorder(RemoteMemory& memory, RemoteAddress recorde
     }
     if (!found.misfit.empty()) {
       reading.problem = "the flight recorder could not be trusted: " + found.misfit;
+      reading.misfit = true;
       if (!found.moved) {
         return reading;
       }
@@ -208,8 +221,48 @@ RecorderReading read_flight_recorder(RemoteMemory& memory, RemoteAddress recorde
     std::ranges::reverse(found.entries);
     reading.entries = std::move(found.entries);
     reading.problem.clear();
+    reading.misfit = false;
     reading.read = true;
     return reading;
+  }
+  return reading;
+}
+
+RecorderReading read_flight_recorder(RemoteMemory& memory, RemoteAddress recorder,
+                                     const TorchLayouts& layouts, const RecorderLimits& limits) {
+  RecorderReading reading;
+  std::vector<const TorchLayout*> tried;
+  if (layouts.exact != nullptr) {
+    reading = read_flight_recorder(memory, recorder, *layouts.exact, limits);
+    if (!reading.misfit) {
+      return reading;
+    }
+    tried.push_back(layouts.exact);
+  }
+  std::optional<RecorderReading> proven;
+  for (const TorchLayout* layout : layouts.others) {
+    if (std::ranges::any_of(tried, [layout](const TorchLayout* before) {
+          return same_recorder(*before, *layout);
+        })) {
+      continue;
+    }
+    tried.push_back(layout);
+    RecorderReading other = read_flight_recorder(memory, recorder, *layout, limits);
+    if (other.read && shows_calls(other)) {
+      if (proven) {
+        proven.reset();
+        break;  // what fits two layouts proves none
+      }
+      proven = std::move(other);
+    } else if (reading.problem.empty() && !other.misfit) {
+      reading.problem = other.problem;
+    }
+  }
+  if (proven) {
+    return std::move(*proven);
+  }
+  if (reading.problem.empty()) {
+    reading.problem = "the flight recorder is laid out in an unknown way";
   }
   return reading;
 }

@@ -38,6 +38,7 @@ struct RecorderLimits {
 struct RecorderReading {
   std::vector<RecorderEntry> entries;  // oldest first
   bool read = false;
+  bool misfit = false;  // not laid out like this
   std::string problem;  // why not, a clause
 };
 
@@ -46,5 +47,12 @@ struct RecorderReading {
 /// layout does not fit and nothing is shown.
 RecorderReading read_flight_recorder(RemoteMemory& memory, RemoteAddress recorder,
                                      const TorchLayout& layout, const RecorderLimits& limits = {});
+
+/// The same of a torch that may have no row. Without one, or where it does not fit, a layout holds
+/// when calls were recorded that are whole and of our time, and no other layout shows any; an empty
+/// recorder of an unknown layout is not read.
+RecorderReading read_flight_recorder(RemoteMemory& memory, RemoteAddress recorder,
+                                     const TorchLayouts& layouts,
+                                     const RecorderLimits& limits = {});
 
 }  // namespace ddpdoctor::stacks

@@ -38,8 +38,11 @@ std::string backend_of_config(std::string_view config) {
 
 class GroupReader {
  public:
-  GroupReader(PythonObjects& objects, RemoteAddress module, const TorchLayout* layout)
-      : objects_(objects), module_(module), layout_(layout) {}
+  GroupReader(PythonObjects& objects, RemoteAddress module, const TorchLayouts& layouts)
+      : objects_(objects),
+        module_(module),
+        layout_(layouts.likely()),
+        known_(layouts.exact != nullptr) {}
 
   TorchGroups read();
 
@@ -57,6 +60,7 @@ class GroupReader {
   PythonObjects& objects_;
   RemoteAddress module_;
   const TorchLayout* layout_;
+  bool known_;  // the layout is that of this release
   std::map<std::string_view, std::map<RemoteAddress, RemoteAddress>> dicts_;
 };
 
@@ -122,6 +126,9 @@ void GroupReader::add_native(RemoteAddress group, TorchGroup& described, TorchGr
     return;
   }
   RemoteMemory& memory = objects_.memory();
+  if (!known_ && !cpp_type_name(memory, *native).value_or("").ends_with("ProcessGroupE")) {
+    return;
+  }
   const auto rank = memory.get<std::int32_t>(*native + layout_->group_rank);
   const auto size = memory.get<std::int32_t>(*native + layout_->group_size);
   if (!rank || !size || *rank < 0 || *rank >= *size || described.ranks.empty() ||
@@ -174,12 +181,12 @@ std::optional<RemoteAddress> bound_value(PythonObjects& objects, RemoteAddress i
   return (*flags & kSimpleLayout) != 0 ? value : memory.get<RemoteAddress>(*value);
 }
 
-std::optional<TorchGroups> read_torch_groups(PythonObjects& objects, const TorchLayout* layout) {
+std::optional<TorchGroups> read_torch_groups(PythonObjects& objects, const TorchLayouts& layouts) {
   const auto module = objects.module(kModule);
   if (!module) {
     return std::nullopt;
   }
-  return GroupReader(objects, *module, layout).read();
+  return GroupReader(objects, *module, layouts).read();
 }
 
 }  // namespace ddpdoctor::stacks

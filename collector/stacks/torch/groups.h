@@ -25,8 +25,8 @@ struct TorchGroups {
       made;  // groups this process has numbered so far, its own and others', living or not
 };
 
-/// Nothing when the module was never imported. `layout` may be null.
-std::optional<TorchGroups> read_torch_groups(PythonObjects& objects, const TorchLayout* layout);
+/// Nothing when the module was never imported.
+std::optional<TorchGroups> read_torch_groups(PythonObjects& objects, const TorchLayouts& layouts);
 
 /// The C++ object behind an instance of a class made by pybind11; nothing when unreadable.
 std::optional<RemoteAddress> bound_value(PythonObjects& objects, RemoteAddress instance);

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <ranges>
 
 namespace ddpdoctor::stacks {
 namespace {
@@ -533,6 +534,40 @@ const TorchLayout* torch_layout(std::string_view version) {
   const std::string_view release = version.substr(0, version.find('+'));
   const auto* row = std::ranges::find(kRows, release, &TorchLayout::version);
   return row == std::end(kRows) ? nullptr : row;
+}
+
+TorchLayouts torch_layouts(std::string_view version) {
+  TorchLayouts layouts{.exact = torch_layout(version), .others = {}};
+  const auto alike = [](const TorchLayout& row) {
+    return [&row](const TorchLayout* known) {
+      TorchLayout renamed = row;
+      renamed.version = known->version;
+      return renamed == *known;
+    };
+  };
+  for (const TorchLayout& row : std::views::reverse(kRows)) {
+    if ((layouts.exact == nullptr || !alike(row)(layouts.exact)) &&
+        std::ranges::none_of(layouts.others, alike(row))) {
+      layouts.others.push_back(&row);
+    }
+  }
+  return layouts;
+}
+
+bool same_recorder(const TorchLayout& one, const TorchLayout& other) {
+  TorchLayout changed = one;  // everything else as in the other
+  changed.version = other.version;
+  changed.recorder_size = other.recorder_size;  // of no matter: what is read lies in its front
+  changed.variable = other.variable;
+  changed.shape = other.shape;
+  changed.count = other.count;
+  changed.dtype = other.dtype;
+  changed.reduce_op = other.reduce_op;
+  changed.group_rank = other.group_rank;
+  changed.group_size = other.group_size;
+  changed.group_text = other.group_text;
+  changed.scalar_types = other.scalar_types;
+  return changed == other;
 }
 
 std::optional<std::string> dtype_name(std::size_t scalar_type) {

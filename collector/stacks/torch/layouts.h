@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace ddpdoctor::stacks {
 
@@ -65,11 +66,30 @@ struct TorchLayout {
   std::size_t group_size;
   std::size_t group_text;    // c10d::ProcessGroup: std::string, the description
   std::size_t scalar_types;  // c10::ScalarType::NumOptions
+
+  bool operator==(const TorchLayout&) const = default;
+};
+
+/// What a process may look like inside. A local, vendor or patch release ("2.9.0a0+nv25.10") has no
+/// row and most often the layout of one: each is tried, and what lies there decides.
+struct TorchLayouts {
+  const TorchLayout* exact = nullptr;      // by the version
+  std::vector<const TorchLayout*> others;  // different ones, newest first
+
+  [[nodiscard]] const TorchLayout* likely() const {
+    return exact != nullptr || others.empty() ? exact : others.front();
+  }
 };
 
 /// The row of a release as torch.__version__ names it ("2.13.0+cpu"); null when no row was
 /// generated from its headers.
 const TorchLayout* torch_layout(std::string_view version);
+
+/// That row, and the layouts to try where it does not fit or there is none.
+TorchLayouts torch_layouts(std::string_view version);
+
+/// True when both lay out the flight recorder alike.
+bool same_recorder(const TorchLayout& one, const TorchLayout& other);
 
 /// "float32" for a c10::ScalarType; nothing for numbers we have no name for.
 std::optional<std::string> dtype_name(std::size_t scalar_type);

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "collector/stacks/torch/cpp_objects.h"
 #include "collector/stacks/torch/groups.h"
 
 namespace ddpdoctor::stacks {
@@ -51,11 +53,14 @@ std::optional<std::vector<std::int64_t>> shape(RemoteMemory& memory, RemoteAddre
   return product == *count ? std::optional(std::move(sizes)) : std::nullopt;
 }
 
-std::optional<std::string> tensor(PythonObjects& objects, const TorchLayout& layout,
-                                  RemoteAddress object) {
+std::optional<std::string> tensor_as(PythonObjects& objects, const TorchLayout& layout,
+                                     RemoteAddress object, bool known) {
   RemoteMemory& memory = objects.memory();
   const auto tensor = memory.get<RemoteAddress>(object + objects.header_size() + layout.variable);
   if (!tensor || *tensor == 0) {
+    return std::nullopt;
+  }
+  if (!known && !cpp_type_name(memory, *tensor).value_or("").ends_with("TensorImplE")) {
     return std::nullopt;
   }
   const auto sizes = shape(memory, *tensor, layout);
@@ -69,6 +74,21 @@ std::optional<std::string> tensor(PythonObjects& objects, const TorchLayout& lay
   return fmt::format("Tensor({}, {})", dimensions, *name);
 }
 
+/// As this release lays tensors out, else as the only one of the others that makes sense of it.
+std::optional<std::string> tensor(PythonObjects& objects, const TorchLayouts& layouts,
+                                  RemoteAddress object) {
+  if (layouts.exact != nullptr) {
+    return tensor_as(objects, *layouts.exact, object, true);
+  }
+  std::set<std::string> texts;
+  for (const TorchLayout* layout : layouts.others) {
+    if (const auto text = tensor_as(objects, *layout, object, false)) {
+      texts.insert(*text);
+    }
+  }
+  return texts.size() == 1 ? std::optional(*texts.begin()) : std::nullopt;
+}
+
 std::optional<std::string> reduce_op(PythonObjects& objects, RemoteAddress object,
                                      std::size_t offset) {
   const auto value = bound_value(objects, object);
@@ -79,9 +99,31 @@ std::optional<std::string> reduce_op(PythonObjects& objects, RemoteAddress objec
   return fmt::format("ReduceOp.{}", kReduceOps[*number]);
 }
 
+/// Of an unknown release only where its reference counts are those of an object that Python holds,
+/// which tells the two layouts that there were apart (counts of 4 and of 8 bytes).
+std::optional<std::size_t> place_of_operation(PythonObjects& objects, const TorchLayouts& layouts,
+                                              RemoteAddress object) {
+  if (layouts.exact != nullptr) {
+    return layouts.exact->reduce_op;
+  }
+  RemoteMemory& memory = objects.memory();
+  const auto value = bound_value(objects, object);
+  if (!value || cpp_type_name(memory, *value) != "N4c10d8ReduceOpE") {
+    return std::nullopt;
+  }
+  constexpr std::size_t kCounts = 8;
+  constexpr std::uint32_t kMostCounted = 1U << 20U;
+  const auto count = memory.get<std::uint32_t>(*value + kCounts);
+  const auto weak = memory.get<std::uint32_t>(*value + kCounts + sizeof(std::uint32_t));
+  if (!count || !weak || *count == 0 || *count > kMostCounted || *weak > kMostCounted) {
+    return std::nullopt;
+  }
+  return kCounts + (*weak != 0 ? 1 : 2) * sizeof(std::uint64_t);
+}
+
 }  // namespace
 
-std::optional<std::string> torch_repr(PythonObjects& objects, const TorchLayout* layout,
+std::optional<std::string> torch_repr(PythonObjects& objects, const TorchLayouts& layouts,
                                       const std::map<RemoteAddress, std::string>& group_names,
                                       RemoteAddress object, std::string_view type_name) {
   const std::string_view name = type_name.substr(type_name.rfind('.') + 1);
@@ -89,15 +131,15 @@ std::optional<std::string> torch_repr(PythonObjects& objects, const TorchLayout*
     return fmt::format("<ProcessGroup {}>", group->second);
   }
   if (name == "Tensor" || name == "Parameter" || name == "Buffer") {
-    const auto text = layout != nullptr ? tensor(objects, *layout, object) : std::nullopt;
+    const auto text = tensor(objects, layouts, object);
     return text ? text : fmt::format("<{}>", name);
   }
   if (name == "RedOpType") {  // the plain enumerator: no layout
     return reduce_op(objects, object, 0).value_or("<ReduceOp>");
   }
   if (name == "ReduceOp") {
-    const auto text =
-        layout != nullptr ? reduce_op(objects, object, layout->reduce_op) : std::nullopt;
+    const auto place = place_of_operation(objects, layouts, object);
+    const auto text = place ? reduce_op(objects, object, *place) : std::nullopt;
     return text.value_or("<ReduceOp>");
   }
   return std::nullopt;

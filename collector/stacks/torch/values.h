@@ -14,8 +14,8 @@
 namespace ddpdoctor::stacks {
 
 /// Renders a torch object of this type; nothing when the type is none of torch's. What cannot be
-/// read, or is of an unknown layout (null), is only named: "<Tensor>".
-std::optional<std::string> torch_repr(PythonObjects& objects, const TorchLayout* layout,
+/// read, or is of an unknown layout, is only named: "<Tensor>".
+std::optional<std::string> torch_repr(PythonObjects& objects, const TorchLayouts& layouts,
                                       const std::map<RemoteAddress, std::string>& group_names,
                                       RemoteAddress object, std::string_view type_name);
 

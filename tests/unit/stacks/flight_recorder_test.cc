@@ -314,5 +314,67 @@ TEST(FlightRecorder, WithABrokenTracebackOnlyLosesTheCall) {
   EXPECT_TRUE(reading.entries[0].calls.empty());
 }
 
+/// A call of today, which a layout that nothing but the memory tells of must show.
+FlightRecord call_of_today(std::int64_t sequence) {
+  FlightRecord record = all_reduce(sequence);
+  record.created_ns = 1'763'870'000'000'000'000 + sequence;
+  return record;
+}
+
+TEST_P(EveryRelease, IsReadUnderAnyVersionText) {
+  for (const char* version : {"2.9.0a0+nv25.10", "2.99.1", "", "2.13.0"}) {
+    Job job(8, *torch_layout(GetParam()));
+    for (int sequence = 1; sequence <= 3; ++sequence) {
+      job.recorder.record(call_of_today(sequence));
+    }
+    const RecorderReading reading =
+        read_flight_recorder(job.process, job.recorder.address(), torch_layouts(version));
+    ASSERT_TRUE(reading.read) << version << ": " << reading.problem;
+    EXPECT_EQ(sequences(reading), (std::vector<std::int64_t>{1, 2, 3}));
+  }
+}
+
+TEST(FlightRecorderOfAnUnknownRelease, ProvesNothingWhileItIsEmpty) {
+  Job job;
+  const TorchLayouts unknown = torch_layouts("2.99.0");
+  EXPECT_FALSE(read_flight_recorder(job.process, job.recorder.address(), unknown).read);
+  FlightRecord ancient = all_reduce(1);
+  ancient.created_ns = 5;
+  job.recorder.record(ancient);
+  EXPECT_FALSE(read_flight_recorder(job.process, job.recorder.address(), unknown).read);
+  job.recorder.record(call_of_today(2));
+  const RecorderReading mixed = read_flight_recorder(job.process, job.recorder.address(), unknown);
+  EXPECT_FALSE(mixed.read);
+  EXPECT_FALSE(mixed.problem.empty());
+}
+
+TEST(FlightRecorderOfAnUnknownRelease, IsLeftAloneWhereEntriesGrew) {
+  TorchLayout grown = layout_213();
+  grown.entry_size += 8;
+  for (std::size_t* later : {&grown.operation, &grown.traceback, &grown.created, &grown.sizes}) {
+    *later += 8;
+  }
+  Job job(8, grown);
+  for (int sequence = 1; sequence <= 8; ++sequence) {
+    job.recorder.record(call_of_today(sequence));
+  }
+  ASSERT_TRUE(job.read().read) << "the double itself";
+  for (const char* version : {"2.99.0", "2.13.0"}) {
+    const RecorderReading reading =
+        read_flight_recorder(job.process, job.recorder.address(), torch_layouts(version));
+    EXPECT_FALSE(reading.read) << version;
+    EXPECT_FALSE(reading.problem.empty());
+  }
+}
+
+TEST(FlightRecorder, TakesNoTextThatIsNoString) {
+  Job job;
+  job.recorder.record(call_of_today(1));
+  const RemoteAddress name = job.recorder.slot(0) + layout_213().operation;
+  job.process.put(name, job.process.allocate(64));  // outside of the string,
+  job.process.put(name + 16, std::uint64_t{3});     // with less room than a short one has
+  EXPECT_FALSE(job.read().read);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::stacks

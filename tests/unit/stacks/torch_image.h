@@ -35,6 +35,8 @@ class FakeProcess : public RemoteMemory {
   }
 
   void put_string(RemoteAddress address, const std::string& text);
+  /// Makes the object at `address` one of the type of this mangled name.
+  void put_type(RemoteAddress address, const std::string& name);
   void put_vector(RemoteAddress address, std::span<const std::byte> bytes);
   void put_small_vector(RemoteAddress address, const std::vector<std::int64_t>& values);
 

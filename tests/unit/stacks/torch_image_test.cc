@@ -34,7 +34,21 @@ void FakeProcess::put_string(RemoteAddress address, const std::string& text) {
   const RemoteAddress place = text.size() <= kInline ? address + 16 : allocate(text.size() + 1);
   put(address, place);
   put(address + 8, static_cast<std::uint64_t>(text.size()));
+  if (place != address + 16) {
+    put(address + 16, static_cast<std::uint64_t>(text.size()));
+  }
   write(place, std::as_bytes(std::span(text)));
+}
+
+void FakeProcess::put_type(RemoteAddress address, const std::string& name) {
+  constexpr RemoteAddress kPointer = 8;
+  const RemoteAddress text = allocate(name.size() + 1);
+  write(text, std::as_bytes(std::span(name)));
+  const RemoteAddress type = allocate(2 * kPointer);
+  put(type + kPointer, text);
+  const RemoteAddress functions = allocate(4 * kPointer) + 2 * kPointer;
+  put(functions - kPointer, type);
+  put(address, functions);
 }
 
 void FakeProcess::put_vector(RemoteAddress address, std::span<const std::byte> bytes) {

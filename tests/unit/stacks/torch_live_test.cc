@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -16,6 +17,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/text.h"
 #include "collector/stacks/target/live_target.h"
 #include "collector/stacks/torch/layouts.h"
 #include "collector/stacks/torch/state.h"
@@ -195,29 +197,43 @@ void expect_records_without_python(pid_t pid, const std::string& version) {
   EXPECT_TRUE(state->records.back().stack.empty());
 }
 
-TEST(TorchState, OfAHungJobIsWhatTheJobDid) {
-  const char* const python = std::getenv("DDPDOCTOR_TEST_PYTHON");
-  if (python == nullptr) {
-    GTEST_SKIP() << "DDPDOCTOR_TEST_PYTHON names no Python";
+/// Pythons with a torch: ours, and those of further releases in $DDPDOCTOR_TORCH_VERSIONS
+/// (separated by colons).
+std::vector<std::string> pythons() {
+  std::vector<std::string> found;
+  for (const char* variable : {"DDPDOCTOR_TEST_PYTHON", "DDPDOCTOR_TORCH_VERSIONS"}) {
+    const char* const paths = std::getenv(variable);
+    for (const std::string_view path : base::split(paths == nullptr ? "" : paths, ':')) {
+      if (!path.empty()) {
+        found.emplace_back(path);
+      }
+    }
   }
+  return found;
+}
+
+/// torch.__version__ of a Python; nothing when it has no torch.distributed.
+std::optional<std::string> version_of(const std::string& python) {
   const auto printed = test::output_of({python, "-c",
                                         "import torch, torch.distributed as d\n"
                                         "assert d.is_available()\n"
                                         "print(torch.__version__)"});
-  if (!printed) {
-    GTEST_SKIP() << python << " has no torch.distributed";
-  }
-  const std::string version = printed->substr(0, printed->find('\n'));
+  return printed ? std::optional(printed->substr(0, printed->find('\n'))) : std::nullopt;
+}
+
+/// `said` is the version that the job's torch tells, `version` the one in its files.
+void expect_hung_job(const std::string& python, const std::string& version,
+                     const std::string& said) {
   const bool layout = torch_layout(version) != nullptr;
   HungJob job(python);
   ASSERT_TRUE(job.started());
   for (int rank = 0; rank < 2; ++rank) {
     SCOPED_TRACE(fmt::format("rank {}", rank));
     const TorchState state = job.state(rank, layout);
-    EXPECT_EQ(state.version, version);
+    EXPECT_EQ(state.version, said);
     expect_groups(state, rank, layout);
     EXPECT_EQ(state.recorder_read, layout) << state.problem;
-    EXPECT_EQ(state.problem.empty(), layout);
+    EXPECT_EQ(state.problem.empty(), layout) << state.problem;
     ASSERT_EQ(state.records.size(), layout ? 12U : 0U);
     if (layout) {
       expect_finished_calls(state);
@@ -226,6 +242,38 @@ TEST(TorchState, OfAHungJobIsWhatTheJobDid) {
     }
   }
   expect_arguments(job.pid(0), layout);
+}
+
+TEST(TorchState, OfAHungJobIsWhatTheJobDid) {
+  if (pythons().empty()) {
+    GTEST_SKIP() << "DDPDOCTOR_TEST_PYTHON names no Python";
+  }
+  for (const std::string& python : pythons()) {
+    SCOPED_TRACE(python);
+    const auto version = version_of(python);
+    if (!version) {
+      GTEST_SKIP() << python << " has no torch.distributed";
+    }
+    expect_hung_job(python, *version, *version);
+  }
+}
+
+TEST(TorchState, OfABuildWhoseVersionHasNoRowIsTheSame) {
+  if (pythons().empty()) {
+    GTEST_SKIP() << "DDPDOCTOR_TEST_PYTHON names no Python";
+  }
+  constexpr const char* kSaid = "2.99.0a0+nv25.10";
+  ASSERT_EQ(torch_layout(kSaid), nullptr);
+  for (const std::string& python : pythons()) {
+    SCOPED_TRACE(python);
+    const auto version = version_of(python);
+    if (!version) {
+      GTEST_SKIP() << python << " has no torch.distributed";
+    }
+    ::setenv("DDPDOCTOR_TORCH_SAYS", kSaid, 1);  // NOLINT(concurrency-mt-unsafe): one thread
+    expect_hung_job(python, *version, kSaid);
+    ::unsetenv("DDPDOCTOR_TORCH_SAYS");  // NOLINT(concurrency-mt-unsafe)
+  }
 }
 
 TEST(TorchState, IsAbsentInAProcessWithoutTorch) {

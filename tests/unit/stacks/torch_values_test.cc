@@ -24,7 +24,7 @@ PythonLayout python_layout() {
 /// Python objects of a made-up process.
 struct Values {
   std::string repr(RemoteAddress object, std::string_view type) {
-    return torch_repr(objects, layout, groups, object, type).value_or("not mine");
+    return torch_repr(objects, layouts, groups, object, type).value_or("not mine");
   }
 
   RemoteAddress tensor(const std::vector<std::int64_t>& sizes, std::uint16_t dtype) {
@@ -60,7 +60,8 @@ struct Values {
   FakeProcess process;
   PythonLayout python = python_layout();
   PythonObjects objects{process, python};
-  const TorchLayout* layout = torch_layout("2.13.0");
+  const TorchLayout* layout = torch_layout("2.13.0");  // as the memory is
+  TorchLayouts layouts = torch_layouts("2.13.0");      // as we take it to be
   std::map<RemoteAddress, std::string> groups;
   RemoteAddress impl = 0;  // TensorImpl of the last tensor
 };
@@ -78,6 +79,7 @@ TEST(TorchValues, SpellTensorsByShapeAndType) {
 TEST(TorchValues, OfOlderTorchLieElsewhere) {
   Values values;
   values.layout = torch_layout("2.8.0");
+  values.layouts = torch_layouts("2.8.0");
   ASSERT_NE(values.layout->variable, torch_layout("2.13.0")->variable);
   EXPECT_EQ(values.repr(values.tensor({5}, kFloat32), "Tensor"), "Tensor(5, float32)");
 }
@@ -104,14 +106,53 @@ TEST(TorchValues, ThatDoNotAddUpAreOnlyNamed) {
   EXPECT_EQ(values.repr(kHuge, "Parameter"), "<Parameter>");
 }
 
-TEST(TorchValues, OfAnUnknownReleaseAreOnlyNamed) {
+TEST(TorchValues, OfAnUnknownReleaseAreSpelledWhereTheirTypeAndSizesFitOneLayout) {
+  for (const char* like : {"2.8.0", "2.12.0", "2.15.0"}) {
+    Values values;
+    values.layout = torch_layout(like);
+    values.layouts = torch_layouts("2.99.0a0+nv25.10");
+    ASSERT_EQ(values.layouts.exact, nullptr);
+    const RemoteAddress object = values.tensor({2, 3}, kFloat32);
+    EXPECT_EQ(values.repr(object, "Tensor"), "<Tensor>") << "no tensor by its type";
+    values.process.put_type(values.impl, "N3c1010TensorImplE");
+    EXPECT_EQ(values.repr(object, "Tensor"), "Tensor(2x3, float32)") << like;
+    values.process.put_type(values.impl, "N3c107StorageE");
+    EXPECT_EQ(values.repr(object, "Tensor"), "<Tensor>");
+  }
+}
+
+TEST(TorchValues, OfAnUnknownReleaseAreOnlyNamedWhereTwoLayoutsFit) {
   Values values;
+  values.layout = torch_layout("2.15.0");
+  values.layouts = torch_layouts("");
   const RemoteAddress object = values.tensor({2, 3}, kFloat32);
-  values.groups[77] = "0";
-  values.layout = nullptr;
+  values.process.put_type(values.impl, "N3c1010TensorImplE");
+  const TorchLayout& older = *torch_layout("2.12.0");
+  values.process.put(values.impl + older.shape, std::uint64_t{1});  // was the first size, 2
+  values.process.put(values.impl + older.count, std::int64_t{3});   // and the type
+  values.process.put(values.impl + values.layout->shape + 8, std::int64_t{1});
+  values.process.put(values.impl + values.layout->count, std::int64_t{3});
+  values.process.put(values.impl + older.shape + 8, std::int64_t{3});
   EXPECT_EQ(values.repr(object, "Tensor"), "<Tensor>");
-  EXPECT_EQ(values.repr(object, "torch._C._distributed_c10d.ReduceOp"), "<ReduceOp>");
+}
+
+TEST(TorchValues, OfAnUnknownReleaseKeepTheirGroupsAndProvenReduceOperations) {
+  Values values;
+  values.layouts = torch_layouts("3.0.0");
+  values.groups[77] = "0";
   EXPECT_EQ(values.repr(77, "torch._C._distributed_c10d.ProcessGroup"), "<ProcessGroup 0>");
+  const RemoteAddress operation = values.process.allocate(64);
+  const RemoteAddress object = values.bound(operation);
+  values.process.put(operation + 8, std::uint32_t{1});  // references
+  values.process.put(operation + 16, std::uint8_t{4});  // since torch 2.4
+  values.process.put(operation + 24, std::uint8_t{3});  // before
+  EXPECT_EQ(values.repr(object, "ReduceOp"), "<ReduceOp>");
+  values.process.put_type(operation, "N4c10d8ReduceOpE");
+  EXPECT_EQ(values.repr(object, "ReduceOp"), "ReduceOp.MIN");
+  values.process.put(operation + 12, std::uint32_t{1});  // weak references, in four bytes
+  EXPECT_EQ(values.repr(object, "ReduceOp"), "ReduceOp.MAX");
+  values.process.put(operation + 8, std::uint32_t{0});
+  EXPECT_EQ(values.repr(object, "ReduceOp"), "<ReduceOp>");
 }
 
 TEST(TorchValues, NameReduceOperations) {
