@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What torch.distributed knows inside a process, read from outside: groups, call arguments, the
-// flight recorder's ring. Layouts come from releases and are proven by what lies in memory; unproven
-// means left out, and `problem` says why.
+// flight recorder's ring. Layouts come from releases and are proven by what lies in memory;
+// unproven means left out, and `problem` says why.
 #pragma once
 
 #include <optional>
