@@ -269,6 +269,29 @@ void add_thread_edges(WaitForGraph& graph, const model::JobModel& job) {
   }
 }
 
+/// Kernel objects that several processes could free: who waits at one is drawn, its enders are in
+/// the facts. They are no arrows, because any one of them is enough.
+void add_object_edges(WaitForGraph& graph, const model::JobModel& job) {
+  const model::Observation* now = model::latest(job);
+  const auto facts = model::facts(job, "blocked-on");
+  if (now == nullptr || facts.empty()) {
+    return;
+  }
+  const Nodes nodes(*now);
+  for (const model::Fact* fact : facts) {
+    const std::string kind = fact->text("object_kind").value_or("");
+    const auto tid = static_cast<pid_t>(fact->number("tid").value_or(0));
+    const std::string from = nodes.of(fmt::format("thread:{}", tid));
+    const bool own = kind == "lock" || kind == "other";  // inside the process; a terminal, a file
+    if (!own && graph.from(from).empty()) {
+      graph.add({.from = from,
+                 .to = fact->text("object").value_or(""),
+                 .kind = edge_kind(kind),
+                 .why = fmt::format("{} of a {}", fact->text("operation").value_or("wait"), kind)});
+    }
+  }
+}
+
 }  // namespace
 
 WaitForGraph wait_for(const model::JobModel& job, const std::vector<Standing>& standings,
@@ -276,6 +299,7 @@ WaitForGraph wait_for(const model::JobModel& job, const std::vector<Standing>& s
   WaitForGraph graph;
   add_rank_edges(graph, standings, groups);
   add_thread_edges(graph, job);
+  add_object_edges(graph, job);
   return graph;
 }
 

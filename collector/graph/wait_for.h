@@ -29,7 +29,8 @@ enum class EdgeKind {
   kOther
 };
 
-/// Nodes are "rank:0", "pid:77", "thread:123", "file:/path", "key:name".
+/// Nodes are "rank:0", "pid:77", "thread:123", "file:/path", "key:name", and kernel objects by
+/// their names ("pipe:[17]", "semaphore:0:1d:77+0").
 struct Edge {
   std::string from;
   std::string to;
