@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/evidence/waiting_circle.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "collector/detectors/evidence/signs.h"
+#include "collector/detectors/evidence/wording.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::size_t kMostMembers = 64;  // of a knot that is searched; a person reads a few
+
+/// How little an arrow says: one who alone could end a wait says most; a semaphore never tells who
+/// has taken it, nor does a lock of Python without its source.
+bool is_nameless(const BlockedThread& one) {
+  return object_kind(one) == "semaphore" ||
+         (one.blockage == Blockage::kPrivateLock && !one.owner_known);
+}
+
+std::size_t vagueness(const BlockedThreads& blocked, std::size_t at) {
+  constexpr std::size_t kNameless = 1000;
+  return blocked.nodes[at].enders.size() + (is_nameless(blocked.threads[at]) ? kNameless : 0);
+}
+
+using Path = std::vector<std::size_t>;
+
+/// The clearest way from `start` back to itself, and how vague it is.
+std::pair<std::size_t, Path> way_back(const BlockedThreads& blocked, const Path& knot,
+                                      std::size_t start) {
+  constexpr auto kFar = std::numeric_limits<std::size_t>::max();
+  std::vector<std::size_t> cost(blocked.nodes.size(), kFar);
+  std::vector<std::size_t> from(blocked.nodes.size(), kFar);
+  std::set<std::pair<std::size_t, std::size_t>> todo = {{0, start}};
+  std::size_t best = kFar;
+  std::size_t last = kFar;
+  while (!todo.empty()) {
+    const auto [so_far, at] = *todo.begin();
+    todo.erase(todo.begin());
+    const std::size_t next_cost = so_far + vagueness(blocked, at);
+    for (const std::size_t next : blocked.nodes[at].enders) {
+      if (next == start && next_cost < best) {
+        best = next_cost;
+        last = at;
+      } else if (next != start && next_cost < cost[next] &&
+                 std::binary_search(knot.begin(), knot.end(), next)) {
+        cost[next] = next_cost;
+        from[next] = at;
+        todo.insert({next_cost, next});
+      }
+    }
+  }
+  Path path;
+  for (std::size_t at = last; at != kFar; at = at == start ? kFar : from[at]) {
+    path.push_back(at);
+  }
+  std::reverse(path.begin(), path.end());
+  return {best, path};
+}
+
+Path clearest_circle(const BlockedThreads& blocked, const Path& knot) {
+  Path best;
+  std::size_t vague = std::numeric_limits<std::size_t>::max();
+  for (std::size_t i = 0; i < std::min(knot.size(), kMostMembers); ++i) {
+    auto [cost, path] = way_back(blocked, knot, knot[i]);
+    if (!path.empty() && cost < vague) {
+      vague = cost;
+      best = std::move(path);
+    }
+  }
+  return best;
+}
+
+bool crosses_processes(const BlockedThreads& blocked, const Path& knot) {
+  std::set<pid_t> pids;
+  bool object = false;
+  for (const std::size_t at : knot) {
+    pids.insert(blocked.threads[at].process->pid);
+    object = object || blocked.threads[at].blockage == Blockage::kObject ||
+             blocked.threads[at].blockage == Blockage::kRpc;
+  }
+  return object && pids.size() > 1;
+}
+
+/// Taken by the user's own line, not by a queue or pool of multiprocessing, whose locks are held by
+/// the one that reads or writes.
+bool takes_semaphore_itself(const BlockedThread& one) {
+  const auto called = called_by_user(*one.thread);
+  return object_kind(one) == "semaphore" &&
+         std::none_of(called.begin(), called.end(), [](const model::Frame& frame) {
+           return frame.file.ends_with("multiprocessing/queues.py") ||
+                  frame.file.ends_with("multiprocessing/pool.py");
+         });
+}
+
+/// All of `knot` that wait at the semaphore which most of them wait at.
+Path at_one_semaphore(const BlockedThreads& blocked, const Path& knot) {
+  std::map<std::string, Path> by_object;
+  for (const std::size_t at : knot) {
+    if (takes_semaphore_itself(blocked.threads[at])) {
+      by_object[blocked.threads[at].object->text("object").value_or("")].push_back(at);
+    }
+  }
+  const auto most = std::max_element(
+      by_object.begin(), by_object.end(),
+      [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+  return most == by_object.end() ? Path{} : most->second;
+}
+
+/// Nothing but locks without an owner closes it: the semaphore says more.
+bool is_guess(const BlockedThreads& blocked, const Path& circle) {
+  return circle.empty() || std::any_of(circle.begin(), circle.end(), [&blocked](std::size_t at) {
+           return is_nameless(blocked.threads[at]);
+         });
+}
+
+}  // namespace
+
+std::string object_kind(const BlockedThread& member) {
+  return member.blockage == Blockage::kObject && member.object != nullptr
+             ? member.object->text("object_kind").value_or("")
+             : std::string();
+}
+
+std::optional<WaitingCircle> circle_of(const BlockedThreads& blocked,
+                                       const std::vector<std::size_t>& knot) {
+  const Path semaphore = at_one_semaphore(blocked, knot);
+  const bool alone = knot.size() == 1 && !semaphore.empty();
+  if (!alone && !crosses_processes(blocked, knot)) {
+    return std::nullopt;
+  }
+  WaitingCircle out{.members = {}, .lost = false, .all = knot.size()};
+  Path chosen = clearest_circle(blocked, knot);
+  if (is_guess(blocked, chosen) && !semaphore.empty()) {
+    chosen = semaphore;
+    out.lost = true;
+  }
+  for (const std::size_t at : chosen) {
+    out.members.push_back(&blocked.threads[at]);
+  }
+  return out.members.empty() ? std::nullopt : std::optional(out);
+}
+
+std::string member_name(const BlockedThread& member, const WaitingCircle& circle) {
+  const model::Process& process = *member.process;
+  const bool is_rank = process.role == model::Role::kRank && process.rank;
+  const std::string name =
+      is_rank ? fmt::format("rank {}", *process.rank) : fmt::format("process {}", process.pid);
+  const bool twice =
+      std::count_if(circle.members.begin(), circle.members.end(),
+                    [&process](const auto* other) { return other->process == &process; }) > 1;
+  return twice ? fmt::format("{} of {}", thread_name(*member.thread), name) : name;
+}
+
+std::string waiting_words(const BlockedThread& member, const std::string& next) {
+  switch (member.blockage) {
+    case Blockage::kRpc:
+      return "waiting for the answer to an RPC from " + next;
+    case Blockage::kPrivateLock:
+      return "waiting for a lock held by " + next;
+    case Blockage::kRanks:
+      return "waiting in a collective for " + next;
+    case Blockage::kObject:
+    case Blockage::kNone:
+      break;
+  }
+  const std::string kind = object_kind(member);
+  if (waits_for_batch(*member.thread)) {
+    return "waiting for a batch from " + next;
+  }
+  if (kind == "process") {
+    return fmt::format("waiting for {} to exit", next);
+  }
+  if (kind == "file-lock") {
+    const std::string path = member.object->text("path").value_or("");
+    return fmt::format("waiting for the lock on {}, held by {}", base::file_name(path), next);
+  }
+  if (kind == "semaphore" &&
+      python_frame_in(*member.thread, "multiprocessing/queues.py") != nullptr) {
+    return fmt::format("waiting for its turn at a queue that {} uses", next);
+  }
+  if (kind == "semaphore" || kind == "futex") {
+    return fmt::format("waiting for a {} shared with {}", kind, next);
+  }
+  const bool writes = member.object->text("operation") == "write";
+  return writes ? fmt::format("waiting to write into a full {} until {} reads it", kind, next)
+                : fmt::format("waiting to read from a {} until {} writes into it", kind, next);
+}
+
+}  // namespace ddpdoctor::detectors
