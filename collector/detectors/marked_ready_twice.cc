@@ -1,16 +1,71 @@
 // SPDX-License-Identifier: Apache-2.0
 // marked-ready-twice: DistributedDataParallel counts each parameter once per backward; reentrant
 // checkpointing, shared parameters and two backwards over one forward break that.
+#include <fmt/format.h>
+
+#include "base/text.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/known_exceptions.h"
+#include "collector/detectors/evidence/used_twice.h"
+#include "collector/detectors/evidence/wording.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
 constexpr std::string_view kKind = "marked-ready-twice";
 
+/// The traceback ends in backward(); what makes it come to a parameter twice is a line of the
+/// model.
+void tell_lines(const UsedTwice& used, Finding& finding) {
+  const model::CallSite& first = used.places.front();
+  std::size_t at = 0;
+  for (const model::CallSite& place : used.places) {
+    Location line{.rank = std::nullopt,
+                  .ranks = {},
+                  .file = place.file,
+                  .line = place.line,
+                  .function = place.function,
+                  .note = used.by_checkpoint ? "this checkpoint runs a backward of its own"
+                                             : used.module + " is called here"};
+    finding.locations.insert(finding.locations.begin() + static_cast<std::ptrdiff_t>(at++),
+                             std::move(line));
+  }
+  finding.evidence.push_back({.rank = std::nullopt, .text = finding.summary});
+  const std::string whom =
+      finding.culprits.empty() ? std::string("a rank") : said(finding.culprits);
+  finding.summary =
+      used.by_checkpoint
+          ? fmt::format(
+                "{} used a parameter twice in one backward of DistributedDataParallel: the "
+                "reentrant checkpoint ({}:{}) runs a second one",
+                whom, base::file_name(first.file), first.line)
+          : fmt::format(
+                "{} used a parameter twice in one backward of DistributedDataParallel: "
+                "`{}` is called {} times in one forward ({}:{})",
+                whom, used.module, used.places.size(), base::file_name(first.file), first.line);
+  finding.fix =
+      used.by_checkpoint
+          ? fmt::format(
+                "Pass use_reentrant=False to checkpoint ({}:{}), or pass static_graph=True "
+                "to DistributedDataParallel.",
+                base::file_name(first.file), first.line)
+          : fmt::format(
+                "Call `{}` once per forward, or pass static_graph=True to "
+                "DistributedDataParallel.",
+                used.module);
+}
+
 Findings detect(const graph::Examination& examination) {
-  return findings_from_text(examination, kKind);
+  Findings findings = findings_from_text(examination, kKind);
+  const auto seen = findings.empty() ? std::vector<Sighting>{} : sightings(examination.job, kKind);
+  if (findings.size() != 1 || seen.empty()) {
+    return findings;  // of several backwards the source does not say which goes with which line
+  }
+  const UsedTwice used = used_twice(examination.job, seen.front().line);
+  if (!used.places.empty()) {
+    tell_lines(used, findings.front());
+  }
+  return findings;
 }
 
 }  // namespace
@@ -23,7 +78,8 @@ const Detector marked_ready_twice{
 
 Why: DDP reduces a bucket when each of its parameters is ready once; a second time means the bucket has gone already.
 
-How it is recognised: torch's message, with the user's line of its traceback.
+How it is recognised: torch's message, with the user's line of its traceback. The source of the model shows the checkpoints that are
+reentrant (no use_reentrant=False), or the module that one forward calls twice.
 
 Fix:
     - checkpoint(block, x)

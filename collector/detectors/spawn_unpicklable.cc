@@ -1,16 +1,88 @@
 // SPDX-License-Identifier: Apache-2.0
 // spawn-unpicklable: under the spawn method everything a child gets is pickled; a lambda or a local
 // function cannot be. The start fails on one process and the others wait at the rendezvous.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
 #include "collector/detectors/detector.h"
+#include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/known_exceptions.h"
+#include "collector/detectors/evidence/suspects.h"
+#include "collector/detectors/evidence/wording.h"
+#include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
 constexpr std::string_view kKind = "spawn-unpicklable";
 
+/// The message that an exception's text is; nullptr for other exceptions.
+const KnownException* known_as(const std::string& exception) {
+  const auto all = known_exceptions();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const KnownException& known) {
+    return known.kind == kKind && (exception.find(known.pattern) != std::string::npos ||
+                                   known.pattern == "TypeError: " + exception);
+  });
+  return found == all.end() ? nullptr : &*found;
+}
+
+model::RankSet never_started(const graph::Examination& examination) {
+  return ranks_where(examination, [](const graph::Standing& standing) {
+    return standing.activity == graph::Activity::kAbsent;
+  });
+}
+
+/// The program that starts the ranks has printed its traceback, and only joins what it had started:
+/// sys.last_value still tells which exception it was.
+Findings failed_while_starting(const graph::Examination& examination) {
+  for (const model::Fact* fact : model::facts(examination.job, "exception")) {
+    const std::string text = fact->text("exception").value_or("");
+    const KnownException* known = known_as(text);
+    const model::Process* process =
+        fact->pid ? model::process(examination.job, *fact->pid) : nullptr;
+    if (known == nullptr || !fact->flag("printed").value_or(false) || process == nullptr ||
+        process->role == model::Role::kRank) {
+      continue;
+    }
+    const model::CallSite place{.file = fact->text("file").value_or(""),
+                                .line = static_cast<int>(fact->number("line").value_or(0)),
+                                .function = fact->text("function").value_or("")};
+    Finding finding;
+    finding.kind = kKind;
+    finding.culprits = never_started(examination);
+    add_waiting(examination, finding);
+    // Its own exception is one fact, a rank that is missing for it another.
+    finding.confidence = finding.culprits.empty() ? Confidence::kLikely : Confidence::kCertain;
+    if (place.known()) {
+      Location line{.rank = std::nullopt,
+                    .ranks = {},
+                    .file = place.file,
+                    .line = place.line,
+                    .function = place.function,
+                    .note = fmt::format("process {} failed here", process->pid)};
+      finding.locations.insert(finding.locations.begin(), std::move(line));
+    }
+    finding.summary = fmt::format(
+        "process {} {}{}{}{}", process->pid, known->meaning,
+        place.known() ? " at " + detectors::place(place) : "",
+        finding.culprits.empty() ? std::string()
+                                 : fmt::format("; it has not started {}", said(finding.culprits)),
+        and_who_waits(finding));
+    finding.evidence.push_back(
+        {.rank = std::nullopt,
+         .text = fmt::format("process {} failed with {}", process->pid, base::printable(text))});
+    finding.fix = known->fix;
+    finding.details["pid"] = static_cast<std::int64_t>(process->pid);
+    return {std::move(finding)};
+  }
+  return {};
+}
+
 Findings detect(const graph::Examination& examination) {
-  return findings_from_text(examination, kKind);
+  Findings failed = failed_while_starting(examination);
+  return failed.empty() ? findings_from_text(examination, kKind) : failed;
 }
 
 }  // namespace
@@ -24,13 +96,14 @@ const Detector spawn_unpicklable{
 
 Why: spawn starts a fresh interpreter; it must import what it runs by its name.
 
-How it is recognised: Python's message, with the user's line that started the process.
+How it is recognised: Python's message, in the output or as the exception that the program which starts the ranks has printed
+(sys.last_value), with the user's line that started the process.
 
 Fix:
     - mp.spawn(lambda rank: train(rank), nprocs=4)
     + mp.spawn(train, nprocs=4)          # train is defined at the top level of a module)",
     .detect = detect,
-    .specificity = kCause,
+    .specificity = kMechanism,  // why a rank is missing at the rendezvous
     .effect = Effect::kCrash,
 };
 

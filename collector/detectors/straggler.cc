@@ -107,6 +107,9 @@ Findings detect(const graph::Examination& examination) {
   return findings;
 }
 
+// A habit over many collectives says more than one phase that happened to be seen.
+constexpr int kHabit = kPlainFact + 1;
+
 constexpr std::string_view kExplanation =
     R"(What you see: the job goes on, but slower than it should; most ranks spend their time waiting in collectives.
 
@@ -127,7 +130,7 @@ const Detector straggler = {.kind = "straggler",
                             .title = "One rank comes late every time",
                             .explanation = kExplanation,
                             .detect = detect,
-                            .specificity = kPlainFact,
+                            .specificity = kHabit,
                             .effect = Effect::kSlow};
 
 }  // namespace ddpdoctor::detectors

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks run a different number of steps: some have left the training loop, the others wait for them
 // in its next backward or collective.
+#include <algorithm>
 #include <map>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/loops_seen.h"
 #include "collector/detectors/partings/parting_finding.h"
+#include "collector/detectors/partings/side_questions.h"
 #include "collector/detectors/partings/swallowed.h"
 #include "collector/detectors/partings/uneven_ahead.h"
 
@@ -66,6 +68,17 @@ void add_place_in_loop(const model::JobModel& job, const Explanation& explanatio
   add_steps(steps, finding);
 }
 
+/// They are in backward in the last round of their loop: a rank that has made as many rounds, and
+/// left a parameter out in its last backward, looks the same.
+bool may_be_equal_steps(const graph::Examination& examination, const Explanation& explanation) {
+  const Parting& parting = explanation.parting;
+  return in_backward(examination, parting.rest) &&
+         std::all_of(parting.rest.ranks.begin(), parting.rest.ranks.end(), [&](model::Rank rank) {
+           const auto loop = loop_seen_at(examination.job, rank, explanation.loop->where);
+           return loop && !loop->over.loose && loop->over.left == 0;
+         });
+}
+
 // Who is done answers for the wrapped modules only, and the others have come to another call.
 void tell_join(const graph::Examination& examination, const Explanation& explanation,
                Finding& finding) {
@@ -98,6 +111,12 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
     finding.fix += fmt::format(
         " The call stands in {}: an exception that one rank swallowed leaves its call out, too.",
         *around);
+  }
+  if (may_be_equal_steps(examination, explanation)) {
+    finding.confidence = at_most(finding.confidence, Confidence::kLikely);
+    finding.fix +=
+        " With equal numbers of steps: give every parameter a gradient in the last step, or pass "
+        "find_unused_parameters=True to DistributedDataParallel.";
   }
   put_leaving_line_first(explanation, finding);
   finding.locations.push_back(location(explanation.loop->where, {}, "the loop that ended earlier"));

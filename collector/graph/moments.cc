@@ -152,6 +152,14 @@ bool in_waiting_loop(const python_source::Lines& lines, int line) {
   return false;
 }
 
+/// It has failed for so long that the next try is no work of which an end is to be seen.
+bool fails_for_long(const model::JobModel& job, const model::Thread& thread) {
+  const model::Frame* user = model::user_frame(thread);
+  const auto lines = user == nullptr ? job.sources.end() : job.sources.find(user->file);
+  return job.seconds_without_progress.value_or(0) >= kMoment && lines != job.sources.end() &&
+         python_source::retry_loop(lines->second, user->line).has_value();
+}
+
 /// `frame` is the user's, and no loop around it waits. Code that was typed ("<string>") has no
 /// source and gets the benefit of the doubt.
 bool in_bounded_user_code(const model::JobModel& job, const model::Thread& thread,
@@ -197,7 +205,8 @@ bool waits_for_a_moment(const model::JobModel& job, const model::Thread& thread)
   }
   const bool timed = thread.waits_on && thread.waits_on->limit && thread.state != 'R';
   const bool sleeps = timed && thread.waits_on->kind == "timer";
-  if (!timed || *thread.waits_on->limit >= (sleeps ? kMoment : kPatience)) {
+  if (!timed || *thread.waits_on->limit >= (sleeps ? kMoment : kPatience) ||
+      (sleeps && fails_for_long(job, thread))) {
     return false;
   }
   const model::Frame* python = innermost_python(thread);

@@ -7,6 +7,8 @@
 #include "base/text.h"
 #include "base/word.h"
 #include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/python_source/expressions.h"
+#include "collector/python_source/parameters.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -45,6 +47,33 @@ bool is_constant(std::string_view word, const Lines& lines) {
   return numbers;
 }
 
+/// The function around `line` gives the name another value.
+bool changes_above(const Lines& lines, int line, std::string_view name) {
+  const auto extent = python_source::function_extent(lines, line);
+  for (auto at = lines.lower_bound(extent ? extent->first + 1 : line);
+       at != lines.end() && at->first < line; ++at) {
+    if (python_source::changes(python_source::statement_at(lines, at->first), name)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// A parameter of the function around `line` for which every call in the file passes one number:
+/// `def epoch(steps)`, `epoch(12)`.
+bool is_passed_number(std::string_view word, const Lines& lines, int line) {
+  const auto parameters = python_source::parameters_behind(word, lines, line);
+  if (parameters.size() != 1 || parameters.front().name != word ||
+      changes_above(lines, line, word)) {
+    return false;
+  }
+  const auto passed = python_source::arguments_for(parameters.front(), lines);
+  return !passed.empty() && std::all_of(passed.begin(), passed.end(), [&](const auto& argument) {
+    return argument.text == passed.front().text &&
+           (is_number(argument.text) || is_constant(argument.text, lines));
+  });
+}
+
 /// What stands between the parentheses of range(); nothing when there is more to it.
 std::optional<std::string_view> range_of(std::string_view header) {
   constexpr std::string_view kRange = "range(";
@@ -65,9 +94,10 @@ bool has_fixed_range(const Lines& lines, const Block& loop) {
     return false;
   }
   const auto bounds = base::split(*range, ',');
-  return std::all_of(bounds.begin(), bounds.end(), [&lines](std::string_view bound) {
+  return std::all_of(bounds.begin(), bounds.end(), [&](std::string_view bound) {
     bound = base::trim(bound);
-    return is_number(bound) || is_constant(bound, lines);
+    return is_number(bound) || is_constant(bound, lines) ||
+           is_passed_number(bound, lines, loop.line);
   });
 }
 

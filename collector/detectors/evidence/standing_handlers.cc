@@ -54,6 +54,13 @@ bool tries_again(const model::JobModel& job, const graph::Standing& standing) {
          });
 }
 
+/// What has failed for so long may still come, but nobody waits for it gladly.
+Confidence of_trying_again(const model::JobModel& job, Confidence still) {
+  constexpr double kLong = 60;  // seconds without progress of the job
+  return job.seconds_without_progress.value_or(0) >= kLong ? at_most(still, Confidence::kLikely)
+                                                           : Confidence::kPossible;
+}
+
 std::optional<Suspect> handling(const graph::Examination& examination,
                                 const graph::Standing& standing) {
   if (standing.process == nullptr || standing.thread == nullptr || !alive(*standing.process) ||
@@ -92,7 +99,8 @@ std::vector<Suspect> stand_in_handler(const graph::Examination& examination) {
   for (const graph::Standing& standing : examination.standings) {
     auto suspect = still ? handling(examination, standing) : std::nullopt;
     if (suspect) {
-      suspect->confidence = suspect->deed == kTriesAgain ? Confidence::kPossible : *still;
+      suspect->confidence =
+          suspect->deed == kTriesAgain ? of_trying_again(examination.job, *still) : *still;
       out.push_back(std::move(*suspect));
     }
   }

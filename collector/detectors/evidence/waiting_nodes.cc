@@ -149,6 +149,15 @@ std::optional<Finding> told_differently(const graph::Examination& examination,
   return finding;
 }
 
+/// Every agent has been here for so long that a node started at the same time would have come.
+bool all_wait_for_long(const model::JobModel& job, const std::vector<Agent>& agents) {
+  constexpr double kLong = 60;  // seconds; imports of torch on a loaded machine take half of it
+  const model::Observation* now = model::latest(job);
+  return now != nullptr && std::all_of(agents.begin(), agents.end(), [now](const Agent& agent) {
+           return agent.process->start_time && now->time - *agent.process->start_time >= kLong;
+         });
+}
+
 }  // namespace
 
 Findings waiting_nodes(const graph::Examination& examination) {
@@ -171,7 +180,10 @@ Findings waiting_nodes(const graph::Examination& examination) {
   }
   Finding finding;
   finding.kind = kKind;
-  finding.confidence = Confidence::kPossible;  // the others may be on their way, elsewhere
+  // The others may be on their way, elsewhere.
+  finding.confidence = all_wait_for_long(examination.job, agents)
+                           ? unless_somebody_acts(examination, Confidence::kLikely)
+                           : Confidence::kPossible;
   finding.culprits = absent_ranks(agents);
   const std::string& place = agents.front().place;
   finding.summary = fmt::format(

@@ -149,6 +149,24 @@ ProcessStory agent(const std::vector<std::string>& options) {
   return story;
 }
 
+TEST(RendezvousIncomplete, IsLikelyWhenTorchrunHasWaitedForANodeForLong) {
+  const auto after = [](double seconds) {
+    JobBuilder builder = job();
+    builder.process(agent({"--nnodes=2", "--node_rank=0", "--nproc-per-node", "1"}));
+    model::JobModel told = builder.build();
+    for (model::Observation& observation : told.observations) {
+      observation.time = 1000;
+      for (model::Process& process : observation.processes) {
+        process.start_time = 1000 - seconds;
+      }
+    }
+    return asked(kKind, told);
+  };
+  ASSERT_EQ(after(100).size(), 1u);
+  EXPECT_EQ(after(100)[0].confidence, Confidence::kLikely);
+  EXPECT_EQ(after(20)[0].confidence, Confidence::kPossible);
+}
+
 TEST(RendezvousIncomplete, NamesTheRanksOfTheNodeThatTorchrunWaitsFor) {
   JobBuilder builder = job();
   builder.process(agent({"--nnodes=2", "--node_rank=1", "--nproc-per-node", "2",

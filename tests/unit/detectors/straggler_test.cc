@@ -37,5 +37,10 @@ TEST(Straggler, DoesNotDependOnTheOrderOfRanks) {
             essence(asked("straggler", records_reversed(told(0.3).build()))));
 }
 
+TEST(Straggler, ExplainsThePhaseInWhichItIsSeen) {
+  const auto of = [](std::string_view kind) { return find(kind)->specificity; };
+  EXPECT_GT(of("straggler"), of("long-phase"));
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

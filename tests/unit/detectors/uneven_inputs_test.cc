@@ -344,5 +344,17 @@ TEST(UnevenInputs, AreToldWhileAJobMovesOnly) {
   EXPECT_TRUE(asked("uneven-inputs", still).empty());
 }
 
+TEST(UnevenInputs, AreLikelyOnlyWhereTheOthersAreInTheirLastRound) {
+  model::JobModel last = told().build();
+  put_loops(last, 0, "main", {over("range", 1, 10), over(kLoader, 21, 21)});
+  const Findings doubted = asked("uneven-inputs", last);
+  ASSERT_EQ(doubted.size(), 1U);
+  EXPECT_EQ(doubted[0].confidence, Confidence::kLikely);
+  EXPECT_NE(doubted[0].fix.find("find_unused_parameters"), std::string::npos);
+  model::JobModel inside = told().build();
+  put_loops(inside, 0, "main", {over("range", 1, 10), over(kLoader, 20, 24)});
+  EXPECT_EQ(asked("uneven-inputs", inside).at(0).confidence, Confidence::kCertain);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -310,5 +310,27 @@ TEST(UnusedParameters, NamesTheRanksAndTheParametersOfALog) {
             (std::vector<std::string>{"exits.weight", "exits.bias"}));
 }
 
+/// All make as many rounds as the one call in the file says.
+Findings of_loop(const std::string& call) {
+  const std::string from_module = " | " + site("<module>", call);
+  JobBuilder builder = job();
+  builder.ranks(2)
+      .source(kTrain,
+              "def epoch(steps):\n    for step in range(steps):\n"
+              "        model(x).sum().backward()\n" +
+                  call + "\ndist.barrier()\n")
+      .history(kAll, 1, 20, "all_reduce", site("epoch", "backward") + from_module);
+  builder.all_reduce(0, 21, 5, site("epoch", "backward") + from_module);
+  builder.barrier(1, 21, site("<module>", "barrier"));
+  builder.stack(0, in_backward(at("epoch", "backward") + " | " + at("<module>", call)));
+  builder.stack(1, in("barrier", at("<module>", "barrier")));
+  return asked("uneven-inputs", builder.build());
+}
+
+TEST(UnusedParameters, AreNoUnevenInputsWhereEveryCallPassesOneNumberOfSteps) {
+  EXPECT_TRUE(of_loop("epoch(12)").empty());
+  EXPECT_FALSE(of_loop("epoch(len(shard))").empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lines of the user's source that make one backward reach a parameter twice: checkpoints that run a
+// backward of their own, and modules that one forward calls several times.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "collector/model/job_model.h"
+
+namespace ddpdoctor::detectors {
+
+/// Lines of one sort.
+struct UsedTwice {
+  std::vector<model::CallSite> places;  // in order of file and line; empty = the source shows none
+  bool by_checkpoint = false;
+  std::string module;  // "self.head"
+};
+
+/// `message` may name the parameter ("with name block.0.weight"): then only what is of its module
+/// counts, where anything is. Modules are named only where there is no such checkpoint.
+UsedTwice used_twice(const model::JobModel& job, const std::string& message);
+
+}  // namespace ddpdoctor::detectors
