@@ -121,9 +121,10 @@ void Batch::add(wire::Ring& ring, const Going& going) {
     return;
   }
   if (going.ends_pair) {
-    drop_pair(going.pair);
+    abandon_pair(ring, going.pair);
+  } else if (!going.on_stream) {
+    count_untracked(ring, going.span.calls());
   }
-  count_untracked(ring, going.span.calls());
 }
 
 std::uint64_t asked_now() {

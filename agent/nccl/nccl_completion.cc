@@ -353,8 +353,7 @@ void end_pair(wire::Ring& ring, const Pair& pair, Stream stream, bool later) {
   Tracked& one = tracked[pair.slot];
   if (one.span.group == 0 || (later && !can_record(one, stream)) ||
       driver.record(one.after, stream) != kDone) {
-    each_span(one, [&](const Span& span) { count_untracked(ring, span.calls()); });
-    give_back(one);
+    abandon_pair(ring, pair);
     return;
   }
   one.stream = stream;
@@ -370,6 +369,14 @@ void end_pair(wire::Ring& ring, const Pair& pair, Stream stream, bool later) {
 void drop_pair(const Pair& pair) {
   if (pair.begun == Begun::kTracked) {
     give_back(tracked[pair.slot]);
+  }
+}
+
+void abandon_pair(wire::Ring& ring, const Pair& pair) {
+  if (pair.begun == Begun::kTracked) {
+    Tracked& one = tracked[pair.slot];
+    each_span(one, [&](const Span& span) { count_untracked(ring, span.calls()); });
+    give_back(one);
   }
 }
 

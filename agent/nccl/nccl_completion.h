@@ -36,6 +36,8 @@ void add_to_pair(wire::Ring& ring, const Pair& pair, const Span& span);
 void end_pair(wire::Ring& ring, const Pair& pair, Stream stream, bool later = false);
 /// Nothing was launched.
 void drop_pair(const Pair& pair);
+/// Something was, or will be, and nobody will follow it: its calls are counted.
+void abandon_pair(wire::Ring& ring, const Pair& pair);
 
 /// The process ends, or is a forked child: nobody asks any more.
 void stop_watching();

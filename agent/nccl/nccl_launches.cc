@@ -152,35 +152,39 @@ Pair pair_of(Stream stream) {
   return {.begun = Begun::kFull};
 }
 
+/// Every call is in its pair before the first pair can end.
 void launches_of_group_ended(wire::Ring& ring, Batch* batch) {
-  bool ends[kStreams] = {};
   for (int i = 0; i < open_group.held_count; ++i) {
     const Launched& call = open_group.held[i];
     const Pair pair = pair_of(call.stream);
     if (pair.begun == Begun::kCaptured) {
       note_captured(ring, call.span);
+    } else {
+      add_to_pair(ring, pair, call.span);
+    }
+  }
+  for (int i = 0; i < open_group.streams; ++i) {
+    const Pair pair = open_group.pair[i];
+    if (pair.begun == Begun::kCaptured) {
       continue;
     }
-    add_to_pair(ring, pair, call.span);
     if (batch == nullptr) {
+      end_pair(ring, pair, open_group.stream[i]);
       continue;
     }
-    bool first = false;
-    for (int k = 0; k < open_group.streams; ++k) {
-      if (open_group.stream[k] == call.stream && !ends[k]) {
-        ends[k] = true;
-        first = true;
+    bool first = true;
+    for (int k = 0; k < open_group.held_count; ++k) {
+      const Launched& call = open_group.held[k];
+      if (call.stream == open_group.stream[i]) {
+        batch->add(ring, {.asked = call.communicator,
+                          .span = call.span,
+                          .on_stream = true,
+                          .pair = pair,
+                          .ends_pair = first,
+                          .stream = call.stream});
+        first = false;
       }
     }
-    batch->add(ring, {.asked = call.communicator,
-                      .span = call.span,
-                      .on_stream = true,
-                      .pair = pair,
-                      .ends_pair = first,
-                      .stream = call.stream});
-  }
-  for (int i = 0; batch == nullptr && i < open_group.streams; ++i) {
-    end_pair(ring, open_group.pair[i], open_group.stream[i]);
   }
 }
 

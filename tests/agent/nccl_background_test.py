@@ -208,3 +208,31 @@ print(answers, n.values(data, 4))
     assert run(tmp_path, script, 2) == run(tmp_path, script.replace("world\"", "again\""), 2, agent=False)
     assert {call.state for call in calls(tmp_path)} == {"completed"} and len(calls(tmp_path)) == 51
 
+
+def test_calls_in_progress_beyond_those_that_are_remembered_are_counted(tmp_path):
+    """There are 128 entries, and each change of the stream takes one: 96 of the first communicator, 32 on a stream of the second,
+    whose other stream finds none, nor does the third communicator."""
+    run(tmp_path, READY + """
+comms, streams = [world], [stream, n.Stream()]
+for name in "bc":
+    comms.append(n.ctypes.c_void_p())
+    assert n.nccl.ncclCommInitRankConfig(byref(comms[-1]), 1, n.shared_id(name, 0), 0, config) == 7
+    assert ready(comms[-1]) == 0
+hold.touch()
+data = n.buffer(4)
+for comm in comms:
+    n.group_start()
+    for i in range(96):
+        n.check(n.nccl.ncclAllReduce(data, data, n.SIZE(4), 7, 0, comm, streams[i % 2].handle))
+    assert n.nccl.ncclGroupEnd() == 7
+hold.unlink()
+for comm in comms:
+    assert ready(comm) == 0
+for one in streams:
+    one.synchronize()
+""" + LAST)
+    ring = rings_of.rings(tmp_path / "spool")[0]
+    of = {group: [call for call in ring.calls() if call.group == group and call.operation == ALL_REDUCE] for group in (1, 2, 3)}
+    followed, lost = ("completed", True), ("enqueued", False)
+    assert [[(call.state, bool(call.detail & rings_of.TRACKED)) for call in of[group]] for group in (1, 2, 3)] == [96 * [followed], 48 * [followed, lost], 96 * [lost]]
+    assert ring.untracked == 48 + 96 and not any(call.detail & rings_of.IN_PROGRESS for call in ring.calls())
