@@ -11,6 +11,10 @@
 #include <unistd.h>
 
 #include "agent/inside.h"
+#include "agent/slots/slots.h"
+
+extern "C" __attribute__((
+    visibility("hidden"))) void* const agent_c10d_doors[ddpdoctor::agent::kHooks];  // trampoline.S
 
 namespace ddpdoctor::agent {
 namespace {
@@ -89,30 +93,10 @@ int collect_library(dl_phdr_info* info, std::size_t, void* data) {
   return 0;
 }
 
-const void* base_of_ourselves() {
-  Dl_info where{};
-  dladdr(reinterpret_cast<const void*>(&hooks), &where);
-  return where.dli_fbase;
-}
-
-void take_function(int id, void* found, const void* ourselves) {
-  Dl_info where{};
-  // never our own definition: that would call itself for ever
-  if (found != nullptr && real[id].load(std::memory_order_relaxed) == nullptr &&
-      dladdr(found, &where) != 0 && where.dli_fbase != ourselves) {
-    real[id].store(found, std::memory_order_release);
-  }
-}
-
-void search_library(const char* path, const void* ourselves) {
+void search_library(const char* path) {
   void* const library = dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
   if (library == nullptr) {
     return;
-  }
-  for (int id = 0; id < kHooks; ++id) {
-    if (real[id].load(std::memory_order_relaxed) == nullptr) {
-      take_function(id, dlsym(library, hooks[id].symbol), ourselves);
-    }
   }
   find(library, functions.count, "aoti_torch_get_numel");
   find(library, functions.dtype, "aoti_torch_get_dtype");
@@ -125,30 +109,22 @@ void search_library(const char* path, const void* ourselves) {
   dlclose(library);
 }
 
-/// First call of a hook: torch's libraries are loaded with RTLD_LOCAL, where RTLD_NEXT finds
-/// nothing. A copy of c10d in a library of another name is found by who called.
-__attribute__((noinline, cold)) void* resolve(int id, const void* caller) {
-  const Inside inside;
-  const void* const ourselves = base_of_ourselves();
+/// Torch's functions that we ask. A copy of c10d in a library of another name is found by where its
+/// function is.
+void find_torch_functions(const void* function) {
+  static constinit std::atomic<bool> done{false};
+  if (done.exchange(true, std::memory_order_relaxed)) {
+    return;
+  }
   Libraries libraries;
   dl_iterate_phdr(collect_library, &libraries);
   for (int i = 0; i < libraries.count; ++i) {
-    search_library(libraries.path[i], ourselves);
+    search_library(libraries.path[i]);
   }
   Dl_info where{};
-  if (real[id].load(std::memory_order_acquire) == nullptr && dladdr(caller, &where) != 0 &&
-      where.dli_fname != nullptr) {
-    search_library(where.dli_fname, ourselves);
+  if (libraries.count == 0 && dladdr(function, &where) != 0 && where.dli_fname != nullptr) {
+    search_library(where.dli_fname);
   }
-  if (real[id].load(std::memory_order_acquire) == nullptr) {
-    take_function(id, dlsym(RTLD_NEXT, hooks[id].symbol), ourselves);
-  }
-  return real[id].load(std::memory_order_acquire);
-}
-
-void* real_function(int id, const std::uint64_t* stack) {
-  void* const found = real[id].load(std::memory_order_acquire);
-  return found != nullptr ? found : resolve(id, reinterpret_cast<const void*>(stack[0]));
 }
 
 bool is_store_call(Meaning meaning) {
@@ -186,6 +162,15 @@ const TorchFunctions& torch_functions() {
   return functions;
 }
 
+/// Of two copies of c10d in one process the second is not recorded.
+void* c10d_door_to(int id, void* function) {
+  find_torch_functions(function);
+  void* known = nullptr;
+  const bool kept = real[id].compare_exchange_strong(known, function, std::memory_order_acq_rel) ||
+                    known == function;
+  return kept ? agent_c10d_doors[id] : nullptr;
+}
+
 }  // namespace ddpdoctor::agent
 
 using namespace ddpdoctor::agent;  // the trampolines call C names
@@ -194,7 +179,7 @@ extern "C" {
 
 __attribute__((visibility("hidden"))) void* agent_hook_enter(int id, std::uint64_t* saved) {
   const auto* const stack = reinterpret_cast<const std::uint64_t*>(saved[24]);
-  void* const function = real_function(id, stack);
+  void* const function = real[id].load(std::memory_order_acquire);
   if (shadow.depth < kDeepest) {
     Call& call = shadow.call[shadow.depth];
     call.id = id;
@@ -222,7 +207,7 @@ __attribute__((visibility("hidden"))) void* agent_hook_entry(int id, std::uint64
   Arguments arguments{};
   memcpy(arguments.value, saved, 6 * sizeof(std::uint64_t));
   arguments.stack = reinterpret_cast<const std::uint64_t*>(saved[24]);
-  void* const function = real_function(id, arguments.stack);
+  void* const function = real[id].load(std::memory_order_acquire);
   const Inside inside;
   const Meaning meaning = hooks[id].meaning;
   if (meaning == Meaning::kGlooConstructor) {

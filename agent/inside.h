@@ -32,3 +32,4 @@ class Inside {
 }  // namespace ddpdoctor::agent
 
 #define EXPORT __attribute__((visibility("default")))
+#define HIDDEN __attribute__((visibility("hidden")))

@@ -14,6 +14,7 @@
 #include "agent/record/native_site.h"
 #include "agent/record/python_site.h"
 #include "agent/record/recorder.h"
+#include "agent/slots/slots.h"
 #include "wire/names.h"
 
 namespace ddpdoctor::agent {
@@ -54,6 +55,7 @@ void become_a_child() {
   nccl::forget_all();
   nccl::forget_background();
   forget_graphs();
+  forget_who_looks();
 }
 
 namespace {
@@ -77,6 +79,7 @@ __attribute__((constructor)) void start() {
   remember_claim();
   pthread_atfork(nullptr, nullptr, become_a_child);
   on_exit(exit_observed, nullptr);
+  begin_with_slots();
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Standing in front of C++ functions without knowing their signatures: save the argument registers, ask C++ what to record and where
+// Doors before C++ functions without knowing their signatures: save the argument registers, ask C++ what to record and where
 // the real function is, put everything back. ENTRY jumps on; AROUND and CALL call it and look at the result. Exceptions must pass:
 // the frame has a personality of its own that records and continues to unwind, so neither libgcc nor libstdc++ is needed here.
 // Measured facts behind this: a static libgcc's cleanup aborts the job on the first exception.
@@ -132,7 +132,6 @@ around_common:
 
 .macro DOOR symbol, id, common
     .p2align 4
-    .globl \symbol
     .type \symbol,@function
 \symbol:
     .cfi_startproc
@@ -148,5 +147,21 @@ around_common:
 #define AROUND(id, symbol, ...) DOOR symbol, id, around_common
 #define ENTRY(id, symbol, ...) DOOR symbol, id, entry_common
 #include "agent/c10d/c10d_hooks.inc"
+#undef CALL
+#undef AROUND
+#undef ENTRY
+
+// the doors by id, for those who point slots to them
+    .section .data.rel.ro.agent_c10d_doors,"aw",@progbits
+    .align 8
+    .globl agent_c10d_doors
+    .hidden agent_c10d_doors
+    .type agent_c10d_doors,@object
+agent_c10d_doors:
+#define CALL(id, symbol, ...) .quad symbol
+#define AROUND(id, symbol, ...) .quad symbol
+#define ENTRY(id, symbol, ...) .quad symbol
+#include "agent/c10d/c10d_hooks.inc"
+    .size agent_c10d_doors, .-agent_c10d_doors
 
     .section .note.GNU-stack,"",@progbits

@@ -1,14 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a function of CUDA's runtime would have been without us: the caller's own, because several
-// runtimes may live in one process.
+// The functions of CUDA that we stand in front of. Several runtimes may live in one process: each
+// version of a function has a door of its own, which passes calls on to that version.
 #pragma once
+
+#include <cstdint>
 
 namespace ddpdoctor::agent {
 
-inline constexpr int kNoCudaDevice = 100;  // what a machine without CUDA answers
+/// Numbers of cuda_functions.inc.
+enum CudaFunction : int {
+#define CUDA(id, symbol) k##symbol = id,
+#include "agent/cuda/cuda_functions.inc"
+#undef CUDA
+  kCudaFunctions
+};
 
-/// `ours` tells the functions of one place apart from each other's: a place calls one of them only.
-/// Null when there is none.
-void* cuda_function(const char* name, const void* caller, const void* ours);
+inline constexpr int kCudaVersions = 4;
+
+/// The function behind a door; no call reaches the door before there is one.
+void* real_cuda(CudaFunction function, int version);
+
+template <typename... Parameters>
+int call_cuda(CudaFunction function, int version, Parameters... arguments) {
+  return reinterpret_cast<int (*)(Parameters...)>(real_cuda(function, version))(arguments...);
+}
+
+// Graphs (probe_graphs.cc). Two APIs under one name: five arguments since CUDA 10, three since 12.
+// All fit into registers.
+int instantiate_graph(CudaFunction function, int version, void** executable, void* graph,
+                      std::uint64_t a, std::uint64_t b, std::uint64_t c);
+int launch_graph(int version, void* executable, void* stream);
 
 }  // namespace ddpdoctor::agent

@@ -1,75 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // CUDA's start in this process, and its use in a child that was forked after it. No CUDA is needed
-// to build or to run: the real function is the caller's own (the runtime comes in several versions,
-// and two may live in one process), found once per place that calls.
+// to build or to run.
 #include <atomic>
 #include <cstdint>
 #include <cstring>
-#include <dlfcn.h>
 
 #include "agent/cuda/cuda_function.h"
 #include "agent/inside.h"
 #include "agent/process_state.h"
 #include "agent/record/python_site.h"
 #include "agent/record/recorder.h"
+#include "agent/slots/slots.h"
 
 namespace ddpdoctor::agent {
 namespace {
 
 constexpr int kMostDevices = 32;
+constexpr const char* kNames[kCudaFunctions] = {
+#define CUDA(id, symbol) #symbol,
+#include "agent/cuda/cuda_functions.inc"
+#undef CUDA
+};
 constinit thread_local int chosen_device = 0;
 
-/// A place that calls one of the functions, and what it would have reached without us.
-struct Place {
-  std::atomic<const void*> caller;
-  void* function;
-};
-constexpr std::uint32_t kPlaces = 64;
-constinit Place places[kPlaces]{};
-constinit std::atomic<std::uint32_t> places_used{0};
-
-void* other_than_ours(void* found, const void* ours) {
-  return found == ours ? nullptr : found;
-}
-
-__attribute__((cold, noinline)) void* find(const char* name, const void* caller, const void* ours) {
-  Dl_info where{};
-  void* found = nullptr;
-  if (dladdr(caller, &where) != 0 && where.dli_fname != nullptr) {
-    if (void* const library = dlopen(where.dli_fname, RTLD_NOLOAD | RTLD_LAZY);
-        library != nullptr) {
-      found = other_than_ours(dlsym(library, name), ours);
-      dlclose(library);
-    }
-  }
-  return found != nullptr ? found : other_than_ours(dlsym(RTLD_NEXT, name), ours);
-}
-
-}  // namespace
-
-void* cuda_function(const char* name, const void* caller, const void* ours) {
-  const std::uint32_t used = places_used.load(std::memory_order_acquire);
-  for (std::uint32_t i = 0; i < used && i < kPlaces; ++i) {
-    if (places[i].caller.load(std::memory_order_acquire) == caller) {
-      return places[i].function;
-    }
-  }
-  const Inside inside;
-  void* const function = find(name, caller, ours);
-  if (function == nullptr) {
-    return nullptr;
-  }
-  const std::uint32_t index = places_used.fetch_add(1, std::memory_order_acq_rel);
-  if (index >= kPlaces) {
-    places_used.store(kPlaces, std::memory_order_relaxed);
-    return function;  // sought again each time
-  }
-  places[index].function = function;
-  places[index].caller.store(caller, std::memory_order_release);
-  return function;
-}
-
-namespace {
+constinit std::atomic<void*> real[kCudaFunctions][kCudaVersions]{};
 
 /// Before CUDA is used: after a fork of a process that used it, this fails or hangs.
 void about_to_use(const char* function, int device) {
@@ -114,57 +68,79 @@ void started(const char* function, int device) {
 /// Calls the real function; a success means that CUDA lives in this process, on `device` (-1: on
 /// none yet).
 template <typename... Parameters>
-int pass(const char* name, int (*ours)(Parameters...), const void* caller, int device,
-         Parameters... arguments) {
-  about_to_use(name, device);
-  const auto real = reinterpret_cast<int (*)(Parameters...)>(
-      cuda_function(name, caller, reinterpret_cast<const void*>(ours)));
-  const int result = real != nullptr ? real(arguments...) : kNoCudaDevice;
+int pass(CudaFunction function, int version, int device, Parameters... arguments) {
+  about_to_use(kNames[function], device);
+  const int result = call_cuda(function, version, arguments...);
   if (result == 0) {
-    started(name, device);
+    started(kNames[function], device);
   }
   return result;
 }
 
+/// The doors to one version of each function, under the functions' own names.
+template <int kVersion>
+struct Cuda {
+  static int cuInit(unsigned flags) {
+    return pass(kcuInit, kVersion, -1, flags);
+  }
+  static int cuDevicePrimaryCtxRetain(void** context, int device) {
+    return pass(kcuDevicePrimaryCtxRetain, kVersion, device, context, device);
+  }
+  static int cuCtxCreate_v2(void** context, unsigned flags, int device) {
+    return pass(kcuCtxCreate_v2, kVersion, device, context, flags, device);
+  }
+  static int cuCtxCreate_v3(void** context, void* affinity, int count, unsigned flags, int device) {
+    return pass(kcuCtxCreate_v3, kVersion, device, context, affinity, count, flags, device);
+  }
+  static int cuCtxCreate_v4(void** context, void* parameters, unsigned flags, int device) {
+    return pass(kcuCtxCreate_v4, kVersion, device, context, parameters, flags, device);
+  }
+  // PyTorch reaches the driver through the runtime, which finds cuInit by dlsym, past us.
+  static int cudaSetDevice(int device) {
+    const int result = pass(kcudaSetDevice, kVersion, device, device);
+    chosen_device = result == 0 ? device : chosen_device;
+    return result;
+  }
+  static int cudaMalloc(void** memory, std::size_t bytes) {
+    return pass(kcudaMalloc, kVersion, chosen_device, memory, bytes);
+  }
+  static int cudaGraphInstantiate(void** executable, void* graph, std::uint64_t a, std::uint64_t b,
+                                  std::uint64_t c) {
+    return instantiate_graph(kcudaGraphInstantiate, kVersion, executable, graph, a, b, c);
+  }
+  static int cudaGraphInstantiateWithFlags(void** executable, void* graph, std::uint64_t a,
+                                           std::uint64_t b, std::uint64_t c) {
+    return instantiate_graph(kcudaGraphInstantiateWithFlags, kVersion, executable, graph, a, b, c);
+  }
+  static int cudaGraphLaunch(void* executable, void* stream) {
+    return launch_graph(kVersion, executable, stream);
+  }
+};
+
+#define CUDA(id, symbol)                                                                 \
+  {reinterpret_cast<void*>(&Cuda<0>::symbol), reinterpret_cast<void*>(&Cuda<1>::symbol), \
+   reinterpret_cast<void*>(&Cuda<2>::symbol), reinterpret_cast<void*>(&Cuda<3>::symbol)},
+void* const doors[kCudaFunctions][kCudaVersions] = {
+#include "agent/cuda/cuda_functions.inc"
+};
+#undef CUDA
+
 }  // namespace
+
+void* real_cuda(CudaFunction function, int version) {
+  return real[function][version].load(std::memory_order_acquire);
+}
+
+void* cuda_door_to(int function, void* address) {
+  for (int version = 0; version < kCudaVersions; ++version) {
+    void* known = nullptr;
+    if (real[function][version].compare_exchange_strong(known, address,
+                                                        std::memory_order_acq_rel) ||
+        known == address) {
+      return doors[function][version];
+    }
+  }
+  return nullptr;
+}
+
 }  // namespace ddpdoctor::agent
-
-using namespace ddpdoctor::agent;
-
-#define CALLER __builtin_return_address(0)
-
-extern "C" {
-
-EXPORT int cuInit(unsigned flags) {
-  return pass("cuInit", cuInit, CALLER, -1, flags);
-}
-
-EXPORT int cuDevicePrimaryCtxRetain(void** context, int device) {
-  return pass("cuDevicePrimaryCtxRetain", cuDevicePrimaryCtxRetain, CALLER, device, context,
-              device);
-}
-
-EXPORT int cuCtxCreate_v2(void** context, unsigned flags, int device) {
-  return pass("cuCtxCreate_v2", cuCtxCreate_v2, CALLER, device, context, flags, device);
-}
-
-EXPORT int cuCtxCreate_v3(void** context, void* affinity, int count, unsigned flags, int device) {
-  return pass("cuCtxCreate_v3", cuCtxCreate_v3, CALLER, device, context, affinity, count, flags,
-              device);
-}
-
-EXPORT int cuCtxCreate_v4(void** context, void* parameters, unsigned flags, int device) {
-  return pass("cuCtxCreate_v4", cuCtxCreate_v4, CALLER, device, context, parameters, flags, device);
-}
-
-// PyTorch reaches the driver through the runtime, which finds cuInit by dlsym, past us.
-EXPORT int cudaSetDevice(int device) {
-  const int result = pass("cudaSetDevice", cudaSetDevice, CALLER, device, device);
-  chosen_device = result == 0 ? device : chosen_device;
-  return result;
-}
-
-EXPORT int cudaMalloc(void** memory, std::size_t bytes) {
-  return pass("cudaMalloc", cudaMalloc, CALLER, chosen_device, memory, bytes);
-}
-}

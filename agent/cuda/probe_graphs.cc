@@ -73,21 +73,21 @@ void about_to_launch(void* executable) {
   }
 }
 
-/// Two APIs under one name: five arguments since CUDA 10, three since 12. All fit into registers.
-using Instantiate = int(void**, void*, std::uint64_t, std::uint64_t, std::uint64_t);
-int pass_instantiate(const char* name, Instantiate* ours, const void* caller, void** executable,
-                     void* graph, const std::uint64_t (&more)[3]) {
-  auto* const real = reinterpret_cast<Instantiate*>(
-      cuda_function(name, caller, reinterpret_cast<const void*>(ours)));
-  const int result =
-      real == nullptr ? kNoCudaDevice : real(executable, graph, more[0], more[1], more[2]);
+}  // namespace
+
+int instantiate_graph(CudaFunction function, int version, void** executable, void* graph,
+                      std::uint64_t a, std::uint64_t b, std::uint64_t c) {
+  const int result = call_cuda(function, version, executable, graph, a, b, c);
   if (result == 0 && executable != nullptr) {
     instantiated(*executable);
   }
   return result;
 }
 
-}  // namespace
+int launch_graph(int version, void* executable, void* stream) {
+  about_to_launch(executable);
+  return call_cuda(kcudaGraphLaunch, version, executable, stream);
+}
 
 /// In a forked child there is no graph of its own.
 void forget_graphs() {
@@ -97,29 +97,3 @@ void forget_graphs() {
 }
 
 }  // namespace ddpdoctor::agent
-
-using namespace ddpdoctor::agent;
-
-#define CALLER __builtin_return_address(0)
-
-extern "C" {
-
-EXPORT int cudaGraphInstantiate(void** executable, void* graph, std::uint64_t a, std::uint64_t b,
-                                std::uint64_t c) {
-  return pass_instantiate("cudaGraphInstantiate", cudaGraphInstantiate, CALLER, executable, graph,
-                          {a, b, c});
-}
-
-EXPORT int cudaGraphInstantiateWithFlags(void** executable, void* graph, std::uint64_t a,
-                                         std::uint64_t b, std::uint64_t c) {
-  return pass_instantiate("cudaGraphInstantiateWithFlags", cudaGraphInstantiateWithFlags, CALLER,
-                          executable, graph, {a, b, c});
-}
-
-EXPORT int cudaGraphLaunch(void* executable, void* stream) {
-  about_to_launch(executable);
-  const auto real = reinterpret_cast<int (*)(void*, void*)>(
-      cuda_function("cudaGraphLaunch", CALLER, reinterpret_cast<const void*>(cudaGraphLaunch)));
-  return real == nullptr ? kNoCudaDevice : real(executable, stream);
-}
-}

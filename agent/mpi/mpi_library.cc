@@ -6,8 +6,6 @@
 #include <dlfcn.h>
 #include <link.h>
 
-#include "agent/inside.h"
-
 namespace ddpdoctor::agent {
 
 #define MPI(id, arity, name, kind, operation, ...) \
@@ -89,37 +87,29 @@ int collect(dl_phdr_info* info, std::size_t, void* data) {
   return 0;
 }
 
-const void* base_of(const void* address) {
-  Dl_info where{};
-  return dladdr(address, &where) == 0 ? nullptr : where.dli_fbase;
-}
-
-bool is_ours(const void* function) {
-  return base_of(function) == base_of(reinterpret_cast<const void*>(&collect));
-}
-
 /// The library at this path, if it has MPI; it stays loaded as long as its users keep it.
 void* open_mpi(const char* path) {
   void* const library = dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
   if (library == nullptr) {
     return nullptr;
   }
-  void* const init = dlsym(library, "PMPI_Init");
-  if (init != nullptr && !is_ours(init)) {
+  if (dlsym(library, "PMPI_Init") != nullptr) {
     return library;
   }
   dlclose(library);
   return nullptr;
 }
 
-/// MPI is found among the global libraries, by its file name (Python loads it locally), or as what
-/// the caller itself depends on.
-void* search_library(const void* caller) {
+/// MPI is found among the global libraries, as what holds the function that was called or what that
+/// one depends on (a tool before it), or by its file name.
+void* search_library(const void* function) {
   Dl_info where{};
-  void* const next = dlsym(RTLD_NEXT, "PMPI_Init");
-  if (next != nullptr && dladdr(next, &where) != 0 && where.dli_fname != nullptr) {
-    if (void* const library = open_mpi(where.dli_fname); library != nullptr) {
-      return library;
+  for (const void* const inside :
+       {static_cast<const void*>(dlsym(RTLD_DEFAULT, "PMPI_Init")), function}) {
+    if (inside != nullptr && dladdr(inside, &where) != 0 && where.dli_fname != nullptr) {
+      if (void* const library = open_mpi(where.dli_fname); library != nullptr) {
+        return library;
+      }
     }
   }
   Libraries libraries;
@@ -129,19 +119,7 @@ void* search_library(const void* caller) {
       return library;
     }
   }
-  if (dladdr(caller, &where) != 0 && where.dli_fname != nullptr) {
-    return open_mpi(where.dli_fname);
-  }
   return nullptr;
-}
-
-void* library_for(const void* caller) {
-  void* library = opened.load(std::memory_order_acquire);
-  if (library == nullptr) {
-    library = search_library(caller);
-    opened.store(library, std::memory_order_release);
-  }
-  return library;
 }
 
 /// Address of an object of OpenMPI. A program may own a copy of it (COPY relocation), which is
@@ -222,40 +200,20 @@ void read_library(void* library) {
   state.store(known ? kFound : kStrange, std::memory_order_release);
 }
 
-/// Of the large twins MPI's own only: what a tool before it does is not known to us.
-void* search(int id, MpiName which, void* library) {
-  char name[64] = {};
-  strncpy(name, mpi_calls[id].name + (which == MpiName::kProfiling ? 0 : 1), sizeof name - 3);
-  if (which == MpiName::kLarge) {
-    strcat(name, "_c");
-    return library == nullptr ? nullptr : dlsym(library, name);
-  }
-  void* const next = which == MpiName::kPlain ? dlsym(RTLD_NEXT, name) : nullptr;
-  if (next != nullptr && !is_ours(next)) {
-    return next;
-  }
-  return library == nullptr ? nullptr : dlsym(library, name);
-}
-
-__attribute__((noinline, cold)) void* resolve(int id, MpiName which, const void* caller) {
-  const Inside inside;
-  void* const function = search(id, which, library_for(caller));
-  if (function == nullptr || is_ours(function)) {
-    return nullptr;
-  }
-  real[id][static_cast<int>(which)].store(function, std::memory_order_release);
-  return function;
-}
-
 }  // namespace
 
-const void* base_of_agent() {
-  return base_of(reinterpret_cast<const void*>(&collect));
+void* real_mpi(int id, MpiName which) {
+  return real[id][static_cast<int>(which)].load(std::memory_order_acquire);
 }
 
-void* real_mpi(int id, MpiName which, const void* caller) {
-  void* const function = real[id][static_cast<int>(which)].load(std::memory_order_acquire);
-  return function != nullptr ? function : resolve(id, which, caller);
+bool keep_real_mpi(int id, MpiName which, void* function) {
+  if (opened.load(std::memory_order_acquire) == nullptr) {
+    opened.store(search_library(function), std::memory_order_release);
+  }
+  void* known = nullptr;
+  return real[id][static_cast<int>(which)].compare_exchange_strong(known, function,
+                                                                   std::memory_order_acq_rel) ||
+         known == function;
 }
 
 const MpiLibrary* mpi_library() {

@@ -33,12 +33,12 @@ struct MpiLibrary {
 /// MPI_X, PMPI_X, and MPI_X_c with counts of 64 bits.
 enum class MpiName : std::uint8_t { kPlain, kProfiling, kLarge };
 
-/// Where the agent is loaded.
-const void* base_of_agent();
+/// The function behind a door of ours, which no call reaches before there is one.
+void* real_mpi(int id, MpiName which);
 
-/// The function behind ours: MPI's own or, of a plain name, that of the next tool in line. Null
-/// when there is no MPI.
-void* real_mpi(int id, MpiName which, const void* caller);
+/// From now on `real` is the function behind our door, if none was yet. False when another one is:
+/// of two MPIs in one process the second is not recorded.
+bool keep_real_mpi(int id, MpiName which, void* real);
 
 /// Null while no MPI of a known family is found. Cheap once it is.
 const MpiLibrary* mpi_library();

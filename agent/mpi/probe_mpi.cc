@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // MPI_… and PMPI_… of mpi_calls.inc: record, call the real one with the same words, record.
-// OpenMPI's Fortran functions call PMPI_…, MPICH's MPI_…; so both names lead here, and calls inside
-// a call are not recorded again. All arguments of MPI are integers and addresses, eight bytes each
-// in registers and on the stack, hence one signature per number of arguments.
+// Slots that held MPI's functions lead here. OpenMPI's Fortran functions call PMPI_…, MPICH's
+// MPI_…; so both names lead here, and calls inside a call are not recorded again. All arguments of
+// MPI are integers and addresses, eight bytes each in registers and on the stack, hence one
+// signature per number of arguments.
 #include <cstddef>
 #include <utility>
 
 #include "agent/inside.h"
 #include "agent/mpi/mpi_library.h"
 #include "agent/mpi/mpi_record.h"
-#include "agent/mpi/mpi_slots.h"
+#include "agent/slots/slots.h"
 
 namespace ddpdoctor::agent {
 namespace {
-
-extern void* const large_doors[kMpiCalls];
-
-constexpr int kErrorOther = 16;  // no MPI behind us: any number but success
 
 template <std::size_t>
 using WordAt = Word;
@@ -28,17 +25,11 @@ int call(void* function, const Word* arguments, std::index_sequence<I...>) {
 
 template <int Id, std::size_t Arity, MpiName Which>
 inline __attribute__((always_inline)) int through(const Word* arguments, const void* caller) {
-  void* const function = real_mpi(Id, Which, caller);
-  if (function == nullptr) {
-    return kErrorOther;
-  }
+  void* const function = real_mpi(Id, Which);
   MpiFrame frame;
   mpi_entered(Id, Which == MpiName::kLarge, arguments, caller, frame);
   const int result = call(function, arguments, std::make_index_sequence<Arity>());
   mpi_left(Id, arguments, frame, result);
-  if (mpi_calls[Id].kind == MpiKind::kInit && result == 0) {
-    redirect_large_mpi(large_doors);
-  }
   return result;
 }
 
@@ -75,15 +66,15 @@ using ddpdoctor::agent::Word;
 #define NAMES_10 NAMES_9, j
 #define NAMES_12 NAMES_10, k, l
 
-#define DOOR(scope, id, arity, symbol, which) \
-  scope int symbol(PARAMETERS_##arity) { \
+#define DOOR(id, arity, symbol, which) \
+  HIDDEN int symbol(PARAMETERS_##arity) { \
     const Word words[] = {NAMES_##arity}; \
     return through<id, arity, which>(words, __builtin_return_address(0)); \
   }
 #define MPI(id, arity, name, ...) \
-  DOOR(EXPORT, id, arity, MPI_##name, MpiName::kPlain) \
-  DOOR(EXPORT, id, arity, PMPI_##name, MpiName::kProfiling) \
-  DOOR(static, id, arity, large_##name, MpiName::kLarge)
+  DOOR(id, arity, MPI_##name, MpiName::kPlain) \
+  DOOR(id, arity, PMPI_##name, MpiName::kProfiling) \
+  DOOR(id, arity, MPI_##name##_c, MpiName::kLarge)
 // clang-format on
 
 extern "C" {
@@ -91,12 +82,19 @@ extern "C" {
 }
 
 #undef MPI
-#define MPI(id, arity, name, ...) reinterpret_cast<void*>(&large_##name),
+#undef DOOR
+#define DOOR(symbol) reinterpret_cast<void*>(&symbol)
+#define MPI(id, arity, name, ...) {DOOR(MPI_##name), DOOR(PMPI_##name), DOOR(MPI_##name##_c)},
 
 namespace ddpdoctor::agent {
 namespace {
-void* const large_doors[kMpiCalls] = {
+void* const doors[kMpiCalls][3] = {
 #include "agent/mpi/mpi_calls.inc"
 };
 }  // namespace
+
+void* mpi_door_to(int id, int which, void* real) {
+  return keep_real_mpi(id, static_cast<MpiName>(which), real) ? doors[id][which] : nullptr;
+}
+
 }  // namespace ddpdoctor::agent

@@ -39,15 +39,15 @@ struct Library {
 };
 inline constexpr int kLibraries = 4;
 
-/// The library that a call from this return address is bound to; one without functions when none is
-/// found.
-const Library& library_of(const void* caller);
 const Library& library_at(int number);
 
-/// The probe's address for a function of a library, for those who ask dlsym.
+/// The probe's address for a function of a library.
 void* door(int library, int function);
 
-/// DDPDOCTOR_NCCL=0: calls pass, nothing is recorded, dlsym is left alone.
+/// The interface of NCCL's profiler that is asked for under this name, null when it is none.
+const void* profiler_plugin(const char* name);
+
+/// DDPDOCTOR_NCCL=0: calls pass, nothing is recorded, slots and dlsym are left alone.
 extern constinit bool switched_off;
 
 /// Where the function of NCCL that this thread is in was called.

@@ -269,18 +269,32 @@ constexpr Plugin<std::remove_pointer_t<decltype(kInit)>, std::remove_pointer_t<d
                .finalize = finalize_plugin,
                .later = {}};
 
+constexpr auto kInterface3 = kPlugin<init_v3, start_v3>;
+constexpr auto kInterface4 = kPlugin<init_v4, start_v4>;
+constexpr auto kInterface5 = kPlugin<init_v5, start_v5>;
+
 }  // namespace
 
-#define PLUGIN(symbol, init, start)                                   \
-  EXPORT extern const Plugin<decltype(init), decltype(start)> symbol; \
-  const Plugin<decltype(init), decltype(start)> symbol = kPlugin<init, start>;
-
-extern "C" {
-PLUGIN(ncclProfiler_v3, init_v3, start_v3)
-PLUGIN(ncclProfiler_v4, init_v4, start_v4)
-PLUGIN(ncclProfiler_v5, init_v5, start_v5)
-PLUGIN(ncclProfiler_v6, init_v5, start_v5)
-PLUGIN(ncclProfiler_v7, init_v5, start_v5)
+/// Not exported, so that no program finds an interface of NCCL which it would not have without us:
+/// NCCL asks for it with dlsym (slots/lookups.cc).
+const void* profiler_plugin(const char* name) {
+  constexpr char kStart[] = "ncclProfiler_v";
+  constexpr std::size_t kLength = sizeof kStart - 1;
+  if (strncmp(name, kStart, kLength) != 0 || name[kLength] == 0 || name[kLength + 1] != 0) {
+    return nullptr;
+  }
+  switch (name[kLength]) {
+    case '3':
+      return &kInterface3;
+    case '4':
+      return &kInterface4;
+    case '5':
+    case '6':
+    case '7':
+      return &kInterface5;
+    default:
+      return nullptr;
+  }
 }
 
 }  // namespace ddpdoctor::agent::nccl

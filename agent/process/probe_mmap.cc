@@ -23,6 +23,7 @@ using MapFunction = void* (*)(void*, std::size_t, int, int, int, off_t);
 
 constexpr char kFolder[] = "/dev/shm";
 constinit std::atomic<MapFunction> real_mmap{nullptr};
+constinit std::atomic<MapFunction> real_mmap64{nullptr};
 constinit std::atomic<std::uint64_t> shm_device{0};  // + 1; 0 = not asked yet
 
 bool is_shared_memory(const struct stat& status) {
@@ -100,9 +101,8 @@ __attribute__((noinline)) void mapped(int descriptor) {
   }
 }
 
-void* map(void* address, std::size_t length, int protection, int flags, int descriptor,
-          off_t offset) {
-  const MapFunction real = real_mmap.load(std::memory_order_acquire);
+void* map(MapFunction real, void* address, std::size_t length, int protection, int flags,
+          int descriptor, off_t offset) {
   // An allocator may map before our constructor ran and while it makes itself ready: no dlsym then.
   void* const at = real != nullptr
                        ? real(address, length, protection, flags, descriptor, offset)
@@ -119,6 +119,7 @@ void* map(void* address, std::size_t length, int protection, int flags, int desc
 
 void find_functions_of_maps() {
   real_mmap.store(Real<MapFunction>("mmap").get(), std::memory_order_release);
+  real_mmap64.store(Real<MapFunction>("mmap64").get(), std::memory_order_release);
 }
 
 }  // namespace ddpdoctor::agent
@@ -129,11 +130,13 @@ extern "C" {
 
 EXPORT void* mmap(void* address, std::size_t length, int protection, int flags, int descriptor,
                   off_t offset) noexcept {
-  return map(address, length, protection, flags, descriptor, offset);
+  return map(real_mmap.load(std::memory_order_acquire), address, length, protection, flags,
+             descriptor, offset);
 }
 
 EXPORT void* mmap64(void* address, std::size_t length, int protection, int flags, int descriptor,
                     off64_t offset) noexcept {
-  return map(address, length, protection, flags, descriptor, offset);
+  return map(real_mmap64.load(std::memory_order_acquire), address, length, protection, flags,
+             descriptor, offset);
 }
 }

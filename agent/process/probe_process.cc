@@ -29,6 +29,7 @@ constinit Real<pid_t (*)(int*, int, rusage*)> real_wait3{"wait3"};
 constinit Real<pid_t (*)(int*)> real_wait{"wait"};
 constinit Real<int (*)(idtype_t, id_t, siginfo_t*, int)> real_waitid{"waitid"};
 constinit Real<void (*)(int)> real_immediate_exit{"_exit"};
+constinit Real<void (*)(int)> real_immediate_exit_of_c{"_Exit"};
 constinit Real<void (*)()> real_abort{"abort"};
 constinit Real<ssize_t (*)(int, const void*, size_t)> real_write{"write"};
 constinit Real<int (*)(const char*, char* const*, char* const*)> real_execve{"execve"};
@@ -92,6 +93,7 @@ void find_functions_of_handlers() {
   real_fork.get();
   real_waitpid.get();
   real_immediate_exit.get();
+  real_immediate_exit_of_c.get();
   real_abort.get();
   real_write.get();
   real_execve.get();
@@ -169,7 +171,7 @@ EXPORT __attribute__((noreturn)) void _exit(int status) {
 
 EXPORT __attribute__((noreturn)) void _Exit(int status) {
   says_how_it_ends(ExitKind::kImmediateExit, status);
-  real_immediate_exit.get()(status);
+  real_immediate_exit_of_c.get()(status);
   __builtin_unreachable();
 }
 

@@ -21,14 +21,10 @@ def test_needs_libc_alone():
 
 
 def test_exports_only_what_it_intercepts():
-    listed = re.findall(r"([\w*]+);", (SOURCE / "agent" / "exports.map").read_text().split("local:")[0])
+    """Of libc, where every name exists anyway; of other libraries nothing (see lookups_test.py)."""
+    listed = set(re.findall(r"(\w+);", (SOURCE / "agent" / "exports.map").read_text().split("local:")[0]))
     symbols = subprocess.run(["nm", "-D", "--defined-only", str(AGENT)], capture_output=True, text=True, check=True).stdout
-    names = {line.split()[-1] for line in symbols.splitlines()}
-    stray = {n for n in names if not any(re.fullmatch(p.replace("*", ".*"), n) for p in listed)}
-    assert not stray
-    hooks = set(re.findall(r"\(\d+, (_ZN\w+)", (SOURCE / "agent" / "c10d" / "c10d_hooks.inc").read_text()))
-    assert hooks == {n for n in names if n.startswith("_ZN4c10d")}
-    assert {p for p in listed if "*" not in p} <= names
+    assert {line.split()[-1] for line in symbols.splitlines()} == listed
 
 
 def test_numbers_its_hooks_in_order():

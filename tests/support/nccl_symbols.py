@@ -3,6 +3,7 @@
 
     nccl_symbols.py PACKAGE VERSION…    adds these versions of nvidia-nccl-cu12 or -cu13 to tests/agent/symbols/PACKAGE.txt (pip
                                         downloads one wheel after the other; they are large)
+    nccl_symbols.py PACKAGE new         adds all versions from 2.27 on that the registry has and the list has not
 
 A line of the file is a name and the versions that have it."""
 import re
@@ -26,9 +27,11 @@ def names_of(library):
     return {name for name in re.findall(r"^\S+ [TW] (\w+)$", out, re.M) if name.startswith("nccl")}
 
 
-def download(package, version):
+def download(package, version, limit=None):
+    """The functions of a wheel."""
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", folder, f"{package}=={version}"], check=True)
+        subprocess.run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", folder, f"{package}=={version}"],
+                       check=True, timeout=limit)
         wheel = next(Path(folder).glob("*.whl"))
         with zipfile.ZipFile(wheel) as archive:
             member = next(name for name in archive.namelist() if name.endswith("/libnccl.so.2"))
@@ -37,6 +40,20 @@ def download(package, version):
 
 def key(version):
     return [int(part) for part in version.split(".")[:3]]
+
+
+def versions_of_the_registry(package, limit=60):
+    """From 2.27 on, oldest first; empty where no registry answers."""
+    try:
+        out = subprocess.run([sys.executable, "-m", "pip", "index", "versions", package], capture_output=True, text=True, check=True, timeout=limit).stdout
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+        return []
+    listed = re.search(r"^Available versions: (.*)$", out, re.M)
+    return sorted((v for v in (listed[1].split(", ") if listed else []) if key(v) >= [2, 27]), key=key)
+
+
+def versions_of_the_list(package):
+    return {version for versions in read(LISTS / f"{package}.txt").values() for version in versions}
 
 
 def add(known, version, names):
@@ -51,6 +68,8 @@ def write(path, known):
 if __name__ == "__main__":
     package, *versions = sys.argv[1:]
     path = LISTS / f"{package}.txt"
+    if versions == ["new"]:
+        versions = [v for v in versions_of_the_registry(package) if v not in versions_of_the_list(package)]
     for wanted in versions:
         symbols = read(path)
         add(symbols, wanted, download(package, wanted))

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every function of another library that we stand in front of, by its exported name.
+#pragma once
+
+#include <cstdint>
+
+namespace ddpdoctor::agent {
+
+enum class Family : std::uint8_t { kNccl, kMpi, kCuda, kC10d };
+
+/// A name of nccl_functions.inc, mpi_calls.inc, cuda_functions.inc or c10d_hooks.inc.
+struct Name {
+  std::uint32_t hash;
+  Family family;
+  std::uint16_t id;  // in the family's table; of MPI: three for each, in the order of MpiName
+  const char* text;
+};
+
+/// Place of a symbol's name among all names; -1 when it is none of ours.
+int place_of(const char* symbol);
+const Name& name_at(int place);
+extern const int kNames;
+inline constexpr int kMostNames = 512;
+
+}  // namespace ddpdoctor::agent

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// A loaded program or library as the dynamic linker left it: through which slots it calls functions
+// of others, and what stands in them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <link.h>
+
+namespace ddpdoctor::agent {
+
+struct Object {
+  ElfW(Addr) base = 0;
+  ElfW(Addr) begin = 0;  // of its memory
+  ElfW(Addr) end = 0;
+  ElfW(Addr) code = 0;  // its first executable part
+  ElfW(Addr) code_end = 0;
+  const ElfW(Sym) * symbols = nullptr;
+  const char* names = nullptr;
+  std::size_t names_bytes = 0;
+  const ElfW(Rela) * calls = nullptr;
+  std::size_t calls_count = 0;
+  const ElfW(Rela) * data = nullptr;  // without the relocations that name no symbol
+  std::size_t data_count = 0;
+  ElfW(Addr) locked = 0;  // whole pages that the loader made read-only when it had relocated
+  ElfW(Addr) locked_end = 0;
+
+  [[nodiscard]] bool holds(const void* address) const {
+    const auto at = reinterpret_cast<ElfW(Addr)>(address);
+    return at >= begin && at < end;
+  }
+  [[nodiscard]] bool is_locked(const void* address) const {
+    const auto at = reinterpret_cast<ElfW(Addr)>(address);
+    return at >= locked && at < locked_end;
+  }
+};
+
+Object read_object(const dl_phdr_info& info);
+
+/// Where a function's address stands: `place` of its name (names.h).
+struct Slot {
+  void** address;
+  void* value;
+  int place;
+  bool unbound;  // lazy: the first call asks the dynamic linker
+};
+
+/// Goes through all slots of an object that hold a function of names.h, whoever wrote it there.
+class Slots {
+ public:
+  explicit Slots(const Object& object) : object_(&object) {}
+  /// False when there is none left.
+  bool next(Slot& slot);
+
+ private:
+  bool take(const ElfW(Rela) & relocation, std::size_t index, bool of_calls, Slot& slot) const;
+  const Object* object_;
+  std::size_t call_ = 0;
+  std::size_t datum_ = 0;
+};
+
+}  // namespace ddpdoctor::agent

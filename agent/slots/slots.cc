@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+// Objects are looked at twice: first what their slots hold is noted, then, outside of
+// dl_iterate_phdr (whose callback must not take the loader's other lock), doors are chosen, then
+// the slots are written. Nothing is written while another thread may still be relocating.
+#include "agent/slots/slots.h"
+
+#include <atomic>
+#include <cstring>
+#include <dlfcn.h>
+#include <link.h>
+
+#include <sys/mman.h>
+
+#include "agent/inside.h"
+#include "agent/slots/names.h"
+#include "agent/slots/object.h"
+
+namespace ddpdoctor::agent {
+namespace {
+
+constinit std::atomic<bool> begun{false};
+constinit std::atomic<bool> looking{false};
+constinit std::atomic<std::uint64_t> looked_at{0};  // objects that the process had loaded by then
+
+/// How many objects the process has loaded and unloaded so far; both only grow.
+struct Count {
+  unsigned long long loaded = 0;
+  unsigned long long unloaded = 0;
+  bool operator==(const Count&) const = default;
+};
+
+int take_count(dl_phdr_info* info, std::size_t, void* data) {
+  *static_cast<Count*>(data) = {info->dlpi_adds, info->dlpi_subs};
+  return 1;
+}
+
+Count count_objects() {
+  Count count;
+  dl_iterate_phdr(take_count, &count);
+  return count;
+}
+
+// Objects that are done with, by their program headers, which no two objects share.
+constexpr std::size_t kSeen = 4096;
+constinit const void* seen[kSeen]{};
+constinit std::size_t seen_count = 0;
+constinit unsigned long long seen_unloaded = 0;
+
+const void** seen_place(const void* key) {
+  std::size_t at = (reinterpret_cast<std::uint64_t>(key) * 0x9E3779B97F4A7C15U) >> 52U;
+  while (seen[at] != nullptr && seen[at] != key) {
+    at = (at + 1) % kSeen;
+  }
+  return &seen[at];
+}
+
+void remember_seen(const void* key) {
+  const void** const place = seen_place(key);
+  if (*place == nullptr && seen_count < kSeen / 2) {
+    *place = key;
+    ++seen_count;
+  }
+}
+
+/// What slots of one function hold, and the door for it.
+struct Choice {
+  void* value;
+  void* door;
+  ElfW(Addr) base;  // of the object whose slot is unbound, which is then its alone
+  std::int16_t place;
+  std::int16_t next;   // of the same name, -1 = none
+  std::int16_t owner;  // of an unbound slot, in Look::path
+  bool unbound;
+};
+constexpr int kChoices = 1024;
+constexpr int kOwners = 32;
+constexpr int kHits = 8192;
+
+/// A slot to be written.
+struct Hit {
+  void** slot;
+  const void* object;  // whose program headers these are
+  int choice;
+};
+
+struct Look {
+  Count count;
+  bool overtaken;  // somebody loads or unloads meanwhile
+  int choices;
+  int owners;
+  int hits;
+  std::int16_t first[kMostNames];  // choice by place of the name, -1 = none
+  Choice choice[kChoices];
+  char path[kOwners][512];
+  Hit hit[kHits];  // one object after the other
+};
+constinit Look look{};
+
+/// -1 when there is none.
+int known_choice(const Object& object, const Slot& slot) {
+  for (int at = look.first[slot.place]; at >= 0; at = look.choice[at].next) {
+    const Choice& known = look.choice[at];
+    if (known.value == slot.value && (!slot.unbound || known.base == object.base)) {
+      return at;
+    }
+  }
+  return -1;
+}
+
+/// Path of an object whose slots are unbound, which is opened to ask what they would be bound to.
+std::int16_t owner_of(const char* path) {
+  if (look.owners > 0 && strcmp(look.path[look.owners - 1], path) == 0) {
+    return static_cast<std::int16_t>(look.owners - 1);
+  }
+  if (look.owners == kOwners || strlen(path) >= sizeof look.path[0]) {
+    return -1;
+  }
+  strcpy(look.path[look.owners], path);
+  return static_cast<std::int16_t>(look.owners++);
+}
+
+int choice_for(const Object& object, const Slot& slot, const char* path) {
+  if (const int known = known_choice(object, slot); known >= 0 || look.choices == kChoices) {
+    return known;
+  }
+  const std::int16_t owner = slot.unbound ? owner_of(path) : std::int16_t{-1};
+  if (slot.unbound && owner < 0) {
+    return -1;
+  }
+  look.choice[look.choices] = {.value = slot.value,
+                               .door = nullptr,
+                               .base = object.base,
+                               .place = static_cast<std::int16_t>(slot.place),
+                               .next = look.first[slot.place],
+                               .owner = owner,
+                               .unbound = slot.unbound};
+  look.first[slot.place] = static_cast<std::int16_t>(look.choices);
+  return look.choices++;
+}
+
+bool is_overtaken(const dl_phdr_info& info) {
+  look.overtaken = look.overtaken || look.count != Count{info.dlpi_adds, info.dlpi_subs};
+  return look.overtaken;
+}
+
+bool is_ours(const Object& object) {
+  return object.holds(reinterpret_cast<const void*>(&is_overtaken));
+}
+
+int note_object(dl_phdr_info* info, std::size_t, void* ours) {
+  if (is_overtaken(*info)) {
+    return 1;
+  }
+  if (*seen_place(info->dlpi_phdr) != nullptr) {
+    return 0;
+  }
+  const Object object = read_object(*info);
+  const char* const path = info->dlpi_name == nullptr ? "" : info->dlpi_name;
+  bool any = false;
+  Slots slots(object);
+  for (Slot slot{}; !is_ours(object) && slots.next(slot);) {
+    if (static_cast<const Object*>(ours)->holds(slot.value) || look.hits == kHits) {
+      continue;
+    }
+    if (const int choice = choice_for(object, slot, path); choice >= 0) {
+      look.hit[look.hits++] = {slot.address, info->dlpi_phdr, choice};
+      any = true;
+    }
+  }
+  if (!any) {
+    remember_seen(info->dlpi_phdr);
+  }
+  return 0;
+}
+
+/// What the dynamic linker would bind a slot of the object to at its first call: the global scope
+/// comes first, then the object's own. Null where these two differ: which of them it takes depends
+/// on how the object was loaded.
+void* bound_later(const Choice& choice) {
+  const char* const path = look.path[choice.owner];
+  void* const object = dlopen(*path == 0 ? nullptr : path, RTLD_NOLOAD | RTLD_LAZY);
+  if (object == nullptr) {
+    return nullptr;
+  }
+  const link_map* map = nullptr;
+  void* found = nullptr;
+  if (dlinfo(object, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0 &&
+      map->l_addr == choice.base) {
+    const char* const name = name_at(choice.place).text;
+    void* const own = dlsym(object, name);
+    void* const everybodys = dlsym(RTLD_DEFAULT, name);
+    const bool agree = own == nullptr || everybodys == nullptr || own == everybodys;
+    found = !agree ? nullptr : everybodys != nullptr ? everybodys : own;
+  }
+  dlclose(object);
+  return found;
+}
+
+void* door_to(const Name& name, void* real) {
+  switch (name.family) {
+    case Family::kNccl:
+      return nccl::door_to(name.id, real);
+    case Family::kMpi:
+      return mpi_door_to(name.id / 3, name.id % 3, real);
+    case Family::kCuda:
+      return cuda_door_to(name.id, real);
+    default:
+      return c10d_door_to(name.id, real);
+  }
+}
+
+void choose_doors() {
+  for (int i = 0; i < look.choices; ++i) {
+    Choice& choice = look.choice[i];
+    void* const real = choice.unbound ? bound_later(choice) : choice.value;
+    choice.door = real == nullptr ? nullptr : door_to(name_at(choice.place), real);
+  }
+}
+
+/// Makes the loader's read-only pages of an object writable while it lives.
+class Unlocked {
+ public:
+  explicit Unlocked(const Object& object) : object_(&object) {}
+  Unlocked(const Unlocked&) = delete;
+  Unlocked& operator=(const Unlocked&) = delete;
+  ~Unlocked() {
+    if (open_) {
+      static_cast<void>(protect(PROT_READ));
+    }
+  }
+  bool may_write(const void* address) {
+    if (object_->is_locked(address) && !open_) {
+      open_ = protect(PROT_READ | PROT_WRITE);
+      return open_;
+    }
+    return true;
+  }
+
+ private:
+  [[nodiscard]] bool protect(int how) const {
+    return mprotect(reinterpret_cast<void*>(object_->locked), object_->locked_end - object_->locked,
+                    how) == 0;
+  }
+  const Object* object_;
+  bool open_ = false;
+};
+
+int write_object(dl_phdr_info* info, std::size_t, void*) {
+  if (is_overtaken(*info)) {
+    return 1;
+  }
+  int at = 0;
+  while (at < look.hits && look.hit[at].object != info->dlpi_phdr) {
+    ++at;
+  }
+  if (at == look.hits) {
+    return 0;
+  }
+  const Object object = read_object(*info);
+  Unlocked unlocked(object);
+  for (; at < look.hits && look.hit[at].object == info->dlpi_phdr; ++at) {
+    const Choice& choice = look.choice[look.hit[at].choice];
+    void* held = choice.value;
+    if (choice.door != nullptr && unlocked.may_write(look.hit[at].slot)) {
+      __atomic_compare_exchange_n(look.hit[at].slot, &held, choice.door, false, __ATOMIC_ACQ_REL,
+                                  __ATOMIC_RELAXED);
+    }
+  }
+  remember_seen(info->dlpi_phdr);
+  return 0;
+}
+
+int find_ours(dl_phdr_info* info, std::size_t, void* into) {
+  const Object object = read_object(*info);
+  if (is_ours(object)) {
+    *static_cast<Object*>(into) = object;
+    return 1;
+  }
+  return 0;
+}
+
+/// Waits, as dlsym itself would, until no other thread loads anything; and what went wrong in our
+/// own questions is no answer to the program's dlerror.
+void pass_the_loaders_lock() {
+  if (void* const program = dlopen(nullptr, RTLD_NOLOAD | RTLD_LAZY); program != nullptr) {
+    dlclose(program);
+  }
+}
+
+/// False when objects came or went meanwhile.
+bool look_once() {
+  static constinit Object ours{};
+  if (ours.end == 0) {
+    dl_iterate_phdr(find_ours, &ours);
+  }
+  look.count = count_objects();
+  look.overtaken = false;
+  look.choices = look.owners = look.hits = 0;
+  memset(look.first, -1, sizeof look.first);
+  if (look.count.unloaded != seen_unloaded) {  // another object may have taken the place of one
+    memset(static_cast<void*>(seen), 0, sizeof seen);
+    seen_count = 0;
+    seen_unloaded = look.count.unloaded;
+  }
+  pass_the_loaders_lock();
+  dl_iterate_phdr(note_object, &ours);
+  if (!look.overtaken && look.choices > 0) {
+    choose_doors();
+    dl_iterate_phdr(write_object, nullptr);
+    pass_the_loaders_lock();
+  }
+  return !look.overtaken;
+}
+
+void look_until_nobody_overtakes() {
+  constexpr int kTries = 3;
+  for (int i = 0; i < kTries; ++i) {
+    if (look_once()) {
+      looked_at.store(look.count.loaded, std::memory_order_release);
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+void begin_with_slots() {
+  look_until_nobody_overtakes();
+  begun.store(true, std::memory_order_release);
+}
+
+void look_for_slots() {
+  if (!begun.load(std::memory_order_acquire)) {
+    return;
+  }
+  const Inside inside;
+  if (!inside || count_objects().loaded == looked_at.load(std::memory_order_acquire) ||
+      looking.exchange(true, std::memory_order_acquire)) {
+    return;
+  }
+  look_until_nobody_overtakes();
+  looking.store(false, std::memory_order_release);
+}
+
+void forget_who_looks() {
+  looking.store(false, std::memory_order_relaxed);
+}
+
+}  // namespace ddpdoctor::agent
