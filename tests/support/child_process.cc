@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
+#include <fstream>
 #include <poll.h>
 #include <set>
 #include <signal.h>
@@ -18,6 +19,8 @@ namespace ddpdoctor::test {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr auto kPatience = std::chrono::seconds(60);
 
 [[noreturn]] void become(const std::vector<std::string>& argv, int input, int output, bool quiet) {
   ::dup2(input, STDIN_FILENO);
@@ -34,6 +37,13 @@ using Clock = std::chrono::steady_clock;
   ::_exit(127);
 }
 
+std::string first_line(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
 /// Whether the process ended before the deadline.
 bool ends_within(pid_t pid, std::chrono::milliseconds deadline) {
   const auto end = Clock::now() + deadline;
@@ -44,6 +54,25 @@ bool ends_within(pid_t pid, std::chrono::milliseconds deadline) {
     ::usleep(2000);
   }
   return true;
+}
+
+/// How often each thread had its turn; nothing unless all sleep, one of them in this system call.
+std::optional<std::vector<std::string>> turns_of_sleepers(pid_t pid, long system_call) {
+  std::error_code gone;
+  bool found = false;
+  std::vector<std::string> turns;
+  const std::filesystem::path tasks = "/proc/" + std::to_string(pid) + "/task";
+  for (const auto& task : std::filesystem::directory_iterator(tasks, gone)) {
+    const std::string stat = first_line(task.path() / "stat");
+    const std::size_t name_end = stat.rfind(')');
+    if (name_end == std::string::npos || stat.compare(name_end, 4, ") S ") != 0) {
+      return std::nullopt;
+    }
+    found =
+        found || first_line(task.path() / "syscall").starts_with(std::to_string(system_call) + " ");
+    turns.push_back(first_line(task.path() / "schedstat"));
+  }
+  return found ? std::optional(turns) : std::nullopt;
 }
 
 void add_interpreter(const std::string& command, std::set<std::string>& seen,
@@ -151,6 +180,26 @@ std::optional<std::vector<std::string>> ChildProcess::lines_until(const std::str
     lines.push_back(std::move(*next));
   }
   return std::nullopt;
+}
+
+bool ChildProcess::rests_in(long system_call) const {
+  return eventually([&] { return test::rests_in(pid_, system_call); });
+}
+
+bool rests_in(pid_t pid, long system_call) {
+  const auto before = turns_of_sleepers(pid, system_call);
+  return before && turns_of_sleepers(pid, system_call) == before;
+}
+
+bool eventually(const std::function<bool()>& holds) {
+  const auto end = Clock::now() + kPatience;
+  while (!holds()) {
+    if (Clock::now() > end) {
+      return false;
+    }
+    ::usleep(2000);
+  }
+  return true;
 }
 
 std::optional<std::string> output_of(const std::vector<std::string>& argv) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,6 +34,10 @@ class ChildProcess {
   /// Lines up to and without `last`; nothing when it never comes.
   std::optional<std::vector<std::string>> lines_until(const std::string& last);
 
+  /// Waits until nothing in the process moves: all its threads sleep, one of them in this system
+  /// call. What it says before it blocks ("ready") comes a little early. False after a minute.
+  [[nodiscard]] bool rests_in(long system_call) const;
+
  private:
   pid_t pid_ = -1;
   int input_ = -1;
@@ -48,6 +53,12 @@ struct PythonInstallation {
   std::string command;  // what to start
   int minor = 0;        // N of 3.N
 };
+
+/// Whether all threads of a process sleep, one of them in this system call.
+bool rests_in(pid_t pid, long system_call);
+
+/// Polls until `holds` or a minute is over.
+bool eventually(const std::function<bool()>& holds);
 
 /// CPythons 3.`minor` found: among $DDPDOCTOR_TEST_PYTHONS (commands, colon-separated), python3.N
 /// on PATH, pyenv's versions; each executable once.

@@ -16,7 +16,7 @@ namespace ddpdoctor::tests {
 
 namespace {
 
-constexpr unsigned kPatience = 10;  // seconds
+constexpr unsigned kPatience = 60;  // seconds
 
 [[noreturn]] void become(const std::vector<std::string>& words, const std::string& out,
                          const std::string& err) {

@@ -11,7 +11,9 @@ class LostSample(Exception):
 
 
 async def never():
-    await asyncio.get_running_loop().create_future()
+    loop = asyncio.get_running_loop()
+    loop.call_soon(print, "ready")  # called when the task that asks for it is suspended, as every task before it is
+    await loop.create_future()
 
 
 async def rows():
@@ -28,25 +30,23 @@ async def fail():
     raise LostSample("no row")  # RAISED
 
 
-def announce():
-    loop = asyncio.get_running_loop()
-    loop.add_reader(sys.stdin, os._exit, 0)  # the test closes it
-    loop.call_later(0.05, print, "ready")
+def end_with_the_test():
+    asyncio.get_running_loop().add_reader(sys.stdin, os._exit, 0)  # the test closes it
 
 
 async def generator():
-    announce()
+    end_with_the_test()
     await stand()
 
 
 async def task():
-    announce()
+    end_with_the_test()
     await asyncio.ensure_future(stand())
 
 
 async def lost():
     failing = asyncio.ensure_future(fail())
-    announce()
+    end_with_the_test()
     await stand()
     return failing
 
@@ -55,7 +55,7 @@ async def asked():
     failing = asyncio.ensure_future(fail())
     await asyncio.wait([failing])
     failing.exception()
-    announce()
+    end_with_the_test()
     await stand()
 
 

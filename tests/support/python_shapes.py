@@ -262,20 +262,22 @@ def print_frames(frame):
         frame = frame.f_back
 
 
-def run_counts():
-    counts = []
+def others():
+    """Of every other thread: whether it sleeps, and how often it ran."""
+    seen = []
     for tid in sorted(os.listdir("/proc/self/task")):
         if int(tid) != threading.get_native_id():
-            with open("/proc/self/task/%s/schedstat" % tid) as stat:
-                counts.append((tid, stat.read().split()[2]))
-    return counts
+            with open("/proc/self/task/%s/stat" % tid) as stat, open("/proc/self/task/%s/schedstat" % tid) as runs:
+                seen.append((stat.read().rpartition(")")[2].split()[0] == "S", runs.read().split()[2]))
+    return seen
 
 
 def wait_until_blocked():
+    # Whoever waits for the interpreter lock only, gets it while we sleep, and then runs or is about to: it is not asleep, or it ran.
     while True:
-        before = run_counts()
+        before = others()
         time.sleep(0.03)
-        if len(announced) == len(threads) and run_counts() == before:
+        if len(announced) == len(threads) and others() == before and all(asleep for asleep, _ in before):
             return
 
 

@@ -51,7 +51,7 @@ class Program {
   /// What its main thread waits for, once it waits for that kind.
   [[nodiscard]] std::optional<model::WaitsOn> waits(std::string_view kind) {
     std::optional<model::WaitsOn> last;
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (std::chrono::steady_clock::now() < end) {
       job_ = observe(child_.pid(), {.samples = 1, .interval = 0}).value_or(model::JobModel{});
       const model::Process* process = model::process(job_, child_.pid());

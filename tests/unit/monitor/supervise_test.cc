@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include "tests/support/child_process.h"
 #include "tests/unit/sources/ring_in_memory.h"
 
 namespace ddpdoctor::monitor {
@@ -118,9 +119,7 @@ TEST_F(Supervise, GoesOnWatchingAHungCommandThatItMayNotEnd) {
 
 TEST_F(Supervise, PassesOnASignalSentToItAlone) {
   launch(("trap 'exit 9' TERM; : > " + spool_ + "/ready; while :; do sleep 0.02; done").c_str());
-  while (!std::filesystem::exists(spool_ + "/ready")) {
-    ::usleep(1000);
-  }
+  ASSERT_TRUE(test::eventually([&] { return std::filesystem::exists(spool_ + "/ready"); }));
   ::kill(::getpid(), SIGTERM);
   EXPECT_EQ(watch({}).status, 9);
   EXPECT_TRUE(told_.empty());  // whoever is interrupted is not diagnosed afterwards

@@ -25,9 +25,9 @@
 
 namespace ddpdoctor::sources {
 
-/// Polls until `holds` or ten seconds are over.
+/// Polls until `holds` or a minute is over.
 inline bool eventually(const std::function<bool()>& holds) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (!holds()) {
     if (std::chrono::steady_clock::now() > end) {
       return false;

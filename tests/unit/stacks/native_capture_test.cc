@@ -54,7 +54,7 @@ class Scene {
 };
 
 void eventually(const std::function<bool()>& condition) {
-  const auto until = steady_clock::now() + std::chrono::seconds(20);
+  const auto until = steady_clock::now() + std::chrono::seconds(60);
   while (!condition()) {
     ASSERT_LT(steady_clock::now(), until) << "the condition never came true";
     std::this_thread::yield();

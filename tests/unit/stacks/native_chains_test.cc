@@ -83,7 +83,7 @@ class KnownChains : public testing::TestWithParam<const char*> {
   void wait_until_all_sleep() {
     const auto tasks = ProcTasks::open(child_->pid());
     ASSERT_TRUE(tasks.has_value());
-    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     for (const auto& [tid, chain] : chains_) {
       while (tasks->name(tid).value_or(ThreadName{}).state != 'S') {
         ASSERT_LT(std::chrono::steady_clock::now(), until)

@@ -2,6 +2,7 @@
 // Exceptions in the hands of real interpreters, over every installation found.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 
 #include "collector/stacks/python/exception.h"
 #include "collector/stacks/python/reader.h"
@@ -20,7 +21,8 @@ class Standing {
   Standing(const PythonInstallation& python, const std::string& mood)
       : child_({python.command, tests::source_file("tests/support/python_exceptions.py"), mood},
                true) {
-    if (!child_.lines_until("ready")) {
+    if (!child_.lines_until("ready") || !child_.rests_in(SYS_read)) {
+      problem = "it does not come to rest";
       return;
     }
     auto opened = LiveTarget::open(child_.pid(), files_);

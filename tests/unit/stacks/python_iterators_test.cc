@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 
 #include "collector/stacks/capture.h"
 #include "collector/stacks/python/reader.h"
@@ -27,8 +28,8 @@ std::string loops_in(const PythonInstallation& python, const std::string& mood) 
       {python.command, tests::source_file("tests/support/python_loops.py"), mood}, true);
   ElfCache files;
   std::string problem;
-  if (!child.lines_until("ready")) {
-    return "it did not come up";
+  if (!child.lines_until("ready") || !child.rests_in(SYS_read)) {
+    return "it did not come to rest";
   }
   auto target = LiveTarget::open(child.pid(), files);
   const auto reader = target ? open_python(**target, problem) : nullptr;
@@ -58,10 +59,13 @@ std::string messages_by(const PythonInstallation& python, const std::string& moo
       {python.command, tests::source_file("tests/support/python_loops.py"), mood}, true);
   ElfCache files;
   std::string problem;
-  auto target = child.lines_until("ready") ? LiveTarget::open(child.pid(), files) : nullptr;
+  if (!child.lines_until("ready") || !child.rests_in(SYS_read)) {
+    return "it did not come to rest";
+  }
+  auto target = LiveTarget::open(child.pid(), files);
   const auto reader = target ? open_python(**target, problem) : nullptr;
   if (reader == nullptr) {
-    return "it did not come up " + problem;
+    return problem;
   }
   for (const PythonThreadState& state : reader->thread_states()) {
     for (const PythonFrame& one : reader->decode(reader->read_stack(state.address))) {

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
 
 #include "base/text.h"
 #include "collector/stacks/capture.h"
@@ -65,9 +66,14 @@ class Observed {
       : child_(command(python, arguments)) {
     const auto lines = child_.lines_until("ready");
     if (!lines) {
+      problem = "it does not come up";
       return;
     }
     told = parse(*lines, child_.pid());
+    if (!test::eventually([&] { return test::rests_in(told.pid, SYS_read); })) {
+      problem = "it does not come to rest";
+      return;
+    }
     auto opened = LiveTarget::open(told.pid, files_);
     if (opened) {
       target_ = std::move(*opened);
@@ -233,7 +239,7 @@ TEST_P(Interpreters, TheSpinningThreadHoldsTheLock) {
     const auto reader = open_python(**target, problem);
     ASSERT_NE(reader, nullptr) << problem;
     // The main thread gets the lock once more on its way into read().
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     std::optional<pid_t> holder;
     while (holder != spinner && std::chrono::steady_clock::now() < deadline) {
       (*target)->memory().forget();
@@ -295,6 +301,7 @@ TEST_P(Interpreters, ASubinterpretersFramesStandInsideItsCallers) {
     ChildProcess child(
         {python.command, tests::source_file("tests/support/python_subinterpreter.py")}, true);
     ASSERT_TRUE(child.lines_until("ready").has_value());
+    ASSERT_TRUE(child.rests_in(SYS_read));
     ElfCache files;
     auto target = LiveTarget::open(child.pid(), files);
     ASSERT_TRUE(target.has_value());
