@@ -27,6 +27,7 @@ class Images(Dataset):
         try:
             image = self.decode(index)
         except ValueError:
+            print("READY", flush=True)
             if HEALTHY:
                 self.slots.release()
             return -1
@@ -36,7 +37,6 @@ class Images(Dataset):
 
 def main():
     loader = DataLoader(Images(multiprocessing.Semaphore(2)), batch_size=2, num_workers=3)
-    print("READY", flush=True)
     total = 0
     for batch in loader:
         total += int(batch.sum())
