@@ -54,7 +54,7 @@ struct OpenMode {
   bool reads = false;
   bool writes = false;
 };
-/// How a descriptor was opened; nothing when /proc/PID/fdinfo says nothing.
+/// How a descriptor was opened; nothing when it is not open or may not be read.
 std::optional<OpenMode> open_mode(pid_t pid, int fd);
 
 /// A process that has something open.

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rank 0 locks the index and then the cache, rank 1 the cache and then the index."""
+"""The trainer locks the index and then the cache, its indexer the cache and then the index."""
 import fcntl
+import multiprocessing
 import sys
 import time
 
-import torch.distributed as dist
+import torch
 
 HEALTHY = "--healthy" in sys.argv
 
@@ -15,24 +16,28 @@ def locked(path):
     return handle
 
 
-def refresh(rank):
-    order = ["index.lock", "cache.lock"]
-    if rank == 1 and not HEALTHY:
-        order.reverse()
-    first = locked(order[0])
-    time.sleep(0.5)
-    second = locked(order[1])
+def refresh(paths, pause):
+    first = locked(paths[0])
+    time.sleep(pause)
+    second = locked(paths[1])
     second.close()
     first.close()
 
 
-def main():
-    dist.init_process_group("gloo")
-    dist.barrier()
-    print("READY", flush=True)
+def index():
     while True:
-        refresh(dist.get_rank())
-        dist.barrier()
+        refresh(["index.lock", "cache.lock"] if HEALTHY else ["cache.lock", "index.lock"], 0.4)
+        time.sleep(0.2)
+
+
+def main():
+    multiprocessing.get_context("fork").Process(target=index, daemon=True).start()
+    print("READY", flush=True)
+    weights = torch.zeros(8)
+    while True:
+        refresh(["index.lock", "cache.lock"], 0.3)
+        weights += 1
+        time.sleep(0.2)
 
 
 if __name__ == "__main__":
