@@ -69,7 +69,8 @@ def test_tells_the_time_as_the_clock_does(tmp_path):
     assert subprocess.run([program], capture_output=True, text=True, check=True).stdout == "0\n"
 
 
-@pytest.mark.parametrize("flags", [["-O2"], ["-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]], ids=["plain", "sanitized"])
+@pytest.mark.parametrize("flags", [["-O2"], ["-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"],
+                                   ["-O1", "-g", "-fsanitize=thread"]], ids=["plain", "sanitized", "threads"])
 def test_four_writers_lose_and_tear_nothing(flags, tmp_path):
     program = compiled(tmp_path, WRITERS, *flags)
     done = subprocess.run([program, tmp_path], capture_output=True, text=True, check=False)
