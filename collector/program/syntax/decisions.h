@@ -24,6 +24,7 @@ enum class DecisionKind : std::uint8_t {
   kExcept,   // whether an exception of this kind came; `condition` is what is caught
   kFilter,   // [… for … if condition]
   kIterate,  // [… for … in condition]
+  kRaise,    // whether the statement raises; only in flow
 };
 
 /// One decision. `condition` is a view of what is tested; `text` the same on one line.
@@ -39,7 +40,8 @@ struct Decision {
   /// The condition is a value that is true or false, not an iterable, pattern or exception.
   [[nodiscard]] bool is_test() const {
     return kind != DecisionKind::kFor && kind != DecisionKind::kIterate &&
-           kind != DecisionKind::kCase && kind != DecisionKind::kExcept;
+           kind != DecisionKind::kCase && kind != DecisionKind::kExcept &&
+           kind != DecisionKind::kRaise;
   }
 };
 
