@@ -42,9 +42,14 @@ Count count_objects() {
 
 // Objects that are done with, by their program headers, which no two objects share.
 constexpr std::size_t kSeen = 4096;
+constexpr std::size_t kMostSeen = kSeen / 2;
 constinit const void* seen[kSeen]{};
 constinit std::size_t seen_count = 0;
 constinit unsigned long long seen_unloaded = 0;
+
+// A program that opens and closes libraries all the time is not looked through all the time.
+constexpr int kForgetAtMost = 64;
+constinit int forgotten = 0;
 
 const void** seen_place(const void* key) {
   std::size_t at = (reinterpret_cast<std::uint64_t>(key) * 0x9E3779B97F4A7C15U) >> 52U;
@@ -56,7 +61,7 @@ const void** seen_place(const void* key) {
 
 void remember_seen(const void* key) {
   const void** const place = seen_place(key);
-  if (*place == nullptr && seen_count < kSeen / 2) {
+  if (*place == nullptr && seen_count < kMostSeen) {
     *place = key;
     ++seen_count;
   }
@@ -297,7 +302,8 @@ bool look_once() {
   look.overtaken = false;
   look.choices = look.owners = look.hits = 0;
   memset(look.first, -1, sizeof look.first);
-  if (look.count.unloaded != seen_unloaded) {  // another object may have taken the place of one
+  if (look.count.unloaded != seen_unloaded && forgotten < kForgetAtMost) {
+    ++forgotten;  // another object may have taken the place of one that is gone
     memset(static_cast<void*>(seen), 0, sizeof seen);
     seen_count = 0;
     seen_unloaded = look.count.unloaded;
@@ -339,6 +345,7 @@ void look_for_slots() {
     return;
   }
   look_until_nobody_overtakes();
+  begun.store(seen_count < kMostSeen, std::memory_order_relaxed);
   looking.store(false, std::memory_order_release);
 }
 
