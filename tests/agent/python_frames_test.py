@@ -74,10 +74,10 @@ def runs(python, version):
 
 
 def interpreter(version):
-    for python in (pyenv(version), shutil.which(f"python{version}"), shutil.which("python3")):
+    for python in (pyenv(version), shutil.which(f"python{version}"), shutil.which("python3"), *FURTHER):
         if python is not None and runs(python, version):
             return python
-    pytest.skip(f"no CPython {version} here: neither in pyenv nor on the PATH")
+    pytest.skip(f"no CPython {version} here: neither in pyenv, on the PATH nor in $DDPDOCTOR_PYTHONS")
 
 
 def seen(ring, event):
