@@ -94,20 +94,23 @@ bool is_library(const Mapping& mapping, const Recorder& recorder) {
                              [file](std::string_view name) { return file.starts_with(name); });
 }
 
-/// Remote address of the variable in the first library that has it.
-std::optional<RemoteAddress> variable(Target& target, const Recorder& recorder) {
+/// Remote addresses of the variables; a library may have several, of which one is used.
+std::vector<RemoteAddress> variables(Target& target, const Recorder& recorder) {
+  std::vector<RemoteAddress> found;
   for (const Mapping& mapping : target.maps().all()) {
-    const auto object =
-        is_library(mapping, recorder) ? target.object_at(mapping.start) : std::nullopt;
+    if (!found.empty() || !is_library(mapping, recorder)) {
+      continue;
+    }
+    const auto object = target.object_at(mapping.start);
     for (const std::string_view name : recorder.names) {
       const auto value =
           object ? object->file->variable(name, sizeof(RemoteAddress)) : std::nullopt;
       if (value) {
-        return object->bias + *value;
+        found.push_back(object->bias + *value);
       }
     }
   }
-  return std::nullopt;
+  return found;
 }
 
 /// Whether the process may have made calls that this recorder keeps.
@@ -123,23 +126,27 @@ bool may_hold_calls(Target& target, const Recorder& recorder, const TorchState& 
 /// Reads one recorder; `problem` says why its calls are not known, empty when they are.
 std::string read_recorder(Target& target, PythonReader* python, const Recorder& recorder,
                           const TorchLayouts& layouts, TorchState& state) {
-  const auto instance = variable(target, recorder);
-  if (!instance) {
+  const std::vector<RemoteAddress> instances = variables(target, recorder);
+  if (instances.empty()) {
     return fmt::format(
         "torch {} has no symbol of {}'s flight recorder (older than 2.8, or stripped)",
         state.version, recorder.backend);
   }
-  const auto place = target.memory().get<RemoteAddress>(*instance);
-  if (!place) {
-    return "the flight recorder cannot be read";
+  RemoteAddress place = 0;
+  for (const RemoteAddress instance : instances) {
+    const auto value = target.memory().get<RemoteAddress>(instance);
+    if (!value) {
+      return "the flight recorder cannot be read";
+    }
+    place = place != 0 ? place : *value;
   }
-  if (*place == 0) {  // no collective of this kind yet, as far as this release is known
+  if (place == 0) {  // no collective of this kind yet, as far as this release is known
     return layouts.exact != nullptr
                ? ""
                : fmt::format("{}'s flight recorder has no calls, and torch {} is not known",
                              recorder.backend, state.version);
   }
-  RecorderReading reading = read_flight_recorder(target.memory(), *place, layouts);
+  RecorderReading reading = read_flight_recorder(target.memory(), place, layouts);
   if (reading.read) {
     append_records(std::move(reading), python, state);
   }
