@@ -20,7 +20,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from cases import cases, missing_need, told_cases  # noqa: F401 - told_cases for who imports this file
+from cases import HERE, cases, missing_need, told_cases  # noqa: F401 - HERE and told_cases for who imports this file
 from jobs import Job, free_port, tree  # noqa: F401
 from judge import marked_lines, problems  # noqa: F401
 
