@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -11,12 +12,17 @@
 
 namespace ddpdoctor::stacks {
 
+struct PythonVisit;
+/// Reads what it likes of a process while its interpreter is at hand (python_visit.h).
+using PythonVisitor = std::function<void(PythonVisit&)>;
+
 struct CaptureOptions {
   bool allow_stop = true;   // --no-stop forbids stopping a running thread
   bool native = true;       // native frames and their names
   bool torch_state = true;  // groups, call arguments, flight recorder
   bool glance = false;      // main threads only; of a running one the Python frames that stay
   std::chrono::milliseconds process_deadline{2000};
+  PythonVisitor visitor{};  // asked once for each process with Python
 };
 
 /// Stacks of `pids`, in that order; a process that cannot be read comes back with `problems`.

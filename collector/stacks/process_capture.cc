@@ -244,8 +244,8 @@ void ProcessCapture::assemble(CapturedThread& thread, const FunctionNames& names
     stack.handles = thread.handles != 0 ? python_->decode_exception(thread.handles) : std::nullopt;
   }
   if (!options_.native) {
-    for (PythonFrame& one : python) {
-      stack.frames.push_back(std::move(one.frame));
+    for (const PythonFrame& one : python) {
+      stack.frames.push_back(one.frame);
     }
   } else if (python.empty()) {
     for (const NativeFrame& one : native) {
@@ -261,6 +261,18 @@ void ProcessCapture::assemble(CapturedThread& thread, const FunctionNames& names
   if (stack.has_python && stack.tid == result_.pid) {
     add_awaiting(thread);
   }
+  if (options_.visitor && !python.empty()) {
+    decoded_.push_back({.tid = stack.tid, .frames = std::move(python)});
+  }
+}
+
+void ProcessCapture::visit() {
+  if (!options_.visitor || decoded_.empty() || !target_ || !python_) {
+    return;
+  }
+  PythonVisit visit{
+      .target = *target_, .python = *python_, .stacks = result_, .threads = std::move(decoded_)};
+  options_.visitor(visit);
 }
 
 /// As if the main task had called the loop that runs it: its coroutines lie outside of the loop's
@@ -314,6 +326,7 @@ ProcessStacks ProcessCapture::finish(const FunctionNames& names) {
   if (target_ && options_.torch_state && python_) {
     result_.torch = read_torch_state(*target_, python_.get());
   }
+  visit();
   python_.reset();
   target_.reset();
   return std::move(result_);

@@ -10,6 +10,7 @@
 
 #include "collector/stacks/native/source_lines.h"
 #include "collector/stacks/native/symbols.h"
+#include "collector/stacks/python_visit.h"
 #include "collector/stacks/thread_capture.h"
 
 namespace ddpdoctor::stacks {
@@ -38,6 +39,7 @@ class ProcessCapture {
                                                        const FunctionNames& names);
   void assemble(CapturedThread& thread, const FunctionNames& names);
   void add_awaiting(CapturedThread& thread);
+  void visit();
   void find_mutex(CapturedThread& thread, const std::vector<NativeFrame>& native) const;
   void describe_gil(std::optional<pid_t> before);
   [[nodiscard]] std::optional<pid_t> outer_tid(pid_t inner) const;
@@ -51,6 +53,7 @@ class ProcessCapture {
   std::unique_ptr<PythonReader> python_;
   std::string python_problem_;
   std::vector<CapturedThread> threads_;
+  std::vector<PythonVisit::Thread> decoded_;  // for the visitor
   SourceLines lines_;
 };
 

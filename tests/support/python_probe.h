@@ -5,10 +5,33 @@
 
 #include <string>
 
+#include "collector/stacks/python/attributes.h"
+#include "collector/stacks/python/containers.h"
 #include "collector/stacks/python/frames.h"
 #include "collector/stacks/python/runtime.h"
+#include "collector/stacks/python/scopes.h"
 
 namespace ddpdoctor::test {
+
+/// Names, attributes and containers: of a frame, and of any object.
+inline std::size_t read_values(stacks::PythonObjects& objects, stacks::RemoteAddress object) {
+  std::size_t seen = 0;
+  stacks::Attributes attributes(objects);
+  for (const char* name : {"value", "name", "shape", "__len__"}) {
+    seen += attributes.find(object, name).value != 0 ? 1 : 0;
+  }
+  seen += attributes.derives_from(objects.type_of(object), "m", "C") ? 1 : 0;
+  seen += objects.class_name(object).size() + objects.own_attributes(object, 64).size();
+  seen += stacks::length_of(objects, object).has_value() ? 1 : 0;
+  seen += stacks::items_of(objects, object, 64).has_value() ? 1 : 0;
+  seen += stacks::integer_text(objects, object).value_or("").size();
+  seen += stacks::integer_truth(objects, object).has_value() ? 1 : 0;
+  if (const auto parts = stacks::function_parts(objects, object)) {
+    seen += stacks::Scope(objects, *parts, {object}).locals().size();
+  }
+  stacks::Scope scope(objects, {.address = object, .code = object});
+  return seen + scope.locals().size() + (scope.find("x").value != 0 ? 1 : 0);
+}
 
 /// The number of frames, objects and texts seen; meaningless, but it keeps the work from being
 /// optimised away.
@@ -35,7 +58,7 @@ inline std::size_t read_everything(stacks::RemoteMemory& memory, const stacks::P
   seen += objects.items(object, 64).size() + objects.elements(object, 64).size();
   seen += objects.string(object).value_or("").size() + objects.bytes(object).value_or("").size();
   seen += objects.integer(object).has_value() || objects.real(object).has_value() ? 1 : 0;
-  return seen;
+  return seen + read_values(objects, object);
 }
 
 }  // namespace ddpdoctor::test

@@ -336,4 +336,17 @@ std::optional<RemoteAddress> PythonObjects::attribute(RemoteAddress object, std:
   return values != 0 ? find(type.shared_keys, values, name) : std::nullopt;
 }
 
+PythonObjects::Pairs PythonObjects::own_attributes(RemoteAddress object, std::size_t limit) {
+  const Type& type = type_behind(object);
+  if (type.name.empty()) {
+    return {};
+  }
+  if (const RemoteAddress dict = instance_dict(object, type); dict != 0) {
+    return items(dict, limit);
+  }
+  const RemoteAddress values = instance_values(object, type);
+  const auto keys = values != 0 ? keys_at(type.shared_keys) : std::nullopt;
+  return keys ? entries(*keys, values, limit) : Pairs{};
+}
+
 }  // namespace ddpdoctor::stacks

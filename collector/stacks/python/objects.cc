@@ -12,6 +12,7 @@
 
 #include "base/encoding.h"
 #include "base/text.h"
+#include "collector/stacks/python/value_layout.h"
 
 namespace ddpdoctor::stacks {
 
@@ -119,6 +120,34 @@ std::string PythonObjects::type_name(RemoteAddress object) {
 std::uint64_t PythonObjects::length(RemoteAddress object) {
   const auto size = memory_.get<std::int64_t>(at(object, layout_.object_size)).value_or(0);
   return size > 0 ? static_cast<std::uint64_t>(size) : 0;
+}
+
+std::uint64_t PythonObjects::type_flags(RemoteAddress object) {
+  return type_behind(object).flags;
+}
+
+std::uint64_t PythonObjects::flags_of_type(RemoteAddress type) {
+  return type_at(type).flags;
+}
+
+std::string PythonObjects::class_name(RemoteAddress type) {
+  const Type& known = type_at(type);
+  if ((known.flags & kHeapType) != 0) {
+    const auto qualname =
+        string(memory_
+                   .get<RemoteAddress>(
+                       at(type, layout_.type_shared_keys - value_layout::kQualnameBeforeSharedKeys))
+                   .value_or(0),
+               kLongestTypeName);
+    if (qualname && !qualname->empty()) {
+      return base::printable(*qualname);
+    }
+  }
+  return known.name;
+}
+
+RemoteAddress PythonObjects::own_dict(RemoteAddress object) {
+  return object != 0 ? instance_dict(object, type_behind(object)) : 0;
 }
 
 bool PythonObjects::is_none(RemoteAddress object) {

@@ -50,6 +50,18 @@ class PythonObjects {
   /// tp_name of the object's type ("int", "Tensor"; extension types carry their module:
   /// "torch.Size"); empty when unreadable.
   std::string type_name(RemoteAddress object);
+  /// tp_flags of the object's type; 0 when unreadable.
+  std::uint64_t type_flags(RemoteAddress object);
+  /// tp_flags of a type object itself.
+  std::uint64_t flags_of_type(RemoteAddress type);
+  /// Qualified name of a class ("Trainer.Mode"); tp_name of one that is not written in Python.
+  std::string class_name(RemoteAddress type);
+  /// The dict object that holds the object's own attributes; 0 = none (3.11+ keeps most without).
+  RemoteAddress own_dict(RemoteAddress object);
+  /// ob_size of a variable-sized object (tuple, list, bytes, deque), as it claims.
+  std::uint64_t claimed_size(RemoteAddress object) {
+    return length(object);
+  }
   /// Bytes of the object header (PyObject): C data of an extension object starts here.
   [[nodiscard]] std::size_t header_size() const {
     return layout_.object_header;
@@ -86,6 +98,11 @@ class PythonObjects {
   /// Entry `name` of the object's own __dict__ (instances, modules); class attributes and slots are
   /// not searched.
   std::optional<RemoteAddress> attribute(RemoteAddress object, std::string_view name);
+
+  /// (name, value) of an instance's own attributes, in no order that matters, at most `limit`;
+  /// class attributes and slots are not among them.
+  std::vector<std::pair<RemoteAddress, RemoteAddress>> own_attributes(RemoteAddress object,
+                                                                      std::size_t limit);
 
   /// Short text for people: Python's own spelling of plain values and containers, `<Type at 0x…>`
   /// of others. Printable, bounded.
