@@ -7,6 +7,8 @@
 
 #include "base/text.h"
 #include "collector/imports/flight_recorder/write.h"
+#include "collector/model/observed_values.h"
+#include "collector/model/questions.h"
 #include "collector/recording/recording.h"
 #include "viewer/render.h"
 
@@ -23,6 +25,25 @@ base::Result<Folder> flight_recorder_folder(const Diagnosis& found) {
     out.files.emplace_back(std::move(file.name), std::move(file.bytes));
   }
   return out;
+}
+
+/// Values of variables leave the machine only where a finding reports them.
+std::string recorded(const Diagnosis& found) {
+  if (model::facts(found.job, model::kValueFact).empty()) {
+    return recording::save(found.job);
+  }
+  model::Reported reported;
+  for (const detectors::Finding& finding : found.findings) {
+    for (const detectors::Location& location : finding.locations) {
+      reported.lines.emplace_back(location.file, location.line);
+    }
+    for (const detectors::Evidence& evidence : finding.evidence) {
+      reported.sentences.push_back(evidence.text);
+    }
+  }
+  model::JobModel job = found.job;
+  model::keep_reported_values(job.facts, reported);
+  return recording::save(job);
 }
 
 constexpr std::array<Rendering, 10> kRenderings{{
@@ -48,7 +69,7 @@ constexpr std::array<Rendering, 10> kRenderings{{
      .render = [](const Diagnosis& found, std::string_view) { return viewer::html(found); }},
     {.ending = ".ddpd",
      .format = {},
-     .render = [](const Diagnosis& found, std::string_view) { return recording::save(found.job); }},
+     .render = [](const Diagnosis& found, std::string_view) { return recorded(found); }},
     {.ending = ".perfetto.json",
      .format = {},
      .render = [](const Diagnosis& found, std::string_view) { return viewer::trace(found); }},

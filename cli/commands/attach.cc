@@ -42,6 +42,7 @@ class Attach : public Action {
         ->type_name("PID");
     app.add_flag("--no-tree", no_tree_, "look at this process only, not at the whole job");
     app.add_flag("--no-stop", no_stop_, "never stop a thread, not even for microseconds");
+    app.add_flag("--no-values", no_values_, "read no values of variables");
     app.add_option("--samples", options_.samples, "how often to look")
         ->type_name("N")
         ->capture_default_str();
@@ -69,6 +70,7 @@ class Attach : public Action {
     const Output output = TRY(Output::create(output_));
     options_.whole_tree = !no_tree_;
     options_.allow_stop = !no_stop_;
+    options_.values = !no_values_;
     limit_memory();
     const Progress progress(fmt::format("looking at the job of pid {} …", pid));
     auto job = monitor::observe(pid, options_);
@@ -85,6 +87,7 @@ class Attach : public Action {
   std::string pid_;
   bool no_tree_ = false;
   bool no_stop_ = false;
+  bool no_values_ = false;
   monitor::ObserveOptions options_;
   OutputOptions output_;
 };

@@ -271,6 +271,7 @@ class Run : public Action {
     app.add_option("--spool", options_.spool, "folder in which processes record; kept afterwards")
         ->type_name("DIR");
     app.add_flag("--always", options_.always, "write a report also when there is nothing to say");
+    app.add_flag("--no-values", no_values_, "read no values of variables");
     app.add_flag("--ci", options_.ci,
                  "end the job on a hang; JUnit, SARIF and Markdown beside the report");
     app.add_option("command", options_.command, "the command and its arguments, after --")
@@ -293,6 +294,7 @@ class Run : public Action {
                                        options_.supervise.hang_timeout, kLongestTimeout));
     }
     options_.supervise.kill_on_hang = options_.ci || options_.on_hang == "kill";
+    options_.supervise.values = !no_values_;
     const monitor::Spool spool = TRY(monitor::Spool::open(options_.spool));
     const std::string agent = monitor::find_agent();
     if (agent.empty()) {
@@ -324,6 +326,7 @@ class Run : public Action {
 
  private:
   RunOptions options_;
+  bool no_values_ = false;
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "collector/monitor/value_facts.h"
 #include "collector/stacks/capture.h"
 
 namespace ddpdoctor::monitor {
@@ -23,11 +24,12 @@ double now_seconds() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-stacks::CaptureOptions capture_options(const ObserveOptions& options) {
+stacks::CaptureOptions capture_options(const ObserveOptions& options, ValueFacts& values) {
   return {.allow_stop = options.allow_stop,
           .native = options.native,
           .torch_state = !options.glance,
-          .glance = options.glance};
+          .glance = options.glance,
+          .visitor = options.values && !options.glance ? values.visitor() : nullptr};
 }
 
 std::vector<pid_t> pids_of(const sources::JobTree& tree) {
@@ -143,10 +145,12 @@ base::Result<model::Look> first_look(pid_t pid, const ObserveOptions& options) {
   look.whole_tree = options.whole_tree;
   look.tree = TRY(sources::find_job(pid, options.whole_tree));
   look.time = now_seconds();
-  look.stacks = stacks::capture(pids_of(look.tree), capture_options(options));
+  ValueFacts values;
+  look.stacks = stacks::capture(pids_of(look.tree), capture_options(options, values));
   sources::refine_roles(look.tree, look.stacks);
   look.waits = sources::wait_targets(look.tree, look.stacks);
   look.facts = sources::surroundings(look.tree, look.stacks);
+  values.add_to(look);
   return look;
 }
 
@@ -161,7 +165,8 @@ base::Result<model::Look> next_look(pid_t pid, const model::Look& before,
   std::vector<pid_t> moved;
   std::copy_if(pids.begin(), pids.end(), std::back_inserter(moved),
                [&kept](pid_t each) { return !kept.contains(each); });
-  look.stacks = joined(pids, kept, stacks::capture(moved, capture_options(options)));
+  ValueFacts values;
+  look.stacks = joined(pids, kept, stacks::capture(moved, capture_options(options, values)));
   sources::refine_roles(look.tree, look.stacks);
   if (moved.empty() && pids == pids_of(before.tree)) {
     look.waits = before.waits;
@@ -169,6 +174,7 @@ base::Result<model::Look> next_look(pid_t pid, const model::Look& before,
     look.waits = sources::wait_targets(look.tree, look.stacks);
   }
   look.facts = sources::surroundings(look.tree, look.stacks);
+  values.add_to(look, &before);
   return look;
 }
 

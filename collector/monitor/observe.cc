@@ -14,6 +14,7 @@
 
 #include "base/text.h"
 #include "collector/model/building/build_model.h"
+#include "collector/model/observed_values.h"
 #include "collector/model/questions.h"
 #include "collector/monitor/look.h"
 #include "collector/sources/processes/access.h"
@@ -137,6 +138,7 @@ base::Result<model::JobModel> observe(pid_t pid, const ObserveOptions& options) 
     looks = look_on(pid, std::move(first), more, ended);
   }
   model::JobModel job = model::build_model(looks);
+  model::drop_idle_values(job.facts);
   if (silence) {
     job.coverage.observed.push_back(
         fmt::format("one look was enough: no collective started for {} by torch's flight recorders",

@@ -14,6 +14,7 @@ struct ObserveOptions {
   bool allow_stop = true;
   bool native = true;
   bool glance = false;  // main threads only, no torch: of a job that is not to notice
+  bool values = true;   // of the user's decisions and locals; never at a glance
   int samples = 2;
   double interval = 0.5;  // seconds between observations
 };

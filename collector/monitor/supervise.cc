@@ -244,7 +244,7 @@ class Watch {
     const auto killed = pulse().children_killed;
     model::JobModel job;
     if (occasion != Occasion::kEnded) {
-      if (auto seen = observe(child_, {})) {
+      if (auto seen = observe(child_, {.values = options_.values})) {
         job = std::move(*seen);
       }
     } else {

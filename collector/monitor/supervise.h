@@ -17,6 +17,7 @@ namespace ddpdoctor::monitor {
 struct SuperviseOptions {
   double hang_timeout = 30;  // seconds without a collective before we look
   bool kill_on_hang = false;
+  bool values = true;  // see ObserveOptions
 };
 
 /// Why a job is handed over for diagnosis.

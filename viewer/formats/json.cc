@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "collector/model/observed_values.h"
 #include "collector/model/questions.h"
 #include "viewer/render.h"
 
@@ -86,7 +87,19 @@ Json job(const model::JobModel& model) {
   return out;
 }
 
-Json location(const detectors::Location& where) {
+Json values(const std::vector<model::ValueGroup>& groups) {
+  Json out = Json::array();
+  for (const model::ValueGroup& group : groups) {
+    Json one = {{"ranks", group.ranks.values()}, {"expression", clean(group.expression)}};
+    set_text(one, "value", group.value);
+    one["state"] = model::state_name(group.state);
+    set_text(one, "reason", group.reason);
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+Json location(const model::JobModel& model, const detectors::Location& where) {
   Json out = Json::object();
   set(out, "rank", where.rank);
   out.update(place(where.file, where.line, where.function));
@@ -94,10 +107,13 @@ Json location(const detectors::Location& where) {
     out["ranks"] = where.ranks.values();
   }
   set_text(out, "note", where.note);
+  if (const auto groups = model::values_at(model, where.file, where.line); !groups.empty()) {
+    out["values"] = values(groups);
+  }
   return out;
 }
 
-Json finding(const detectors::Finding& found) {
+Json finding(const model::JobModel& model, const detectors::Finding& found) {
   Json out = {{"kind", clean(found.kind)},
               {"confidence", detectors::confidence_name(found.confidence)},
               {"summary", clean(found.summary)},
@@ -108,7 +124,7 @@ Json finding(const detectors::Finding& found) {
               {"fix", clean(found.fix)},
               {"details", Json::object()}};
   for (const detectors::Location& where : found.locations) {
-    out["locations"].push_back(location(where));
+    out["locations"].push_back(location(model, where));
   }
   for (const detectors::Evidence& evidence : found.evidence) {
     Json entry = Json::object();
@@ -315,7 +331,7 @@ std::string json(const diagnosis::Diagnosis& diagnosis) {
   report["job"] = job(diagnosis.job);
   report["findings"] = Json::array();
   for (const detectors::Finding& found : diagnosis.findings) {
-    report["findings"].push_back(finding(found));
+    report["findings"].push_back(finding(diagnosis.job, found));
   }
   report["groups"] = groups(diagnosis);
   report["wait_for"] = wait_for(diagnosis.examination.waits);

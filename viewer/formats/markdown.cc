@@ -10,6 +10,7 @@
 #include "viewer/formats/text_parts.h"
 #include "viewer/layout.h"
 #include "viewer/render.h"
+#include "viewer/values.h"
 
 namespace ddpdoctor::viewer {
 
@@ -70,7 +71,7 @@ std::string finding_section(const diagnosis::Diagnosis& diagnosis,
                                                       : names.place(location.file, location.line);
       out += fmt::format("| {} | {} | {} |\n", code(where),
                          code(source_text(diagnosis.job, location.file, location.line)),
-                         escaped(location.note));
+                         escaped(note_with_values(diagnosis.job, location)));
     }
     out += "\n";
   }

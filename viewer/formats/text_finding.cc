@@ -10,6 +10,7 @@
 #include "collector/model/questions.h"
 #include "viewer/formats/text_parts.h"
 #include "viewer/layout.h"
+#include "viewer/values.h"
 
 namespace ddpdoctor::viewer {
 
@@ -62,10 +63,10 @@ std::vector<Place> places_of(const diagnosis::Diagnosis& diagnosis,
     if (code.empty() && !location.function.empty() && location.function != "<module>") {
       code = "in " + base::printable(location.function);
     }
-    places.push_back(
-        {.where = names.place(location.file, location.line),
-         .code = std::move(code),
-         .note = location.note.empty() ? default_note(location) : one_line(location.note)});
+    const std::string note = note_with_values(diagnosis.job, location);
+    places.push_back({.where = names.place(location.file, location.line),
+                      .code = std::move(code),
+                      .note = note.empty() ? default_note(location) : one_line(note)});
   }
   return places;
 }

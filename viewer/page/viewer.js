@@ -102,12 +102,20 @@ function codeBlock(file, line) {
   return block;
 }
 
+/** What the line came out to: an expression, and the ranks of each value. */
+function drawValues(values) {
+  return el("ul", {class: "small"}, ...values.map((one) => el("li", {},
+    el("code", {}, one.expression), one.value === undefined ? ` unknown on ${said(ranges(one.ranks))}` : " is ",
+    one.value === undefined ? null : el("strong", {}, one.value), one.value === undefined ? null : ` on ${said(ranges(one.ranks))}`,
+    one.state === "known" || !one.reason ? null : el("span", {class: "faint"}, ` (${one.state === "stale" ? "now; " : ""}${one.reason})`))));
+}
+
 function drawPlace(where) {
   const ranks = where.ranks || (where.rank !== undefined ? [where.rank] : []);
   const note = where.note || (ranks.length ? said(ranges(ranks)) : "");
   return el("div", {class: "place"},
     el("div", {class: "name"}, el("code", {title: where.file || ""}, place(where)), where.function ? el("span", {class: "faint small"}, `in ${where.function}`) : null,
-      el("span", {}, note)), codeBlock(where.file, where.line));
+      el("span", {}, note)), codeBlock(where.file, where.line), where.values ? drawValues(where.values) : null);
 }
 
 function drawFinding(finding, index) {

@@ -21,6 +21,7 @@
 #include "collector/detectors/partings/parted_by_exception.h"
 #include "collector/detectors/partings/passes.h"
 #include "collector/detectors/partings/side_questions.h"
+#include "collector/detectors/partings/side_values.h"
 #include "collector/detectors/partings/skipped_step.h"
 #include "collector/detectors/partings/swallowed.h"
 #include "collector/detectors/partings/trainer_loop.h"
@@ -43,20 +44,38 @@ bool asks_for_turn(const Explanation& one) {
   return one.parting.tie && one.branch && !one.branch->leads_to_ours;
 }
 
-bool read_rank_branch(const Examination& examination, Explanation& explanation) {
-  const Parting& parting = explanation.parting;
-  explanation.branch =
-      rank_branch(examination.job, *explanation.fork, parting.odd.ranks, parting.rest.ranks);
-  if (!explanation.branch || !explains(*explanation.branch, parting)) {
-    explanation.branch.reset();
-    return false;
-  }
+void take_branch(const Examination& examination, Explanation& explanation, bool of_rank) {
   if (asks_for_turn(explanation)) {
     explanation.turn();
   }
   const bool forward =
-      in_ddp_forward(examination, explanation.parting.odd, explanation.parting.shifted);
-  explanation.cause = forward ? Cause::kRankDdpForward : Cause::kRankConditional;
+      of_rank && in_ddp_forward(examination, explanation.parting.odd, explanation.parting.shifted);
+  explanation.cause = forward   ? Cause::kRankDdpForward
+                      : of_rank ? Cause::kRankConditional
+                                : Cause::kDivergent;
+}
+
+bool read_rank_branch(const Examination& examination, Explanation& explanation) {
+  const Parting& parting = explanation.parting;
+  explanation.branch =
+      rank_branch(examination.job, *explanation.fork, parting.odd.ranks, parting.rest.ranks);
+  if (!explanation.branch || !explains(*explanation.branch, parting) ||
+      refuted_by_values(examination.job, *explanation.branch, parting)) {
+    explanation.branch.reset();
+    return false;
+  }
+  take_branch(examination, explanation, true);
+  return true;
+}
+
+// The condition whose value, read on every rank, differs along the sides: no name is asked.
+bool read_valued_branch(const Examination& examination, Explanation& explanation) {
+  explanation.branch = branch_by_values(examination.job, *explanation.fork, explanation.parting);
+  if (!explanation.branch || !explains(*explanation.branch, explanation.parting)) {
+    explanation.branch.reset();
+    return false;
+  }
+  take_branch(examination, explanation, explanation.branch->on == python_source::Dependence::kRank);
   return true;
 }
 
@@ -67,7 +86,8 @@ bool read_data_branch(const Examination& examination, Explanation& explanation) 
   if (!explanation.branch || !explains(*explanation.branch, explanation.parting) ||
       stands_in_left_loop(examination.job, *explanation.fork, *explanation.branch) ||
       would_have_left(examination.job, explanation.parting, *explanation.fork,
-                      *explanation.branch)) {
+                      *explanation.branch) ||
+      refuted_by_values(examination.job, *explanation.branch, explanation.parting)) {
     explanation.branch.reset();
     return false;
   }
@@ -209,9 +229,10 @@ void read_source(const Examination& examination, Explanation& explanation) {
     return;
   }
   if (explanation.fork &&
-      (read_rank_branch(examination, explanation) || read_callback(examination, explanation) ||
-       read_data_branch(examination, explanation) || read_loop(examination, explanation) ||
-       read_hidden_loop(examination, explanation) || read_skipped_step(examination, explanation))) {
+      (read_rank_branch(examination, explanation) || read_valued_branch(examination, explanation) ||
+       read_callback(examination, explanation) || read_data_branch(examination, explanation) ||
+       read_loop(examination, explanation) || read_hidden_loop(examination, explanation) ||
+       read_skipped_step(examination, explanation))) {
     return;
   }
   if (read_loose_rank_branch(examination, explanation) ||

@@ -12,6 +12,7 @@
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/partings/side_values.h"
 #include "collector/detectors/partings/user_call.h"
 #include "collector/model/questions.h"
 
@@ -234,6 +235,13 @@ Finding finding_of(const Examination& examination, const Explanation& explanatio
   add_recorded(examination, parting.rest, finding);
   add_whereabouts(finding, examination, parting.odd.ranks);
   add_whereabouts(finding, examination, parting.rest.ranks);
+  const bool told = explanation.branch && values_say(examination.job, explanation.branch->where,
+                                                     parting) == ValuesSay::kDiffers;
+  if (!told) {
+    for (std::string& unlike : unlike_values(examination.job, parting)) {
+      finding.evidence.push_back({.rank = std::nullopt, .text = std::move(unlike)});
+    }
+  }
   if (!parting.unobserved.empty()) {
     finding.evidence.push_back(
         {.rank = std::nullopt,
@@ -246,7 +254,12 @@ Findings findings_with(const Examination& examination, Cause cause, std::string_
                        const std::function<void(const Explanation&, Finding&)>& tell) {
   Findings findings;
   for (const Explanation& explanation : explanations(examination, cause)) {
-    Finding finding = finding_of(examination, explanation, explanation.branch ? 1 : 0);
+    // The branch as the source has it, and its values as the ranks had them.
+    const bool differs =
+        explanation.branch && values_say(examination.job, explanation.branch->where,
+                                         explanation.parting) == ValuesSay::kDiffers;
+    Finding finding =
+        finding_of(examination, explanation, (explanation.branch ? 1 : 0) + (differs ? 1 : 0));
     finding.kind = kind;
     tell(explanation, finding);
     if (!explanation.otherwise.empty()) {

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/monitor/value_facts.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace ddpdoctor::monitor {
+
+namespace {
+
+bool is_value(const sources::RawFact& fact) {
+  return fact.kind == model::kValueFact;
+}
+
+}  // namespace
+
+stacks::PythonVisitor ValueFacts::visitor() {
+  return [this](stacks::PythonVisit& visit) { seen_[visit.stacks.pid] = observer_.observe(visit); };
+}
+
+void ValueFacts::add_to(model::Look& look, const model::Look* before) const {
+  for (const auto& [pid, values] : seen_) {
+    const sources::JobProcess* process = look.tree.find(pid);
+    if (process == nullptr || process->role != sources::JobRole::kRank) {
+      continue;
+    }
+    for (const model::SeenValue& seen : values) {
+      model::Fact fact = model::fact_of(seen);
+      look.facts.push_back({.rank = process->rank,
+                            .pid = pid,
+                            .kind = std::move(fact.kind),
+                            .fields = std::move(fact.fields)});
+    }
+  }
+  if (before == nullptr) {
+    return;
+  }
+  std::copy_if(before->facts.begin(), before->facts.end(), std::back_inserter(look.facts),
+               [&](const sources::RawFact& fact) {
+                 return is_value(fact) && fact.pid && !seen_.contains(*fact.pid) &&
+                        look.tree.find(*fact.pid) != nullptr;
+               });
+}
+
+}  // namespace ddpdoctor::monitor

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// value.name and value[key].
+#include <algorithm>
+#include <array>
+
+#include "collector/stacks/python/containers.h"
+#include "collector/values/evaluator.h"
+
+namespace ddpdoctor::values {
+
+namespace {
+
+using Kind = Value::Kind;
+
+constexpr std::size_t kMostItems = 4096;
+constexpr std::size_t kMostVariables = 4096;
+constexpr std::uint64_t kDictSubclass = 1ULL << 29U;
+
+/// Types of the language whose methods are known here by name.
+bool is_builtin_type(std::string_view type) {
+  constexpr auto kTypes = std::to_array<std::string_view>(
+      {"str", "bytes", "int", "float", "bool", "NoneType", "dict", "list", "tuple", "set",
+       "frozenset", "collections.deque", "collections.OrderedDict", "collections.defaultdict",
+       "range"});
+  return std::ranges::find(kTypes, type) != kTypes.end();
+}
+
+std::string no_attribute(const std::string& type, const std::string& name) {
+  return "an object of class " + type + " has no attribute `" + name + "`";
+}
+
+}  // namespace
+
+bool Evaluator::is_builtin(const Value& value) {
+  return value.kind != Kind::kObject ? value.kind != Kind::kMethod && value.known()
+                                     : is_builtin_type(objects_.type_name(value.address));
+}
+
+Value Evaluator::attribute(const Value& of, const std::string& name, int depth) {
+  if (!of.known()) {
+    return of;
+  }
+  if (of.kind == Kind::kMethod || of.kind == Kind::kBuiltinMethod) {
+    return Value::unknown("an attribute of a method");
+  }
+  if (is_builtin(of)) {
+    return {.kind = Kind::kBuiltinMethod, .text = name, .items = {of}};
+  }
+  const stacks::Attribute found = attributes_.find(of.address, name);
+  switch (found.kind) {
+    case stacks::Attribute::Kind::kValue:
+      return load(found.value);
+    case stacks::Attribute::Kind::kMethod:
+      if (objects_.type_name(found.value) != "function") {
+        return {.kind = Kind::kBuiltinMethod, .text = name, .items = {of}};
+      }
+      return {.kind = Kind::kMethod, .address = found.value, .items = {of}};
+    case stacks::Attribute::Kind::kProperty:
+      return call_function(found.value, {of}, {}, depth);
+    case stacks::Attribute::Kind::kUnknown:
+      // Methods of torch's tensors are written in C; those that are known are asked for by name.
+      if (tensor_item_ && tensor_item_(of.address)) {
+        return {.kind = Kind::kBuiltinMethod, .text = name, .items = {of}};
+      }
+      return Value::unknown("`" + name + "`: " + found.reason);
+    case stacks::Attribute::Kind::kAbsent:
+      break;
+  }
+  return Value::unknown(no_attribute(objects_.class_name(objects_.type_of(of.address)), name));
+}
+
+std::optional<std::vector<Value>> Evaluator::items(const Value& value, std::size_t limit) {
+  if (value.kind == Kind::kSequence) {
+    return value.items;
+  }
+  if (value.kind != Kind::kObject) {
+    return std::nullopt;
+  }
+  const auto addresses = stacks::items_of(objects_, value.address, limit);
+  if (!addresses) {
+    return std::nullopt;
+  }
+  std::vector<Value> out;
+  out.reserve(addresses->size());
+  for (const RemoteAddress address : *addresses) {
+    out.push_back(load(address));
+  }
+  return out;
+}
+
+/// os.environ: an object of os.py's own, around a dict of bytes.
+bool Evaluator::is_environment(RemoteAddress object) {
+  const RemoteAddress type = objects_.type_of(object);
+  return objects_.class_name(type) == "_Environ" && attributes_.module_of(type) == "os";
+}
+
+Value Evaluator::environment_variable(RemoteAddress environ, const Value& key) {
+  const auto data = objects_.attribute(environ, "_data");
+  if (key.kind != Kind::kString || !data) {
+    return Value::unknown("an environment variable that cannot be read");
+  }
+  for (const auto& [name, value] : objects_.items(*data, kMostVariables)) {
+    if (objects_.bytes(name, key.text.size() + 1) == key.text) {
+      const auto text = objects_.bytes(value, 4096);
+      return text ? Value::string(*text) : Value::unknown("an environment variable");
+    }
+  }
+  return Value::none();
+}
+
+Value Evaluator::item_of_dict(RemoteAddress dict, const Value& key) {
+  if (key.kind == Kind::kString) {
+    const auto found = objects_.item(dict, key.text);
+    return found ? load(*found) : Value{.kind = Kind::kUnknown, .text = "a key that is not there"};
+  }
+  for (const auto& [own, value] : objects_.items(dict, kMostItems)) {
+    const auto same = equal(load(own), key, 0);
+    if (!same) {
+      return Value::unknown("keys that cannot be compared");
+    }
+    if (*same) {
+      return load(value);
+    }
+  }
+  return Value::unknown("a key that is not there");
+}
+
+Value Evaluator::subscript(const Value& of, const Value& key) {
+  if (!of.known() || !key.known()) {
+    return of.known() ? key : of;
+  }
+  if (of.kind == Kind::kObject && is_environment(of.address)) {
+    Value found = environment_variable(of.address, key);
+    return found.kind == Kind::kNone ? Value::unknown("an environment variable that is not set")
+                                     : found;
+  }
+  const bool object = of.kind == Kind::kObject;
+  if (object && has_python_method(of.address, "__getitem__")) {
+    return Value::unknown("items of class " + objects_.class_name(objects_.type_of(of.address)));
+  }
+  if (object && (objects_.type_flags(of.address) & kDictSubclass) != 0) {
+    return item_of_dict(of.address, key);
+  }
+  const Value index = as_plain(key);
+  const auto all = items(of, kMostItems);
+  const auto count = length(of, 0);
+  if (!all || (index.kind != Kind::kInteger && index.kind != Kind::kBool) || !count.known() ||
+      (object && !is_builtin(of) && !stacks::length_of(objects_, of.address))) {
+    return Value::unknown("an item of a " +
+                          (object ? objects_.type_name(of.address) : std::string("value")));
+  }
+  const std::int64_t place = index.integer < 0 ? index.integer + count.integer : index.integer;
+  if (place < 0 || place >= static_cast<std::int64_t>(all->size())) {
+    return Value::unknown("an item that is not there");
+  }
+  return (*all)[static_cast<std::size_t>(place)];
+}
+
+}  // namespace ddpdoctor::values

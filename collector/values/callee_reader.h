@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decisions of functions that a rank is not in: it called them and they returned, or it will call
+// them again. `log(rank, loss)` tests the rank and leads one rank into a collective; on the others
+// only the caller is on the stack, and there the call can be worked out as far as the test.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "collector/program/syntax/source_index.h"
+#include "collector/values/decision_reader.h"
+#include "collector/values/evaluator.h"
+#include "collector/values/freshness.h"
+#include "collector/values/source_files.h"
+
+namespace ddpdoctor::values {
+
+class CalleeReader {
+ public:
+  /// All must outlive this.
+  CalleeReader(Evaluator& evaluator, SourceFiles& files, DecisionReader& reader, pid_t pid,
+               std::chrono::steady_clock::time_point deadline)
+      : evaluator_(evaluator), files_(files), reader_(reader), pid_(pid), deadline_(deadline) {}
+
+  /// Whether what an expression in a line reads still has the value it had there.
+  using Freshly = std::function<Since(program::Node expression, program::Node owner)>;
+
+  /// This function is on the stack: its own frame says more than a call of it.
+  void leave_out(const std::string& file, int first_line) {
+    running_.emplace(file, first_line);
+  }
+
+  /// The user's functions that `function` calls, the calls nearest to `line` first.
+  void read(const program::Scope& function, int line, Names& names, const Freshly& freshly,
+            int depth = 0);
+
+ private:
+  void enter(program::Node call, Names& names, const Freshly& freshly, int depth);
+  [[nodiscard]] bool tired() const;
+
+  Evaluator& evaluator_;
+  SourceFiles& files_;
+  DecisionReader& reader_;
+  pid_t pid_;
+  std::chrono::steady_clock::time_point deadline_;
+  std::set<std::pair<std::string, int>> running_;
+  int entered_ = 0;
+};
+
+}  // namespace ddpdoctor::values

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls. What is called is the function object in memory: `dist.get_rank`, `get_rank` and `my_rank`
+// are one function when they lead to one.
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "collector/stacks/python/addresses.h"
+#include "collector/stacks/python/value_layout.h"
+#include "collector/values/evaluator.h"
+
+namespace ddpdoctor::values {
+
+namespace {
+
+using Kind = Value::Kind;
+namespace layout = stacks::value_layout;
+
+constexpr int kMostEntered = 4;
+constexpr std::uint64_t kTypeSubclass = 1ULL << 31U;
+
+constexpr std::string_view kC10d = "torch.distributed.distributed_c10d";
+
+/// Functions that tell the clock, a random number or the state of a file: their answer is gone.
+std::string_view passing_source(std::string_view module, std::string_view name) {
+  struct Source {
+    std::string_view module;
+    std::string_view name;  // empty: all of them
+    std::string_view what;
+  };
+  constexpr auto kSources = std::to_array<Source>({
+      {.module = "time", .name = "", .what = "the clock"},
+      {.module = "random", .name = "", .what = "a random number"},
+      {.module = "genericpath", .name = "", .what = "the file system"},
+      {.module = "posixpath", .name = "", .what = "the file system"},
+      {.module = "pathlib", .name = "", .what = "the file system"},
+      {.module = "numpy.random", .name = "", .what = "a random number"},
+  });
+  const auto found = std::find_if(kSources.begin(), kSources.end(), [&](const Source& source) {
+    return (module == source.module || module.starts_with(std::string(source.module) + ".")) &&
+           (source.name.empty() || source.name == name);
+  });
+  return found == kSources.end() ? std::string_view() : found->what;
+}
+
+}  // namespace
+
+std::string call_reason(std::string_view module, std::string_view name) {
+  const std::string_view source = passing_source(module, name);
+  return source.empty() ? fmt::format("it calls {}", name)
+                        : fmt::format("it calls {}, which reads {}", name, source);
+}
+
+std::string Evaluator::name_of_function(RemoteAddress function) {
+  const auto parts = stacks::function_parts(objects_, function);
+  return parts ? parts->qualname : std::string("a function");
+}
+
+std::optional<Value> Evaluator::known_function(std::string_view module, std::string_view name,
+                                               const std::vector<Value>& arguments) {
+  const bool whole_world = arguments.empty() || arguments[0].kind == Kind::kNone;
+  if (module == kC10d && name == "get_rank" && whole_world && facts_.rank) {
+    return Value::number(std::int64_t{*facts_.rank});
+  }
+  if (module == kC10d && name == "get_world_size" && whole_world && facts_.world_size) {
+    return Value::number(std::int64_t{*facts_.world_size});
+  }
+  if (module == kC10d && name == "is_initialized" && facts_.group_exists) {
+    return Value::boolean(true);
+  }
+  if (module == "torch.distributed" && name == "is_available") {
+    return Value::boolean(true);  // a rank that has its function has the package
+  }
+  if (module == "torch.cuda" && name == "is_available" && facts_.torch_version.ends_with("+cpu")) {
+    return Value::boolean(false);
+  }
+  const bool gets = (module == "_collections_abc" || module == "collections.abc") &&
+                    name == "Mapping.get" && !arguments.empty() &&
+                    arguments[0].kind == Kind::kObject && is_environment(arguments[0].address);
+  const bool getenv = module == "os" && name == "getenv";
+  if (gets || getenv) {
+    const std::size_t first = gets ? 1 : 0;
+    RemoteAddress environ = gets ? arguments[0].address : 0;
+    if (getenv) {
+      const auto os = objects_.module("os");
+      environ = os ? objects_.item(*os, "environ").value_or(0) : 0;
+    }
+    if (environ == 0 || arguments.size() <= first) {
+      return std::nullopt;
+    }
+    Value found = environment_variable(environ, arguments[first]);
+    const bool otherwise = found.kind == Kind::kNone && arguments.size() > first + 1;
+    return otherwise ? arguments[first + 1] : found;
+  }
+  return std::nullopt;
+}
+
+std::optional<Entry> Evaluator::entry_of(const stacks::FunctionParts& parts,
+                                         std::vector<Value> arguments,
+                                         const std::vector<std::string>& keywords) {
+  stacks::RemoteMemory& memory = objects_.memory();
+  const stacks::PythonLayout& layout = objects_.layout();
+  Entry entry{
+      .file = objects_.string(stacks::pointer(memory, stacks::at(parts.code, layout.code_filename)))
+                  .value_or(""),
+      .first_line =
+          memory.get<std::int32_t>(stacks::at(parts.code, layout.code_first_line)).value_or(0),
+      .qualname = parts.qualname,
+      .scope = stacks::Scope(objects_, parts, {}),
+      .bound = {}};
+  const auto parameters = entry.scope.parameters();
+  std::size_t place = 0;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const bool keyword = i < keywords.size() && !keywords[i].empty();
+    if (!keyword && place >= parameters.size()) {
+      return std::nullopt;
+    }
+    entry.bound[keyword ? keywords[i] : parameters[place++]] = std::move(arguments[i]);
+  }
+  return entry;
+}
+
+std::optional<Entry> Evaluator::enter(
+    const Expression& call, Names& names,
+    const std::function<Value(std::size_t part, Value value)>& argument) {
+  if (call.kind != Expression::Kind::kCall) {
+    return std::nullopt;
+  }
+  const Value callee = evaluate(call.parts[0], names);
+  std::vector<Value> arguments;
+  if (callee.kind == Kind::kMethod) {
+    arguments.push_back(argument(0, callee.items[0]));
+  }
+  const auto parts = callee.kind == Kind::kMethod || callee.kind == Kind::kObject
+                         ? stacks::function_parts(objects_, callee.address)
+                         : std::nullopt;
+  if (!parts) {
+    return std::nullopt;
+  }
+  std::vector<std::string> words(arguments.size());
+  for (std::size_t i = 1; i < call.parts.size(); ++i) {
+    arguments.push_back(argument(i, evaluate(call.parts[i], names)));
+    words.push_back(call.words.size() > i - 1 ? call.words[i - 1] : std::string());
+  }
+  return entry_of(*parts, std::move(arguments), words);
+}
+
+Value Evaluator::call_function(RemoteAddress function, std::vector<Value> arguments,
+                               const std::vector<std::string>& keywords, int depth) {
+  const auto parts = stacks::function_parts(objects_, function);
+  if (!parts) {
+    return Value::unknown("it calls a function that cannot be read");
+  }
+  if (auto known = known_function(parts->module, parts->qualname, arguments)) {
+    return *known;
+  }
+  auto entry = entry_of(*parts, std::move(arguments), keywords);
+  const Expression* body =
+      entry && bodies_ && passing_source(parts->module, parts->qualname).empty()
+          ? bodies_(entry->file, entry->first_line, parts->qualname)
+          : nullptr;
+  if (body == nullptr || entered_ >= kMostEntered) {
+    return Value::unknown(call_reason(parts->module, parts->qualname));
+  }
+  Names names{.scope = &entry->scope, .bound = std::move(entry->bound)};
+  ++entered_;
+  Value result = node(*body, names, depth + 1);
+  --entered_;
+  return result;
+}
+
+Value Evaluator::call(const Expression& expression, Names& names, int depth) {
+  const Value callee = node(expression.parts[0], names, depth + 1);
+  if (!callee.known()) {
+    return callee;
+  }
+  std::vector<Value> arguments;
+  bool keywords = false;
+  if (callee.kind == Kind::kMethod) {
+    arguments.push_back(callee.items[0]);
+  }
+  std::vector<std::string> words(arguments.size());
+  for (std::size_t i = 1; i < expression.parts.size(); ++i) {
+    const std::string& word = expression.words.size() > i - 1 ? expression.words[i - 1] : "";
+    arguments.push_back(node(expression.parts[i], names, depth + 1));
+    words.push_back(word);
+    keywords = keywords || !word.empty();
+    // What the function does with an unknown argument is not known either, except getattr's like.
+    if (!arguments.back().known()) {
+      return arguments.back();
+    }
+  }
+  if (callee.kind == Kind::kMethod) {
+    return call_function(callee.address, std::move(arguments), words, depth);
+  }
+  if (callee.kind == Kind::kBuiltinMethod) {
+    return keywords ? Value::unknown("it calls " + callee.text)
+                    : call_method_of_builtin(callee.text, callee.items[0], arguments);
+  }
+  const std::string type =
+      callee.kind == Kind::kObject ? objects_.type_name(callee.address) : std::string();
+  if (type == "function") {
+    return call_function(callee.address, std::move(arguments), words, depth);
+  }
+  if (type == "method") {
+    stacks::RemoteMemory& memory = objects_.memory();
+    const auto field = [&](std::int64_t offset) {
+      return stacks::pointer(memory, stacks::at(callee.address, offset));
+    };
+    arguments.insert(arguments.begin(), load(field(layout::kMethodSelf)));
+    words.insert(words.begin(), std::string());
+    return call_function(field(layout::kFirstField), std::move(arguments), words, depth);
+  }
+  if (type == "builtin_function_or_method" && !keywords) {
+    return call_builtin(callee.address, arguments, depth);
+  }
+  const bool is_class = !type.empty() && (objects_.type_flags(callee.address) & kTypeSubclass) != 0;
+  if (is_class && !keywords) {
+    return call_class(callee.address, arguments);
+  }
+  return Value::unknown("it calls " + base::elide(expression.parts[0].source, 40));
+}
+
+}  // namespace ddpdoctor::values

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/values/decision_reader.h"
+
+#include <utility>
+
+#include "base/text.h"
+#include "collector/model/secrets.h"
+#include "collector/values/from_syntax.h"
+
+namespace ddpdoctor::values {
+
+namespace {
+
+using model::SeenValue;
+using model::ValueRole;
+using model::ValueState;
+
+constexpr std::size_t kLongestText = 64;
+constexpr std::size_t kLongestExpression = 120;
+
+}  // namespace
+
+SeenValue DecisionReader::made(ValueRole role, const Whereabouts& where, int line,
+                               const std::string& expression) {
+  return {.rank = {},
+          .role = role,
+          .file = where.file,
+          .line = line,
+          .function = where.function,
+          .at = where.at,
+          .expression = base::elide(expression, kLongestExpression),
+          .value = {},
+          .state = ValueState::kUnknown,
+          .reason = {}};
+}
+
+std::string DecisionReader::shown(const Value& value, const std::string& expression) {
+  const std::string text = evaluator_.text(value, kLongestText);
+  if (value.is_number() || value.kind == Value::Kind::kNone) {
+    return text;
+  }
+  return model::is_secret(expression) ? "…" : model::without_secrets(text);
+}
+
+void DecisionReader::add(const Whereabouts& where, const Since& since, program::Node condition,
+                         int line, bool is_test, Names& names) {
+  if (since.freshness == Freshness::kNotReached) {
+    return;
+  }
+  const bool stale = since.freshness == Freshness::kStale;
+  const Expression expression = expression_of(condition);
+  const Value value = evaluator_.evaluate(expression, names);
+  const Value decided = is_test ? evaluator_.truth(value) : value;
+  SeenValue seen = made(ValueRole::kDecision, where, line, expression.source);
+  if (decided.known()) {
+    seen.value = shown(decided, expression.source);
+    seen.state = stale ? ValueState::kStale : ValueState::kKnown;
+    seen.reason = since.reason;
+  } else {
+    seen.reason = decided.text;
+  }
+  out_.push_back(std::move(seen));
+  add_operands(where, line, expression, expression, since, names);
+}
+
+/// Plain values that the condition reads, those in the arguments of calls included.
+void DecisionReader::add_operands(const Whereabouts& where, int line, const Expression& whole,
+                                  const Expression& part, const Since& since, Names& names) {
+  using Kind = Expression::Kind;
+  const bool chain =
+      part.kind == Kind::kName || part.kind == Kind::kAttribute || part.kind == Kind::kSubscript;
+  if (!chain) {
+    for (std::size_t i = part.kind == Kind::kCall ? 1 : 0; i < part.parts.size(); ++i) {
+      add_operands(where, line, whole, part.parts[i], since, names);
+    }
+    return;
+  }
+  const Value value = &part == &whole ? Value() : evaluator_.evaluate(part, names);
+  if (evaluator_.says_all(value)) {
+    SeenValue seen = made(ValueRole::kOperand, where, line, part.source);
+    seen.value = shown(value, part.source);
+    seen.state = since.freshness == Freshness::kStale ? ValueState::kStale : ValueState::kKnown;
+    seen.reason = since.reason;
+    out_.push_back(std::move(seen));
+  }
+}
+
+}  // namespace ddpdoctor::values

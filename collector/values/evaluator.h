@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// A small interpreter for expressions over the memory of another process. It is total and has no
+// side effects: names, attributes, items, comparisons, arithmetic and truth are read by Python's
+// rules; a property or a function that only returns an expression is entered; of calls only few are
+// known, by the function object they reach and not by its name in the source. Anything else is
+// unknown, and says why. Memory may change or lie: every read is bounded, and so is the work.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collector/stacks/python/attributes.h"
+#include "collector/stacks/python/objects.h"
+#include "collector/stacks/python/scopes.h"
+#include "collector/values/expression.h"
+#include "collector/values/value.h"
+
+namespace ddpdoctor::values {
+
+/// What is known of the process otherwise.
+struct ProcessFacts {
+  std::optional<int> rank;
+  std::optional<int> world_size;
+  bool group_exists = false;  // init_process_group() has returned
+  std::string torch_version;  // "2.13.0+cpu"; empty = unknown
+};
+
+/// What a function returns, when its body does nothing else: the source at this file and line.
+/// Null when it does more.
+using FunctionBodies = std::function<const Expression*(const std::string& file, int first_line,
+                                                       std::string_view name)>;
+
+/// A tensor of one element that lies in the memory of the processor, as a number.
+using TensorItem = std::function<std::optional<Value>(RemoteAddress tensor)>;
+
+/// Names an expression sees: a scope, and arguments of a function that was entered.
+struct Names {
+  stacks::Scope* scope = nullptr;
+  std::map<std::string, Value, std::less<>> bound{};
+};
+
+/// A call of a function written in Python, as far as its begin.
+struct Entry {
+  std::string file;
+  int first_line = 0;  // as its code object says it
+  std::string qualname;
+  stacks::Scope scope;                              // the function's own
+  std::map<std::string, Value, std::less<>> bound;  // its parameters
+};
+
+class Evaluator {
+ public:
+  /// `objects` must outlive this.
+  Evaluator(stacks::PythonObjects& objects, ProcessFacts facts)
+      : objects_(objects), attributes_(objects), facts_(std::move(facts)) {}
+
+  void set_bodies(FunctionBodies bodies) {
+    bodies_ = std::move(bodies);
+  }
+  void set_tensor_item(TensorItem item) {
+    tensor_item_ = std::move(item);
+  }
+  /// No expression is evaluated after this instant.
+  void set_deadline(std::chrono::steady_clock::time_point deadline) {
+    deadline_ = deadline;
+  }
+
+  /// The value of an expression in a scope.
+  Value evaluate(const Expression& expression, stacks::Scope& scope);
+  /// The same with parameters of a function that was entered.
+  Value evaluate(const Expression& expression, Names& names);
+  /// What a call in a scope would enter; `argument` may replace the value of an argument (by the
+  /// index of the part of the call). Nothing when it calls no function written in Python.
+  std::optional<Entry> enter(const Expression& call, Names& names,
+                             const std::function<Value(std::size_t part, Value value)>& argument);
+  /// bool(value).
+  Value truth(const Value& value);
+  /// The object at this address; plain values are read.
+  Value load(RemoteAddress object);
+  /// For people, on one line, at most `limit` characters: Python's spelling of plain values, the
+  /// class of an object; nothing in it depends on where things lie in memory.
+  std::string text(const Value& value, std::size_t limit = 64);
+  /// Plain or made of plain values: its text says all of it.
+  bool says_all(const Value& value);
+
+  [[nodiscard]] stacks::Attributes& attributes() {
+    return attributes_;
+  }
+
+ private:
+  Value node(const Expression& expression, Names& names, int depth);
+  Value literal(const Expression& expression);
+  Value name(const Expression& expression, Names& names);
+  Value boolean_operation(const Expression& expression, Names& names, int depth);
+  Value comparison(const Expression& expression, Names& names, int depth);
+  Value sequence(const Expression& expression, Names& names, int depth);
+  bool tired();
+
+  // attribute_access.cc
+  Value attribute(const Value& of, const std::string& name, int depth);
+  Value subscript(const Value& of, const Value& key);
+  Value item_of_dict(RemoteAddress dict, const Value& key);
+  Value environment_variable(RemoteAddress environ, const Value& key);
+  bool is_environment(RemoteAddress object);
+  bool is_builtin(const Value& value);
+  std::optional<std::vector<Value>> items(const Value& value, std::size_t limit);
+
+  // comparisons.cc
+  Value compare(std::string_view operation, const Value& left, const Value& right);
+  Value identical(const Value& left, const Value& right);
+  std::optional<bool> equal(const Value& left, const Value& right, int depth);
+  std::string_view sequence_kind(const Value& value);
+  Value contains(const Value& container, const Value& item);
+  Value as_plain(const Value& value);
+  Value length(const Value& value, int depth);
+  bool has_python_method(RemoteAddress object, std::string_view method);
+  bool is_python_all_through(RemoteAddress object);
+
+  // calls.cc
+  std::optional<Entry> entry_of(const stacks::FunctionParts& parts, std::vector<Value> arguments,
+                                const std::vector<std::string>& keywords);
+  Value call(const Expression& expression, Names& names, int depth);
+  Value call_function(RemoteAddress function, std::vector<Value> arguments,
+                      const std::vector<std::string>& keywords, int depth);
+  std::optional<Value> known_function(std::string_view module, std::string_view name,
+                                      const std::vector<Value>& arguments);
+  Value call_builtin(RemoteAddress function, const std::vector<Value>& arguments, int depth);
+  Value call_class(RemoteAddress type, const std::vector<Value>& arguments);
+  Value call_method_of_builtin(const std::string& name, const Value& self,
+                               const std::vector<Value>& arguments);
+  Value is_instance(const Value& value, const Value& type);
+  std::string name_of_function(RemoteAddress function);
+
+  // text.cc
+  std::string object_text(RemoteAddress object, int depth);
+
+  stacks::PythonObjects& objects_;
+  stacks::Attributes attributes_;
+  ProcessFacts facts_;
+  FunctionBodies bodies_;
+  TensorItem tensor_item_;
+  std::optional<std::chrono::steady_clock::time_point> deadline_;
+  int steps_ = 0;
+  int entered_ = 0;  // functions we are in
+};
+
+/// Why a call of this function has no value: "it calls time, which reads the clock".
+std::string call_reason(std::string_view module, std::string_view name);
+
+}  // namespace ddpdoctor::values

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/values/freshness.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace ddpdoctor::values {
+
+namespace {
+
+using program::Binding;
+using program::BindingKind;
+using program::Decision;
+using program::Field;
+using program::Node;
+using program::NodeKind;
+
+bool is_loop(Node node) {
+  return node.is(NodeKind::kFor) || node.is(NodeKind::kWhile);
+}
+
+/// Everything around a node, innermost first, up to the function.
+std::vector<Node> around(Node node, Node function) {
+  std::vector<Node> out;
+  for (Node outer = node.parent(); outer && outer != function; outer = outer.parent()) {
+    out.push_back(outer);
+  }
+  return out;
+}
+
+/// The child of `header` that a node lies in.
+Node child_around(Node node, Node header) {
+  while (node && node.parent() != header) {
+    node = node.parent();
+  }
+  return node;
+}
+
+/// A suite, of which a run of the header enters one.
+bool is_arm(Node node) {
+  return node.is(NodeKind::kBlock) || node.is(NodeKind::kElif) || node.is(NodeKind::kElse) ||
+         node.is(NodeKind::kCase);
+}
+
+/// Two arms of one if or match: who is in one was not in the other on the way.
+bool in_other_arm(Node node, Node here, Node function) {
+  for (const Node header : around(here, function)) {
+    const bool of_match = header.is(NodeKind::kBlock) && header.parent().is(NodeKind::kMatch);
+    if (!header.holds(node) || !(header.is(NodeKind::kIf) || of_match)) {
+      continue;
+    }
+    const Node ours = child_around(here, header);
+    const Node theirs = child_around(node, header);
+    // The tests of the elifs before ours were made; what they assign by := counts.
+    const bool test_before_ours = theirs.is(NodeKind::kElif) && theirs.begin() < ours.begin() &&
+                                  theirs.field(Field::kCondition).holds(node);
+    if (ours != theirs && is_arm(ours) && is_arm(theirs) && !test_before_ours) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// A suite around the node, but not around here, ends by leaving the function.
+bool in_arm_that_returns(Node node, Node here, Node function) {
+  const auto outer = around(node, function);
+  return std::any_of(outer.begin(), outer.end(), [&](Node suite) {
+    if (!suite.is(NodeKind::kBlock) || suite.holds(here)) {
+      return false;
+    }
+    const auto statements = suite.children();
+    return !statements.empty() &&
+           (statements.back().is(NodeKind::kReturn) || statements.back().is(NodeKind::kRaise));
+  });
+}
+
+/// Which bytes of the function lie on the way from a decision to here.
+struct Stretch {
+  std::uint32_t from = 0;  // it leads from here …
+  std::uint32_t to = 0;    // … to here, or, where it wraps, round `loop` to here
+  Node loop{};             // around both, its header passed once more
+
+  [[nodiscard]] bool passes(Node node) const {
+    if (!loop) {
+      return node.begin() >= from && node.begin() < to;
+    }
+    return loop.holds(node) && (node.begin() >= from || node.begin() < to);
+  }
+};
+
+bool has_break(Node node) {
+  const auto children = node.children();
+  return node.is(NodeKind::kBreak) ||
+         std::any_of(children.begin(), children.end(), [](Node child) { return has_break(child); });
+}
+
+std::optional<Stretch> stretch_of(Node function, const Decision& decision, Node here, int line) {
+  // What the statement that we are in assigns, it assigns when it is through.
+  Stretch way{.from = decision.condition.end(), .to = here.begin()};
+  const auto outer = around(decision.owner, function);
+  const bool in_its_header = here == decision.owner && line <= decision.condition.last_line();
+  const bool in_one_statement =
+      here.holds(decision.owner) && program::is_simple_statement(here.kind());
+  if (!in_its_header && (line > decision.line || decision.owner.holds(here) || in_one_statement)) {
+    // A loop that ended by its test did so after all that its body assigned.
+    if (decision.kind == program::DecisionKind::kWhile && !decision.owner.holds(here) &&
+        !has_break(decision.owner)) {
+      way.from = decision.owner.end();
+    }
+    for (const Node loop : outer) {  // one that was left was gone round to its end
+      if (is_loop(loop) && !loop.holds(here)) {
+        way.from = std::min(way.from, loop.begin());
+      }
+    }
+    return way;
+  }
+  for (const Node loop : outer) {
+    if (is_loop(loop) && loop.holds(here)) {
+      way.loop = loop;  // the outermost
+    }
+  }
+  return way.loop ? std::optional(way) : std::nullopt;
+}
+
+/// Names of what the statements on the way call.
+void add_called_on(const Stretch& way, Node node, std::set<std::string>& names) {
+  for (const Node child : node.children()) {
+    if (child.is(NodeKind::kCall) && way.passes(child)) {
+      add_called(child, names);
+    } else if (!child.is(NodeKind::kFunction) && !child.is(NodeKind::kClass)) {
+      add_called_on(way, child, names);
+    }
+  }
+}
+
+/// Methods of containers that change them.
+bool changes_its_object(std::string_view method) {
+  constexpr auto kMethods = std::to_array<std::string_view>(
+      {"append",  "appendleft", "extend", "extendleft", "insert",     "pop",       "popleft",
+       "popitem", "remove",     "clear",  "add",        "discard",    "update",    "setdefault",
+       "sort",    "reverse",    "rotate", "put",        "put_nowait", "get_nowait"});
+  return std::find(kMethods.begin(), kMethods.end(), method) != kMethods.end();
+}
+
+bool may_matter(const Binding& binding) {
+  if (binding.kind != BindingKind::kMethod) {
+    return true;
+  }
+  const Node callee = binding.node.field(Field::kFunction);
+  return changes_its_object(callee.field(Field::kAttribute).text());
+}
+
+}  // namespace
+
+std::vector<std::string> operands_of(Node expression) {
+  std::vector<std::string> out;
+  const auto add = [&](Node node, const auto& self) -> void {
+    std::string name = program::dotted_name(node);
+    if (name.empty()) {
+      for (const Node child : node.children()) {
+        self(child, self);
+      }
+    } else if (std::find(out.begin(), out.end(), name) == out.end()) {
+      out.push_back(std::move(name));
+    }
+  };
+  add(expression, add);
+  return out;
+}
+
+Way::Way(const program::SourceIndex& index, const Effects& effects, const program::Scope& function,
+         int line)
+    : effects_(effects),
+      function_(function),
+      line_(line),
+      bindings_(program::bindings_of(index, function)) {
+  const std::size_t statement = index.statement_at(line);
+  here_ = statement == program::kNone ? Node() : index.statements()[statement].node;
+}
+
+bool Way::is_in(const Decision& loop) const {
+  return loop.owner.holds(here_) && here_ != loop.owner;
+}
+
+bool Way::is_behind(const Decision& loop) const {
+  return line_ > loop.owner.last_line();
+}
+
+Since Way::since(const Decision& decision) const {
+  if (!here_) {
+    return {.freshness = Freshness::kStale, .reason = "the line is not in its function"};
+  }
+  const auto way = stretch_of(function_.node, decision, here_, line_);
+  if (!way) {
+    return {.freshness = Freshness::kNotReached, .reason = "it has not been reached"};
+  }
+  const std::vector<std::string> operands =
+      operands_of(decision.subject ? decision.subject : decision.condition);
+  for (const Binding& binding : bindings_) {
+    const bool reads = std::any_of(
+        operands.begin(), operands.end(),
+        [&binding](const std::string& path) { return program::may_change(binding, path); });
+    if (!reads || !may_matter(binding) || !way->passes(binding.node) ||
+        decision.condition.holds(binding.node)) {
+      continue;
+    }
+    if (!way->loop && (in_other_arm(binding.node, here_, function_.node) ||
+                       in_arm_that_returns(binding.node, here_, function_.node))) {
+      continue;
+    }
+    return {.freshness = Freshness::kStale,
+            .reason = fmt::format("`{}` is {} in line {}", binding.target,
+                                  binding.kind == BindingKind::kMethod ? "changed" : "assigned",
+                                  binding.line)};
+  }
+  // What is called on the way, or is being called here, may assign attributes and globals.
+  std::set<std::string> called;
+  add_called_on(*way, function_.node, called);
+  if (program::is_simple_statement(here_.kind())) {
+    add_called(here_, called);
+  }
+  for (const std::string& path : operands) {
+    const auto writer = effects_.writer(path.substr(path.rfind('.') + 1), called);
+    if (writer) {
+      return {.freshness = Freshness::kStale,
+              .reason = fmt::format("`{}` is assigned in line {}, in {}", path, writer->line,
+                                    writer->function)};
+    }
+  }
+  return {};
+}
+
+}  // namespace ddpdoctor::values

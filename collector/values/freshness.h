@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values are read where a rank is now; a decision was made before. Whether what it tested can have
+// changed on the way.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "collector/program/syntax/bindings.h"
+#include "collector/program/syntax/decisions.h"
+#include "collector/program/syntax/source_index.h"
+#include "collector/values/effects.h"
+
+namespace ddpdoctor::values {
+
+/// Names and attributes that an expression reads, as written: "self.ctx.leader", "step".
+std::vector<std::string> operands_of(program::Node expression);
+
+enum class Freshness {
+  kFresh,       // nothing that it reads was assigned on the way from there to here
+  kStale,       // something may have been
+  kNotReached,  // the line lies ahead: it has decided nothing yet
+};
+
+struct Since {
+  Freshness freshness = Freshness::kFresh;
+  std::string reason{};  // "`best` is assigned in line 31"
+};
+
+/// Asks of one function, for a rank that is at `line` of it.
+class Way {
+ public:
+  /// All must outlive this.
+  Way(const program::SourceIndex& index, const Effects& effects, const program::Scope& function,
+      int line);
+
+  [[nodiscard]] Since since(const program::Decision& decision) const;
+  /// The line lies in the body of the loop that this decision is the header of.
+  [[nodiscard]] bool is_in(const program::Decision& loop) const;
+  [[nodiscard]] bool is_behind(const program::Decision& loop) const;
+
+ private:
+  const Effects& effects_;
+  const program::Scope& function_;
+  int line_;
+  program::Node here_;
+  std::vector<program::Binding> bindings_;
+};
+
+}  // namespace ddpdoctor::values

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/values/from_syntax.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ddpdoctor::values {
+
+namespace {
+
+using program::Field;
+using program::Node;
+using program::NodeKind;
+using Kind = Expression::Kind;
+
+constexpr int kMostBranches = 16;  // of a function that is entered
+constexpr int kDeepest = 100;      // nested expressions: what lies deeper is not evaluated anyway
+
+Expression convert(Node node, int depth);
+
+Expression made(Kind kind, Node node, std::string text = {}) {
+  return {
+      .kind = kind, .text = std::move(text), .parts = {}, .words = {}, .source = node.one_line()};
+}
+
+Expression other(Node node, std::string what) {
+  return made(Kind::kOther, node, std::move(what));
+}
+
+Expression with_parts(Kind kind, Node node, const std::vector<Node>& parts, int depth,
+                      std::string text = {}) {
+  Expression out = made(kind, node, std::move(text));
+  for (const Node part : parts) {
+    out.parts.push_back(convert(part, depth + 1));
+  }
+  return out;
+}
+
+/// The text of a plain string literal; nothing for f-strings, bytes and escapes.
+std::optional<std::string> plain_string(Node node) {
+  const std::string_view written = node.text();
+  const std::size_t mark = written.find_first_of("'\"");
+  if (mark == std::string_view::npos) {
+    return std::nullopt;
+  }
+  const std::string_view prefix = written.substr(0, mark);
+  if (prefix.find_first_of("fFbBtT") != std::string_view::npos) {
+    return std::nullopt;
+  }
+  const bool raw = prefix.find_first_of("rR") != std::string_view::npos;
+  std::string out;
+  for (const Node child : node.children()) {
+    if (child.is(NodeKind::kInterpolation)) {
+      return std::nullopt;
+    }
+    if (child.is(NodeKind::kStringContent)) {
+      out += child.text();
+    }
+  }
+  return raw || out.find('\\') == std::string::npos ? std::optional(out) : std::nullopt;
+}
+
+Expression string_of(Node node) {
+  std::string text;
+  const std::vector<Node> parts =
+      node.is(NodeKind::kConcatenatedString) ? node.children() : std::vector<Node>{node};
+  for (const Node part : parts) {
+    const auto one = plain_string(part);
+    if (!one) {
+      return other(node, "a string that is put together");
+    }
+    text += *one;
+  }
+  return made(Kind::kString, node, std::move(text));
+}
+
+/// "not in" and "is not" however they are spaced.
+std::string operator_text(Node token) {
+  std::string text(token.text());
+  if (text.starts_with("not")) {
+    return "not in";
+  }
+  return text.starts_with("is") && text.size() > 2 ? "is not" : text;
+}
+
+Expression comparison_of(Node node, int depth) {
+  Expression out = with_parts(Kind::kCompare, node, node.children(), depth);
+  for (const Node token : node.fields(Field::kOperators)) {
+    out.words.push_back(operator_text(token));
+  }
+  return out.words.size() + 1 == out.parts.size() ? out : other(node, "a comparison");
+}
+
+Expression call_of(Node node, int depth) {
+  const Node arguments = node.field(Field::kArguments);
+  if (!arguments.is(NodeKind::kArguments)) {
+    return other(node, "a generator");
+  }
+  Expression out = with_parts(Kind::kCall, node, {node.field(Field::kFunction)}, depth);
+  for (const Node argument : arguments.children()) {
+    if (argument.is(NodeKind::kListSplat) || argument.is(NodeKind::kDictionarySplat)) {
+      return other(node, "a call with unpacked arguments");
+    }
+    const bool keyword = argument.is(NodeKind::kKeywordArgument);
+    out.words.emplace_back(keyword ? argument.field(Field::kName).text() : std::string_view());
+    out.parts.push_back(convert(keyword ? argument.field(Field::kValue) : argument, depth + 1));
+  }
+  return out;
+}
+
+Expression subscript_of(Node node, int depth) {
+  const std::vector<Node> keys = node.fields(Field::kSubscript);
+  if (keys.size() != 1 || keys[0].is(NodeKind::kSlice)) {
+    return other(node, "a slice");
+  }
+  return with_parts(Kind::kSubscript, node, {node.field(Field::kValue), keys[0]}, depth);
+}
+
+std::string what_it_is(Node node) {
+  switch (node.kind()) {
+    case NodeKind::kAwait:
+      return "it awaits";
+    case NodeKind::kYield:
+      return "it yields";
+    case NodeKind::kLambda:
+      return "a lambda";
+    case NodeKind::kGenerator:
+    case NodeKind::kListComprehension:
+    case NodeKind::kSetComprehension:
+    case NodeKind::kDictionaryComprehension:
+      return "a comprehension";
+    case NodeKind::kDictionary:
+      return "a dict";
+    default:
+      return "an expression that is not evaluated here";
+  }
+}
+
+Expression convert(Node node, int depth) {
+  node = program::without_parentheses(node);
+  if (!node || depth > kDeepest) {
+    return other(node, "an expression that is nested too deep");
+  }
+  const auto pair = [&](Kind kind, std::string text = {}) {
+    return with_parts(kind, node, {node.field(Field::kLeft), node.field(Field::kRight)}, depth,
+                      std::move(text));
+  };
+  const auto sign = [&] { return std::string(node.field(Field::kOperator).text()); };
+  switch (node.kind()) {
+    case NodeKind::kName:
+      return made(Kind::kName, node, std::string(node.text()));
+    case NodeKind::kAttribute:
+      return with_parts(Kind::kAttribute, node, {node.field(Field::kObject)}, depth,
+                        std::string(node.field(Field::kAttribute).text()));
+    case NodeKind::kSubscript:
+      return subscript_of(node, depth);
+    case NodeKind::kCall:
+      return call_of(node, depth);
+    case NodeKind::kInteger:
+      return made(Kind::kInteger, node, std::string(node.text()));
+    case NodeKind::kFloat:
+      return made(Kind::kFloat, node, std::string(node.text()));
+    case NodeKind::kString:
+    case NodeKind::kConcatenatedString:
+      return string_of(node);
+    case NodeKind::kTrue:
+      return made(Kind::kTrue, node);
+    case NodeKind::kFalse:
+      return made(Kind::kFalse, node);
+    case NodeKind::kNone:
+      return made(Kind::kNone, node);
+    case NodeKind::kTuple:
+    case NodeKind::kExpressionList:
+      return with_parts(Kind::kTuple, node, node.children(), depth);
+    case NodeKind::kList:
+      return with_parts(Kind::kList, node, node.children(), depth);
+    case NodeKind::kSet:
+      return with_parts(Kind::kSet, node, node.children(), depth);
+    case NodeKind::kBinary:
+      return pair(Kind::kBinary, sign());
+    case NodeKind::kBoolean:
+      return pair(sign() == "and" ? Kind::kAnd : Kind::kOr);
+    case NodeKind::kUnary:
+      return with_parts(Kind::kUnary, node, {node.field(Field::kArgument)}, depth, sign());
+    case NodeKind::kNot:
+      return with_parts(Kind::kNot, node, {node.field(Field::kArgument)}, depth);
+    case NodeKind::kComparison:
+      return comparison_of(node, depth);
+    case NodeKind::kConditional: {
+      const std::vector<Node> parts = node.children();  // then, the test, else
+      return parts.size() == 3
+                 ? with_parts(Kind::kConditional, node, {parts[1], parts[0], parts[2]}, depth)
+                 : other(node, "a conditional expression");
+    }
+    case NodeKind::kNamed:
+      return with_parts(Kind::kNamed, node, {node.field(Field::kValue)}, depth,
+                        std::string(node.field(Field::kName).text()));
+    default:
+      return other(node, what_it_is(node));
+  }
+}
+
+bool is_docstring(Node statement) {
+  return statement.is(NodeKind::kExpressionStatement) &&
+         statement.first_child().is(NodeKind::kString);
+}
+
+/// What the statements return; `budget` bounds the branches, whose continuations are repeated.
+std::optional<Expression> returned(const std::vector<Node>& statements, std::size_t first,
+                                   int& budget) {
+  for (std::size_t i = first; i < statements.size(); ++i) {
+    const Node statement = statements[i];
+    if (is_docstring(statement) || statement.is(NodeKind::kPass)) {
+      continue;
+    }
+    if (statement.is(NodeKind::kReturn)) {
+      const Node value = statement.first_child();
+      return value ? convert(value, 0) : Expression{.kind = Kind::kNone, .source = "None"};
+    }
+    if (!statement.is(NodeKind::kIf) || --budget < 0) {
+      return std::nullopt;
+    }
+    // Each way through the if, followed by what stands behind it.
+    const auto way = [&](Node block) {
+      std::vector<Node> all = block.children();
+      all.insert(all.end(), statements.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                 statements.end());
+      return returned(all, 0, budget);
+    };
+    std::vector<std::pair<Node, std::optional<Expression>>> arms;  // test, what it returns
+    arms.emplace_back(statement.field(Field::kCondition),
+                      way(statement.field(Field::kConsequence)));
+    std::optional<Expression> otherwise;
+    bool has_else = false;
+    for (const Node clause : statement.fields(Field::kAlternative)) {
+      if (clause.is(NodeKind::kElif)) {
+        arms.emplace_back(clause.field(Field::kCondition), way(clause.field(Field::kConsequence)));
+      } else {
+        has_else = true;
+        otherwise = way(clause.field(Field::kBody));
+      }
+    }
+    if (!has_else) {
+      otherwise = returned(statements, i + 1, budget);
+    }
+    for (std::size_t arm = arms.size(); arm-- > 0;) {
+      if (!otherwise || !arms[arm].second) {
+        return std::nullopt;
+      }
+      Expression choice{.kind = Kind::kConditional, .source = arms[arm].first.one_line()};
+      choice.parts = {convert(arms[arm].first, 0), std::move(*arms[arm].second),
+                      std::move(*otherwise)};
+      otherwise = std::move(choice);
+    }
+    return otherwise;
+  }
+  return Expression{.kind = Kind::kNone, .source = "None"};
+}
+
+}  // namespace
+
+Expression expression_of(Node node) {
+  return convert(node, 0);
+}
+
+std::optional<Expression> returned_by(Node function) {
+  if (function.is(NodeKind::kLambda)) {
+    return convert(function.field(Field::kBody), 0);
+  }
+  if (!function.is(NodeKind::kFunction) || function.text().starts_with("async")) {
+    return std::nullopt;
+  }
+  int budget = kMostBranches;
+  return returned(function.field(Field::kBody).children(), 0, budget);
+}
+
+Node function_at(Node root, int first_line, std::string_view qualname) {
+  const std::string_view name = qualname.substr(qualname.rfind('.') + 1);
+  const NodeKind wanted = name == "<lambda>" ? NodeKind::kLambda : NodeKind::kFunction;
+  Node found;
+  std::vector<Node> open{root};
+  while (!open.empty()) {
+    const Node node = open.back();
+    open.pop_back();
+    const Node outer = node.parent().is(NodeKind::kDecorated) ? node.parent() : node;
+    if (outer.line() > first_line || outer.last_line() < first_line) {
+      continue;
+    }
+    const bool named = wanted == NodeKind::kLambda || node.field(Field::kName).text() == name;
+    if (node.is(wanted) && outer.line() == first_line && named) {
+      if (found) {
+        return {};
+      }
+      found = node;
+    }
+    for (const Node child : node.children()) {
+      open.push_back(child);
+    }
+  }
+  return found;
+}
+
+}  // namespace ddpdoctor::values

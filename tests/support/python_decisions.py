@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decides this and that, then stands, for tests/unit/values/observe_test.cc. What stands behind "->" is what the decision of the line comes
+out to, read from outside while the program stands in stand()."""
+import sys
+
+
+class World:
+    def __init__(self, rank):
+        self.rank = rank
+        self.best = 5
+
+    @property
+    def chief(self):
+        return self.rank == 0
+
+    def lower(self):
+        self.best = 1
+
+
+def stand():
+    print("ready", flush=True)
+    sys.stdin.read()
+
+
+def log(world, loss, every=2):
+    if world.chief:  # -> True
+        return
+    loss = loss + 1
+    if loss > 3:  # -> stale now True
+        return
+    if every == 2:  # -> True
+        return
+
+
+def later(world):
+    if world.chief:  # -> True
+        return
+
+
+def train(world, mode, todo, secret_token):
+    before = 1
+    if mode == "rw":  # -> True
+        before = 2
+    if before == 2:  # -> stale now False
+        before = 3
+    if world.best > 3:  # -> stale now False
+        world.lower()
+    for step in range(9):
+        if step % 2 == 1:  # -> False
+            print(step)
+        if step == 4:  # -> True
+            log(world, 7)
+            stand()
+            later(world)
+    while todo:  # -> nothing
+        todo.pop()
+
+
+train(World(0), "rw", [1, 2], "hunter2")

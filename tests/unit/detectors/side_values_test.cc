@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the values of a condition are known, its spelling decides nothing.
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "collector/model/observed_values.h"
+#include "tests/unit/detectors/collective_stories.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using model::SeenValue;
+using model::ValueRole;
+using model::ValueState;
+
+std::string source_with(const std::string& condition) {
+  return "def main():\n    for step in range(100):\n        out = model(x).sum()\n"
+         "        out.backward()\n        if " +
+         condition + ":\n            dist.barrier()\n";
+}
+
+JobBuilder told(const std::string& condition) {
+  JobBuilder builder = job();
+  builder.ranks(4).source(kTrain, source_with(condition));
+  builder.stack(kAll, in_backward(at("main", "out.backward()")));
+  builder.stack(0, in("barrier", at("main", "dist.barrier()")));
+  return builder;
+}
+
+SeenValue seen(model::Rank rank, const std::string& expression, const std::string& value) {
+  return {.rank = rank,
+          .role = ValueRole::kDecision,
+          .file = kTrain,
+          .line = 5,
+          .function = "main",
+          .at = rank == 0 ? 6 : 4,
+          .expression = expression,
+          .value = value,
+          .state = ValueState::kKnown,
+          .reason = {}};
+}
+
+/// With what the condition came out to on rank 0, and on the others.
+model::JobModel with_values(const std::string& condition, const std::string& odd,
+                            const std::string& rest) {
+  model::JobModel job = told(condition).build();
+  for (int rank = 0; rank < 4; ++rank) {
+    job.facts.push_back(model::fact_of(seen(rank, condition, rank == 0 ? odd : rest)));
+  }
+  return job;
+}
+
+TEST(Values, OfAnyConditionThatDiffersNameItForCertain) {
+  for (const std::string condition : {"cfg.tim", "cfg.time", "args.use_amp", "args.verbose"}) {
+    const Findings found = asked("divergent-branch", with_values(condition, "True", "False"));
+    ASSERT_EQ(found.size(), 1U) << condition;
+    EXPECT_EQ(found[0].culprits, (model::RankSet{0}));
+    EXPECT_EQ(found[0].confidence, Confidence::kCertain);
+    EXPECT_EQ(found[0].locations.back().line, 5) << condition;
+  }
+}
+
+TEST(Values, ThatAreTheNumberOfTheRankMakeATestOfIt) {
+  model::JobModel job = with_values("me == chosen", "True", "False");
+  for (int rank = 0; rank < 4; ++rank) {
+    SeenValue operand = seen(rank, "me", std::to_string(rank));
+    operand.role = ValueRole::kOperand;
+    job.facts.push_back(model::fact_of(operand));
+  }
+  EXPECT_EQ(asked("rank-conditional-collective", job).size(), 1U);
+  EXPECT_TRUE(asked("divergent-branch", job).empty());
+}
+
+TEST(Values, ThatAreTheSameOnBothSidesRefuteTheBranch) {
+  EXPECT_EQ(asked("divergent-branch", told("loss < best").build()).size(), 1U);
+  EXPECT_TRUE(asked("divergent-branch", with_values("loss < best", "True", "True")).empty());
+  EXPECT_TRUE(asked("rank-conditional-collective", with_values("is_main", "True", "True")).empty());
+}
+
+TEST(Values, ThatMayHaveChangedSinceSayNothing) {
+  model::JobModel job = told("loss < best").build();
+  for (int rank = 0; rank < 4; ++rank) {
+    SeenValue stale = seen(rank, "loss < best", "True");
+    stale.state = ValueState::kStale;
+    job.facts.push_back(model::fact_of(stale));
+  }
+  EXPECT_EQ(asked("divergent-branch", job).size(), 1U);
+}
+
+TEST(Values, HeldDifferentlyAreNamedWhereNoConditionIsKnown) {
+  model::JobModel job = told("loss < best").build();
+  for (int rank = 0; rank < 4; ++rank) {
+    SeenValue mode = seen(rank, "self.mode", rank == 0 ? "'ro'" : "'rw'");
+    mode.role = ValueRole::kHeld;
+    job.facts.push_back(model::fact_of(mode));
+    SeenValue seed = seen(rank, "seed", std::to_string(42 + rank));
+    seed.role = ValueRole::kHeld;
+    job.facts.push_back(model::fact_of(seed));
+  }
+  const Findings found = asked("divergent-branch", job);
+  ASSERT_EQ(found.size(), 1U);
+  const bool named =
+      std::any_of(found[0].evidence.begin(), found[0].evidence.end(), [](const Evidence& evidence) {
+        return evidence.text == "`self.mode` is 'ro' on rank 0, 'rw' on ranks 1-3 (main)";
+      });
+  EXPECT_TRUE(named);
+  EXPECT_FALSE(std::any_of(
+      found[0].evidence.begin(), found[0].evidence.end(),
+      [](const Evidence& evidence) { return evidence.text.find("seed") != std::string::npos; }));
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decisions of a program that stands, over every interpreter found: the program says beside each
+// what is expected.
+#include "collector/values/observe.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "collector/stacks/capture.h"
+#include "tests/support/child_process.h"
+#include "tests/support/places.h"
+
+namespace ddpdoctor::values {
+namespace {
+
+using model::SeenValue;
+using model::ValueRole;
+using model::ValueState;
+
+const std::string kProgram = tests::source_file("tests/support/python_decisions.py");
+
+/// By line: what stands behind "-> ".
+std::map<int, std::string> expected() {
+  std::map<int, std::string> out;
+  std::ifstream file(kProgram);
+  std::string line;
+  for (int number = 1; std::getline(file, line); ++number) {
+    if (const std::size_t at = line.find("# -> "); at != std::string::npos) {
+      out[number] = line.substr(at + 5);
+    }
+  }
+  return out;
+}
+
+std::vector<SeenValue> values_of(const std::string& python) {
+  test::ChildProcess child({python, kProgram}, true);
+  if (!child.lines_until("ready")) {
+    return {};
+  }
+  Observer observer(std::chrono::seconds(10));
+  std::vector<SeenValue> values;
+  const std::array<pid_t, 1> pids{child.pid()};
+  stacks::capture(pids, {.native = false, .visitor = [&](stacks::PythonVisit& visit) {
+                           values = observer.observe(visit);
+                         }});
+  return values;
+}
+
+std::string said(const SeenValue& seen) {
+  switch (seen.state) {
+    case ValueState::kKnown:
+      return seen.value;
+    case ValueState::kStale:
+      return "stale now " + seen.value;
+    case ValueState::kUnknown:
+      break;
+  }
+  return "unknown: " + seen.reason;
+}
+
+class Decisions : public testing::TestWithParam<int> {};
+
+TEST_P(Decisions, ComeOutAsTheProgramSays) {
+  const auto installations = test::python_installations(GetParam());
+  if (installations.empty()) {
+    GTEST_SKIP() << "no CPython 3." << GetParam() << " on this machine";
+  }
+  for (const test::PythonInstallation& python : installations) {
+    const std::vector<SeenValue> values = values_of(python.command);
+    ASSERT_FALSE(values.empty()) << python.command;
+    for (const auto& [line, text] : expected()) {
+      const auto found = std::find_if(values.begin(), values.end(), [line = line](const auto& one) {
+        return one.line == line && one.role == ValueRole::kDecision;
+      });
+      EXPECT_EQ(found == values.end() ? "nothing" : said(*found), text)
+          << "line " << line << " in " << python.command;
+    }
+    const auto held = [&values](const std::string& expression) {
+      const auto found = std::find_if(values.begin(), values.end(), [&](const auto& one) {
+        return one.expression == expression && one.role == ValueRole::kHeld;
+      });
+      return found == values.end() ? std::string("nothing") : found->value;
+    };
+    EXPECT_EQ(held("mode"), "'rw'");
+    EXPECT_EQ(held("todo"), "[1, 2]");
+    EXPECT_EQ(held("secret_token"), "…");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Python3, Decisions, testing::Range(8, 15));
+
+}  // namespace
+}  // namespace ddpdoctor::values

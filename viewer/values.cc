@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "viewer/values.h"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "collector/model/observed_values.h"
+
+namespace ddpdoctor::viewer {
+
+namespace {
+
+constexpr std::size_t kMostOperands = 2;
+constexpr std::size_t kLongestExpression = 40;
+
+/// What a decision reads is said where its own value is not known.
+std::string in_words(const std::vector<model::ValueGroup>& groups) {
+  std::string out;
+  std::size_t operands = 0;
+  bool wanted = true;
+  for (auto first = groups.begin(); first != groups.end() && wanted;) {
+    const auto past = std::find_if(first, groups.end(), [&first](const model::ValueGroup& one) {
+      return one.expression != first->expression;
+    });
+    const std::string values = model::said({first, past});
+    if (first == groups.begin()) {
+      out = values;
+      wanted = std::any_of(first, past, [](const model::ValueGroup& one) {
+        return one.state != model::ValueState::kKnown;
+      });
+    } else if (operands < kMostOperands) {
+      out +=
+          fmt::format("; `{}` is {}", base::elide(first->expression, kLongestExpression), values);
+      ++operands;
+    }
+    first = past;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string note_with_values(const model::JobModel& job, const detectors::Location& location) {
+  const std::string values = in_words(model::values_at(job, location.file, location.line));
+  if (values.empty() || location.note.empty()) {
+    return values.empty() ? location.note : values;
+  }
+  return location.note + ": " + values;
+}
+
+}  // namespace ddpdoctor::viewer
