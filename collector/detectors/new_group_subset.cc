@@ -123,9 +123,12 @@ std::optional<Guard> guarded_new_group(const graph::Examination& examination,
   }
   for (const auto& [file, lines] : examination.job.sources) {
     for (const auto& [number, text] : lines) {
+      if (!calls_new_group(text)) {
+        continue;
+      }
       const model::CallSite site{
           .file = file, .line = number, .function = function_around(lines, number)};
-      auto guard = calls_new_group(text) ? rank_guard(examination.job, site) : std::nullopt;
+      auto guard = rank_guard(examination.job, site);
       if (guard && !parts_nobody(examination.job, *guard)) {
         return guard;
       }
