@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of our own process read through the kernel, which answers EFAULT where a load would end
-// the job. A pipe does it: unlike process_vm_readv, no sandbox ends a process for using one.
+// Memory of our own process read through the kernel, which answers EIO where a load would end the
+// job. By a file: unlike process_vm_readv, no sandbox ends a process for reading one, and a thread
+// of the job that closes every descriptor meanwhile loses nothing, since only reads at an offset
+// are made.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +10,7 @@
 
 namespace ddpdoctor::agent {
 
-/// Reads while it lives; holds two descriptors for that time.
+/// Reads while it lives; holds one descriptor for that time.
 class SafeRead {
  public:
   SafeRead();
@@ -18,9 +20,9 @@ class SafeRead {
   SafeRead& operator=(SafeRead&&) = delete;
   ~SafeRead();
 
-  /// False where no pipe could be had; every read fails then.
+  /// False where /proc cannot be read; every read fails then.
   [[nodiscard]] bool possible() const {
-    return ends_[0] >= 0;
+    return file_ >= 0;
   }
 
   /// Copies `bytes` (at most a page) from `address`; false when not all of them can be read.
@@ -33,7 +35,7 @@ class SafeRead {
   }
 
  private:
-  int ends_[2] = {-1, -1};
+  int file_;
 };
 
 }  // namespace ddpdoctor::agent
