@@ -13,6 +13,7 @@
 #include "cli/ras.h"
 #include "cli/usage.h"
 #include "collector/diagnosis/diagnosis.h"
+#include "collector/monitor/chosen_job.h"
 #include "collector/monitor/observe.h"
 #include "collector/monitor/ras.h"
 
@@ -72,11 +73,23 @@ class Attach : public Action {
     options_.allow_stop = !no_stop_;
     options_.values = !no_values_;
     limit_memory();
-    const Progress progress(fmt::format("looking at the job of pid {} …", pid));
-    auto job = monitor::observe(pid, options_);
+    monitor::JobChoice chosen{.pid = pid, .note = {}};
+    if (!no_tree_) {
+      auto choice = monitor::choose_job(pid);
+      if (!choice) {
+        print_error(choice.error());
+        return kNotObserved;
+      }
+      chosen = std::move(*choice);
+    }
+    const Progress progress(fmt::format("looking at the job of pid {} …", chosen.pid));
+    auto job = monitor::observe(chosen.pid, options_);
     if (!job) {
       print_error(job.error());
       return kNotObserved;
+    }
+    if (!chosen.note.empty()) {
+      job->coverage.warnings.push_back(std::move(chosen.note));
     }
     monitor::note_what_it_is_not(*job);
     add_ras(*job, monitor::two_ras_answers(*job));

@@ -132,11 +132,12 @@ class Reporter {
   /// What lies ahead of a job that trains: no more than a line, for it goes on.
   static bool warn(const model::JobModel& job) {
     const diagnosis::Diagnosis diagnosis = diagnosis::diagnose(job);
-    const auto ahead = std::find_if(diagnosis.findings.begin(), diagnosis.findings.end(),
-                                    [](const detectors::Finding& finding) {
-                                      return finding.ahead &&
-                                             finding.confidence != detectors::Confidence::kPossible;
-                                    });
+    const auto ahead = std::find_if(
+        diagnosis.findings.begin(), diagnosis.findings.end(),
+        [](const detectors::Finding& finding) {
+          const bool leak = detectors::find(finding.kind)->effect == detectors::Effect::kLeak;
+          return (finding.ahead || leak) && finding.confidence != detectors::Confidence::kPossible;
+        });
     if (ahead == diagnosis.findings.end()) {
       return false;
     }

@@ -3,6 +3,8 @@
 // the buffers (BatchNorm's running statistics); two forwards before one backward change what the
 // first one saved.
 #include "collector/detectors/detector.h"
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/ddp_in_use.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 
 namespace ddpdoctor::detectors {
@@ -10,8 +12,20 @@ namespace {
 
 constexpr std::string_view kKind = "buffers-inplace";
 
+/// torch says the same of any tensor that the user's own code changes in place: without
+/// DistributedDataParallel it is a plain exception, and with it the buffers are only the usual
+/// cause.
 Findings detect(const graph::Examination& examination) {
-  return findings_from_text(examination, kKind);
+  Findings findings = findings_from_text(examination, kKind);
+  const auto ddp = findings.empty() ? std::nullopt : ddp_in_use(examination);
+  if (!ddp) {
+    return {};
+  }
+  for (Finding& finding : findings) {
+    finding.evidence.push_back(*ddp);
+    finding.confidence = at_most(finding.confidence, Confidence::kLikely);
+  }
+  return findings;
 }
 
 }  // namespace
@@ -25,7 +39,8 @@ const Detector buffers_inplace{
 
 Why: DDP copies rank 0's buffers into the model at every forward, in place.
 
-How it is recognised: torch's message, with the user's line of its traceback.
+How it is recognised: torch's message, with the user's line of its traceback, in a job that uses DistributedDataParallel. An in-place
+change of the user's own prints the same, so this is never more than likely.
 
 Fix:
     - DistributedDataParallel(model)

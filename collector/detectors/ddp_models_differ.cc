@@ -183,7 +183,7 @@ Findings detect(const graph::Examination& examination) {
   for (const model::Log& log : examination.job.logs) {
     for (const std::string_view text : kTexts) {
       if (const auto line = line_with(log.text, text)) {
-        finding.evidence.push_back({.rank = log.rank, .text = *line});
+        finding.evidence.push_back({.rank = log.rank, .text = fmt::format("log: {}", *line)});
         finding.confidence = Confidence::kCertain;
         if (log.rank) {
           finding.culprits.insert(*log.rank);

@@ -11,6 +11,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/advice_on_end.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/first_to_fail.h"
 #include "collector/detectors/evidence/gloo_words.h"
 #include "collector/detectors/evidence/message_sizes.h"
 #include "collector/detectors/evidence/nameless_dead.h"
@@ -198,13 +199,18 @@ void add_places_of_others(const graph::Examination& examination, Finding& findin
   }
 }
 
+/// Only a log tells of it (imports/logs).
+std::string_view told_by(const Death& death) {
+  return death.process != nullptr && death.process->ppid < 0 ? "launcher: " : "";
+}
+
 Finding killed(const graph::Examination& examination, const std::vector<Death>& dead) {
   Finding finding;
   finding.kind = kKind;
   for (const Death& death : dead) {
     finding.culprits.insert(death.rank);
     finding.evidence.push_back({.rank = death.rank,
-                                .text = fmt::format("rank {} {}{}", death.rank,
+                                .text = fmt::format("{}rank {} {}{}", told_by(death), death.rank,
                                                     death.exit && death.exit->signal ? "was " : "",
                                                     how_it_ended(death.exit))});
     if (death.process != nullptr || death.pid > 0) {
@@ -213,6 +219,14 @@ Finding killed(const graph::Examination& examination, const std::vector<Death>& 
     }
     if (death.exit && death.exit->signal) {
       finding.details["signal"] = static_cast<std::int64_t>(*death.exit->signal);
+    }
+  }
+  for (const FeltAnEnd& felt : felt_an_end(examination.job)) {
+    if (felt.lost_its_connection && !finding.culprits.contains(felt.rank)) {
+      finding.evidence.push_back(
+          {.rank = felt.rank,
+           .text = "log: " + base::elide(base::printable(felt.exception), kLongestLine)});
+      break;
     }
   }
   add_last_calls(examination.job, finding);

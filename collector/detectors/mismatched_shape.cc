@@ -14,6 +14,7 @@
 #include "collector/detectors/evidence/gloo_words.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/message_sizes.h"
+#include "collector/detectors/evidence/origins.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/tracebacks.h"
 #include "collector/detectors/evidence/wording.h"
@@ -186,6 +187,12 @@ std::optional<Finding> from_words(const graph::Examination& examination) {
              fmt::format("log of {}: {}",
                          sizes.rank ? fmt::format("rank {}", *sizes.rank) : std::string("a rank"),
                          base::elide(base::printable(sizes.line), 240))});
+  }
+  for (const model::Process* process : processes(examination.job)) {  // gloo aborts who receives
+    auto end = process->rank ? own_end(examination.job, *process->rank) : std::nullopt;
+    if (end && exit_of(examination.job, *process)->signal == SIGABRT) {
+      finding.evidence.push_back(std::move(*end));
+    }
   }
   std::map<model::CallSite, model::RankSet> places;
   for (const Traceback& one : tracebacks(examination.job)) {

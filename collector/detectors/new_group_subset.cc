@@ -171,7 +171,7 @@ Finding mixed_up(const graph::Examination& examination, const SharedName& shared
   finding.kind = "new-group-subset";
   finding.culprits = who_left_out(examination.job, guarded, one, other);
   finding.confidence = guarded ? Confidence::kCertain : Confidence::kLikely;
-  finding.waiting = waiting_ranks(examination);
+  finding.waiting = waiting_ranks(examination).minus(finding.culprits);
   if (guarded) {
     finding.locations.push_back(location(guarded->call, {}, "only the members come to this call"));
     finding.locations.push_back(location(guarded->where, {}, "the branch that separates them"));

@@ -253,7 +253,7 @@ Findings left_with_a_status(const graph::Examination& examination) {
         lost.empty() ? std::string() : fmt::format("; {} then lost their connection", said(lost)));
     finding.evidence.push_back(
         {.rank = failed.rank,
-         .text = fmt::format("log: rank {} ended with status {}, and no traceback is its",
+         .text = fmt::format("launcher: rank {} ended with status {}, and no traceback is its",
                              failed.rank, failed.status)});
     finding.fix = fmt::format(
         "Look for what ends rank {} with {}, sys.exit or os._exit: an exception would end it with "

@@ -219,7 +219,7 @@ std::vector<Suspect> failed_without_traceback(const graph::Examination& examinat
       Suspect suspect{.rank = failed.rank};
       suspect.confidence = failed.sure ? Confidence::kLikely : Confidence::kPossible;
       suspect.deed = "ended with a failure that no log tells";
-      suspect.evidence = fmt::format("log: rank {} ended with status 1", failed.rank);
+      suspect.evidence = fmt::format("launcher: rank {} ended with status 1", failed.rank);
       out.push_back(std::move(suspect));
     }
   }
@@ -243,6 +243,20 @@ void add_handler(const graph::Examination& examination, const std::vector<Suspec
       const bool waits = waits_in_event_loop(examination, suspect);
       finding.locations.push_back(location(*standing, fmt::format("rank {} {} here", *suspect.rank,
                                                                   waits ? "waits" : "handles it")));
+    }
+  }
+}
+
+/// A rank that lives and is surely at fault was judged by where it stands, too.
+void add_stacks(const graph::Examination& examination, const std::vector<Suspect>& suspects,
+                Finding& finding) {
+  for (const Suspect& suspect : suspects) {
+    const graph::Standing* standing = suspect.rank ? examination.standing(*suspect.rank) : nullptr;
+    if (suspect.confidence == Confidence::kCertain && suspect.evidence.starts_with("log: ") &&
+        standing != nullptr && standing->process != nullptr && alive(*standing->process)) {
+      finding.evidence.push_back(
+          {.rank = suspect.rank,
+           .text = fmt::format("stack: rank {} is still there and does not go on", *suspect.rank)});
     }
   }
 }
@@ -292,6 +306,7 @@ Findings detect(const graph::Examination& examination) {
         there.front().place.known() ? " at " + place(there.front().place) : std::string(),
         and_who_waits(finding));
     add_handler(examination, there, finding);
+    add_stacks(examination, there, finding);
     finding.fix = advice(examination, there.front(), by_mpi);
     findings.push_back(std::move(finding));
   }

@@ -1,70 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-// shm-leaked: segments in /dev/shm whose maker is dead and that nobody maps: memory that stays in
-// use until somebody removes it. With the file_system strategy a killed job leaves them behind.
+// shm-leaked: segments in /dev/shm that this job made and left behind: memory that stays in use
+// until somebody removes it. Those of jobs before it count only when there is hardly room left.
 #include <fmt/format.h>
 
 #include "base/text.h"
 #include "collector/detectors/detector.h"
+#include "collector/detectors/evidence/kept_batches.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/recorded_place.h"
+#include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/model/left_segments.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
 constexpr std::string_view kKind = "shm-leaked";
-constexpr double kMinutesOld = 60;  // younger ones may be on their way from one process to another
-constexpr std::size_t kMostPaths = 20;  // in details; the rest is counted
-
-/// Left by some job: that nobody maps it is only known of this job's processes; that its maker is
-/// gone is a second fact.
-bool is_leaked(const model::Fact& segment) {
-  return segment.flag("creator_alive") == false && segment.flag("in_use") == false &&
-         segment.number("age_seconds").value_or(0) >= kMinutesOld;
-}
-
+constexpr double kFewestMoments = 4;  // a batch comes at one, and a loop holds two of them
+constexpr double kLongerThanAStep = 3;
+constexpr double kNever = 1e9;
 /// This job was seen to make it; the job has ended, the file is there, and nobody uses it.
 bool is_left_by_us(const model::Fact& segment) {
   return segment.flag("left_behind") == true;
 }
 
-/// How many, how large, which.
-struct Pile {
-  std::size_t count = 0;
-  double bytes = 0;
-  std::vector<std::string> paths;
-
-  void add(const model::Fact& segment) {
-    ++count;
-    bytes += segment.number("bytes").value_or(0);
-    if (paths.size() < kMostPaths) {
-      paths.push_back(segment.text("path").value_or("?"));
-    }
-  }
-
-  [[nodiscard]] std::string said() const {
-    return fmt::format("{} shared memory segment{} ({})", count, count == 1 ? "" : "s",
-                       base::bytes(bytes));
-  }
-};
-
+/// A nearly full file system is this job's concern, too; else it is a note (model/left_segments.h).
 Findings left_by_others(const graph::Examination& examination) {
-  Pile pile;
-  for (const model::Fact* segment : model::facts(examination.job, "shm-segment")) {
-    if (is_leaked(*segment)) {
-      pile.add(*segment);
-    }
-  }
-  if (pile.count == 0) {
+  const model::SegmentPile pile = model::left_by_others(examination.job);
+  if (pile.count == 0 || !model::shm_is_nearly_full(examination.job)) {
     return {};
   }
   Finding finding;
   finding.kind = kKind;
   finding.confidence = Confidence::kPossible;
-  finding.summary = fmt::format("{} {} left behind by processes that are gone", pile.said(),
-                                pile.count == 1 ? "was" : "were");
+  finding.summary =
+      fmt::format("/dev/shm is nearly full, and {} {} left there by processes that have ended",
+                  pile.said(), pile.count == 1 ? "was" : "were");
   finding.evidence.push_back(
       {.rank = std::nullopt,
        .text = fmt::format("{}: its maker is dead and no process of this job maps it",
@@ -97,7 +70,7 @@ std::optional<Suspect> maker(const graph::Examination& examination, const model:
 
 /// One finding for all of them: the place that left the first leads.
 Findings left_by_this_job(const graph::Examination& examination) {
-  Pile pile;
+  model::SegmentPile pile;
   std::vector<Suspect> makers;
   for (const model::Fact* segment : model::facts(examination.job, "shm-segment")) {
     auto suspect = is_left_by_us(*segment) ? maker(examination, *segment) : std::nullopt;
@@ -120,7 +93,98 @@ Findings left_by_this_job(const graph::Examination& examination) {
   return {std::move(finding)};
 }
 
+/// A process has taken more and more segments, over several looks and several moments of its past,
+/// and let none of the old ones go.
+bool is_growing(const model::Fact& kept) {
+  return kept.number("grew").value_or(0) > 0 &&
+         kept.number("moments").value_or(0) >= kFewestMoments &&
+         kept.number("oldest_seconds").value_or(0) >= kLongerThanAStep;
+}
+
+/// "; /dev/shm is full in about 5 min at this rate": what comes first of the two limits.
+std::string when_it_ends(const model::Fact& kept, double per_second) {
+  const double count = kept.number("count").value_or(0);
+  const double each = count > 0 ? kept.number("bytes").value_or(0) / count : 0;
+  const auto room = kept.number("bytes_free");
+  const auto limit = kept.number("mappings_limit");
+  const double full = room && each > 0 ? *room / each / per_second : kNever;
+  const double mapped =
+      limit ? std::max(0.0, *limit - kept.number("mappings").value_or(0)) / per_second : kNever;
+  if (std::min(full, mapped) >= kNever) {
+    return {};
+  }
+  return full <= mapped
+             ? fmt::format("; /dev/shm is full in about {}", base::duration(full))
+             : fmt::format("; vm.max_map_count is reached in about {}", base::duration(mapped));
+}
+
+Finding keeps_too_much(const graph::Examination& examination, const model::Fact& kept) {
+  const model::JobModel& job = examination.job;
+  const model::Process* process = kept.pid ? model::process(job, *kept.pid) : nullptr;
+  const model::Thread* main = process == nullptr ? nullptr : model::main_thread(*process);
+  const auto rank = kept.rank || process == nullptr ? kept.rank : served_rank(job, *process);
+  const std::string who =
+      rank ? fmt::format("rank {}", *rank) : fmt::format("process {}", kept.pid.value_or(0));
+  const double per_second =
+      kept.number("grew").value_or(0) / std::max(kept.number("over_seconds").value_or(1), 0.001);
+  Finding finding;
+  finding.kind = kKind;
+  finding.confidence = Confidence::kLikely;
+  if (rank) {
+    finding.culprits.insert(*rank);
+  }
+  const auto count = static_cast<std::int64_t>(kept.number("count").value_or(0));
+  finding.summary = fmt::format(
+      "{} keeps {} shared memory segments of its DataLoader ({}), {:.1f} more each second{}", who,
+      count, base::bytes(kept.number("bytes").value_or(0)), per_second,
+      when_it_ends(kept, per_second));
+  const model::CallSite keeps = main == nullptr ? model::CallSite{} : keeps_batches(job, *main);
+  const model::CallSite chosen = chooses_file_system(job);
+  if (keeps.known()) {
+    finding.locations.push_back(location(keeps, finding.culprits, who + " keeps each batch here"));
+  } else if (main != nullptr && own_user_frame(*main) != nullptr) {
+    finding.locations.push_back(
+        location(model::call_site(*own_user_frame(*main)), finding.culprits, who + " is here now"));
+  }
+  if (chosen.known()) {
+    finding.locations.push_back(
+        location(chosen, {}, "makes each tensor of a worker a file in /dev/shm"));
+  }
+  finding.evidence.push_back(
+      {.rank = rank,
+       .text = fmt::format("{} segments more in {:.1f} s; the oldest, {}, is {} old and still "
+                           "mapped; {:.0f} mappings of {:.0f} allowed",
+                           kept.number("grew").value_or(0), kept.number("over_seconds").value_or(0),
+                           kept.text("oldest").value_or("?"),
+                           base::duration(kept.number("oldest_seconds").value_or(0)),
+                           kept.number("mappings").value_or(0),
+                           kept.number("mappings_limit").value_or(0))});
+  finding.fix =
+      keeps.known()
+          ? fmt::format(
+                "Keep a copy instead, which frees the segment: .clone() or "
+                ".item() at {}.",
+                place(keeps))
+          : "Keep copies (.clone(), .item()) of what a DataLoader gives, not its tensors.";
+  finding.details["segments"] = count;
+  finding.details["segments_per_second"] = per_second;
+  return finding;
+}
+
+Findings growing(const graph::Examination& examination) {
+  Findings findings;
+  for (const model::Fact* kept : model::facts(examination.job, "shm-kept")) {
+    if (!examination.job.ended && is_growing(*kept)) {
+      findings.push_back(keeps_too_much(examination, *kept));
+    }
+  }
+  return findings;
+}
+
 Findings detect(const graph::Examination& examination) {
+  if (Findings findings = growing(examination); !findings.empty()) {
+    return findings;
+  }
   Findings findings = left_by_this_job(examination);
   return findings.empty() ? left_by_others(examination) : findings;
 }
@@ -132,14 +196,18 @@ const Detector shm_leaked{
     .kind = kKind,
     .title = "Shared memory was left behind",
     .explanation =
-        R"(What you see: /dev/shm fills up from run to run; torch_PID_… files whose process is gone.
+        R"(What you see: /dev/shm fills up, from step to step or from run to run; torch_PID_… files whose process is gone.
 
-Why: under the file_system sharing strategy segments are files with names; a killed process cannot remove them.
+Why: under the file_system sharing strategy each tensor that a worker sends is a file in /dev/shm and a mapping of the process. It lives as
+long as some process keeps the tensor, and a killed process cannot remove it.
 
-How it is recognised: the maker's pid in the name belongs to no live process, and no process of the job maps the file. Under run: a segment that
-the job made is still there when the job has ended, and nobody uses it.
+How it is recognised: a process of a running job has more segments at each look, of ever older ages, and releases none. Under run, a segment
+that the job made is still there after the job has ended. Segments of earlier jobs are a note at the end of the report, and a finding only
+while /dev/shm is nearly full.
 
 Fix:
+    - seen.append(images)
+    + seen.append(images.clone())
     $ ddpdoctor clean
     - torch.multiprocessing.set_sharing_strategy("file_system")
     + finally:

@@ -234,7 +234,7 @@ void add_raised(const graph::Examination& examination, Findings& findings) {
                       "every parameter (add 0 * unused.sum())."
                     : "Trainer(strategy=\"ddp_find_unused_parameters_true\"), or let the loss "
                       "depend on every parameter (add 0 * unused.sum()).";
-  finding.evidence.push_back({.rank = std::nullopt, .text = std::string(told.raised)});
+  finding.evidence.push_back({.rank = std::nullopt, .text = fmt::format("log: {}", told.raised)});
   for (const auto& [rank, list] : by_rank) {
     if (finding.evidence.size() < kMostEvidence) {
       finding.evidence.push_back(

@@ -5,6 +5,7 @@
 
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/origins.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/diagnosis/diagnosis.h"
 #include "collector/diagnosis/explain_away.h"
@@ -41,13 +42,8 @@ bool rests_on_one_moment(const model::JobModel& job) {
          std::any_of(now->processes.begin(), now->processes.end(), model::was_dumped);
 }
 
-/// What a log says is no matter of the moment.
-bool rests_on_text(const detectors::Finding& finding) {
-  return std::any_of(finding.evidence.begin(), finding.evidence.end(),
-                     [](const auto& evidence) { return evidence.text.starts_with("log: "); });
-}
-
-/// Nor is that a process has ended, or has not answered NCCL for a minute.
+/// What a log says is no matter of the moment, nor that a process has ended, or has not answered
+/// NCCL for a minute.
 bool rests_on_an_end(const detectors::Finding& finding, const model::JobModel& job) {
   for (const model::Fact* fact : model::facts(job, "nccl-ras")) {
     if (fact->rank && finding.culprits.contains(*fact->rank) &&
@@ -66,7 +62,7 @@ void doubt_one_moment(std::vector<Judged>& findings, const model::JobModel& job)
     return;
   }
   for (Judged& judged : findings) {
-    if (!rests_on_text(judged.finding) && !rests_on_an_end(judged.finding, job)) {
+    if (!detectors::rests_on_text(judged.finding) && !rests_on_an_end(judged.finding, job)) {
       judged.finding.confidence = Confidence::kPossible;
     }
   }
@@ -109,7 +105,7 @@ void doubt_a_cut_recording(std::vector<Judged>& findings, const model::JobModel&
     return;
   }
   for (Judged& judged : findings) {
-    if (!rests_on_text(judged.finding) && !rests_on_an_end(judged.finding, job)) {
+    if (!detectors::rests_on_text(judged.finding) && !rests_on_an_end(judged.finding, job)) {
       judged.finding.confidence =
           detectors::at_most(judged.finding.confidence, Confidence::kLikely);
     }
@@ -226,6 +222,7 @@ Diagnosis diagnose(const model::JobModel& job) {
   for (const detectors::Detector* detector : detectors::catalog()) {
     diagnosis.detectors_run.emplace_back(detector->kind);
     for (detectors::Finding& finding : detector->detect(diagnosis.examination)) {
+      detectors::weigh_origins(diagnosis.examination, finding);
       all.push_back({.finding = std::move(finding), .detector = detector});
     }
   }

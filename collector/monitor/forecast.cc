@@ -2,7 +2,9 @@
 #include "collector/monitor/forecast.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "collector/model/kept_segments.h"
 #include "collector/model/questions.h"
 #include "collector/monitor/observe.h"
 
@@ -60,7 +62,12 @@ std::optional<model::JobModel> Forecast::look(std::uint64_t collectives, Clock::
   }
   auto job = observe(
       job_, {.allow_stop = false, .native = false, .glance = true, .samples = 1, .interval = 0});
-  if (!job || !knows_a_length(*job)) {
+  if (!job) {
+    return std::nullopt;
+  }
+  const std::vector<model::Fact> before = std::exchange(before_, job->facts);
+  model::add_growth(before, job->facts);
+  if (!knows_a_length(*job) && model::facts(*job, "shm-kept").empty()) {
     return std::nullopt;
   }
   return std::move(*job);

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include <sys/types.h>
 
@@ -36,6 +37,7 @@ class Forecast {
   std::optional<Clock::time_point> next_;
   std::chrono::duration<double> distance_{};
   bool over_ = false;
+  std::vector<model::Fact> before_;  // of the glance before
 };
 
 }  // namespace ddpdoctor::monitor

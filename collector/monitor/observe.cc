@@ -35,6 +35,9 @@ constexpr double kQuietIntervals = 4;
 // Bytes of a slow server come at least this often.
 constexpr double kSlowServer = 2;
 
+// A step of most jobs is shorter: what a process keeps of its batches has grown by then.
+constexpr double kSlowStep = 1.5;
+
 // Who works shows it in this time: the system counts processor time in steps of 10 ms.
 constexpr std::chrono::milliseconds kLongEnoughToStir{80};
 
@@ -65,6 +68,12 @@ bool stands_in_mpi(const model::Look& look) {
                                                 });
                            });
       });
+}
+
+/// A process keeps many segments of shared memory: whether they grow in number is to be seen.
+bool keeps_segments(const model::Look& look) {
+  return std::any_of(look.facts.begin(), look.facts.end(),
+                     [](const sources::RawFact& fact) { return fact.kind == "shm-kept"; });
 }
 
 /// Why nothing could be seen; an empty `what` when something could.
@@ -125,6 +134,10 @@ base::Result<model::JobModel> observe(pid_t pid, const ObserveOptions& options) 
   if (options.samples == kUsualSamples && waits_for_outsider(first)) {
     silence.reset();
     more.interval = std::max(options.interval, kSlowServer);
+  }
+  if (options.samples == kUsualSamples && keeps_segments(first)) {
+    silence.reset();
+    more.interval = std::max(more.interval, kSlowStep);
   }
   std::vector<model::Look> looks;
   std::string ended;

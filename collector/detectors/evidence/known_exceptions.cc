@@ -2,6 +2,7 @@
 #include "collector/detectors/evidence/known_exceptions.h"
 
 #include <algorithm>
+#include <cctype>
 #include <map>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "collector/detectors/evidence/handlers.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/suspects.h"
+#include "collector/detectors/evidence/traceback_lines.h"
 #include "collector/detectors/evidence/tracebacks.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
@@ -19,128 +21,9 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-constexpr std::size_t kLongestLine = 240;  // of a message quoted as evidence
+constexpr std::size_t kLongestLine = 240;    // of a message quoted as evidence
+constexpr std::size_t kLongestMessage = 40;  // lines of one exception
 constexpr std::string_view kGpuFault = "gpu-fault";
-
-constexpr std::string_view kSpawn =
-    "Start children with spawn or forkserver, and touch CUDA only after that (no torch.cuda call, "
-    "no .cuda() tensor at import).";
-constexpr std::string_view kShm =
-    "Give the container more shared memory (--shm-size=8g or --ipc=host), or lower num_workers and "
-    "prefetch_factor.";
-constexpr std::string_view kFiles =
-    "Raise the limit (ulimit -n 65536), use "
-    "torch.multiprocessing.set_sharing_strategy(\"file_system\"), or keep fewer batches alive.";
-constexpr std::string_view kPickle =
-    "Move the function or class to the top level of a module: what a spawned process gets must be "
-    "importable by name.";
-constexpr std::string_view kGpu =
-    "Drain this node and look at dmesg and nvidia-smi -q; the hardware or its driver failed, not "
-    "the program.";
-constexpr std::string_view kMaster =
-    "Free the port or choose another one (--master-port, --rdzv-endpoint), and check MASTER_ADDR "
-    "on every node.";
-constexpr std::string_view kDevice =
-    "Call torch.cuda.set_device(int(os.environ[\"LOCAL_RANK\"])) before any CUDA or collective "
-    "call, and load checkpoints with map_location.";
-
-constexpr std::string_view kStart =
-    "Start every rank, or set WORLD_SIZE (--nproc-per-node, --nnodes) to the number of processes "
-    "you start.";
-
-constexpr KnownException kTable[] = {
-    {"fork-after-cuda", "Cannot re-initialize CUDA in forked subprocess", "",
-     "used CUDA in a child that was forked after CUDA had started", kSpawn},
-    {"dataloader-worker-killed", "DataLoader worker (pid", "killed by signal",
-     "lost a DataLoader worker to a signal",
-     "Look at the signal: Killed is memory, Bus error is /dev/shm, Segmentation fault is native "
-     "code in the dataset."},
-    {"dataloader-worker-killed", "DataLoader worker (pid(s)", "exited unexpectedly",
-     "lost a DataLoader worker",
-     "Run once with num_workers=0 to see the error in the main process; watch its memory."},
-    {"dataloader-worker-killed", "DataLoader worker (pid", "exited unexpectedly",
-     "lost a DataLoader worker",
-     "Run once with num_workers=0 to see the error in the main process; watch its memory."},
-    {"dataloader-worker-raised", "in DataLoader worker process", "Caught",
-     "got an exception from a DataLoader worker",
-     "Fix the line of the dataset that raised; the other ranks only wait for this batch.", true},
-    {"shm-exhausted", "insufficient shared memory", "", "ran out of shared memory", kShm},
-    {"shm-exhausted", "No space left on device", "/dev/shm", "ran out of shared memory", kShm},
-    {"shm-exhausted", "unable to write to file </torch_", "", "ran out of shared memory", kShm},
-    {"shm-exhausted", "No space left on device", "shared memory", "ran out of shared memory", kShm},
-    {"shm-exhausted", "Error while creating shared memory segment", "",
-     "could not get shared memory for NCCL", kShm},
-    {"shm-exhausted", "posix_fallocate failed", "", "could not get shared memory", kShm},
-    {"shm-exhausted", "killed by signal: Bus error", "out of shared memory",
-     "lost a DataLoader worker to a bus error: shared memory is full", kShm},
-    {"fd-exhausted", "Too many open files", "", "ran out of file descriptors", kFiles},
-    {"fd-exhausted", "received 0 items of ancdata", "",
-     "ran out of file descriptors while a tensor was passed between processes", kFiles},
-    {"spawn-unpicklable", "Can't pickle local object", "",
-     "passes a local function to a spawned process", kPickle},
-    {"spawn-unpicklable", "Can't get local object", "",
-     "passes a local function to a spawned process", kPickle},
-    {"spawn-unpicklable", "Can't pickle <function <lambda>", "",
-     "passes a lambda to a spawned process", kPickle},
-    {"spawn-unpicklable", "TypeError: cannot pickle", "",
-     "passes an object that cannot be pickled to a spawned process", kPickle},
-    {"spawn-unpicklable", "Can't get attribute", "",
-     "spawned a process that cannot find what it should run", kPickle},
-    {"marked-ready-twice", "Expected to mark a variable ready only once", "",
-     "used a parameter twice in one backward of DistributedDataParallel",
-     "Use checkpoint(..., use_reentrant=False), call backward once per forward, or "
-     "DistributedDataParallel(..., static_graph=True)."},
-    {"buffers-inplace", "modified by an inplace operation", "",
-     "changed a tensor that backward still needs (with DDP: two forwards before backward broadcast "
-     "the buffers in place)",
-     "Do one forward per backward, or DistributedDataParallel(..., broadcast_buffers=False)."},
-    {"state-dict-prefix", "Unexpected key(s) in state_dict", "module.",
-     "loads a checkpoint of the wrapped model into the bare one",
-     "Save model.module.state_dict(), or strip the prefix: {k.removeprefix(\"module.\"): v for k, "
-     "v in state.items()}."},
-    {"state-dict-prefix", "Missing key(s) in state_dict", "module.",
-     "loads a checkpoint of the bare model into the wrapped one",
-     "Load into model.module before or instead of the wrapper."},
-    {"batchnorm-single-sample", "Expected more than 1 value per channel when training", "",
-     "normalises a batch of one sample",
-     "Use drop_last=True, a larger batch on every rank, or SyncBatchNorm."},
-    {"wrong-device", "devices used by this process are currently unknown", "",
-     "did not choose its GPU: collectives run on GPU 0", kDevice},
-    {"wrong-device", "Duplicate GPU detected", "", "shares a GPU with another rank", kDevice},
-    {"gpu-fault", "fallen off the bus", "", "lost its GPU", kGpu},
-    {"gpu-fault", "uncorrectable ECC error", "", "met a memory fault of its GPU", kGpu},
-    {"gpu-fault", "NVRM: Xid", "", "runs on a GPU whose driver reported a fault", kGpu},
-    {"master-unreachable", "Address already in use", "", "found the port of the rendezvous taken",
-     kMaster},
-    {"master-unreachable", "EADDRINUSE", "", "found the port of the rendezvous taken", kMaster},
-    {"master-unreachable", "client socket has failed to connect", "", "cannot reach the rendezvous",
-     kMaster, false, true},
-    {"master-unreachable", "client socket has timed out", "", "cannot reach the rendezvous",
-     kMaster},
-    {"rendezvous-incomplete", "waiting for clients", "clients joined",
-     "waited for ranks that never joined", kStart},
-    {"rendezvous-incomplete", "store based barrier",
-     "num_workers_joined=", "waited for ranks that never joined", kStart},
-    {"", "Connection closed by peer", "", "", ""},
-    {"", "Connection reset by peer", "", "", ""},
-    {"", "Broken pipe", "", "", ""},
-    {"", "Watchdog caught collective operation timeout", "", "", ""},
-    {"", "Timed out waiting", "", "", ""},
-    {"", "Socket Timeout", "", "", ""},
-    {"", "wait timeout after", "", "", ""},
-    {"", "ChildFailedError", "", "", ""},
-    {"", "ProcessRaisedException", "", "", ""},
-    {"", "ProcessExitedException", "", "", ""},
-    {"", "SignalException", "", "", ""},
-    {"", "KeyboardInterrupt", "", "", ""},
-    {"", "NCCL communicator was aborted", "", "", ""},
-    {"", "failed to pass monitoredBarrier", "", "", ""},
-    {"", "successfully reached monitoredBarrier", "", "", ""},
-    {"", "Detected mismatch between collectives on ranks", "", "", ""},
-    {"", "remote process exited or there was a network error", "", "", ""},
-    {"", "NCCL operations have failed or timed out", "", "", ""},
-    {"", "failed to recv, got 0 bytes", "", "", ""},
-};
 
 constexpr std::string_view kListsKeys = "key(s) in state_dict";
 
@@ -154,9 +37,71 @@ std::string_view own_list(const KnownException& known, std::string_view line) {
   return line.substr(begin, end - begin);
 }
 
+/// "/dev/shm" begins a path there: it is no part of "/mnt/dev/shm2/x".
+bool holds_path(std::string_view line, std::string_view path) {
+  const auto of_name = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.';
+  };
+  for (std::size_t at = line.find(path); at != line.npos; at = line.find(path, at + 1)) {
+    const std::size_t end = at + path.size();
+    if ((at == 0 || (!of_name(line[at - 1]) && line[at - 1] != '/')) &&
+        (end == line.size() || !of_name(line[end]))) {
+      return true;
+    }
+  }
+  return false;
+}
+
 bool matches(const KnownException& known, std::string_view line) {
-  return line.find(known.pattern) != std::string_view::npos &&
-         (known.also.empty() || own_list(known, line).find(known.also) != std::string_view::npos);
+  if (line.find(known.pattern) == std::string_view::npos || known.also.empty()) {
+    return line.find(known.pattern) != std::string_view::npos;
+  }
+  const std::string_view list = own_list(known, line);
+  return known.also.front() == '/' ? holds_path(list, known.also)
+                                   : list.find(known.also) != std::string_view::npos;
+}
+
+std::optional<model::CallSite> any_place(std::string_view line) {
+  auto site = traceback_place(line);
+  site = site ? site : boxed_place(line);
+  return site ? site : pytest_place(line);
+}
+
+bool is_of(const KnownException& known, std::string_view file) {
+  return file.starts_with(fmt::format("{}/", known.said_by)) ||
+         file.find(fmt::format("/{}", known.said_by)) != std::string_view::npos;
+}
+
+/// "torch.distributed.DistNetworkError: …", "[W socket.cpp:752] [c10d] …".
+bool is_signed(const KnownException& known, std::string_view line) {
+  return line.find(fmt::format("{}.", known.said_by)) != std::string_view::npos ||
+         line.find("[c10d") != std::string_view::npos;
+}
+
+/// Whose words a line is, by the frames between it and the user's innermost one.
+Speaker speaker_of(const KnownException& known, const LogStream& stream, std::size_t index) {
+  constexpr std::size_t kNear = 4;  // lines of a message, of which this is one
+  constexpr std::size_t kDeepest = 200;
+  if (known.said_by.empty() || is_signed(known, stream[index].text)) {
+    return Speaker::kItself;
+  }
+  std::size_t frames = 0;
+  for (std::size_t back = 1; back <= std::min(index, kDeepest); ++back) {
+    const std::string_view line = stream[index - back].text;
+    const auto site = any_place(line);
+    if (begins_traceback(line) || (frames == 0 && !site && back > kNear) ||
+        (frames > 0 && !site && indentation(line) == 0 && !pytest_message(line))) {
+      break;
+    }
+    if (site && is_of(known, site->file)) {
+      return Speaker::kItself;
+    }
+    if (site && model::is_user_file(site->file)) {
+      break;
+    }
+    frames += site ? 1 : 0;
+  }
+  return frames > 0 ? Speaker::kAnother : Speaker::kUnknown;
 }
 
 /// The exception's first line may lack what follows: load_state_dict lists its keys on the next
@@ -211,8 +156,18 @@ bool went_on(const graph::Examination& examination, std::optional<model::Rank> r
          !in_handler(examination.job, standing->callers, {});
 }
 
+/// What the rank raised of its own accord later is what it ended by: this it got over.
+bool got_over(const std::vector<Traceback>& all, const Sighting& sighting) {
+  return std::any_of(all.begin(), all.end(), [&sighting](const Traceback& later) {
+    return sighting.rank && later.rank == sighting.rank && later.log == sighting.log &&
+           later.number > sighting.number + kLongestMessage && !later.of_thread && !later.ignored &&
+           later.place.known() && !is_consequence(later.exception);
+  });
+}
+
 Suspect suspect_of(const Sighting& sighting, bool harmless) {
   const Confidence sure = sighting.place.known() ? Confidence::kCertain : Confidence::kLikely;
+  harmless = harmless || (sighting.exception->common && sighting.speaker != Speaker::kItself);
   return {.rank = sighting.rank,
           .place = sighting.place,
           .confidence = harmless ? Confidence::kPossible : sure,
@@ -222,16 +177,13 @@ Suspect suspect_of(const Sighting& sighting, bool harmless) {
 
 }  // namespace
 
-std::span<const KnownException> known_exceptions() {
-  return kTable;
-}
-
 bool outlived(const graph::Examination& examination, std::optional<model::Rank> rank) {
   return survived(examination.job) || went_on(examination, rank);
 }
 
 bool is_consequence(std::string_view message) {
-  return std::any_of(std::begin(kTable), std::end(kTable), [message](const KnownException& known) {
+  const auto all = known_exceptions();
+  return std::any_of(all.begin(), all.end(), [message](const KnownException& known) {
     return known.kind.empty() && matches(known, message);
   });
 }
@@ -243,10 +195,16 @@ std::vector<Sighting> sightings(const model::JobModel& job, std::string_view kin
   }
   for (const LogStream& stream : log_streams(job)) {
     for (std::size_t i = 0; i < stream.size(); ++i) {
-      for (const KnownException& known : kTable) {
-        if (known.kind == kind && matches_with_next(known, stream, i) &&
-            !passed(known, stream, i)) {
+      for (const KnownException& known : known_exceptions()) {
+        const Speaker speaker =
+            known.kind == kind && matches_with_next(known, stream, i) && !passed(known, stream, i)
+                ? speaker_of(known, stream, i)
+                : Speaker::kAnother;
+        if (speaker != Speaker::kAnother) {
           out.push_back({.exception = &known,
+                         .speaker = speaker,
+                         .log = stream[i].log,
+                         .number = stream[i].number,
                          .rank = stream[i].rank,
                          .place = known.place_below ? user_place_below(stream, i)
                                                     : user_place_above(stream, i),
@@ -278,9 +236,12 @@ std::string in_number(std::string_view meaning, bool many) {
 Findings findings_from_text(const graph::Examination& examination, std::string_view kind) {
   std::map<std::string_view, std::vector<Suspect>> by_fix;
   std::map<std::string_view, const KnownException*> known;
-  for (const Sighting& sighting : sightings(examination.job, kind)) {
-    const bool harmless =
-        kind == kGpuFault ? survived(examination.job) : outlived(examination, sighting.rank);
+  const std::vector<Sighting> seen = sightings(examination.job, kind);
+  const auto raised = seen.empty() ? std::vector<Traceback>{} : tracebacks(examination.job);
+  for (const Sighting& sighting : seen) {
+    const bool harmless = kind == kGpuFault
+                              ? survived(examination.job)
+                              : outlived(examination, sighting.rank) || got_over(raised, sighting);
     by_fix[sighting.exception->fix].push_back(suspect_of(sighting, harmless));
     known.emplace(sighting.exception->fix, sighting.exception);
   }

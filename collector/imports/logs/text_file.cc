@@ -27,6 +27,7 @@
 #include "collector/imports/stack_dumps/stack_readers.h"
 #include "collector/model/log_lines.h"
 #include "collector/model/secrets.h"
+#include "collector/model/told_by_logs.h"
 #include "collector/model/torch_evidence.h"
 
 namespace ddpdoctor::imports {
@@ -248,6 +249,7 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
   if (!finding.dumps.empty()) {
     job = job_of_dumps(std::move(finding.dumps), path, tool_names(finding));
   }
+  const std::size_t dumped_calls = job.collectives.size();
   std::string rest = rest_of(lines, finding);
   Told told = Told::kNothing;
   if (!rest.empty()) {
@@ -263,6 +265,13 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
   }
   if (told != Told::kMismatch) {  // else who merely writes to the log may have made that call, too
     settle_timed_out(raised, job);
+  }
+  if (job.collectives.size() > dumped_calls) {
+    const auto told_calls = static_cast<std::int64_t>(job.collectives.size() - dumped_calls);
+    job.facts.push_back({.rank = {},
+                         .pid = {},
+                         .kind = std::string(model::kCallsOfLog),
+                         .fields = {{"count", told_calls}}});
   }
   if (!labels.warning.empty()) {
     job.coverage.warnings.push_back(labels.warning);

@@ -9,11 +9,12 @@
 
 #include "collector/imports/stack_dumps/stack_text.h"
 #include "collector/model/job_model.h"
+#include "collector/model/told_by_logs.h"
 
 namespace ddpdoctor::imports {
 
 /// How job_of_dumps names these stacks.
-inline constexpr std::string_view kTimedOut = "its last traceback";
+inline constexpr std::string_view kTimedOut = model::kOfTraceback;
 
 struct LastStack {
   StackDump dump;

@@ -15,6 +15,8 @@
 #include "collector/model/building/unlike_variables.h"
 #include "collector/model/coverage.h"
 #include "collector/model/environment.h"
+#include "collector/model/kept_segments.h"
+#include "collector/model/left_segments.h"
 #include "collector/model/progress.h"
 #include "collector/model/questions.h"
 #include "collector/model/secrets.h"
@@ -287,6 +289,14 @@ bool collectives_advanced(const std::vector<Look>& looks) {
       });
 }
 
+std::vector<Fact> facts_of(const Look& look) {
+  std::vector<Fact> out;
+  for (const sources::RawFact& fact : look.facts) {
+    out.push_back({.rank = fact.rank, .pid = fact.pid, .kind = fact.kind, .fields = fact.fields});
+  }
+  return out;
+}
+
 }  // namespace
 
 JobModel build_model(const std::vector<Look>& looks) {
@@ -311,15 +321,18 @@ JobModel build_model(const std::vector<Look>& looks) {
   }
   job.command = job_command(job, job.observations.back());
   add_torch_evidence(job, witnesses(job, looks));
-  for (const sources::RawFact& fact : newest.facts) {
-    job.facts.push_back(
-        {.rank = fact.rank, .pid = fact.pid, .kind = fact.kind, .fields = fact.fields});
+  job.facts = facts_of(newest);
+  if (looks.size() > 1) {
+    add_growth(facts_of(looks.front()), job.facts);
   }
   for (Fact& fact : unlike_variables(newest.tree, job.observations.back().processes)) {
     job.facts.push_back(std::move(fact));
   }
   add_exceptions(job, newest);
   job.coverage = coverage_of(job, looks);
+  if (auto note = note_on_left_segments(job); note && !shm_is_nearly_full(job)) {
+    job.coverage.warnings.push_back(std::move(*note));
+  }
   const Movement seen = movement(job, collectives_advanced(looks));
   job.progress = seen.progress;
   job.seconds_without_progress = seen.seconds_without_progress;

@@ -39,6 +39,8 @@ std::vector<std::string> pid_list(const std::set<pid_t>& pids);
 void add_process_facts(const Scene& scene, Facts& facts);
 /// shm-usage, shm-segment.
 void add_shm_facts(const Scene& scene, Facts& facts);
+/// shm-kept: of processes that keep many segments mapped. Asks shm-usage whether there are many.
+void add_kept_segments(const Scene& scene, Facts& facts);
 /// file-lock, lock-file.
 void add_lock_facts(const Scene& scene, Facts& facts);
 /// blocked-on.

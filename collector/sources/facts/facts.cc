@@ -70,6 +70,7 @@ std::vector<RawFact> surroundings(const JobTree& job,
   Facts facts;
   add_process_facts(scene, facts);
   add_shm_facts(scene, facts);
+  add_kept_segments(scene, facts);
   add_lock_facts(scene, facts);
   add_blocked_facts(scene, facts);
   add_network_facts(scene, facts);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "collector/model/left_segments.h"
 #include "tests/unit/detectors/asked.h"
 
 namespace ddpdoctor::detectors {
@@ -6,23 +7,39 @@ namespace {
 
 using namespace ddpdoctor::tests;
 
-JobBuilder story(bool alive) {
-  return job().ranks(1).fact("shm-segment", {{"path", std::string("/dev/shm/torch_1_2")},
-                                             {"bytes", std::int64_t{4096}},
-                                             {"age_seconds", 900.0},
-                                             {"creator_alive", alive},
-                                             {"in_use", false}});
+/// A segment that another job made, in a /dev/shm of which so many per cent are used.
+JobBuilder story(bool alive, std::int64_t used = 20) {
+  return job()
+      .ranks(1)
+      .fact("shm-segment", {{"path", std::string("/dev/shm/torch_1_2")},
+                            {"bytes", std::int64_t{4096}},
+                            {"age_seconds", 900.0},
+                            {"creator_alive", alive},
+                            {"in_use", false}})
+      .fact("shm-usage", {{"path", std::string("/dev/shm")},
+                          {"bytes_total", std::int64_t{100}},
+                          {"bytes_used", used}});
 }
 
-TEST(ShmLeaked, ListsWhatADeadProcessLeft) {
-  const auto findings = asked("shm-leaked", story(false).build());
+TEST(ShmLeaked, LeavesWhatAnotherJobLeftToANote) {
+  const auto told = story(false).build();
+  EXPECT_TRUE(asked("shm-leaked", told).empty());
+  const auto note = model::note_on_left_segments(told);
+  ASSERT_TRUE(note.has_value());
+  EXPECT_NE(note->find("1 shared memory segment (4.0 KiB)"), std::string::npos) << *note;
+  EXPECT_NE(note->find("ddpdoctor clean"), std::string::npos);
+  EXPECT_FALSE(model::note_on_left_segments(story(true).build()).has_value());
+}
+
+TEST(ShmLeaked, ListsWhatADeadProcessLeftWhereHardlyRoomIsLeft) {
+  const auto findings = asked("shm-leaked", story(false, 95).build());
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(std::get<std::vector<std::string>>(findings[0].details.at("paths")).at(0),
             "/dev/shm/torch_1_2");
 }
 
 TEST(ShmLeaked, IsSilentWhileTheMakerLives) {
-  EXPECT_TRUE(asked("shm-leaked", story(true).build()).empty());
+  EXPECT_TRUE(asked("shm-leaked", story(true, 95).build()).empty());
 }
 
 JobBuilder after_the_job(bool left) {

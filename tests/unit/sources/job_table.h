@@ -47,6 +47,10 @@ class Table {
     return job.value_or(JobTree{});
   }
 
+  [[nodiscard]] const ProcessTable& rows() const {
+    return rows_;
+  }
+
   static constexpr pid_t kBase = 1 << 28;
 
  private:

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether the job trains with DistributedDataParallel: torch says many things alike with and
+// without it.
+#pragma once
+
+#include <optional>
+
+#include "collector/detectors/finding.h"
+#include "collector/graph/examination.h"
+
+namespace ddpdoctor::detectors {
+
+/// The surest sign: a stack, the agent's record, the user's source, or a traceback in a log.
+std::optional<Evidence> ddp_in_use(const graph::Examination& examination);
+
+}  // namespace ddpdoctor::detectors

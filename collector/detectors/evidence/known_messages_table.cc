@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// The known messages. `common` words are said by many programs: they count only where the code that
+// raised them, or a name on the line, is the library that is meant.
+#include "collector/detectors/evidence/known_exceptions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kSpawn =
+    "Start children with spawn or forkserver, and touch CUDA only after that (no torch.cuda call, "
+    "no .cuda() tensor at import).";
+constexpr std::string_view kShm =
+    "Give the container more shared memory (--shm-size=8g or --ipc=host), or lower num_workers and "
+    "prefetch_factor.";
+constexpr std::string_view kFiles =
+    "Raise the limit (ulimit -n 65536), use "
+    "torch.multiprocessing.set_sharing_strategy(\"file_system\"), or keep fewer batches alive.";
+constexpr std::string_view kPickle =
+    "Move the function or class to the top level of a module: what a spawned process gets must be "
+    "importable by name.";
+constexpr std::string_view kGpu =
+    "Drain this node and look at dmesg and nvidia-smi -q; the hardware or its driver failed, not "
+    "the program.";
+constexpr std::string_view kMaster =
+    "Free the port or choose another one (--master-port, --rdzv-endpoint), and check MASTER_ADDR "
+    "on every node.";
+constexpr std::string_view kDevice =
+    "Call torch.cuda.set_device(int(os.environ[\"LOCAL_RANK\"])) before any CUDA or collective "
+    "call, and load checkpoints with map_location.";
+
+constexpr std::string_view kStart =
+    "Start every rank, or set WORLD_SIZE (--nproc-per-node, --nnodes) to the number of processes "
+    "you start.";
+
+// Who says it: part of the path of the code that raises, or of the name before the message.
+constexpr std::string_view kTorch = "torch";
+constexpr std::string_view kPickling = "multiprocess";  // multiprocessing, and its twin of dill
+
+constexpr KnownException kTable[] = {
+    {.kind = "fork-after-cuda",
+     .pattern = "Cannot re-initialize CUDA in forked subprocess",
+     .said_by = kTorch,
+     .meaning = "used CUDA in a child that was forked after CUDA had started",
+     .fix = kSpawn},
+    {.kind = "dataloader-worker-killed",
+     .pattern = "DataLoader worker (pid",
+     .also = "killed by signal",
+     .said_by = kTorch,
+     .meaning = "lost a DataLoader worker to a signal",
+     .fix = "Look at the signal: Killed is memory, Bus error is /dev/shm, Segmentation fault is "
+            "native "
+            "code in the dataset."},
+    {.kind = "dataloader-worker-killed",
+     .pattern = "DataLoader worker (pid(s)",
+     .also = "exited unexpectedly",
+     .said_by = kTorch,
+     .meaning = "lost a DataLoader worker",
+     .fix = "Run once with num_workers=0 to see the error in the main process; watch its memory."},
+    {.kind = "dataloader-worker-killed",
+     .pattern = "DataLoader worker (pid",
+     .also = "exited unexpectedly",
+     .said_by = kTorch,
+     .meaning = "lost a DataLoader worker",
+     .fix = "Run once with num_workers=0 to see the error in the main process; watch its memory."},
+    {.kind = "dataloader-worker-raised",
+     .pattern = "in DataLoader worker process",
+     .also = "Caught",
+     .said_by = kTorch,
+     .meaning = "got an exception from a DataLoader worker",
+     .fix = "Fix the line of the dataset that raised; the other ranks only wait for this batch.",
+     .place_below = true},
+    {.kind = "shm-exhausted",
+     .pattern = "insufficient shared memory (shm)",
+     .meaning = "ran out of shared memory",
+     .fix = kShm},
+    {.kind = "shm-exhausted",
+     .pattern = "No space left on device",
+     .also = "/dev/shm",
+     .meaning = "ran out of shared memory",
+     .fix = kShm},
+    {.kind = "shm-exhausted",
+     .pattern = "unable to write to file </torch_",
+     .meaning = "ran out of shared memory",
+     .fix = kShm},
+    {.kind = "shm-exhausted",
+     .pattern = "allocate shared memory(shm)",
+     .also = "No space left on device",
+     .said_by = kTorch,
+     .meaning = "ran out of shared memory",
+     .fix = kShm},
+    {.kind = "shm-exhausted",
+     .pattern = "Error while creating shared memory segment",
+     .also = "NCCL",
+     .meaning = "could not get shared memory for NCCL",
+     .fix = kShm},
+    {.kind = "shm-exhausted",
+     .pattern = "posix_fallocate failed",
+     .also = "NCCL",
+     .meaning = "could not get shared memory",
+     .fix = kShm},
+    {.kind = "shm-exhausted",
+     .pattern = "killed by signal: Bus error",
+     .also = "out of shared memory",
+     .said_by = kTorch,
+     .meaning = "lost a DataLoader worker to a bus error: shared memory is full",
+     .fix = kShm},
+    {.kind = "fd-exhausted",
+     .pattern = "Too many open files",
+     .meaning = "ran out of file descriptors",
+     .fix = kFiles},
+    {.kind = "fd-exhausted",
+     .pattern = "received 0 items of ancdata",
+     .meaning = "ran out of file descriptors while a tensor was passed between processes",
+     .fix = kFiles},
+    {.kind = "spawn-unpicklable",
+     .pattern = "Can't pickle local object",
+     .said_by = kPickling,
+     .common = true,
+     .meaning = "passes a local function to a spawned process",
+     .fix = kPickle},
+    {.kind = "spawn-unpicklable",
+     .pattern = "Can't get local object",
+     .said_by = kPickling,
+     .common = true,
+     .meaning = "passes a local function to a spawned process",
+     .fix = kPickle},
+    {.kind = "spawn-unpicklable",
+     .pattern = "Can't pickle <function <lambda>",
+     .said_by = kPickling,
+     .common = true,
+     .meaning = "passes a lambda to a spawned process",
+     .fix = kPickle},
+    {.kind = "spawn-unpicklable",
+     .pattern = "TypeError: cannot pickle",
+     .said_by = kPickling,
+     .common = true,
+     .meaning = "passes an object that cannot be pickled to a spawned process",
+     .fix = kPickle},
+    {.kind = "spawn-unpicklable",
+     .pattern = "Can't get attribute",
+     .said_by = kPickling,
+     .common = true,
+     .meaning = "spawned a process that cannot find what it should run",
+     .fix = kPickle},
+    {.kind = "marked-ready-twice",
+     .pattern = "Expected to mark a variable ready only once",
+     .said_by = kTorch,
+     .meaning = "used a parameter twice in one backward of DistributedDataParallel",
+     .fix = "Use checkpoint(..., use_reentrant=False), call backward once per forward, or "
+            "DistributedDataParallel(..., static_graph=True)."},
+    {.kind = "buffers-inplace",
+     .pattern = "modified by an inplace operation",
+     .said_by = kTorch,
+     .meaning = "changed a tensor that backward still needs (with DDP: two forwards before "
+                "backward broadcast "
+                "the buffers in place)",
+     .fix =
+         "Do one forward per backward, or DistributedDataParallel(..., broadcast_buffers=False)."},
+    {.kind = "state-dict-prefix",
+     .pattern = "Unexpected key(s) in state_dict",
+     .also = "\"module.",
+     .said_by = kTorch,
+     .meaning = "loads a checkpoint of the wrapped model into the bare one",
+     .fix = "Save model.module.state_dict(), or strip the prefix: {k.removeprefix(\"module.\"): v "
+            "for k, "
+            "v in state.items()}."},
+    {.kind = "state-dict-prefix",
+     .pattern = "Missing key(s) in state_dict",
+     .also = "\"module.",
+     .said_by = kTorch,
+     .meaning = "loads a checkpoint of the bare model into the wrapped one",
+     .fix = "Load into model.module before or instead of the wrapper."},
+    {.kind = "batchnorm-single-sample",
+     .pattern = "Expected more than 1 value per channel when training",
+     .said_by = kTorch,
+     .meaning = "normalises a batch of one sample",
+     .fix = "Use drop_last=True, a larger batch on every rank, or SyncBatchNorm."},
+    {.kind = "wrong-device",
+     .pattern = "devices used by this process are currently unknown",
+     .said_by = kTorch,
+     .meaning = "did not choose its GPU: collectives run on GPU 0",
+     .fix = kDevice},
+    {.kind = "wrong-device",
+     .pattern = "Duplicate GPU detected",
+     .said_by = kTorch,
+     .meaning = "shares a GPU with another rank",
+     .fix = kDevice},
+    {.kind = "gpu-fault", .pattern = "fallen off the bus", .meaning = "lost its GPU", .fix = kGpu},
+    {.kind = "gpu-fault",
+     .pattern = "uncorrectable ECC error",
+     .meaning = "met a memory fault of its GPU",
+     .fix = kGpu},
+    {.kind = "gpu-fault",
+     .pattern = "NVRM: Xid",
+     .meaning = "runs on a GPU whose driver reported a fault",
+     .fix = kGpu},
+    {.kind = "master-unreachable",
+     .pattern = "Address already in use",
+     .said_by = kTorch,
+     .common = true,
+     .meaning = "found the port of the rendezvous taken",
+     .fix = kMaster},
+    {.kind = "master-unreachable",
+     .pattern = "EADDRINUSE",
+     .said_by = kTorch,
+     .common = true,
+     .meaning = "found the port of the rendezvous taken",
+     .fix = kMaster},
+    {.kind = "master-unreachable",
+     .pattern = "client socket has failed to connect",
+     .said_by = kTorch,
+     .meaning = "cannot reach the rendezvous",
+     .fix = kMaster,
+     .passes = true},
+    {.kind = "master-unreachable",
+     .pattern = "client socket has timed out",
+     .said_by = kTorch,
+     .meaning = "cannot reach the rendezvous",
+     .fix = kMaster},
+    {.kind = "rendezvous-incomplete",
+     .pattern = "waiting for clients",
+     .also = "clients joined",
+     .said_by = kTorch,
+     .meaning = "waited for ranks that never joined",
+     .fix = kStart},
+    {.kind = "rendezvous-incomplete",
+     .pattern = "store based barrier",
+     .also = "num_workers_joined=",
+     .said_by = kTorch,
+     .meaning = "waited for ranks that never joined",
+     .fix = kStart},
+    {.pattern = "Connection closed by peer"},
+    {.pattern = "Connection reset by peer"},
+    {.pattern = "Broken pipe"},
+    {.pattern = "Watchdog caught collective operation timeout"},
+    {.pattern = "Timed out waiting"},
+    {.pattern = "Socket Timeout"},
+    {.pattern = "wait timeout after"},
+    {.pattern = "ChildFailedError"},
+    {.pattern = "ProcessRaisedException"},
+    {.pattern = "ProcessExitedException"},
+    {.pattern = "SignalException"},
+    {.pattern = "KeyboardInterrupt"},
+    {.pattern = "NCCL communicator was aborted"},
+    {.pattern = "failed to pass monitoredBarrier"},
+    {.pattern = "successfully reached monitoredBarrier"},
+    {.pattern = "Detected mismatch between collectives on ranks"},
+    {.pattern = "remote process exited or there was a network error"},
+    {.pattern = "DeepEP error", .also = "timeout"},
+    {.pattern = "NCCL operations have failed or timed out"},
+    {.pattern = "failed to recv, got 0 bytes"},
+};
+
+}  // namespace
+
+std::span<const KnownException> known_exceptions() {
+  return kTable;
+}
+
+}  // namespace ddpdoctor::detectors

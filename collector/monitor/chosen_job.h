@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which job a pid means, for commands that take one.
+#pragma once
+
+#include "collector/sources/processes/job_choice.h"
+
+namespace ddpdoctor::monitor {
+
+using sources::choose_job;
+using sources::JobChoice;
+
+}  // namespace ddpdoctor::monitor

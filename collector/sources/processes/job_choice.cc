@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/sources/processes/job_choice.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/text.h"
+#include "collector/sources/processes/candidates.h"
+#include "collector/sources/processes/proc_file.h"
+
+namespace ddpdoctor::sources {
+namespace {
+
+constexpr std::size_t kMostListed = 8;
+constexpr std::size_t kLongestCommand = 60;
+
+/// One job: the topmost processes of it, and its ranks.
+struct Job {
+  std::set<pid_t> tops;
+  std::set<int> ranks;
+};
+
+class Chooser {
+ public:
+  Chooser(ProcessTable table, const HasTorch& has_torch)
+      : candidates_(std::move(table)), has_torch_(has_torch) {}
+
+  base::Result<JobChoice> choose(pid_t asked) {
+    if (candidates_.row(asked) == nullptr || candidates_.row(asked)->kernel_thread ||
+        asked == ::getpid() || belongs(asked)) {
+      return JobChoice{.pid = asked, .note = {}};
+    }
+    const auto jobs = jobs_among(candidates_.subtree(asked));
+    if (jobs.size() == 1) {
+      return only_one(asked, jobs.begin()->second);
+    }
+    if (jobs.empty()) {
+      return base::failure(fmt::format("pid {} is not part of a PyTorch job", named(asked)),
+                           where_jobs_are());
+    }
+    return base::failure(fmt::format("{} jobs run below pid {}", jobs.size(), named(asked)),
+                         "choose one of them: " + listed(jobs));
+  }
+
+ private:
+  /// Part of a job by itself, or below a process that is; also when it may not be read.
+  bool belongs(pid_t pid) {
+    const Program program = candidates_.program(pid);
+    return is_machinery(program) || runs_python(program) || claims_rank(pid) ||
+           top_of_job(candidates_, pid) != pid || has_torch_(pid).value_or(true);
+  }
+
+  static bool is_machinery(Program program) {
+    return program == Program::kLauncher || program == Program::kForkServer ||
+           program == Program::kResourceTracker || program == Program::kCompileWorker ||
+           program == Program::kShmManager;
+  }
+
+  /// Batch systems and MPI label shells, too.
+  bool claims_rank(pid_t pid) {
+    const RankClaim& claim = candidates_.claim(pid);
+    return claim.rank && (!claim.weak || candidates_.program(pid) == Program::kOther);
+  }
+
+  /// A rank, a launcher, or a process that uses torch. A Python program without it is none.
+  bool is_member(pid_t pid) {
+    const Program program = candidates_.program(pid);
+    return program == Program::kLauncher || claims_rank(pid) ||
+           ((runs_python(program) || program == Program::kOther || program == Program::kBoundary) &&
+            has_torch_(pid).value_or(false));
+  }
+
+  std::map<std::string, Job> jobs_among(const std::vector<pid_t>& pids) {
+    std::map<std::string, Job> jobs;
+    for (const pid_t pid : pids) {
+      const ProcessRow* row = candidates_.row(pid);
+      if (row == nullptr || row->state == 'Z' || row->kernel_thread || !is_member(pid)) {
+        continue;
+      }
+      const pid_t top = top_of_job(candidates_, pid);
+      const std::string text = candidates_.job_below(top);
+      Job& job = jobs[text.empty() ? fmt::format("pid {}", top) : text];
+      job.tops.insert(top);
+      if (const auto rank = candidates_.claim(pid).rank) {
+        job.ranks.insert(*rank);
+      }
+    }
+    return jobs;
+  }
+
+  /// A script's shell started the job, and counts as its launcher; a terminal, init or a test
+  /// runner has more below it than the job.
+  JobChoice only_one(pid_t asked, const Job& job) {
+    const pid_t top = *job.tops.begin();
+    const Program program = candidates_.program(asked);
+    const bool leads = program == Program::kShell || program == Program::kWrapper ||
+                       (program == Program::kInteractive && job.tops.size() > 1);
+    if (leads || job.tops.contains(asked)) {
+      return {.pid = asked, .note = {}};
+    }
+    return {.pid = top,
+            .note = fmt::format("pid {} is not of the job; below it runs one: pid {}", named(asked),
+                                named(top))};
+  }
+
+  std::string where_jobs_are() {
+    std::vector<pid_t> all;
+    for (const auto& [pid, row] : candidates_.table()) {
+      all.push_back(pid);
+    }
+    const auto jobs = jobs_among(all);
+    return jobs.empty() ? "no PyTorch job was found on this machine; `ps -ef | grep python` lists "
+                          "what runs, and `ddpdoctor attach PID --no-tree` shows the threads of "
+                          "any process"
+                        : "on this machine: " + listed(jobs);
+  }
+
+  std::string listed(const std::map<std::string, Job>& jobs) {
+    std::vector<std::string> out;
+    for (const auto& [text, job] : jobs) {
+      if (out.size() == kMostListed) {
+        out.push_back(fmt::format("{} more", jobs.size() - kMostListed));
+        break;
+      }
+      const std::string ranks = job.ranks.empty() ? ""
+                                                  : fmt::format(", {} rank{}", job.ranks.size(),
+                                                                job.ranks.size() == 1 ? "" : "s");
+      out.push_back(fmt::format("`ddpdoctor attach {}` ({}{})", *job.tops.begin(),
+                                command_of(*job.tops.begin()), ranks));
+    }
+    return fmt::format("{}", fmt::join(out, "; "));
+  }
+
+  std::string command_of(pid_t pid) const {
+    const ProcessRow* row = candidates_.row(pid);
+    const std::string words = row == nullptr ? std::string()
+                              : row->command.empty()
+                                  ? row->comm
+                                  : fmt::format("{}", fmt::join(row->command, " "));
+    return base::elide(base::printable(words), kLongestCommand);
+  }
+
+  std::string named(pid_t pid) const {
+    return fmt::format("{} ({})", pid, command_of(pid));
+  }
+
+  Candidates candidates_;
+  const HasTorch& has_torch_;
+};
+
+std::optional<bool> maps_torch(pid_t pid) {
+  const auto maps = read_file(proc_path(pid, "maps"), kLargeFile);
+  if (!maps) {
+    return std::nullopt;
+  }
+  return maps->find("/libtorch") != std::string::npos;
+}
+
+}  // namespace
+
+base::Result<JobChoice> choose_job(pid_t asked) {
+  return choose_job(asked, read_process_table(), maps_torch);
+}
+
+base::Result<JobChoice> choose_job(pid_t asked, ProcessTable table, const HasTorch& has_torch) {
+  return Chooser(std::move(table), has_torch).choose(asked);
+}
+
+}  // namespace ddpdoctor::sources
