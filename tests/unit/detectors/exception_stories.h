@@ -10,23 +10,25 @@
 
 namespace ddpdoctor::detectors {
 
-/// Rank 1's log, ending with this message ("ValueError: …").
-inline std::string traceback_ending(std::string_view message) {
+inline constexpr std::string_view kInModule = "/opt/site-packages/torch/nn/modules/module.py";
+
+/// Rank 1's log, ending with this message ("ValueError: …"), which a library raises in this file.
+inline std::string traceback_ending(std::string_view message, std::string_view file = kInModule) {
   return R"log([rank1]: Traceback (most recent call last):
 [rank1]:   File "/srv/train.py", line 40, in <module>
 [rank1]:   File "/srv/train.py", line 12, in step
-[rank1]:   File "/opt/site-packages/torch/nn/modules/module.py", line 1500, in forward
-[rank1]: )log" +
-         std::string(message) + "\n";
+[rank1]:   File ")log" +
+         std::string(file) + "\", line 1500, in forward\n[rank1]: " + std::string(message) + "\n";
 }
 
 /// The rank, and the innermost line that is the user's, with a fix.
-inline void expect_rank_and_line(std::string_view kind, std::string_view message) {
+inline void expect_rank_and_line(std::string_view kind, std::string_view message,
+                                 std::string_view file = kInModule) {
   const Findings findings = asked(kind, tests::job()
                                             .ranks(2)
                                             .stack(0, kInBarrier)
                                             .exited(1, 1)
-                                            .log({}, traceback_ending(message))
+                                            .log({}, traceback_ending(message, file))
                                             .build());
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].confidence, Confidence::kCertain);

@@ -9,7 +9,7 @@ constexpr std::string_view kMessage =
     R"log(AttributeError: Can't pickle local object 'main.<locals>.run')log";
 
 TEST(SpawnUnpicklable, ReadsTheMessageTheRankAndTheLine) {
-  expect_rank_and_line(kKind, kMessage);
+  expect_rank_and_line(kKind, kMessage, "/usr/lib/python3.11/multiprocessing/reduction.py");
 }
 
 TEST(SpawnUnpicklable, IsSilentOnOtherMessages) {
