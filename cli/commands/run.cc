@@ -22,6 +22,7 @@
 #include "cli/hang_command.h"
 #include "cli/renderings.h"
 #include "cli/usage.h"
+#include "collector/detectors/detector.h"
 #include "collector/diagnosis/diagnosis.h"
 #include "collector/model/questions.h"
 #include "collector/monitor/launch.h"
