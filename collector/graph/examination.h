@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "base/memo.h"
 #include "collector/graph/divergence.h"
 #include "collector/graph/history.h"
 #include "collector/graph/standing.h"
@@ -20,6 +21,7 @@ struct Examination {
   std::vector<GroupView> groups;    // the world first
   WaitForGraph waits;
   History history = {};
+  base::Memo memo = {};  // what detectors ask for more than once
 
   [[nodiscard]] const Standing* standing(model::Rank rank) const;
   [[nodiscard]] const GroupView* group(std::string_view id) const;

@@ -15,6 +15,7 @@
 
 #include "collector/model/collective.h"
 #include "collector/model/rank_set.h"
+#include "collector/program/source_text.h"
 #include "collector/stacks/stack.h"
 
 namespace ddpdoctor::model {
@@ -127,7 +128,7 @@ struct JobModel {
   std::vector<Observation> observations;  // oldest first
   std::vector<CollectiveCall> collectives;
   std::vector<Fact> facts;
-  std::map<std::string, std::map<int, std::string>> sources;  // file → line → text
+  std::map<std::string, program::SourceText> sources;
   std::vector<Log> logs;
   Coverage coverage;
   Progress progress = Progress::kUnknown;

@@ -59,7 +59,7 @@ bool answers_none(Tokens statement) {
 }  // namespace
 
 std::vector<NoneTest> none_tests_before(const Lines& lines, int line) {
-  const Structure structure = structure_of(lines);
+  const Structure& structure = structure_of(lines);
   const std::size_t at = structure.at(line);
   std::vector<NoneTest> out;
   if (at == kNowhere) {
@@ -92,7 +92,7 @@ std::vector<NoneTest> none_tests_before(const Lines& lines, int line) {
 }
 
 std::optional<Block> clause_that_answers_none(const Lines& lines, std::string_view name) {
-  const Structure structure = structure_of(lines);
+  const Structure& structure = structure_of(lines);
   for (std::size_t i = 0; i < structure.statements.size(); ++i) {
     if (structure.statements[i].kind != BlockKind::kExcept) {
       continue;

@@ -18,7 +18,7 @@ bool body_is_on(const Statement& statement, int line) {
 }  // namespace
 
 std::vector<Block> enclosing(const Lines& lines, int line) {
-  const Structure structure = structure_of(lines);
+  const Structure& structure = structure_of(lines);
   const std::size_t at = structure.at(line);
   std::vector<Block> out;
   if (at == kNowhere) {
@@ -37,7 +37,7 @@ std::vector<Block> enclosing(const Lines& lines, int line) {
 }
 
 std::optional<Block> rank_decorator(const Lines& lines, int line) {
-  const Structure structure = structure_of(lines);
+  const Structure& structure = structure_of(lines);
   const std::size_t at = structure.at(line);
   const std::size_t function = at == kNowhere ? kNowhere : structure.function_around(at);
   if (function == kNowhere) {
@@ -66,7 +66,7 @@ std::optional<Block> rank_decorator(const Lines& lines, int line) {
 }
 
 std::optional<std::pair<int, int>> function_extent(const Lines& lines, int line) {
-  const Structure structure = structure_of(lines);
+  const Structure& structure = structure_of(lines);
   const std::size_t at = structure.at(line);
   const std::size_t function = at == kNowhere ? kNowhere : structure.function_around(at);
   if (function == kNowhere) {
@@ -87,7 +87,7 @@ std::optional<Block> loop_around(const Lines& lines, int line) {
 }
 
 std::string statement_at(const Lines& lines, int line) {
-  const Structure structure = structure_of(lines);
+  const Structure& structure = structure_of(lines);
   const std::size_t at = structure.at(line);
   return at == kNowhere ? std::string() : text_of(structure.statements[at].tokens());
 }

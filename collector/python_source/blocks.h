@@ -4,16 +4,17 @@
 // also work on the few lines a capture carries.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "collector/program/source_text.h"
+
 namespace ddpdoctor::python_source {
 
 /// Lines of one file by number; gaps are allowed (a hand-written capture has few lines).
-using Lines = std::map<int, std::string>;
+using Lines = program::SourceText;
 
 enum class BlockKind {
   kIf,

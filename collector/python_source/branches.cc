@@ -271,7 +271,7 @@ class Separation {
 }  // namespace
 
 std::vector<Block> deciding_branches(const Lines& lines, int line) {
-  const Structure structure = structure_of(lines);
+  const Structure& structure = structure_of(lines);
   const std::size_t at = structure.at(line);
   std::vector<Block> out;
   if (at == kNowhere) {
@@ -294,7 +294,7 @@ std::vector<Block> deciding_branches(const Lines& lines, int line) {
 }
 
 std::vector<Block> loop_exits(const Lines& lines, int line) {
-  const Structure structure = structure_of(lines);
+  const Structure& structure = structure_of(lines);
   const std::size_t at = structure.at(line);
   std::vector<Block> out;
   if (at == kNowhere) {
@@ -312,7 +312,7 @@ std::vector<Block> loop_exits(const Lines& lines, int line) {
 
 std::optional<Block> separating_branch(const Lines& lines, int line_a, int line_b,
                                        std::optional<int> behind) {
-  const Structure structure = structure_of(lines);
+  const Structure& structure = structure_of(lines);
   return Separation(structure, line_a, line_b, behind).find();
 }
 

@@ -6,7 +6,7 @@
 namespace ddpdoctor::python_source {
 
 std::vector<Case> cases_of(const Lines& lines, int line) {
-  const Structure structure = structure_of(lines);
+  const Structure& structure = structure_of(lines);
   const std::size_t match = structure.at(line);
   std::vector<Case> out;
   if (match == kNowhere || structure.statements[match].kind != BlockKind::kMatch) {

@@ -77,7 +77,7 @@ bool is_end_of_data(std::string_view exception) {
 }
 
 std::vector<Block> swallowing_clauses(const Lines& lines, int line) {
-  const Structure structure = structure_of(lines);
+  const Structure& structure = structure_of(lines);
   const std::size_t at = structure.at(line);
   std::vector<Block> out;
   if (at == kNowhere) {
@@ -102,7 +102,7 @@ std::vector<Block> swallowing_clauses(const Lines& lines, int line) {
 }
 
 std::optional<Block> retry_loop(const Lines& lines, int line) {
-  const Structure structure = structure_of(lines);
+  const Structure& structure = structure_of(lines);
   const std::size_t at = structure.at(line);
   bool in_clause = false;
   for (const std::size_t header :
@@ -129,7 +129,7 @@ bool catches_failures(const Block& clause) {
 }
 
 bool always_fails(const Lines& lines, int line) {
-  const Structure structure = structure_of(lines);
+  const Structure& structure = structure_of(lines);
   const std::size_t at = structure.at(line);
   return at != kNowhere && structure.statements[at].kind && always_fails(structure, at);
 }

@@ -229,7 +229,7 @@ bool reads_the_round(const Structure& structure, std::size_t loop, Tokens condit
 }  // namespace
 
 std::optional<DataEnd> data_end_of(const Lines& lines, int loop) {
-  const Structure structure = structure_of(lines);
+  const Structure& structure = structure_of(lines);
   const std::size_t at = structure.at(loop);
   const auto kind = at == kNowhere ? std::nullopt : structure.statements[at].kind;
   if (!kind || !is_loop(*kind)) {
@@ -241,7 +241,7 @@ std::optional<DataEnd> data_end_of(const Lines& lines, int loop) {
 }
 
 std::vector<Block> skips_before(const Lines& lines, int line) {
-  const Structure structure = structure_of(lines);
+  const Structure& structure = structure_of(lines);
   const std::size_t at = structure.at(line);
   const std::size_t loop = at == kNowhere ? kNowhere : loop_of(structure, at);
   std::vector<Block> out;

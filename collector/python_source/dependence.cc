@@ -261,7 +261,7 @@ Dependence dependence_of(const Structure& structure, std::string_view condition,
 }
 
 Dependence dependence(std::string_view expression, const Lines& lines, int line) {
-  const Structure structure = structure_of(lines);
+  const Structure& structure = structure_of(lines);
   return dependence_of(structure, expression, structure.at(line));
 }
 

@@ -150,7 +150,7 @@ std::vector<std::size_t> ways_out_of(const Structure& structure, std::size_t loo
 }
 
 std::vector<WayOut> ways_out_before(const Lines& lines, int line) {
-  const Structure structure = structure_of(lines);
+  const Structure& structure = structure_of(lines);
   const std::size_t at = structure.at(line);
   std::vector<WayOut> out;
   if (at == kNowhere) {

@@ -93,7 +93,7 @@ void add_acquired(const Structure& structure, std::size_t header, std::size_t be
 }  // namespace
 
 std::vector<std::string> locks_held(const Lines& lines, int line) {
-  const Structure structure = structure_of(lines);
+  const Structure& structure = structure_of(lines);
   const std::size_t at = structure.at(line);
   if (at == kNowhere) {
     return {};

@@ -101,7 +101,7 @@ Tokens passed(const std::vector<Tokens>& arguments, const Parameter& parameter) 
 }  // namespace
 
 std::vector<Parameter> parameters_behind(std::string_view condition, const Lines& lines, int line) {
-  const Structure structure = structure_of(lines);
+  const Structure& structure = structure_of(lines);
   const std::size_t at = structure.at(line);
   std::vector<Parameter> out;
   if (at == kNowhere) {
@@ -132,7 +132,8 @@ std::vector<Parameter> parameters_behind(std::string_view condition, const Lines
 
 std::vector<Argument> arguments_for(const Parameter& parameter, const Lines& lines) {
   std::vector<Argument> out;
-  for (const LogicalLine& logical : logical_lines(lines)) {
+  for (const Statement& statement : structure_of(lines).statements) {
+    const LogicalLine& logical = statement.logical;
     const Tokens tokens(logical.tokens);
     for (std::size_t i = 0; i + 1 < tokens.size(); ++i) {
       const bool defines = i > 0 && (tokens[i - 1].is("def") || tokens[i - 1].is("class"));

@@ -182,7 +182,9 @@ bool Structure::encloses(std::size_t header, std::size_t statement) const {
   return statement > header && statement < end_of_suite(header);
 }
 
-Structure structure_of(const Lines& lines) {
+namespace {
+
+Structure build_structure(const Lines& lines) {
   Structure out;
   for (LogicalLine& logical : logical_lines(lines)) {
     Statement statement;
@@ -208,6 +210,12 @@ Structure structure_of(const Lines& lines) {
     open.push_back(i);
   }
   return out;
+}
+
+}  // namespace
+
+const Structure& structure_of(const Lines& lines) {
+  return lines.once<Structure>([&lines] { return build_structure(lines); });
 }
 
 Block block_of(const Structure& structure, std::size_t header) {

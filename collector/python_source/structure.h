@@ -54,7 +54,8 @@ struct Structure {
   [[nodiscard]] bool encloses(std::size_t header, std::size_t statement) const;
 };
 
-Structure structure_of(const Lines& lines);
+/// Made once for a text; lives as long as its lines.
+const Structure& structure_of(const Lines& lines);
 
 /// The public form of a header.
 Block block_of(const Structure& structure, std::size_t header);

@@ -376,7 +376,9 @@ void Explanation::turn() {
   }
 }
 
-std::vector<Explanation> explanations(const Examination& examination) {
+namespace {
+
+std::vector<Explanation> explain_all(const Examination& examination) {
   const std::vector<Parting> parted = partings(examination);
   std::vector<Explanation> all;
   for (const Parting& parting : parted) {
@@ -388,6 +390,13 @@ std::vector<Explanation> explanations(const Examination& examination) {
   }
   settle_calls_too_many(examination, parted, all);
   return all;
+}
+
+}  // namespace
+
+const std::vector<Explanation>& explanations(const Examination& examination) {
+  return examination.memo.once<std::vector<Explanation>>(
+      [&examination] { return explain_all(examination); });
 }
 
 std::vector<Explanation> explanations(const Examination& examination, Cause cause) {

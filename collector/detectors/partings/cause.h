@@ -44,8 +44,8 @@ struct Explanation {
   void turn();
 };
 
-/// One for each parting of the job.
-std::vector<Explanation> explanations(const graph::Examination& examination);
+/// One for each parting of the job; computed once for an examination.
+const std::vector<Explanation>& explanations(const graph::Examination& examination);
 
 /// Those with this cause.
 std::vector<Explanation> explanations(const graph::Examination& examination, Cause cause);

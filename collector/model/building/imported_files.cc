@@ -74,7 +74,7 @@ void add_candidates(string_view folder, string_view module, std::vector<std::str
 }  // namespace
 
 std::vector<std::vector<std::string>> import_candidates(string_view file,
-                                                        const std::map<int, std::string>& lines) {
+                                                        const program::SourceText& lines) {
   std::vector<std::string> modules;
   std::vector<std::vector<std::string>> out;
   if (!file.starts_with('/')) {

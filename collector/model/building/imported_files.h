@@ -3,10 +3,11 @@
 // who starts a thread, who raises) often stands in a module that is on nobody's stack.
 #pragma once
 
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "collector/program/source_text.h"
 
 namespace ddpdoctor::model {
 
@@ -15,6 +16,6 @@ namespace ddpdoctor::model {
 /// folders around it). Most of the paths do not exist. `file` must be absolute; otherwise there are
 /// none.
 std::vector<std::vector<std::string>> import_candidates(std::string_view file,
-                                                        const std::map<int, std::string>& lines);
+                                                        const program::SourceText& lines);
 
 }  // namespace ddpdoctor::model

@@ -30,8 +30,6 @@ namespace {
 
 constexpr std::size_t kMaxFiles = 200;
 constexpr std::int64_t kMaxBytes = 2 << 20;
-constexpr std::size_t kWholeFileLines = 5000;  // larger ones are kept around the named lines only
-constexpr int kLinesAround = 200;
 constexpr std::size_t kMaxImported = 64;  // files that no frame names
 
 /// Who named a file, and which lines of it.
@@ -160,26 +158,18 @@ std::optional<Text> read_as_seen(const std::string& file, const Process* process
   return absolute ? read_text(file) : std::nullopt;
 }
 
-std::map<int, std::string> lines_of(const std::string& content, const std::set<int>& named) {
-  const auto all = base::split(content, '\n');
+std::map<int, std::string> lines_of(const std::string& content) {
   std::map<int, std::string> out;
-  const auto near = [&named](int number) {
-    const auto next = named.lower_bound(number - kLinesAround);
-    return next != named.end() && *next <= number + kLinesAround;
-  };
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const int number = static_cast<int>(i) + 1;
-    if (all.size() <= kWholeFileLines || near(number)) {
-      const bool carriage_return = all[i].ends_with('\r');
-      out.emplace_hint(out.end(), number,
-                       all[i].substr(0, all[i].size() - (carriage_return ? 1 : 0)));
-    }
+  int number = 0;
+  for (const std::string_view line : base::split(content, '\n')) {
+    const bool carriage_return = line.ends_with('\r');
+    out.emplace_hint(out.end(), ++number, line.substr(0, line.size() - (carriage_return ? 1 : 0)));
   }
   return out;
 }
 
 /// The lines that are known already stand in the file, and the named ones are not blank.
-bool agrees(const std::map<int, std::string>& file, const std::map<int, std::string>* known,
+bool agrees(const std::map<int, std::string>& file, const program::SourceText* known,
             const std::set<int>& named) {
   const auto text = [&file](int number) {
     const auto line = file.find(number);
@@ -206,7 +196,7 @@ std::optional<std::string> read_module(JobModel& job, const std::vector<std::str
       continue;
     }
     if (const auto text = read_as_seen(place, process)) {
-      job.sources[place] = lines_of(text->content, {});
+      job.sources[place] = lines_of(text->content);
       return place;
     }
   }
@@ -241,7 +231,7 @@ void load_local_sources(JobModel& job) {
   for (const auto& [file, wanted] : wanted_files(job)) {
     const auto content = read_text(file);
     const auto known = job.sources.find(file);
-    auto lines = content ? lines_of(content->content, wanted.lines) : std::map<int, std::string>();
+    auto lines = content ? lines_of(content->content) : std::map<int, std::string>();
     if (content &&
         agrees(lines, known == job.sources.end() ? nullptr : &known->second, wanted.lines)) {
       job.sources[file] = std::move(lines);
@@ -264,7 +254,7 @@ void load_sources(JobModel& job) {
     if (!text) {
       continue;
     }
-    job.sources[file] = lines_of(text->content, wanted.lines);
+    job.sources[file] = lines_of(text->content);
     const auto started = wanted.process != nullptr ? wanted.process->start_time : std::nullopt;
     if (started && text->changed > *started + 1) {
       job.coverage.warnings.push_back(fmt::format(
