@@ -360,24 +360,6 @@ void settle_calls_too_many(const Examination& examination, const std::vector<Par
   }
 }
 
-}  // namespace
-
-void Explanation::turn() {
-  parting.turn();
-  if (fork) {
-    std::swap(fork->ours, fork->theirs);
-    std::swap(fork->below_ours, fork->below_theirs);
-  }
-  if (branch) {
-    branch->leads_to_ours = !branch->leads_to_ours;
-  }
-  if (loop) {
-    loop->ours_left = !loop->ours_left;
-  }
-}
-
-namespace {
-
 std::vector<Explanation> explain_all(const Examination& examination) {
   const std::vector<Parting> parted = partings(examination);
   std::vector<Explanation> all;
