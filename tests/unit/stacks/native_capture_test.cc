@@ -21,8 +21,8 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr CaptureOptions kNoStop{.allow_stop = false, .native = true, .torch_state = false};
-constexpr CaptureOptions kMayStop{.allow_stop = true, .native = true, .torch_state = false};
+const CaptureOptions kNoStop{.allow_stop = false, .native = true, .torch_state = false};
+const CaptureOptions kMayStop{.allow_stop = true, .native = true, .torch_state = false};
 
 /// A scene of look_target, with what it says.
 class Scene {
