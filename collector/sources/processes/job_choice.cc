@@ -33,8 +33,9 @@ class Chooser {
       : candidates_(std::move(table)), has_torch_(has_torch) {}
 
   base::Result<JobChoice> choose(pid_t asked) {
-    if (candidates_.row(asked) == nullptr || candidates_.row(asked)->kernel_thread ||
-        asked == ::getpid() || belongs(asked)) {
+    const ProcessRow* const row = candidates_.row(asked);
+    if (row == nullptr || row->kernel_thread || row->state == 'Z' || asked == ::getpid() ||
+        belongs(asked)) {
       return JobChoice{.pid = asked, .note = {}};
     }
     const auto jobs = jobs_among(candidates_.subtree(asked));

@@ -318,7 +318,7 @@ TEST(LoadSources, ReadsSourceTheFramesNameAndNothingElse) {
   ::unlink(secret.c_str());
 }
 
-TEST(LoadSources, KeepsLargeFilesAroundTheNamedLinesOnly) {
+TEST(LoadSources, KeepsLargeFilesWhole) {
   const std::string script = testing::TempDir() + "large_" + std::to_string(::getpid()) + ".py";
   std::ofstream out(script);
   for (int i = 0; i < 6000; ++i) {
@@ -329,9 +329,8 @@ TEST(LoadSources, KeepsLargeFilesAroundTheNamedLinesOnly) {
   job.collectives.resize(1);
   job.collectives[0].call_site = {script, 1000, "f"};
   load_sources(job);
-  EXPECT_TRUE(source_line(job, script, 800));
-  EXPECT_FALSE(source_line(job, script, 799));
-  EXPECT_FALSE(source_line(job, script, 1201));
+  EXPECT_TRUE(source_line(job, script, 1));
+  EXPECT_TRUE(source_line(job, script, 6000));
   ::unlink(script.c_str());
 }
 
