@@ -16,7 +16,8 @@ import names as naming
 
 MAGIC = b"\x89DDPD\r\n\x1a"
 LIBRARY = re.compile(r"/(site|dist)-packages/|/lib/python3|^<frozen |^<string>|^<stdin>")
-ALIASES = {"dist", "np", "nn", "F", "DDP", "FSDP", "torch", "mp", "tdist", "pl", "L", "tqdm", "MPI", "comm", "plt", "pd", "optim", "xm"}
+ALIASES = {"dist", "np", "nn", "F", "DDP", "FSDP", "torch", "mp", "tdist", "pl", "L", "tqdm", "MPI", "comm", "plt", "pd", "optim", "xm",
+           "DistributedDataParallel", "FullyShardedDataParallel", "DataLoader", "DistributedSampler", "Join", "SyncBatchNorm"}
 # Attributes of frameworks that need not be installed here: whoever reads single lines cannot see that the object is a library's.
 FRAMEWORKS = {"is_global_zero", "global_rank", "is_main_process", "is_local_main_process", "process_index", "is_world_process_zero", "is_world_zero",
               "should_stop", "should_training_stop", "trainer", "accelerator"}
