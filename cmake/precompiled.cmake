@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # What nearly every file includes is parsed once: half of a unit's compile time was <fmt/format.h> and the containers. A target names
 # the set of headers it shares: ddpdoctor_precompile(TARGET common). Every file still includes what it uses; -DDDPDOCTOR_PCH=OFF
-# (preset asan) compiles without, which shows a forgotten include.
+# compiles without, which shows a forgotten include.
 option(DDPDOCTOR_PCH "parse the standard library's and fmt's headers once per build" ON)
 
 # ccache takes a unit with precompiled headers only when it is told that their macros are the same.
