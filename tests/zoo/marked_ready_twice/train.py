@@ -24,7 +24,7 @@ class Encoder(nn.Module):
 
 def main():
     dist.init_process_group("gloo")
-    model = DistributedDataParallel(Encoder())
+    model = DistributedDataParallel(Encoder(), find_unused_parameters=True)
     x = torch.randn(8, 4, requires_grad=True)
     model(x).sum().backward()  # CULPRIT
     dist.destroy_process_group()
