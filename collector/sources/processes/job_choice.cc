@@ -38,9 +38,12 @@ class Chooser {
         belongs(asked)) {
       return JobChoice{.pid = asked, .note = {}};
     }
-    const auto jobs = jobs_among(candidates_.subtree(asked));
+    const auto jobs = with_ranks_first(jobs_among(candidates_.subtree(asked)));
     if (jobs.size() == 1) {
       return only_one(asked, jobs.begin()->second);
+    }
+    if (!jobs.empty() && starts_jobs(candidates_.program(asked)) && !share_a_rank(jobs)) {
+      return JobChoice{.pid = asked, .note = {}};
     }
     if (jobs.empty()) {
       return base::failure(fmt::format("pid {} is not part of a PyTorch job", named(asked)),
@@ -96,13 +99,39 @@ class Chooser {
     return jobs;
   }
 
+  /// Programs that run beside ranks (MPI's daemon, a server) are no jobs of their own.
+  static std::map<std::string, Job> with_ranks_first(std::map<std::string, Job> jobs) {
+    const auto has_ranks = [](const auto& job) { return !job.second.ranks.empty(); };
+    if (std::any_of(jobs.begin(), jobs.end(), has_ranks)) {
+      std::erase_if(jobs, [&has_ranks](const auto& job) { return !has_ranks(job); });
+    }
+    return jobs;
+  }
+
+  /// Two processes with one rank are of two jobs; otherwise a script may have started one in parts.
+  static bool share_a_rank(const std::map<std::string, Job>& jobs) {
+    std::set<int> seen;
+    for (const auto& [text, job] : jobs) {
+      for (const int rank : job.ranks) {
+        if (!seen.insert(rank).second) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  static bool starts_jobs(Program program) {
+    return program == Program::kShell || program == Program::kWrapper;
+  }
+
   /// A script's shell started the job, and counts as its launcher; a terminal, init or a test
   /// runner has more below it than the job.
   JobChoice only_one(pid_t asked, const Job& job) {
     const pid_t top = *job.tops.begin();
     const Program program = candidates_.program(asked);
-    const bool leads = program == Program::kShell || program == Program::kWrapper ||
-                       (program == Program::kInteractive && job.tops.size() > 1);
+    const bool leads =
+        starts_jobs(program) || (program == Program::kInteractive && job.tops.size() > 1);
     if (leads || job.tops.contains(asked)) {
       return {.pid = asked, .note = {}};
     }

@@ -68,6 +68,27 @@ TEST(JobChoice, TwoLaunchersOfOneJobAreOneJob) {
   EXPECT_EQ(choice->pid, Table::kBase + 5);
 }
 
+TEST(JobChoice, ADaemonBesideTheRanksOfAScriptIsNoJob) {
+  const auto choice = choose(Table()
+                                 .add(5, 0, kShellScript)
+                                 .add(20, 5, kTrain, torchrun_rank(0))
+                                 .add(21, 20, kTrain, torchrun_rank(1))
+                                 .add(12, 5, {"orted", "--hnp", "--set-sid"}),
+                             5);
+  ASSERT_TRUE(choice.has_value());
+  EXPECT_EQ(choice->pid, Table::kBase + 5);
+}
+
+TEST(JobChoice, AScriptThatStartsOneJobInPartsIsTheJob) {
+  const auto choice = choose(Table()
+                                 .add(5, 0, kShellScript)
+                                 .add(20, 5, kTrain, torchrun_rank(0))
+                                 .add(21, 5, kTrain, torchrun_rank(1, 1, "29507")),
+                             5);
+  ASSERT_TRUE(choice.has_value());
+  EXPECT_EQ(choice->pid, Table::kBase + 5);
+}
+
 TEST(JobChoice, OfSeveralJobsOneIsAskedFor) {
   const auto choice = choose(
       two_ranks().add(11, 5, kTorchrun).add(22, 11, kTrain, torchrun_rank(0, 1, "29507")), 5);
