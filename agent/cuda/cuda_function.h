@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of CUDA that we stand in front of. Several runtimes may live in one process: each
+// The functions of CUDA that the agent interposes. Several runtimes may live in one process: each
 // version of a function has a door of its own, which passes calls on to that version.
 #pragma once
 

@@ -13,7 +13,7 @@
 namespace ddpdoctor::agent::nccl {
 
 enum class Begun {
-  kUntracked,  // there is no driver, no context, or nobody wants it
+  kUntracked,  // there is no driver, no context, or no reader
   kFull,       // more launches are open than we follow
   kTracked,
   kCaptured
@@ -36,7 +36,7 @@ void add_to_pair(wire::Ring& ring, const Pair& pair, const Span& span);
 void end_pair(wire::Ring& ring, const Pair& pair, Stream stream, bool later = false);
 /// Nothing was launched.
 void drop_pair(const Pair& pair);
-/// Something was, or will be, and nobody will follow it: its calls are counted.
+/// Something was, or will be, and is not followed: its calls are counted.
 void abandon_pair(wire::Ring& ring, const Pair& pair);
 
 /// The process ends, or is a forked child: nobody asks any more.

@@ -34,7 +34,7 @@ void note(wire::Ring& ring, const Span& span, std::uint32_t set, std::uint32_t c
 /// Records how the calls went on. Whoever learns it does so once.
 void call_ended(wire::Ring& ring, const Span& span, wire::Phase phase);
 
-/// Calls whose end nobody will learn, because a table of ours is full.
+/// Calls whose end is not recorded, because a table of ours is full.
 void count_untracked(wire::Ring& ring, std::uint32_t calls);
 
 }  // namespace ddpdoctor::agent::nccl

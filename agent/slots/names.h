@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every function of another library that we stand in front of, by its exported name.
+// Every function of another library that the agent interposes, by exported name.
 #pragma once
 
 #include <cstdint>
