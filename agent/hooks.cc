@@ -7,10 +7,11 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <link.h>
+#include <iterator>
 #include <unistd.h>
 
 #include "agent/inside.h"
+#include "agent/slots/definitions.h"
 #include "agent/slots/slots.h"
 
 extern "C" __attribute__((
@@ -68,45 +69,36 @@ void read_version(const char* library) {
   }
 }
 
-template <typename F>
-void find(void* library, F*& function, const char* name) {
-  if (function == nullptr) {
-    function = reinterpret_cast<F*>(dlsym(library, name));
-  }
-}
-
-/// Names of torch's libraries. They are only collected inside dl_iterate_phdr: opening one there
-/// would take the loader's two locks in the wrong order and can deadlock with an import in another
-/// thread.
-constexpr int kMostLibraries = 12;
-struct Libraries {
-  int count = 0;
-  char path[kMostLibraries][512];
+/// Names in the order of TorchFunctions.
+constexpr const char* kFunctions[] = {
+    "aoti_torch_get_numel",
+    "aoti_torch_get_dtype",
+    "aoti_torch_get_dim",
+    "aoti_torch_get_sizes",
+    "_ZN4c10d16ProcessGroupGloo25getSequenceNumberForGroupEv",
+    "_ZNK4c10d12ProcessGroup12getGroupNameB5cxx11Ev",
+    "_ZNK4c10d12ProcessGroup12getGroupNameEv",
 };
 
-int collect_library(dl_phdr_info* info, std::size_t, void* data) {
-  auto& libraries = *static_cast<Libraries*>(data);
-  if (info->dlpi_name != nullptr && is_torch_library(info->dlpi_name) &&
-      libraries.count < kMostLibraries && strlen(info->dlpi_name) < sizeof libraries.path[0]) {
-    strcpy(libraries.path[libraries.count++], info->dlpi_name);
-  }
-  return 0;
+template <typename F>
+void keep(F*& function, void* found) {
+  function = function != nullptr ? function : reinterpret_cast<F*>(found);
 }
 
-void search_library(const char* path) {
-  void* const library = dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
-  if (library == nullptr) {
-    return;
+void search_library(const void* inside) {
+  void* found[std::size(kFunctions)];
+  look_up(inside, Reach::kItself, kFunctions, found, std::size(kFunctions));
+  keep(functions.count, found[0]);
+  keep(functions.dtype, found[1]);
+  keep(functions.dimensions, found[2]);
+  keep(functions.sizes, found[3]);
+  keep(functions.sequence, found[4]);
+  keep(functions.group_name, found[5]);
+  keep(functions.group_name_old, found[6]);
+  Dl_info where{};
+  if (dladdr(inside, &where) != 0 && where.dli_fname != nullptr) {
+    read_version(where.dli_fname);
   }
-  find(library, functions.count, "aoti_torch_get_numel");
-  find(library, functions.dtype, "aoti_torch_get_dtype");
-  find(library, functions.dimensions, "aoti_torch_get_dim");
-  find(library, functions.sizes, "aoti_torch_get_sizes");
-  find(library, functions.sequence, "_ZN4c10d16ProcessGroupGloo25getSequenceNumberForGroupEv");
-  find(library, functions.group_name, "_ZNK4c10d12ProcessGroup12getGroupNameB5cxx11Ev");
-  find(library, functions.group_name_old, "_ZNK4c10d12ProcessGroup12getGroupNameEv");
-  read_version(path);
-  dlclose(library);
 }
 
 /// Torch's functions that we ask. A copy of c10d in a library of another name is found by where its
@@ -116,14 +108,14 @@ void find_torch_functions(const void* function) {
   if (done.exchange(true, std::memory_order_relaxed)) {
     return;
   }
-  Libraries libraries;
-  dl_iterate_phdr(collect_library, &libraries);
-  for (int i = 0; i < libraries.count; ++i) {
-    search_library(libraries.path[i]);
+  constexpr int kMostLibraries = 12;
+  const void* library[kMostLibraries];
+  const int count = loaded_objects(is_torch_library, library, kMostLibraries);
+  for (int i = 0; i < count; ++i) {
+    search_library(library[i]);
   }
-  Dl_info where{};
-  if (libraries.count == 0 && dladdr(function, &where) != 0 && where.dli_fname != nullptr) {
-    search_library(where.dli_fname);
+  if (count == 0) {
+    search_library(function);
   }
 }
 

@@ -4,7 +4,8 @@
 #include <atomic>
 #include <cstring>
 #include <dlfcn.h>
-#include <link.h>
+
+#include "agent/slots/definitions.h"
 
 namespace ddpdoctor::agent {
 
@@ -20,7 +21,7 @@ const MpiCall mpi_calls[kMpiCalls] = {
 namespace {
 
 constinit std::atomic<void*> real[kMpiCalls][3]{};
-constinit std::atomic<void*> opened{nullptr};
+constinit std::atomic<const void*> library_found{nullptr};
 
 enum State : int { kUnsearched, kSearching, kFound, kStrange };
 constinit std::atomic<int> state{kUnsearched};
@@ -61,12 +62,6 @@ std::uint8_t code_of(const Predefined* table, Word handle) {
   return 255;
 }
 
-constexpr int kMostLibraries = 8;
-struct Libraries {
-  int count = 0;
-  char path[kMostLibraries][512];
-};
-
 const char* name_in(const char* path) {
   const char* const slash = strrchr(path, '/');
   return slash == nullptr ? path : slash + 1;
@@ -77,46 +72,21 @@ bool may_be_mpi(const char* path) {
   return strncmp(name, "libmpi", 6) == 0 || strncmp(name, "libpmpi", 7) == 0;
 }
 
-/// Names only: opening a library in here can deadlock with an import in another thread.
-int collect(dl_phdr_info* info, std::size_t, void* data) {
-  auto& libraries = *static_cast<Libraries*>(data);
-  if (info->dlpi_name != nullptr && may_be_mpi(info->dlpi_name) &&
-      libraries.count < kMostLibraries && strlen(info->dlpi_name) < sizeof libraries.path[0]) {
-    strcpy(libraries.path[libraries.count++], info->dlpi_name);
-  }
-  return 0;
+/// Looks a name up where MPI was found: in the library itself or what it depends on (a tool before
+/// it).
+void* find_in(const void* library, const char* name) {
+  return look_up(library, Reach::kDependencies, name);
 }
 
-/// The library at this path, if it has MPI; it stays loaded as long as its users keep it.
-void* open_mpi(const char* path) {
-  void* const library = dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
-  if (library == nullptr) {
-    return nullptr;
-  }
-  if (dlsym(library, "PMPI_Init") != nullptr) {
-    return library;
-  }
-  dlclose(library);
-  return nullptr;
-}
-
-/// MPI is found among the global libraries, as what holds the function that was called or what that
-/// one depends on (a tool before it), or by its file name.
-void* search_library(const void* function) {
-  Dl_info where{};
-  for (const void* const inside :
-       {static_cast<const void*>(dlsym(RTLD_DEFAULT, "PMPI_Init")), function}) {
-    if (inside != nullptr && dladdr(inside, &where) != 0 && where.dli_fname != nullptr) {
-      if (void* const library = open_mpi(where.dli_fname); library != nullptr) {
-        return library;
-      }
-    }
-  }
-  Libraries libraries;
-  dl_iterate_phdr(collect, &libraries);
-  for (int i = 0; i < libraries.count; ++i) {
-    if (void* const library = open_mpi(libraries.path[i]); library != nullptr) {
-      return library;
+/// An address in the library that has MPI: among the global ones, where the function that was called
+/// is, or by its file name. Null when there is none.
+const void* search_library(const void* function) {
+  constexpr int kMost = 10;
+  const void* library[kMost] = {dlsym(RTLD_DEFAULT, "PMPI_Init"), function};
+  const int count = 2 + loaded_objects(may_be_mpi, library + 2, kMost - 2);
+  for (int i = 0; i < count; ++i) {
+    if (library[i] != nullptr && find_in(library[i], "PMPI_Init") != nullptr) {
+      return library[i];
     }
   }
   return nullptr;
@@ -124,13 +94,13 @@ void* search_library(const void* function) {
 
 /// Address of an object of OpenMPI. A program may own a copy of it (COPY relocation), which is
 /// then the one that everybody uses.
-Word object(void* library, const char* name) {
-  void* address = dlsym(RTLD_DEFAULT, name);
-  address = address != nullptr ? address : dlsym(library, name);
+Word object(const void* library, const char* name) {
+  const void* address = dlsym(RTLD_DEFAULT, name);
+  address = address != nullptr ? address : find_in(library, name);
   return reinterpret_cast<Word>(address);
 }
 
-void read_openmpi(void* library) {
+void read_openmpi(const void* library) {
   found.family = MpiFamily::kOpenMpi;
   found.world = object(library, "ompi_mpi_comm_world");
   found.self = object(library, "ompi_mpi_comm_self");
@@ -172,21 +142,22 @@ void read_standard_abi() {
 }
 
 template <typename F>
-void find(void* library, F*& function, const char* name) {
-  function = reinterpret_cast<F*>(dlsym(library, name));
+void find(const void* library, F*& function, const char* name) {
+  function = reinterpret_cast<F*>(find_in(library, name));
 }
 
 /// MPICH's name for a function that its mpi.h refers to, hence part of its binary interface.
 constexpr const char* kOnlyMpich = "MPIR_Dup_fn";
 
-void read_library(void* library) {
+void read_library(const void* library) {
   Dl_info where{};
-  const char* const path = dladdr(dlsym(library, "PMPI_Init"), &where) != 0 ? where.dli_fname : "";
-  if (dlsym(library, "ompi_mpi_comm_world") != nullptr) {
+  const char* const path =
+      dladdr(find_in(library, "PMPI_Init"), &where) != 0 ? where.dli_fname : "";
+  if (find_in(library, "ompi_mpi_comm_world") != nullptr) {
     read_openmpi(library);
   } else if (strncmp(name_in(path), "libmpi_abi.", 11) == 0) {
     read_standard_abi();
-  } else if (dlsym(library, kOnlyMpich) != nullptr) {
+  } else if (find_in(library, kOnlyMpich) != nullptr) {
     read_mpich();
   }
   find(library, found.ask.rank, "PMPI_Comm_rank");
@@ -207,8 +178,8 @@ void* real_mpi(int id, MpiName which) {
 }
 
 bool keep_real_mpi(int id, MpiName which, void* function) {
-  if (opened.load(std::memory_order_acquire) == nullptr) {
-    opened.store(search_library(function), std::memory_order_release);
+  if (library_found.load(std::memory_order_acquire) == nullptr) {
+    library_found.store(search_library(function), std::memory_order_release);
   }
   void* known = nullptr;
   return real[id][static_cast<int>(which)].compare_exchange_strong(known, function,
@@ -221,7 +192,7 @@ const MpiLibrary* mpi_library() {
   if (now == kFound) {
     return &found;
   }
-  void* const library = opened.load(std::memory_order_acquire);
+  const void* const library = library_found.load(std::memory_order_acquire);
   if (now == kUnsearched && library != nullptr &&
       state.compare_exchange_strong(now, kSearching, std::memory_order_acq_rel)) {
     read_library(library);

@@ -2,9 +2,10 @@
 #include "agent/nccl/nccl_driver.h"
 
 #include <cstdlib>
-#include <dlfcn.h>
+#include <cstring>
 
 #include "agent/inside.h"
+#include "agent/slots/definitions.h"
 
 namespace ddpdoctor::agent::nccl {
 
@@ -14,14 +15,19 @@ constinit std::atomic<int> readiness{kUnasked};
 namespace {
 
 template <typename F>
-bool find(void* library, F*& function, const char* name, const char* newer = nullptr) {
+bool find(const void* library, F*& function, const char* name, const char* newer = nullptr) {
   if (newer != nullptr) {
-    function = reinterpret_cast<F*>(dlsym(library, newer));
+    function = reinterpret_cast<F*>(look_up(library, Reach::kItself, newer));
   }
   if (function == nullptr) {
-    function = reinterpret_cast<F*>(dlsym(library, name));
+    function = reinterpret_cast<F*>(look_up(library, Reach::kItself, name));
   }
   return function != nullptr;
+}
+
+bool is_driver(const char* path) {
+  const char* const slash = strrchr(path, '/');
+  return strncmp(slash == nullptr ? path : slash + 1, "libcuda.so", 10) == 0;
 }
 
 bool find_driver() {
@@ -30,8 +36,8 @@ bool find_driver() {
   if (wanted != nullptr && wanted[0] == '0') {
     return false;
   }
-  void* const library = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
-  if (library == nullptr) {
+  const void* library = nullptr;
+  if (loaded_objects(is_driver, &library, 1) == 0) {
     return false;
   }
   return find(library, driver.current, "cuCtxGetCurrent") &&

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <dlfcn.h>
 
+#include "agent/slots/definitions.h"
 #include "agent/slots/slots.h"
 
 namespace ddpdoctor::agent::nccl {
@@ -30,10 +31,9 @@ const void* ourselves() {
   return base_of(reinterpret_cast<const void*>(&library_at));
 }
 
-/// The library that holds `function`, whose names are looked up through `scope`; added when new.
-/// Null while another thread adds it: waiting for that one, which needs the loader, could be for
-/// ever.
-const Library* add(const void* function, void* scope) {
+/// The library that holds `function`; added when new. Null while another thread adds it: waiting
+/// for that one, which needs the loader, could be for ever.
+const Library* add(const void* function) {
   const void* const base = base_of(function);
   if (base == nullptr || base == ourselves()) {
     return nullptr;
@@ -41,14 +41,10 @@ const Library* add(const void* function, void* scope) {
   for (Library& library : libraries) {
     const void* expected = nullptr;
     if (library.base.compare_exchange_strong(expected, base, std::memory_order_acq_rel)) {
-      for (int i = 0; i < kFunctions; ++i) {
-        void* const found = dlsym(scope, kNames[i]);
-        library.function[i] = base_of(found) == base ? found : nullptr;
-      }
-      library.count =
-          reinterpret_cast<Result (*)(Communicator, int*)>(dlsym(scope, "ncclCommCount"));
-      library.rank =
-          reinterpret_cast<Result (*)(Communicator, int*)>(dlsym(scope, "ncclCommUserRank"));
+      look_up(function, Reach::kItself, kNames, library.function, kFunctions);
+      using Ask = Result (*)(Communicator, int*);
+      library.count = reinterpret_cast<Ask>(look_up(function, Reach::kItself, "ncclCommCount"));
+      library.rank = reinterpret_cast<Ask>(look_up(function, Reach::kItself, "ncclCommUserRank"));
       Dl_info where{};
       library.rccl = dladdr(function, &where) != 0 && where.dli_fname != nullptr &&
                      strstr(where.dli_fname, "librccl") != nullptr;
@@ -71,17 +67,7 @@ const Library& library_at(int number) {
 /// A function that its own library does not find under this name (another tool's, or an address in
 /// the program that leads on) gets no door: it is called as it was.
 void* door_to(int function, void* real) {
-  Dl_info where{};
-  if (switched_off || dladdr(real, &where) == 0 || where.dli_fname == nullptr) {
-    return nullptr;
-  }
-  void* scope = dlopen(where.dli_fname, RTLD_NOLOAD | RTLD_LAZY);
-  scope = scope != nullptr ? scope : dlopen(nullptr, RTLD_NOLOAD | RTLD_LAZY);
-  if (scope == nullptr) {
-    return nullptr;
-  }
-  const Library* const library = add(real, scope);
-  dlclose(scope);
+  const Library* const library = switched_off ? nullptr : add(real);
   return library == nullptr || library->function[function] != real
              ? nullptr
              : door(static_cast<int>(library - &libraries[0]), function);

@@ -36,6 +36,7 @@ void read_part(Object& object, const ElfW(Phdr) & part) {
 }
 
 void read_dynamic(Object& object, const ElfW(Dyn) * entry) {
+  object.dynamic = entry;
   std::size_t relative = 0;
   bool with_addends = true;
   for (; entry->d_tag != DT_NULL; ++entry) {
@@ -58,6 +59,12 @@ void read_dynamic(Object& object, const ElfW(Dyn) * entry) {
       object.data_count = value / sizeof *object.data;
     } else if (entry->d_tag == DT_RELACOUNT) {
       relative = value;
+    } else if (entry->d_tag == DT_GNU_HASH) {
+      object.gnu_hash = address<std::uint32_t>(object, value);
+    } else if (entry->d_tag == DT_HASH) {
+      object.old_hash = address<std::uint32_t>(object, value);
+    } else if (entry->d_tag == DT_VERSYM) {
+      object.versions = address<ElfW(Half)>(object, value);
     }
   }
   const bool readable = with_addends && object.symbols != nullptr && object.names != nullptr;
@@ -119,8 +126,9 @@ bool Slots::take(const ElfW(Rela) & relocation, std::size_t index, bool of_calls
   if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT && !of_table) {
     return false;
   }
-  const ElfW(Word) name = object_->symbols[ELF64_R_SYM(relocation.r_info)].st_name;
-  const int place = name < object_->names_bytes ? place_of(object_->names + name) : -1;
+  const char* const name =
+      object_->name_at(object_->symbols[ELF64_R_SYM(relocation.r_info)].st_name);
+  const int place = name == nullptr ? -1 : place_of(name);
   if (place < 0) {
     return false;
   }

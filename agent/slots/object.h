@@ -18,6 +18,10 @@ struct Object {
   const ElfW(Sym) * symbols = nullptr;
   const char* names = nullptr;
   std::size_t names_bytes = 0;
+  const ElfW(Dyn) * dynamic = nullptr;
+  const std::uint32_t* gnu_hash = nullptr;  // one of the two tables that find a symbol by its name
+  const std::uint32_t* old_hash = nullptr;
+  const ElfW(Half) * versions = nullptr;  // of symbols; null = none has one
   const ElfW(Rela) * calls = nullptr;
   std::size_t calls_count = 0;
   const ElfW(Rela) * data = nullptr;  // without the relocations that name no symbol
@@ -28,6 +32,10 @@ struct Object {
   [[nodiscard]] bool holds(const void* address) const {
     const auto at = reinterpret_cast<ElfW(Addr)>(address);
     return at >= begin && at < end;
+  }
+  /// Null where the offset is not one of the object's names.
+  [[nodiscard]] const char* name_at(std::size_t offset) const {
+    return names != nullptr && offset < names_bytes ? names + offset : nullptr;
   }
   [[nodiscard]] bool is_locked(const void* address) const {
     const auto at = reinterpret_cast<ElfW(Addr)>(address);

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 
 #include "agent/inside.h"
+#include "agent/slots/definitions.h"
 #include "agent/slots/names.h"
 #include "agent/slots/object.h"
 
@@ -71,14 +72,12 @@ void remember_seen(const void* key) {
 struct Choice {
   void* value;
   void* door;
-  ElfW(Addr) base;  // of the object whose slot is unbound, which is then its alone
+  ElfW(Addr) owner;  // start of the object whose slots they are; an unbound one is its alone
   std::int16_t place;
-  std::int16_t next;   // of the same name, -1 = none
-  std::int16_t owner;  // of an unbound slot, in Look::path
+  std::int16_t next;  // of the same name, -1 = none
   bool unbound;
 };
 constexpr int kChoices = 1024;
-constexpr int kOwners = 32;
 constexpr int kHits = 8192;
 
 /// A slot to be written.
@@ -92,11 +91,9 @@ struct Look {
   Count count;
   bool overtaken;  // somebody loads or unloads meanwhile
   int choices;
-  int owners;
   int hits;
   std::int16_t first[kMostNames];  // choice by place of the name, -1 = none
   Choice choice[kChoices];
-  char path[kOwners][512];
   Hit hit[kHits];  // one object after the other
 };
 constinit Look look{};
@@ -105,39 +102,22 @@ constinit Look look{};
 int known_choice(const Object& object, const Slot& slot) {
   for (int at = look.first[slot.place]; at >= 0; at = look.choice[at].next) {
     const Choice& known = look.choice[at];
-    if (known.value == slot.value && (!slot.unbound || known.base == object.base)) {
+    if (known.value == slot.value && (!slot.unbound || known.owner == object.begin)) {
       return at;
     }
   }
   return -1;
 }
 
-/// Path of an object whose slots are unbound, which is opened to ask what they would be bound to.
-std::int16_t owner_of(const char* path) {
-  if (look.owners > 0 && strcmp(look.path[look.owners - 1], path) == 0) {
-    return static_cast<std::int16_t>(look.owners - 1);
-  }
-  if (look.owners == kOwners || strlen(path) >= sizeof look.path[0]) {
-    return -1;
-  }
-  strcpy(look.path[look.owners], path);
-  return static_cast<std::int16_t>(look.owners++);
-}
-
-int choice_for(const Object& object, const Slot& slot, const char* path) {
+int choice_for(const Object& object, const Slot& slot) {
   if (const int known = known_choice(object, slot); known >= 0 || look.choices == kChoices) {
     return known;
   }
-  const std::int16_t owner = slot.unbound ? owner_of(path) : std::int16_t{-1};
-  if (slot.unbound && owner < 0) {
-    return -1;
-  }
   look.choice[look.choices] = {.value = slot.value,
                                .door = nullptr,
-                               .base = object.base,
+                               .owner = object.begin,
                                .place = static_cast<std::int16_t>(slot.place),
                                .next = look.first[slot.place],
-                               .owner = owner,
                                .unbound = slot.unbound};
   look.first[slot.place] = static_cast<std::int16_t>(look.choices);
   return look.choices++;
@@ -160,14 +140,13 @@ int note_object(dl_phdr_info* info, std::size_t, void* ours) {
     return 0;
   }
   const Object object = read_object(*info);
-  const char* const path = info->dlpi_name == nullptr ? "" : info->dlpi_name;
   bool any = false;
   Slots slots(object);
   for (Slot slot{}; !is_ours(object) && slots.next(slot);) {
     if (static_cast<const Object*>(ours)->holds(slot.value) || look.hits == kHits) {
       continue;
     }
-    if (const int choice = choice_for(object, slot, path); choice >= 0) {
+    if (const int choice = choice_for(object, slot); choice >= 0) {
       look.hit[look.hits++] = {slot.address, info->dlpi_phdr, choice};
       any = true;
     }
@@ -176,29 +155,6 @@ int note_object(dl_phdr_info* info, std::size_t, void* ours) {
     remember_seen(info->dlpi_phdr);
   }
   return 0;
-}
-
-/// What the dynamic linker would bind a slot of the object to at its first call: the global scope
-/// comes first, then the object's own. Null where these two differ: which of them it takes depends
-/// on how the object was loaded.
-void* bound_later(const Choice& choice) {
-  const char* const path = look.path[choice.owner];
-  void* const object = dlopen(*path == 0 ? nullptr : path, RTLD_NOLOAD | RTLD_LAZY);
-  if (object == nullptr) {
-    return nullptr;
-  }
-  const link_map* map = nullptr;
-  void* found = nullptr;
-  if (dlinfo(object, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0 &&
-      map->l_addr == choice.base) {
-    const char* const name = name_at(choice.place).text;
-    void* const own = dlsym(object, name);
-    void* const everybodys = dlsym(RTLD_DEFAULT, name);
-    const bool agree = own == nullptr || everybodys == nullptr || own == everybodys;
-    found = !agree ? nullptr : everybodys != nullptr ? everybodys : own;
-  }
-  dlclose(object);
-  return found;
 }
 
 void* door_to(const Name& name, void* real) {
@@ -214,11 +170,37 @@ void* door_to(const Name& name, void* real) {
   }
 }
 
+/// What the dynamic linker would bind a slot to at its first call: the global scope comes first,
+/// then the object's own. Null where these two differ: which of them it takes depends on how the
+/// object was loaded.
+void* bound_later(void* own, const char* name) {
+  void* const everybodys = dlsym(RTLD_DEFAULT, name);
+  const bool agree = own == nullptr || everybodys == nullptr || own == everybodys;
+  return !agree ? nullptr : everybodys != nullptr ? everybodys : own;
+}
+
+/// The choices of one object follow each other; its scope is gone through once for all of them.
 void choose_doors() {
-  for (int i = 0; i < look.choices; ++i) {
-    Choice& choice = look.choice[i];
-    void* const real = choice.unbound ? bound_later(choice) : choice.value;
-    choice.door = real == nullptr ? nullptr : door_to(name_at(choice.place), real);
+  static constinit const char* name[kMostNames]{};
+  static constinit void* own[kMostNames]{};
+  for (int first = 0, end = 0; first < look.choices; first = end) {
+    bool asks = false;
+    for (; end < look.choices && end < first + kMostNames &&
+           look.choice[end].owner == look.choice[first].owner;
+         ++end) {
+      name[end - first] = name_at(look.choice[end].place).text;
+      asks = asks || look.choice[end].unbound;
+    }
+    if (asks) {
+      look_up(reinterpret_cast<const void*>(look.choice[first].owner), Reach::kDependencies, name,
+              own, end - first);
+    }
+    for (int i = first; i < end; ++i) {
+      Choice& choice = look.choice[i];
+      void* const real =
+          choice.unbound ? bound_later(own[i - first], name[i - first]) : choice.value;
+      choice.door = real == nullptr ? nullptr : door_to(name_at(choice.place), real);
+    }
   }
 }
 
@@ -300,7 +282,7 @@ bool look_once() {
   }
   look.count = count_objects();
   look.overtaken = false;
-  look.choices = look.owners = look.hits = 0;
+  look.choices = look.hits = 0;
   memset(look.first, -1, sizeof look.first);
   if (look.count.unloaded != seen_unloaded && forgotten < kForgetAtMost) {
     ++forgotten;  // another object may have taken the place of one that is gone

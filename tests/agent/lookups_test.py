@@ -119,3 +119,18 @@ def test_a_library_that_needs_a_function_which_is_not_there_cannot_be_opened(tmp
         needs = interposed.caller(tmp_path, "libneeds.so", [name])
         said = alike([sys.executable, "-c", "import ctypes, sys\ntry: ctypes.CDLL(sys.argv[1])\nexcept OSError as e: print(e)", needs], tmp_path)
         assert f"undefined symbol: {name}" in said
+
+
+@pytest.mark.parametrize("binding", ["lazy", "now"])
+@pytest.mark.parametrize("library_name, name", [("libnccl.so.2", "ncclAllReduce"), ("libmpi.so.40", "PMPI_Init"), ("libcudart.so.12", "cudaMalloc"),
+                                                ("libtorch_cpu.so", next(n for n in interposed.of_libraries() if "c10d" in n))])
+def test_a_lookup_in_a_constructor_runs_no_other_constructor(library_name, name, binding, tmp_path):
+    """libGLdispatch asks for functions while it makes itself ready, and libGLX, whose turn comes later, needs it: as below torch 1.13 of Debian."""
+    interposed.build(tmp_path, "libfirst.so", "extern void* dlsym(void*, const char*);\nint ready;\n"
+                     "__attribute__((constructor)) static void start(void) { dlsym(0, \"cuInit\"); ready = 1; }\n", "-shared")
+    here = [f"-L{tmp_path}", f"-Wl,-rpath,{tmp_path}", "-Wl,--no-as-needed", f"-Wl,-z,{binding}", f"-Wl,-soname,{library_name}"]
+    interposed.build(tmp_path, library_name, f'extern int ready, puts(const char*);\nlong f(void) __asm__("{name}");\nlong f(void) {{ return 5; }}\n'
+                     '__attribute__((constructor)) static void start(void) { puts(ready ? "in order" : "too early"); }\n', "-shared", *here, "-lfirst")
+    user = interposed.build(tmp_path, "libuser.so", f'extern long f(void) __asm__("{name}");\nlong use(void) {{ return f(); }}\n', "-shared",
+                            *here[:-1], tmp_path / library_name)
+    assert alike([sys.executable, "-c", "import ctypes, sys\nctypes.CDLL(sys.argv[1])", user], tmp_path) == "in order\n"

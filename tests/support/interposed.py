@@ -25,7 +25,8 @@ def exported():
     return re.findall(r"(\w+);", (AGENT / "exports.map").read_text().split("local:")[0])
 
 
-def _build(folder, name, text, *flags):
+def build(folder, name, text, *flags):
+    """Compiles C text into a library or program of that name."""
     (folder / (name + ".c")).write_text(text)
     subprocess.run(["gcc", "-w", "-O2", "-fPIC", "-fno-builtin", "-o", folder / name, folder / (name + ".c"), *map(str, flags)], check=True)
     return folder / name
@@ -41,7 +42,7 @@ def _declared(names, attributes=""):
 
 def doubles(folder, name, names):
     """A library that has every one of `names`: it keeps who was called, and answers with an address of that function's own, where zeros are."""
-    return _build(folder, name, f"int who = -1;\nstatic char zeros[{len(names)}][4096];\n" + "".join(
+    return build(folder, name, f"int who = -1;\nstatic char zeros[{len(names)}][4096];\n" + "".join(
         f'long double_{i}({_words("long w{}")}) __asm__("{symbol}");\nlong double_{i}({_words("long w{}")}) {{ who = {i}; return (long)zeros[{i}]; }}\n'
         for i, symbol in enumerate(names)) + f"long answer_of(int i) {{ return (long)zeros[i]; }}\n", "-shared", f"-Wl,-soname,{name}")
 
@@ -68,7 +69,7 @@ static void* real(int i) {{ return next[i] ? next[i] : (next[i] = dlsym((void*)-
         answer = f"syscall(231, {100 + i});" if symbol in NEVER_RETURN else f"return {1000 + i};"
         text += (f'long double_{i}({six}) __asm__("{symbol}");\n'
                  f"long double_{i}({six}) {{ if (tells({i}, w0, {int(not bare)})) {{ {answer} }} return ((long (*)({six}))real({i}))(w0, w1, w2, w3, w4, w5); }}\n")
-    return _build(folder, name, text, "-shared")
+    return build(folder, name, text, "-shared")
 
 
 # Their first argument is a number of 32 bits, not an address.
@@ -80,12 +81,12 @@ def caller(folder, name, names, *flags):
     """A library that calls each of `names` by a jump from one place, and hands out their addresses as it sees them."""
     cases = "".join(f'    case {i}: return name_{i}({_words("w{}")});\n' for i in range(len(names)))
     table = ", ".join(f"name_{i}" for i in range(len(names)))
-    return _build(folder, name, _declared(names) + f"int which;\nlong pick({_words('long w{}')}) {{\n  switch (which) {{\n{cases}  }}\n  return -1;\n}}\n"
+    return build(folder, name, _declared(names) + f"int which;\nlong pick({_words('long w{}')}) {{\n  switch (which) {{\n{cases}  }}\n  return -1;\n}}\n"
                   f"static void* const all[] = {{{table}}};\nvoid* address_of(int i) {{ return all[i]; }}\n", "-shared", "-fno-plt", *flags)
 
 
 def asker(folder, name, names, *flags):
     """A program or library that knows each of `names` only as a weak reference: `print_present` names those that there are."""
     present = "".join(f'  if (name_{i}) puts("{symbol}");\n' for i, symbol in enumerate(names))
-    return _build(folder, name, "extern int puts(const char*);\n" + _declared(names, " __attribute__((weak))") +
+    return build(folder, name, "extern int puts(const char*);\n" + _declared(names, " __attribute__((weak))") +
                   f"int print_present(void) {{\n{present}  return 0;\n}}\nint main(void) {{ return print_present(); }}\n", *flags)

@@ -67,10 +67,11 @@ class Chooser {
            program == Program::kShmManager;
   }
 
-  /// Batch systems and MPI label shells, too.
+  /// Batch systems and MPI label the shells and launchers around a rank, too.
   bool claims_rank(pid_t pid) {
     const RankClaim& claim = candidates_.claim(pid);
-    return claim.rank && (!claim.weak || candidates_.program(pid) == Program::kOther);
+    const Program program = candidates_.program(pid);
+    return claim.rank && (!claim.weak || program == Program::kOther || runs_python(program));
   }
 
   /// A rank, a launcher, or a process that uses torch. A Python program without it is none.

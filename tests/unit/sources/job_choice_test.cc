@@ -89,6 +89,21 @@ TEST(JobChoice, AScriptThatStartsOneJobInPartsIsTheJob) {
   EXPECT_EQ(choice->pid, Table::kBase + 5);
 }
 
+TEST(JobChoice, PythonRanksOfMpiNeedNoTorch) {
+  const auto rank = [](int number) {
+    return std::map<std::string, std::string>{{"OMPI_COMM_WORLD_RANK", std::to_string(number)},
+                                              {"OMPI_COMM_WORLD_SIZE", "2"}};
+  };
+  const auto choice = choose(Table()
+                                 .add(5, 0, kShellScript)
+                                 .add(10, 5, {"mpirun", "-n", "2", "python", "train.py"})
+                                 .add(30, 10, {"python", "train.py"}, rank(0))
+                                 .add(31, 10, {"python", "train.py"}, rank(1)),
+                             5);
+  ASSERT_TRUE(choice.has_value());
+  EXPECT_EQ(choice->pid, Table::kBase + 5);
+}
+
 TEST(JobChoice, OfSeveralJobsOneIsAskedFor) {
   const auto choice = choose(
       two_ranks().add(11, 5, kTorchrun).add(22, 11, kTrain, torchrun_rank(0, 1, "29507")), 5);
