@@ -9,6 +9,8 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/graph/blocked_call.h"
+#include "collector/graph/device_waits.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -17,6 +19,7 @@ namespace {
 struct Pair {
   graph::Standing first;
   graph::Standing second;
+  bool group_known = true;  // else both are taken for calls of the default group
 };
 
 bool is_collective(const graph::Standing& standing) {
@@ -25,12 +28,34 @@ bool is_collective(const graph::Standing& standing) {
          standing.activity == graph::Activity::kDdpForward;
 }
 
-// The two threads of a process that are in collectives of one group; a thread of torch itself has
-// no user frame.
+/// Python's threading started it. Threads of autograd and of NCCL are torch's own.
+bool started_in_python(const model::Thread& thread) {
+  const model::Frame* outermost = nullptr;
+  for (const model::Frame& frame : thread.frames) {
+    outermost = frame.language == model::Language::kPython ? &frame : outermost;
+  }
+  return outermost != nullptr && outermost->function == "_bootstrap" &&
+         outermost->file.ends_with("threading.py");
+}
+
+/// A record or the arguments on the stack name the group.
+bool knows_its_group(const graph::Examination& examination, const graph::Standing& standing) {
+  const auto call = graph::call_in_frames(examination.job, standing.thread->frames);
+  return standing.call->sequence || (call && !call->group.empty());
+}
+
+bool on_two_backends(const graph::Standing& a, const graph::Standing& b) {
+  const std::string_view one = graph::backend_in(a.thread->frames);
+  const std::string_view other = graph::backend_in(b.thread->frames);
+  return !one.empty() && !other.empty() && one != other;
+}
+
+// The two threads of a process that are in collectives of one group.
 std::optional<Pair> pair_in(const graph::Examination& examination, const model::Process& process) {
   std::vector<graph::Standing> found;
   for (const model::Thread& thread : process.threads) {
-    if (model::user_frame(thread) == nullptr) {
+    const bool users = model::user_frame(thread) != nullptr;
+    if (!users && !started_in_python(thread)) {
       continue;
     }
     graph::Standing standing =
@@ -40,13 +65,20 @@ std::optional<Pair> pair_in(const graph::Examination& examination, const model::
     }
     const std::string& group = standing.call->group;
     for (const graph::Standing& other : found) {
-      if (other.call->group == group && !group.empty()) {
-        return Pair{.first = other, .second = standing};
+      if (other.call->group == group && !group.empty() && !on_two_backends(other, standing)) {
+        const bool known = users || (knows_its_group(examination, other) &&
+                                     knows_its_group(examination, standing));
+        return Pair{.first = other, .second = standing, .group_known = known};
       }
     }
     found.push_back(std::move(standing));
   }
   return std::nullopt;
+}
+
+/// Calls of two groups would end where every rank is in both: nobody is missing in either.
+bool is_told_by_all(const graph::Examination& examination, const model::RankSet& paired) {
+  return examination.still() && paired.size() > 1 && paired.size() == examination.standings.size();
 }
 
 Findings detect(const graph::Examination& examination) {
@@ -55,6 +87,7 @@ Findings detect(const graph::Examination& examination) {
   }
   Finding finding;
   std::string group;
+  bool group_known = true;
   for (const graph::Standing& standing : examination.standings) {
     const auto pair =
         standing.process == nullptr ? std::nullopt : pair_in(examination, *standing.process);
@@ -62,24 +95,27 @@ Findings detect(const graph::Examination& examination) {
       continue;
     }
     group = pair->first.call->group;
+    group_known = group_known && pair->group_known;
     finding.culprits.insert(standing.rank);
     for (const graph::Standing* one : {&pair->second, &pair->first}) {
       finding.evidence.push_back(
           {.rank = standing.rank,
            .text = fmt::format("{} of rank {} {}", thread_name(*one->thread), standing.rank,
                                whereabouts(examination.job, *one))});
-      if (finding.locations.size() < 4) {
+      if (finding.locations.size() < 4 && one->user.known()) {
         finding.locations.push_back(
             location(*one, fmt::format("{} of rank {}", thread_name(*one->thread), standing.rank)));
       }
     }
   }
-  if (finding.culprits.empty()) {
+  if (finding.culprits.empty() ||
+      (!group_known && !is_told_by_all(examination, finding.culprits))) {
     return {};
   }
   finding.kind = "concurrent-collectives";
-  finding.confidence =
-      examination.still() || examination.job.ended ? Confidence::kCertain : Confidence::kLikely;
+  finding.confidence = group_known && (examination.still() || examination.job.ended)
+                           ? Confidence::kCertain
+                           : Confidence::kLikely;
   finding.waiting = waiting_ranks(examination).minus(finding.culprits);
   finding.summary = fmt::format("two threads of {} are in collectives of {} at the same time",
                                 said(finding.culprits), group_name(examination.job, group));
@@ -95,7 +131,8 @@ constexpr std::string_view kExplanation =
 Why: collectives of one group are paired by the order in which each process calls them. Two threads race, and on one rank the other thread
 wins: rank A is in the barrier of the checkpoint while rank B is in the all_reduce of training.
 
-How it is recognised: two threads of one process stand in collectives of the same group.
+How it is recognised: two threads of one process are in collectives of the same group. Where stacks do not name the groups: every rank is in
+both calls, so no rank is missing in either, and neither completes.
 
 The fix: a group for each thread.
 

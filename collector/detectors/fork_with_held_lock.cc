@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/processes.h"
@@ -18,6 +19,7 @@ namespace ddpdoctor::detectors {
 namespace {
 
 constexpr std::string_view kKind = "fork-with-held-lock";
+constexpr std::string_view kLostThread = "asked a thread that it does not have";
 
 bool has_thread(const model::Process& process, pid_t tid) {
   return std::any_of(process.threads.begin(), process.threads.end(),
@@ -42,6 +44,81 @@ std::string lock_name(const model::JobModel& job, const model::Thread& thread) {
     return "the lock of a logging handler";
   }
   return "a lock";
+}
+
+/// The frame that asked for a wait inside this process which nothing but another thread of it can
+/// end: the caller of Condition.wait, Event.wait or Future.result without a limit.
+const model::Frame* asks_a_thread(const model::Thread& thread) {
+  if (!asleep(thread) || (thread.waits_on && thread.waits_on->limit)) {
+    return nullptr;
+  }
+  const model::Frame* inner = nullptr;
+  for (const model::Frame& frame : thread.frames) {
+    if (frame.language != model::Language::kPython) {
+      continue;
+    }
+    const bool waits = frame.file.ends_with("/threading.py") ||
+                       frame.file.ends_with("concurrent/futures/_base.py");
+    if (!waits) {
+      return inner == nullptr ? nullptr : &frame;
+    }
+    inner = &frame;
+  }
+  return nullptr;
+}
+
+bool runs_code_of(const model::Thread& thread, std::string_view file) {
+  return std::any_of(thread.frames.begin(), thread.frames.end(), [file](const auto& frame) {
+    return frame.language == model::Language::kPython && frame.file == file;
+  });
+}
+
+/// The thread of the parent that runs the code of `file`, when no other thread of the child does.
+const model::Thread* left_in_parent(const model::JobModel& job, const model::Process& process,
+                                    const model::Thread& waiting, std::string_view file) {
+  const model::Process* parent = model::process(job, process.ppid);
+  if (parent == nullptr || file.ends_with("/queue.py") ||
+      file.find("multiprocessing/") != std::string_view::npos ||
+      std::any_of(process.threads.begin(), process.threads.end(), [&](const auto& thread) {
+        return thread.tid != waiting.tid && runs_code_of(thread, file);
+      })) {
+    return nullptr;
+  }
+  const model::Thread* main = model::main_thread(*parent);
+  for (const model::Thread& thread : parent->threads) {
+    if (&thread != main && runs_code_of(thread, file)) {
+      return &thread;
+    }
+  }
+  return nullptr;
+}
+
+/// It asked a thread to do something, and that thread was not copied by the fork.
+std::optional<Suspect> waits_for_lost_thread(const graph::Examination& examination,
+                                             const model::Process& process) {
+  if (!alive(process) || !forked_without_exec(examination.job, process) || !examination.still()) {
+    return std::nullopt;
+  }
+  for (const model::Thread& thread : process.threads) {
+    const model::Frame* asks = asks_a_thread(thread);
+    const model::Thread* lost =
+        asks == nullptr ? nullptr : left_in_parent(examination.job, process, thread, asks->file);
+    if (lost == nullptr) {
+      continue;
+    }
+    Suspect suspect = suspect_in(examination, process, &thread);
+    suspect.confidence = Confidence::kLikely;
+    suspect.note = fmt::format("process {}, forked by process {}, waits here for a thread",
+                               process.pid, process.ppid);
+    suspect.evidence = fmt::format(
+        "process {} waits in {} ({}:{}) for another thread of its own; {} of process {} runs that "
+        "file, and fork did not copy it",
+        process.pid, asks->function, base::file_name(asks->file), asks->line, thread_name(*lost),
+        process.ppid);
+    suspect.deed = kLostThread;
+    return suspect;
+  }
+  return std::nullopt;
 }
 
 std::optional<Suspect> waits_for_lost_owner(const graph::Examination& examination,
@@ -80,13 +157,25 @@ std::optional<Suspect> waits_for_lost_owner(const graph::Examination& examinatio
 Findings detect(const graph::Examination& examination) {
   std::vector<Suspect> suspects;
   for (const model::Process* process : processes(examination.job)) {
-    if (auto suspect = waits_for_lost_owner(examination, *process)) {
+    auto suspect = waits_for_lost_owner(examination, *process);
+    suspect = suspect ? std::move(suspect) : waits_for_lost_thread(examination, *process);
+    if (suspect) {
       suspects.push_back(std::move(*suspect));
     }
   }
   Findings findings;
   for (const auto& there : by_place(std::move(suspects))) {
     Finding finding = accuse(examination, kKind, there);
+    if (there.front().deed == kLostThread) {
+      finding.summary = fmt::format(
+          "a process that {} forked waits at {} for a thread that only the parent has{}",
+          who(there), place(there.front().place), and_who_waits(finding));
+      finding.fix =
+          "Start the child with the spawn or forkserver method, or fork before the library starts "
+          "its thread; drop what the child inherits from it.";
+      findings.push_back(std::move(finding));
+      continue;
+    }
     finding.summary = fmt::format(
         "a process that {} forked waits at {} for a lock whose owner stayed in the parent{}",
         who(there), place(there.front().place), and_who_waits(finding));
@@ -112,7 +201,8 @@ Why: fork copies every lock as it stands and only the thread that forks. A lock 
 locked in the child for ever.
 
 How it is recognised: the process was forked without exec and either the lock names an owner that is no thread of the
-process, or the process has a single thread and that one waits for a lock of its own process.
+process, or the process has a single thread and that one waits for a lock of its own process. Or it waits in code of a file
+that only a thread of its parent runs: fork copied no thread but the one that forked.
 
 Fix:
     + start the children first

@@ -264,11 +264,27 @@ std::optional<Suspect> stalled(const graph::Examination& examination,
   return suspect;
 }
 
+/// In the kernel's client of a file system of another machine.
+bool waits_in_network_files(const std::vector<Suspect>& there) {
+  constexpr std::array<std::string_view, 7> kClients = {"nfs",    "rpc_wait", "nlmclnt", "ceph",
+                                                        "lustre", "cl_sync",  "fuse_"};
+  return std::any_of(there.begin(), there.end(), [&](const Suspect& suspect) {
+    return suspect.thread != nullptr && suspect.thread->state == 'D' &&
+           std::any_of(kClients.begin(), kClients.end(), [&](std::string_view client) {
+             return suspect.thread->wchan.find(client) != std::string::npos;
+           });
+  });
+}
+
 std::string fix_for(const Stall& stall, const std::vector<Suspect>& there) {
   if (stall.choked) {
     return "Read what the program writes while it runs: run(capture_output=True), communicate(), "
            "or "
            "send it to a file; wait() with a pipe stops when the pipe is full.";
+  }
+  if (!stall.path && waits_in_network_files(there)) {
+    return "Check the file server of that path (NFS), or write to local storage; let only rank 0 "
+           "write what all ranks share.";
   }
   if (!stall.path) {
     return "Find out why the other side does not answer, and bound this wait (a timeout, a "

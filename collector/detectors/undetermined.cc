@@ -16,6 +16,7 @@
 #include "collector/detectors/evidence/first_to_fail.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/graph/device_waits.h"
 #include "collector/model/log_lines.h"
 #include "collector/model/questions.h"
 
@@ -198,28 +199,49 @@ Findings stuck_watchdogs(const graph::Examination& examination) {
   return {finding};
 }
 
-/// Every rank waits for its GPU, and no record says what is queued there.
+bool is_gpu_job(const graph::Examination& examination) {
+  return std::any_of(examination.standings.begin(), examination.standings.end(),
+                     [&examination](const graph::Standing& standing) {
+                       return standing.process != nullptr &&
+                              graph::is_on_gpu(examination.job, *standing.process);
+                     });
+}
+
+/// Every rank waits for its GPU, or stays at its line on one, and no record says what is queued.
 Findings all_behind_their_gpus(const graph::Examination& examination) {
   const model::RankSet behind = behind_their_gpus(examination);
-  if (behind.size() < 2 || behind.size() < examination.standings.size() || !may_hang(examination)) {
+  const bool known =
+      behind.size() > 1 && behind.size() == examination.standings.size() && may_hang(examination);
+  const model::RankSet stay = known ? behind : stay_at_their_lines(examination);
+  if (stay.empty()) {
     return {};
   }
   Finding finding;
   finding.kind = "undetermined";
   finding.confidence = Confidence::kPossible;
-  finding.waiting = behind;
-  finding.summary = fmt::format(
-      "{} wait for their GPUs, and stacks do not tell what is queued there: a collective, or a "
-      "long kernel",
-      said(behind));
+  finding.waiting = stay;
+  finding.summary =
+      known ? fmt::format(
+                  "{} wait for their GPUs, and stacks do not tell what is queued there: a "
+                  "collective, or a long kernel",
+                  said(stay))
+            : fmt::format(
+                  "the hosts of {} stay at their lines, and stacks do not show what their GPUs "
+                  "wait for: a collective that does not finish, or a long kernel",
+                  said(stay));
   finding.fix = fmt::format("Capture {}; on NCCL 2.24 and later `ncclras` tells who is behind.",
                             fmt::join(to_capture(examination), "; "));
-  const graph::Standing* standing = examination.standing(behind.front());
+  const graph::Standing* standing = examination.standing(stay.front());
   if (standing->user.known()) {
-    finding.locations.push_back(
-        location(standing->user, behind, waited_here(examination.job, behind)));
+    model::RankSet here;
+    for (const model::Rank rank : stay) {
+      if (graph::same_line(examination.standing(rank)->user, standing->user)) {
+        here.insert(rank);
+      }
+    }
+    finding.locations.push_back(location(standing->user, here, waited_here(examination.job, here)));
   }
-  add_whereabouts(finding, examination, behind);
+  add_whereabouts(finding, examination, stay);
   return {finding};
 }
 
@@ -246,7 +268,10 @@ Findings detect(const graph::Examination& examination) {
       fmt::format("{} {} {}", said(waiting), waiting.size() == 1 ? "waits" : "wait",
                   hangs ? "and nothing moves, but the evidence does not say for whom"
                         : "for other ranks at one look, which may be a step like any other");
-  finding.fix = fmt::format("Capture {}.", fmt::join(to_capture(examination), "; "));
+  const bool ask_nccl = examination.history.empty() && is_gpu_job(examination);
+  finding.fix =
+      fmt::format("Capture {}{}.", fmt::join(to_capture(examination), "; "),
+                  ask_nccl ? "; on NCCL 2.24 and later `ncclras` tells who is behind" : "");
   if (standing->user.known()) {
     finding.locations.push_back(
         location(standing->user, waiting, waited_here(examination.job, waiting)));

@@ -68,6 +68,7 @@ constexpr ActivityRule kRules[] = {
     // Waiting for other ranks.
     {kPython, "_store_based_barrier", "torch/distributed/distributed_c10d.py", kStore, 66},
     {kNative, "c10d::ops::", "", kCollective, 48},
+    {kPython, "wait", "torch/distributed/distributed_c10d.py", kCollective, 46},
     {kNative, "RecvWork::wait", "", kPointToPoint, 50},
     {kNative, "SendWork::wait", "", kPointToPoint, 50},
     {kNative, "c10d::Work::wait", "", kCollective, 48},

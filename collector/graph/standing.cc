@@ -10,6 +10,8 @@
 
 #include "collector/graph/activity_rules.h"
 #include "collector/graph/blocked_call.h"
+#include "collector/graph/device_waits.h"
+#include "collector/graph/framework_calls.h"
 #include "collector/graph/history.h"
 #include "collector/graph/mpi_calls.h"
 #include "collector/graph/posted_messages.h"
@@ -82,29 +84,31 @@ bool has_native(Segment frames, std::initializer_list<std::string_view> parts) {
   });
 }
 
-// backward() waits for other ranks when the reducer or a Work is on the stack, or when it sleeps
-// and no kernel is.
-bool waits_in_backward(Segment frames, const model::Thread& thread) {
-  const bool backward = std::any_of(frames.begin(), frames.end(), [](const stacks::Frame& frame) {
-    return frame.language == stacks::Language::kPython &&
-           (plain_name(frame.function) == "_engine_run_backward" ||
-            (plain_name(frame.function) == "backward" &&
-             (frame.file.find("torch/_tensor.py") != std::string::npos ||
-              frame.file.find("torch/autograd/") != std::string::npos)));
-  });
-  if (!backward) {
-    return false;
+// backward() waits for other ranks when the reducer or a Work is on the stack, or on that of
+// autograd's own thread, or when it sleeps and no kernel is.
+std::optional<Activity> wait_in_backward(Segment frames, const model::Process& process,
+                                         const model::Thread& thread) {
+  if (!is_in_backward(frames)) {
+    return std::nullopt;
   }
   if (has_native(frames, {"c10d::", "gloo::", "ncclAllReduce"})) {
-    return true;
+    return Activity::kDdpBackward;
   }
-  return !runs(thread) && !has_native(frames, {"at::native", "GOMP", "gomp_", "mkl", "dnnl"});
+  if (const auto call = call_in_backward(process)) {
+    return call->activity;
+  }
+  return !runs(thread) && !has_native(frames, {"at::native", "GOMP", "gomp_", "mkl", "dnnl"})
+             ? std::optional(Activity::kDdpBackward)
+             : std::nullopt;
 }
 
-bool waits_for_gpu(Segment frames) {
-  return has_native(frames, {"cudaStreamSynchronize", "cudaEventSynchronize",
-                             "cudaDeviceSynchronize", "cuStreamSynchronize", "cuEventSynchronize",
-                             "cuCtxSynchronize", "_local_scalar_dense", "hipStreamSynchronize"});
+// For the end of what its device has been given. Main threads wait in backward() for those of
+// autograd, which launch.
+bool waits_for_gpu(const model::JobModel& job, const model::Process& process,
+                   const model::Thread& thread, Segment frames) {
+  return waits_for_device(frames) ||
+         (runs(thread) && is_on_gpu(job, process) &&
+          (is_in_backward(frames) || (frames.empty() && reads_device_value(job, thread))));
 }
 
 // In a host function of NCCL that waits for other ranks itself.
@@ -129,17 +133,12 @@ Activity activity_of(const model::JobModel& job, const model::Process& process,
   if (call && weight < kOperationWeight) {
     return is_point_to_point(call->operation) ? Activity::kPointToPoint : Activity::kCollective;
   }
-  if (weight < kBackwardWeight && waits_in_backward(frames, thread)) {
-    return Activity::kDdpBackward;
+  const auto in_backward =
+      weight < kBackwardWeight ? wait_in_backward(frames, process, thread) : std::nullopt;
+  if (in_backward) {
+    return *in_backward;
   }
   return rule == nullptr ? activity_by_state(job, thread) : rule->activity;
-}
-
-bool same_stack(const model::Thread& a, const model::Thread& b) {
-  return std::equal(a.frames.begin(), a.frames.end(), b.frames.begin(), b.frames.end(),
-                    [](const stacks::Frame& x, const stacks::Frame& y) {
-                      return x.function == y.function && x.line == y.line && x.file == y.file;
-                    });
 }
 
 // Whether this thread was elsewhere in the observation before the newest one.
@@ -151,7 +150,7 @@ bool moved_since(const model::Process* before, const model::Thread& thread) {
       std::find_if(before->threads.begin(), before->threads.end(),
                    [&thread](const model::Thread& other) { return other.tid == thread.tid; });
   return found != before->threads.end() && !found->frames.empty() && !thread.frames.empty() &&
-         !same_stack(*found, thread);
+         !same_above_driver(found->frames, thread.frames);
 }
 
 const model::Process* process_before(const model::JobModel& job, const model::Process& process) {
@@ -186,6 +185,11 @@ Standing stand(const Context& context, const model::Process& process, const mode
   if (!result.call) {
     result.call = call_without_python(process, thread);
   }
+  const std::string_view wrapped =
+      result.call ? std::string_view() : wrapped_operation(thread.frames);
+  if (!wrapped.empty()) {
+    result.call = BlockedCall{.operation = std::string(wrapped)};
+  }
   const model::CollectiveCall* head = nullptr;
   result.activity = activity_of(context.job, process, thread, result.call);
   if (result.activity == Activity::kPointToPoint && result.call && !result.call->peer) {
@@ -203,7 +207,7 @@ Standing stand(const Context& context, const model::Process& process, const mode
   }
   const bool may_wait_for_gpu =
       result.activity == Activity::kRendezvous || !result.waits_for_ranks();  // init of NCCL is one
-  const bool on_gpu = waits_for_gpu(frames);
+  const bool on_gpu = waits_for_gpu(context.job, process, thread, frames);
   if (may_wait_for_gpu && !result.call && (on_gpu || waits_in_nccl(frames)) &&
       has_unfinished_call(context.history, result.rank)) {
     result.activity = Activity::kCollective;
@@ -212,6 +216,7 @@ Standing stand(const Context& context, const model::Process& process, const mode
   } else if (on_gpu &&
              (result.activity == Activity::kComputing || result.activity == Activity::kUnknown)) {
     result.activity = Activity::kGpu;  // for what its streams wait, no record tells
+    result.on_cpu = result.on_cpu && (context.before == nullptr || result.moved);  // it spins
   }
   if (!result.waits_for_ranks() && mpi == nullptr) {
     result.on_cpu = result.on_cpu || waits_for_a_moment(context.job, thread) ||
@@ -355,6 +360,7 @@ std::vector<Standing> standings(const model::JobModel& job, const History& histo
                            *found->second));
   }
   take_common_wait_for_a_collective(result);
+  take_backward_for_ddps(job, result);
   return result;
 }
 

@@ -79,6 +79,35 @@ std::vector<const Frame*> installed_frames(const Thread& thread) {
   return program ? out : std::vector<const Frame*>{};
 }
 
+/// Runs a program from its start, or is the first thread of a process that multiprocessing made. A
+/// helper thread of a library is nobody's code.
+bool runs_a_program(const Thread& thread) {
+  const Frame* outermost = nullptr;
+  bool module = false;
+  for (const Frame& frame : thread.frames) {
+    if (frame.language == Language::kPython) {
+      module = module || frame.function == "<module>";
+      outermost = &frame;
+    }
+  }
+  return module ||
+         (outermost != nullptr && outermost->file.find("multiprocessing/") != std::string::npos);
+}
+
+/// Frames of libraries that are somebody's program: what vLLM, DeepSpeed or transformers calls is
+/// the place, where no frame is the user's.
+std::vector<const Frame*> framework_frames(const Thread& thread) {
+  std::vector<const Frame*> out;
+  if (runs_a_program(thread)) {
+    for (const Frame& frame : thread.frames) {
+      if (frame.language == Language::kPython && is_framework_file(frame.file)) {
+        out.push_back(&frame);
+      }
+    }
+  }
+  return out;
+}
+
 /// "_PyEval_EvalFrameDefault", "Py_RunMain": what it calls may be the user's, itself it is not.
 bool is_interpreter_function(std::string_view function) {
   return function.starts_with("_PyEval_") || function.starts_with("PyEval_") ||
@@ -209,7 +238,10 @@ std::vector<const Frame*> user_frames(const Thread& thread) {
   if (!installed.empty()) {
     return installed;
   }
-  return out.empty() ? typed_frames(thread) : out;
+  if (out.empty()) {
+    out = typed_frames(thread);
+  }
+  return out.empty() ? framework_frames(thread) : out;
 }
 
 std::vector<CallSite> user_sites(const std::vector<CallSite>& all) {
@@ -228,9 +260,12 @@ std::vector<CallSite> user_sites(const std::vector<CallSite>& all) {
   if (!installed.empty()) {
     return installed;
   }
-  return own.empty() ? those([](const CallSite& site) {
-    return site.file == "<stdin>" || (site.file == "<string>" && site.line > 1);
-  })
+  if (own.empty()) {
+    own = those([](const CallSite& site) {
+      return site.file == "<stdin>" || (site.file == "<string>" && site.line > 1);
+    });
+  }
+  return own.empty() ? those([](const CallSite& site) { return is_framework_file(site.file); })
                      : own;
 }
 

@@ -43,11 +43,14 @@ bool is_torch_file(std::string_view path);
 bool is_console_script(std::string_view path);
 /// In site-packages, and of no library that is known to be one: the user's where nothing better is.
 bool may_be_installed_by_user(std::string_view path);
+/// In site-packages and neither torch nor what programs run on (compilers, drivers, launchers):
+/// somebody wrote it to train or serve, and its lines tell where a rank is.
+bool is_framework_file(std::string_view path);
 
 /// The innermost frame that lies in the user's own code; nullptr when there is none.
 const Frame* user_frame(const Thread& thread);
 /// All of them, innermost first: own files, else an installed package, else code that was typed
-/// ("<stdin>", "<string>").
+/// ("<stdin>", "<string>"), else those of frameworks.
 std::vector<const Frame*> user_frames(const Thread& thread);
 /// The same choice among recorded places.
 std::vector<CallSite> user_sites(const std::vector<CallSite>& all);

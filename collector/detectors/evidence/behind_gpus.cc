@@ -7,6 +7,7 @@
 
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/graph/device_waits.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -32,6 +33,20 @@ model::RankSet behind_their_gpus(const graph::Examination& examination) {
   return ranks_where(examination, [](const graph::Standing& standing) {
     return standing.activity == graph::Activity::kGpu;
   });
+}
+
+model::RankSet stay_at_their_lines(const graph::Examination& examination) {
+  using enum graph::Activity;
+  const model::RankSet stay = ranks_where(examination, [&](const graph::Standing& standing) {
+    const bool unnamed = standing.activity == kGpu || standing.activity == kComputing ||
+                         standing.activity == kUnknown;
+    return unnamed && !standing.moved && standing.user.known() && standing.process != nullptr &&
+           graph::is_on_gpu(examination.job, *standing.process);
+  });
+  const bool all = stay.size() > 1 && stay.size() == examination.standings.size();
+  return all && examination.still() && !examination.job.ended && examination.history.empty()
+             ? stay
+             : model::RankSet{};
 }
 
 std::optional<Finding> elsewhere_than_gpus(const graph::Examination& examination) {

@@ -25,6 +25,7 @@
 #include "collector/detectors/partings/skipped_step.h"
 #include "collector/detectors/partings/swallowed.h"
 #include "collector/detectors/partings/trainer_loop.h"
+#include "collector/detectors/partings/two_groups.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -241,8 +242,10 @@ void read_source(const Examination& examination, Explanation& explanation) {
   }
   const Disagreement about = explanation.parting.about;
   if (about == Disagreement::kOperation) {
-    explanation.cause =
-        read_flag(examination, explanation) ? Cause::kDivergent : Cause::kMismatchedOp;
+    explanation.cause = read_flag(examination, explanation) ? Cause::kDivergent
+                        : groups_are_guessed(examination, explanation.parting)
+                            ? Cause::kNone
+                            : Cause::kMismatchedOp;
     if (explanation.cause == Cause::kMismatchedOp) {
       settle_by_habit(examination, explanation);
     }
@@ -276,6 +279,12 @@ void blame_the_few(Explanation& explanation) {
   }
 }
 
+// Its stack is not known, its recorder was read and lacks the call: it is behind for certain.
+bool is_recorded(const Examination& examination, const Parting& parting) {
+  return parting.recorded && parting.odd.activity() == Activity::kUnobserved &&
+         examination.history.was_read(parting.odd.ranks.front());
+}
+
 Explanation explain(const Examination& examination, const Parting& parting) {
   Explanation explanation{.cause = Cause::kMissing,
                           .parting = parting,
@@ -287,7 +296,8 @@ Explanation explain(const Examination& examination, const Parting& parting) {
     explanation.cause = slow ? Cause::kSlow : Cause::kMismatchedOp;
     return explanation;
   }
-  if (is_gone(parting.odd) || roots_contradict(examination, parting.group) ||
+  if ((is_gone(parting.odd) && !is_recorded(examination, parting)) ||
+      roots_contradict(examination, parting.group) ||
       awaits_an_outsider(examination, parting.odd)) {
     explanation.cause = Cause::kNone;  // dead-rank, mismatched-root, io-stall tell it
     return explanation;

@@ -9,6 +9,7 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/partings/mpi_partings.h"
 #include "collector/detectors/partings/side_questions.h"
+#include "collector/detectors/partings/two_groups.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -242,8 +243,11 @@ std::optional<Parting> parting_from_stacks(const Examination& examination, const
     parting.tie = parting.rest.ranks.size() == elsewhere.size();
     return parting;
   }
-  if (operations.size() > 1 && std::any_of(operations.begin(), operations.end(),
-                                           [](const Camp& camp) { return camp.key.empty(); })) {
+  if (operations.size() > 1 &&
+      std::any_of(operations.begin(), operations.end(), [&](const Camp& camp) {
+        return camp.key.empty() ||
+               on_two_backends(examination, operations[0].ranks.front(), camp.ranks.front());
+      })) {
     return std::nullopt;  // unknown never differs; native frames do not always say the operation
   }
   if (operations.size() == 1) {

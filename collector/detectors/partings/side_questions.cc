@@ -26,9 +26,11 @@ using graph::Activity;
 using graph::Examination;
 using graph::Standing;
 
-bool works(const Standing& standing) {
+// Whoever spins in the driver at one place does not work: its device waits.
+bool works(const Examination& examination, const Standing& standing) {
+  const bool on_device = standing.activity == Activity::kGpu && !examination.still();
   return standing.on_cpu || standing.moved || standing.activity == Activity::kComputing ||
-         standing.activity == Activity::kGpu || standing.activity == Activity::kCompiling;
+         on_device || standing.activity == Activity::kCompiling;
 }
 
 // It waits for a batch, and a DataLoader worker of it gets on with one.
@@ -138,7 +140,7 @@ bool is_slow(const Examination& examination, const Parting& parting) {
   return std::any_of(parting.odd.ranks.begin(), parting.odd.ranks.end(), [&](model::Rank rank) {
     const Standing* standing = examination.standing(rank);
     return standing != nullptr && !standing->waits_for_ranks() &&
-           (works(*standing) || is_served(examination, *standing) ||
+           (works(examination, *standing) || is_served(examination, *standing) ||
             is_let_in_soon(examination, *standing));
   });
 }

@@ -165,6 +165,20 @@ constexpr std::array<string_view, 121> kLibraryRoots = {"torch",
                                                         "timm",
                                                         "monai"};
 
+/// Packages that programs run on: the language, a compiler, arrays, a driver, what starts the
+/// program.
+constexpr std::array<string_view, 38> kBelowFrameworks = {
+    "torch",    "triton", "torch_xla",      "jax",         "jaxlib",     "nvidia", "cuda",
+    "cupy",     "numpy",  "scipy",          "numba",       "mpi4py",     "ray",    "setuptools",
+    "pip",      "tqdm",   "dill",           "cloudpickle", "absl",       "click",  "typer",
+    "fire",     "pluggy", "_pytest",        "asyncio",     "concurrent", "http",   "collections",
+    "ctypes",   "email",  "encodings",      "importlib",   "json",       "xmlrpc", "logging",
+    "unittest", "urllib", "multiprocessing"};
+
+/// Programs of frameworks that start ranks and wait for them.
+constexpr std::array<string_view, 3> kStarters = {"deepspeed/launcher/", "accelerate/commands/",
+                                                  "horovod/runner/"};
+
 /// "/…/lib/python3.11/threading.py", "/…/lib64/python3.9/…", "/…/lib/python311.zip/…".
 bool in_standard_library(string_view path) {
   for (std::size_t at = path.find("/python"); at != string_view::npos;
@@ -258,6 +272,17 @@ bool is_console_script(std::string_view path) {
 bool may_be_installed_by_user(std::string_view path) {
   const string_view root = installed_root(path);
   return !root.empty() && !is_one_of(root, kLibraryRoots) && !path.ends_with(".so");
+}
+
+bool is_framework_file(std::string_view path) {
+  string_view root = installed_root(path);
+  if (root.empty() && is_relative_library(path)) {
+    root = path.substr(0, path.find('/'));
+  }
+  const bool starts = std::any_of(kStarters.begin(), kStarters.end(),
+                                  [path](string_view part) { return contains(path, part); });
+  return !root.empty() && !root.ends_with(".py") && !is_one_of(root, kBelowFrameworks) && !starts &&
+         !is_torch_file(path) && !path.ends_with(".so");
 }
 
 bool is_user_file(std::string_view path) {

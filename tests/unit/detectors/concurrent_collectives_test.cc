@@ -46,6 +46,27 @@ TEST(ConcurrentCollectives, IsSilentWhenTheThreadHasAGroupOfItsOwn) {
   EXPECT_TRUE(asked("concurrent-collectives", builder.build()).empty());
 }
 
+/// The second thread is of a library, and no argument names a group.
+JobBuilder library_thread(const tests::Who& who) {
+  JobBuilder builder = job();
+  builder.ranks(2).stack(kAll, in("barrier", "py:main@/srv/train.py:20"));
+  builder.thread(who, {.stack = in("all_gather",
+                                   "py:_save_state_dict@/venv/lib/python3.11/site-packages/torch/"
+                                   "distributed/checkpoint/state_dict_saver.py:431 | "
+                                   "py:_bootstrap@/usr/lib/python3.11/threading.py:1002")});
+  return builder;
+}
+
+TEST(ConcurrentCollectives, KnowsAThreadOfALibraryWhereEveryRankIsInBothCalls) {
+  const Findings findings = asked("concurrent-collectives", library_thread(kAll).build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+}
+
+TEST(ConcurrentCollectives, IsSilentWhereOneRankIsInOneOfThemOnly) {
+  EXPECT_TRUE(asked("concurrent-collectives", library_thread({0}).build()).empty());
+}
+
 TEST(ConcurrentCollectives, IsSilentWhileTheJobMoves) {
   EXPECT_TRUE(asked("concurrent-collectives", moving(told().build())).empty());
 }

@@ -61,6 +61,30 @@ TEST(ForkWithHeldLock, KnowsAUsersLockByItsSourceLine) {
   EXPECT_EQ(findings[0].locations.at(0).line, 3);
 }
 
+/// A library's helper thread of the parent, and a child that asks it for something.
+JobBuilder asks_a_thread(const std::string& file_in_child) {
+  const std::string packages = "/venv/lib/python3.11/site-packages/tracker/";
+  return story({.stack = "native:__futex_abstimed_wait_common64@libc.so.6 | "
+                         "py:wait@/usr/lib/python3.11/threading.py:320 | "
+                         "py:result@/usr/lib/python3.11/concurrent/futures/_base.py:451 | "
+                         "py:run@" +
+                         packages + file_in_child + ":137 | py:serve@/srv/train.py:12 | " +
+                         kForkedChild})
+      .thread(0, {.stack = "native:epoll_wait@libc.so.6 | py:_main@" + packages +
+                           "loop.py:234 | py:_bootstrap@/usr/lib/python3.11/threading.py:1002"});
+}
+
+TEST(ForkWithHeldLock, KnowsAThreadThatForkDidNotCopy) {
+  const auto findings = asked(kKind, asks_a_thread("loop.py").build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  EXPECT_EQ(findings[0].locations.at(0).line, 12);
+}
+
+TEST(ForkWithHeldLock, IsSilentWhereTheParentsThreadRunsOtherCode) {
+  EXPECT_TRUE(asked(kKind, asks_a_thread("other.py").build()).empty());
+}
+
 TEST(ForkWithHeldLock, IsSilentOnAQueueOfMultiprocessing) {
   EXPECT_TRUE(
       asked(

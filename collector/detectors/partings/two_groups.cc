@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/partings/two_groups.h"
+
+#include "collector/graph/blocked_call.h"
+#include "collector/graph/device_waits.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using graph::Standing;
+
+/// A program of a framework's own: no frame is the user's.
+bool is_of_framework(const model::Thread& thread) {
+  const model::Frame* place = model::user_frame(thread);
+  return place != nullptr && model::is_framework_file(place->file);
+}
+
+bool group_is_guessed(const graph::Examination& examination, const Standing* standing) {
+  if (standing == nullptr || !standing->call || standing->call->sequence ||
+      standing->thread == nullptr || standing->activity != graph::Activity::kCollective ||
+      !is_of_framework(*standing->thread)) {
+    return false;
+  }
+  const auto call = graph::call_in_frames(examination.job, standing->thread->frames);
+  return !call || call->group.empty();
+}
+
+}  // namespace
+
+bool on_two_backends(const graph::Examination& examination, model::Rank one, model::Rank other) {
+  const Standing* a = examination.standing(one);
+  const Standing* b = examination.standing(other);
+  if (a == nullptr || b == nullptr || a->thread == nullptr || b->thread == nullptr) {
+    return false;
+  }
+  const std::string_view mine = graph::backend_in(a->thread->frames);
+  const std::string_view theirs = graph::backend_in(b->thread->frames);
+  return !mine.empty() && !theirs.empty() && mine != theirs;
+}
+
+bool groups_are_guessed(const graph::Examination& examination, const Parting& parting) {
+  return !parting.recorded && (group_is_guessed(examination, parting.odd.standing) ||
+                               group_is_guessed(examination, parting.rest.standing));
+}
+
+}  // namespace ddpdoctor::detectors

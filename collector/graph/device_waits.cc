@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names from CUDA 11 to 13, ROCm 6 and 7, NCCL 2.18 to 2.32 and torch 2.0 to 2.14.
+#include "collector/graph/device_waits.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "collector/graph/activity_rules.h"
+#include "collector/graph/blocked_call.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::graph {
+namespace {
+
+using std::string_view;
+using Frames = std::span<const stacks::Frame>;
+
+bool contains(string_view text, string_view part) {
+  return text.find(part) != string_view::npos;
+}
+
+template <std::size_t N>
+bool contains_any(string_view text, const std::array<string_view, N>& parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [text](string_view part) { return contains(text, part); });
+}
+
+bool is_native(const stacks::Frame& frame) {
+  return frame.language == stacks::Language::kNative;
+}
+
+/// "", "??", "0x7f3c…": an address without a symbol.
+bool has_no_symbol(const stacks::Frame& frame) {
+  return is_native(frame) &&
+         (frame.function.empty() || frame.function.starts_with('?') ||
+          frame.function.starts_with("0x") || frame.function.starts_with("<unknown"));
+}
+
+constexpr std::array<string_view, 10> kDriverModules = {
+    "libcuda.so",   "libcudart",  "libnvidia-", "libamdhip64", "libhsa-runtime",
+    "librdmacm.so", "libibverbs", "libmlx5",    "libnccl",     "librccl"};
+
+/// `cuStreamSynchronize`, but not the user's `customise`.
+bool is_of_cuda_driver(string_view function) {
+  return function.size() > 2 && function.starts_with("cu") &&
+         std::isupper(static_cast<unsigned char>(function[2])) != 0;
+}
+
+/// A Python function of torch that needs the device, with a piece of its file.
+struct NeedsDevice {
+  string_view function;  // empty = any
+  string_view file;
+};
+
+constexpr std::array<NeedsDevice, 7> kNeedDevice = {{
+    {.function = "synchronize", .file = "torch/cuda/"},
+    {.function = "synchronize", .file = "torch/accelerator/"},
+    {.function = "synchronize", .file = "torch/xpu/"},
+    {.function = "empty_cache", .file = "torch/cuda/"},
+    {.function = "", .file = "torch/amp/grad_scaler.py"},
+    {.function = "", .file = "torch/cuda/amp/grad_scaler.py"},
+    {.function = "", .file = "torch/nn/utils/clip_grad.py"},
+}};
+
+/// A thread of autograd's engine: it runs what backward() waits for.
+bool is_of_autograd(const model::Thread& thread) {
+  return thread.name.starts_with("pt_autograd") ||
+         model::has_native_frame(thread, "torch::autograd::Engine::thread_main");
+}
+
+bool is_in_torch_distributed(const stacks::Frame& frame) {
+  return frame.language == stacks::Language::kPython &&
+         contains(frame.file, "torch/distributed/distributed_c10d.py");
+}
+
+}  // namespace
+
+bool is_driver_frame(const stacks::Frame& frame) {
+  constexpr std::array<string_view, 6> kPrefixes = {"cuda", "hip", "hsa_", "nccl", "ibv_", "rdma_"};
+  constexpr std::array<string_view, 2> kWaits = {"WorkNCCL::", "c10d::ProcessGroupNCCL::"};
+  if (!is_native(frame)) {
+    return false;
+  }
+  const string_view function = frame.function;
+  const bool named = std::any_of(kPrefixes.begin(), kPrefixes.end(), [&](string_view prefix) {
+    return function.starts_with(prefix) && function.size() > prefix.size() &&
+           (prefix.ends_with('_') ||
+            std::isupper(static_cast<unsigned char>(function[prefix.size()])) != 0);
+  });
+  return named || is_of_cuda_driver(function) || contains_any(function, kWaits) ||
+         contains_any(frame.module, kDriverModules);
+}
+
+Frames above_driver(Frames frames) {
+  std::size_t from = 0;
+  while (from < frames.size() && has_no_symbol(frames[from])) {
+    ++from;
+  }
+  for (std::size_t i = from; i < frames.size() && is_native(frames[i]); ++i) {
+    if (is_driver_frame(frames[i])) {
+      from = i + 1;
+    }
+  }
+  return frames.subspan(from);
+}
+
+bool same_above_driver(Frames a, Frames b) {
+  const Frames x = above_driver(a);
+  const Frames y = above_driver(b);
+  return std::equal(x.begin(), x.end(), y.begin(), y.end(),
+                    [](const stacks::Frame& one, const stacks::Frame& other) {
+                      return one.function == other.function && one.line == other.line &&
+                             one.file == other.file;
+                    });
+}
+
+bool is_on_gpu(const model::JobModel& job, const model::Process& process) {
+  const auto names_gpu = [](const auto& variable) {
+    return variable.first.starts_with("NCCL_") || variable.first.starts_with("TORCH_NCCL_") ||
+           (variable.first == "CUDA_VISIBLE_DEVICES" && !variable.second.empty());
+  };
+  const auto of_gpu = [](const model::Thread& thread) {
+    return thread.name.starts_with("pt_nccl") || thread.name.starts_with("NCCL ") ||
+           thread.name.starts_with("cuda-EvtHandlr") ||
+           std::any_of(thread.frames.begin(), thread.frames.end(), is_driver_frame);
+  };
+  return std::any_of(job.groups.begin(), job.groups.end(),
+                     [](const auto& group) {
+                       return contains(group.backend, "nccl") || contains(group.backend, "rccl");
+                     }) ||
+         std::any_of(process.environment.begin(), process.environment.end(), names_gpu) ||
+         std::any_of(process.threads.begin(), process.threads.end(), of_gpu) ||
+         std::any_of(job.facts.begin(), job.facts.end(), [&process](const model::Fact& fact) {
+           return fact.kind == "gpu" && fact.rank == process.rank;
+         });
+}
+
+bool waits_for_device(Frames frames) {
+  constexpr std::array<string_view, 20> kWaits = {
+      "StreamSynchronize",   "EventSynchronize", "DeviceSynchronize", "CtxSynchronize",
+      "_local_scalar_dense", "cudaMemcpy",       "cuMemcpyDtoH",      "cuMemcpyHtoD",
+      "hipMemcpy",           "cudaFree",         "cudaHostFree",      "cudaHostUnregister",
+      "cudaMalloc",          "cuMemFree",        "cuMemAlloc",        "hipFree",
+      "hipMalloc",           "cuModuleUnload",   "cuCtxDestroy",      "StreamWaitValue"};
+  for (const stacks::Frame& frame : frames) {
+    if (is_native(frame)) {
+      if (contains_any(frame.function, kWaits)) {
+        return true;
+      }
+      continue;
+    }
+    return std::any_of(kNeedDevice.begin(), kNeedDevice.end(), [&frame](const NeedsDevice& one) {
+      const string_view name = string_view(frame.function);
+      return contains(frame.file, one.file) &&
+             (one.function.empty() || name.substr(name.rfind('.') + 1) == one.function);
+    });
+  }
+  return false;
+}
+
+bool reads_device_value(const model::JobModel& job, const model::Thread& thread) {
+  constexpr std::array<string_view, 7> kReaders = {
+      ".item()", ".cpu()", ".tolist()", ".numpy()", ".synchronize()", ".nonzero(", ".to(\"cpu\")"};
+  const stacks::Frame* python = model::innermost_python(thread);
+  const auto text =
+      python == nullptr ? std::nullopt : model::source_line(job, python->file, python->line);
+  return text && contains_any(*text, kReaders);
+}
+
+bool is_in_backward(Frames frames) {
+  return std::any_of(frames.begin(), frames.end(), [](const stacks::Frame& frame) {
+    return frame.language == stacks::Language::kPython &&
+           (plain_name(frame.function) == "_engine_run_backward" ||
+            (plain_name(frame.function) == "backward" &&
+             (frame.file.find("torch/_tensor.py") != std::string::npos ||
+              frame.file.find("torch/autograd/") != std::string::npos)));
+  });
+}
+
+string_view backend_in(Frames frames) {
+  for (const stacks::Frame& frame : frames) {
+    if (!is_native(frame)) {
+      continue;
+    }
+    const string_view function = frame.function;
+    if (function.starts_with("gloo::") || contains(function, "ProcessGroupGloo") ||
+        contains(function, " gloo::")) {
+      return "gloo";
+    }
+    if (function.starts_with("nccl") || contains(function, "ProcessGroupNCCL") ||
+        contains(function, "WorkNCCL")) {
+      return "nccl";
+    }
+  }
+  return {};
+}
+
+std::optional<CallInBackward> call_in_backward(const model::Process& process) {
+  const model::Thread* main = model::main_thread(process);
+  for (const model::Thread& thread : process.threads) {
+    if (&thread == main || !is_of_autograd(thread)) {
+      continue;
+    }
+    if (model::has_native_frame(thread, "c10d::Reducer")) {
+      return CallInBackward{.activity = Activity::kDdpBackward, .thread = &thread};
+    }
+    if (model::has_native_frame(thread, "c10d::") ||
+        std::any_of(thread.frames.begin(), thread.frames.end(), is_in_torch_distributed)) {
+      return CallInBackward{.activity = Activity::kCollective, .thread = &thread};
+    }
+  }
+  return std::nullopt;
+}
+
+void take_backward_for_ddps(const model::JobModel& job, std::vector<Standing>& standings) {
+  const bool ddp = std::any_of(standings.begin(), standings.end(), [](const Standing& one) {
+    return one.activity == Activity::kDdpForward || one.activity == Activity::kDdpBackward;
+  });
+  for (Standing& one : standings) {
+    if (ddp && one.activity == Activity::kGpu && one.thread != nullptr && !one.moved &&
+        !one.on_cpu && is_in_backward(one.thread->frames)) {
+      one.activity = Activity::kDdpBackward;
+      one.call = BlockedCall{.operation = "all_reduce", .group = world_group(job)};
+    }
+  }
+}
+
+}  // namespace ddpdoctor::graph

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/graph/device_waits.h"
+
+#include <gtest/gtest.h>
+
+#include "collector/graph/framework_calls.h"
+#include "collector/graph/standing.h"
+#include "collector/model/questions.h"
+#include "tests/support/job_builder.h"
+
+namespace ddpdoctor::graph {
+namespace {
+
+using tests::job;
+using tests::kAll;
+
+const std::string kLine = " | py:step@/srv/train.py:40 | py:<module>@/srv/train.py:60";
+const std::string kTorch = "/venv/lib/python3.11/site-packages/torch/";
+const std::string kZero = "/venv/lib/python3.11/site-packages/deepspeed/runtime/zero/";
+const std::string kComm = "/venv/lib/python3.11/site-packages/deepspeed/comm/comm.py";
+
+stacks::Frame python(std::string function, std::string file) {
+  stacks::Frame frame;
+  frame.language = stacks::Language::kPython;
+  frame.function = std::move(function);
+  frame.file = std::move(file);
+  return frame;
+}
+
+Standing first_rank(tests::JobBuilder builder) {
+  static model::JobModel kept;
+  kept = builder.build();
+  return standings(kept).at(0);
+}
+
+TEST(DeviceWaits, ASpinInTheDriverIsNoMove) {
+  const Standing standing = first_rank(
+      job()
+          .ranks(2)
+          .stack_before(kAll,
+                        "native:clock_gettime@linux-vdso.so.1 | native:0x7f12@libcuda.so.1 | "
+                        "native:cuStreamSynchronize@libcuda.so.1 | "
+                        "native:cudaStreamSynchronize@libcudart.so.12 | "
+                        "native:at::native::_local_scalar_dense_cuda@libtorch_cuda.so" +
+                            kLine)
+          .stack(kAll,
+                 "native:0x7f99@libcuda.so.1 | native:??@libcuda.so.1 | "
+                 "native:cudaStreamSynchronize@libcudart.so.12 | "
+                 "native:at::native::_local_scalar_dense_cuda@libtorch_cuda.so" +
+                     kLine)
+          .state(kAll, 'R'));
+  EXPECT_FALSE(standing.moved);
+  EXPECT_FALSE(standing.on_cpu);
+  EXPECT_EQ(standing.activity, Activity::kGpu);
+  EXPECT_EQ(standing.user.line, 40);
+}
+
+TEST(DeviceWaits, AnotherLineOfTheUserIsAMove) {
+  const Standing standing =
+      first_rank(job()
+                     .ranks(2)
+                     .stack_before(kAll, "native:cuStreamSynchronize@libcuda.so.1" + kLine)
+                     .stack(kAll,
+                            "native:cuStreamSynchronize@libcuda.so.1 | py:step@/srv/train.py:41 | "
+                            "py:<module>@/srv/train.py:60")
+                     .state(kAll, 'R'));
+  EXPECT_TRUE(standing.moved);
+}
+
+TEST(DeviceWaits, KernelsOnTheCpuThatChangeAreAMove) {
+  const Standing standing =
+      first_rank(job()
+                     .ranks(2)
+                     .stack_before(kAll, "native:at::native::add_kernel@libtorch_cpu.so" + kLine)
+                     .stack(kAll, "native:at::native::mul_kernel@libtorch_cpu.so" + kLine)
+                     .state(kAll, 'R'));
+  EXPECT_TRUE(standing.moved);
+  EXPECT_TRUE(standing.on_cpu);
+}
+
+TEST(DeviceWaits, BackwardWaitsInAutogradsThreadForABucket) {
+  const std::string backward = "py:_engine_run_backward@" + kTorch + "autograd/graph.py:841";
+  const Standing standing =
+      first_rank(job()
+                     .ranks(2)
+                     .stack(kAll, backward + kLine)
+                     .state(kAll, 'R')
+                     .thread(kAll, {.stack = "native:c10d::ProcessGroupNCCL::WorkNCCL::wait | "
+                                             "native:c10d::Reducer::finalize_backward | "
+                                             "native:torch::autograd::Engine::thread_main",
+                                    .name = "pt_autograd_0"}));
+  EXPECT_EQ(standing.activity, Activity::kDdpBackward);
+}
+
+TEST(DeviceWaits, BackwardOfAJobWithoutGpusIsWork) {
+  const Standing standing = first_rank(
+      job()
+          .ranks(2)
+          .stack(kAll, "py:_engine_run_backward@" + kTorch + "autograd/graph.py:841" + kLine)
+          .state(kAll, 'R'));
+  EXPECT_EQ(standing.activity, Activity::kComputing);
+}
+
+TEST(DeviceWaits, AValueOfTheDeviceIsWaitedForAtTheUsersLine) {
+  const auto story = [](const std::string& line) {
+    return job()
+        .ranks(2)
+        .stack(kAll, "py:step@/srv/train.py:3")
+        .state(kAll, 'R')
+        .environment(kAll, "NCCL_DEBUG", "WARN")
+        .source("/srv/train.py", "def step():\n    loss = f()\n    " + line + "\n");
+  };
+  EXPECT_EQ(first_rank(story("total += loss.item()")).activity, Activity::kGpu);
+  EXPECT_EQ(first_rank(story("total += tokenise(text)")).activity, Activity::kComputing);
+}
+
+TEST(FrameworkCalls, AWrapperOfTheFrameworkNamesTheOperation) {
+  const Standing standing = first_rank(
+      job()
+          .ranks(2)
+          .stack(kAll, "py:wait@" + kTorch + "distributed/distributed_c10d.py:720 | " +
+                           "py:_dist_allgather_fn@" + kZero + "partition_parameters.py:96 | " +
+                           "py:all_gather_into_tensor@" + kComm + ":305" + kLine)
+          .state(kAll, 'R'));
+  EXPECT_EQ(standing.activity, Activity::kCollective);
+  ASSERT_TRUE(standing.call.has_value());
+  EXPECT_EQ(standing.call->operation, "all_gather_into_tensor");
+}
+
+TEST(FrameworkCalls, TheInnermostFrameworkLineIsThePlaceOfAProgramWithoutUserCode) {
+  const std::string packages = "/opt/venv/lib/python3.12/site-packages/";
+  const Standing standing = first_rank(job().ranks(2).stack(
+      kAll, "py:_try_wait@/usr/lib/python3.12/subprocess.py:2011 | py:make_cubin@" + packages +
+                "triton/backends/nvidia/compiler.py:503 | py:propose@" + packages +
+                "transformers/generation/candidate_generator.py:148 | "
+                "py:_bootstrap@/usr/lib/python3.12/multiprocessing/process.py:314"));
+  EXPECT_EQ(standing.user.function, "propose");
+}
+
+TEST(FrameworkCalls, ALibrarysHelperThreadIsNobodysCode) {
+  model::Thread thread;
+  thread.frames = {python("run", "/venv/lib/python3.11/site-packages/wandb/asyncio_manager.py"),
+                   python("_bootstrap", "/usr/lib/python3.11/threading.py")};
+  EXPECT_EQ(model::user_frame(thread), nullptr);
+}
+
+TEST(FrameworkCalls, PhasesAreNamedByTheTable) {
+  const std::vector<stacks::Frame> frames = {
+      python("forward", "/srv/model.py"),
+      python("GenerationMixin.generate",
+             "/venv/lib/python3.11/site-packages/transformers/generation/utils.py")};
+  EXPECT_EQ(phase_of(frames), "generate");
+}
+
+}  // namespace
+}  // namespace ddpdoctor::graph
