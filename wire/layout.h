@@ -95,9 +95,10 @@ struct Group {
   std::uint64_t last_enqueued_time;
   std::uint64_t last_completed_time;
   Slot last;  // a copy of the newest call's slot (its `sequence` is the slot's index + 1)
-  std::uint32_t checks;  // 1: only compares calls for TORCH_DISTRIBUTED_DEBUG=DETAIL
-  std::uint32_t reserved0;
-  std::uint64_t reserved[8];
+  std::uint32_t checks;      // 1: only compares calls for TORCH_DISTRIBUTED_DEBUG=DETAIL
+  std::uint32_t asked_tid;   // the thread that asked NCCL last how its own call goes
+  std::uint64_t asked_time;  // when NCCL last answered it: in progress; 0 = never
+  std::uint64_t reserved[7];
 };
 static_assert(sizeof(Group) % 64 == 0);
 

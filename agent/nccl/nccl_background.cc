@@ -160,6 +160,22 @@ void answered(wire::Ring& ring, Communicator communicator, Result state, std::ui
   }
 }
 
+void still_in_progress(wire::Ring& ring, Communicator communicator) {
+  if (communicator == nullptr || used.load(std::memory_order_acquire) == 0) {
+    return;
+  }
+  const std::uint32_t thread = thread_id();
+  for (const Entry& entry : table) {
+    const std::uint32_t group = entry.going.span.group;
+    if (is_asked_of(entry, communicator, UINT64_MAX) && entry.thread == thread && group > 0 &&
+        group <= wire::kGroups) {
+      wire::Group& asked = ring.group[group - 1];
+      std::atomic_ref(asked.asked_tid).store(thread, std::memory_order_relaxed);
+      std::atomic_ref(asked.asked_time).store(now(), std::memory_order_relaxed);
+    }
+  }
+}
+
 void forget_background() {
   for (Entry& entry : table) {
     entry.stage.store(kFree, std::memory_order_relaxed);

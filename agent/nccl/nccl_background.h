@@ -55,6 +55,10 @@ std::uint64_t asked_now();
 /// and what ncclCommDestroy and ncclCommAbort leave no doubt about.
 void answered(wire::Ring& ring, Communicator communicator, Result state, std::uint64_t asked);
 
+/// NCCL answered that the communicator is in progress. Notes when, if the thread that made the call
+/// asked: it waits for the call, whatever lines of its own it runs between two questions.
+void still_in_progress(wire::Ring& ring, Communicator communicator);
+
 /// In a forked child: nothing of this is its own.
 void forget_background();
 

@@ -209,6 +209,9 @@ Result get_async_error(L library, C communicator, Result* state) {
   wire::Ring* const ring_now = ring();
   if (ring_now != nullptr && result == kSuccess && state != nullptr && !is_nested()) {
     answered(*ring_now, communicator, *state, asked);
+    if (*state == kInProgress) {
+      still_in_progress(*ring_now, communicator);
+    }
   }
   return result;
 }

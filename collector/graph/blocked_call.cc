@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "collector/graph/activity_rules.h"
+#include "collector/model/building/polled_calls.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::graph {
@@ -260,6 +261,22 @@ const model::CollectiveCall* unfinished_on_gpu(const History& history, model::Ra
     }
   }
   return oldest;
+}
+
+const model::CollectiveCall* polled_call(const model::Thread& thread, const History& history,
+                                         model::Rank rank) {
+  if (!thread.waits_on || thread.waits_on->kind != model::kPolledCall) {
+    return nullptr;
+  }
+  const auto oldest_open = [&thread](const Calls& calls) -> const model::CollectiveCall* {
+    const auto open = std::find_if(calls.begin(), calls.end(), [&thread](const auto* call) {
+      return call->group == thread.waits_on->target && call->state == model::CallState::kEnqueued &&
+             call->call_site.known();
+    });
+    return open == calls.end() ? nullptr : *open;
+  };
+  const auto* collective = oldest_open(history.calls(thread.waits_on->target, rank));
+  return collective != nullptr ? collective : oldest_open(history.point_to_point(rank));
 }
 
 std::string world_group(const model::JobModel& job) {

@@ -37,6 +37,10 @@ bool has_unfinished_call(const History& history, model::Rank rank);
 /// come to.
 const model::CollectiveCall* unfinished_on_gpu(const History& history, model::Rank rank);
 
+/// The call of which the thread asks NCCL again and again how it goes; null when it asks of none.
+const model::CollectiveCall* polled_call(const model::Thread& thread, const History& history,
+                                         model::Rank rank);
+
 /// The id of the group of all ranks: "default_pg", "0" (torch's own name for it), or the only one
 /// known; empty = unknown.
 std::string world_group(const model::JobModel& job);

@@ -218,6 +218,12 @@ Standing stand(const Context& context, const model::Process& process, const mode
     result.activity = Activity::kGpu;  // for what its streams wait, no record tells
     result.on_cpu = result.on_cpu && (context.before == nullptr || result.moved);  // it spins
   }
+  if (const auto* polled = polled_call(thread, context.history, result.rank);
+      polled != nullptr && !result.waits_for_ranks() && !process.exit) {
+    result.activity = polled->point_to_point ? Activity::kPointToPoint : Activity::kCollective;
+    result.on_cpu = false;
+    head = polled;
+  }
   if (!result.waits_for_ranks() && mpi == nullptr) {
     result.on_cpu = result.on_cpu || waits_for_a_moment(context.job, thread) ||
                     is_served_from_outside(context.job, process, thread) ||

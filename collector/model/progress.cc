@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "collector/model/building/polled_calls.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::model {
@@ -39,6 +40,13 @@ Place place_of(const Thread& thread) {
     }
   }
   return out;
+}
+
+/// Asks NCCL in a loop how one call goes: the lines of the loop change, the thread waits.
+bool polls_one_call(const Thread& before, const Thread& now) {
+  return before.waits_on && now.waits_on && before.waits_on->kind == kPolledCall &&
+         now.waits_on->kind == kPolledCall && before.waits_on->target == now.waits_on->target &&
+         before.waits_on->detail == now.waits_on->detail;
 }
 
 /// Whose movement is the job's: its ranks. A program that has none (no torchrun, one process) is
@@ -141,6 +149,9 @@ std::optional<bool> same_place(const Process& before, const Process& now) {
   const Thread* new_main = main_thread(now);
   if (old_main == nullptr || new_main == nullptr) {
     return std::nullopt;
+  }
+  if (polls_one_call(*old_main, *new_main)) {
+    return true;
   }
   if (old_main->run_count && old_main->run_count == new_main->run_count) {
     return true;

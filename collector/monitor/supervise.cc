@@ -11,6 +11,7 @@
 
 #include "collector/model/building/add_recordings.h"
 #include "collector/model/building/build_model.h"
+#include "collector/model/building/polled_calls.h"
 #include "collector/model/questions.h"
 #include "collector/monitor/forecast.h"
 #include "collector/monitor/fullest_shm.h"
@@ -251,8 +252,10 @@ class Watch {
       job = processes_left(child_, outcome_.status, recordings.value_or(Recordings{}));
       job.ended = true;
     }
-    // who was killed, or ended, while we looked
-    if (pulse().children_killed != killed || (recordings && a_rank_ended(job, *recordings))) {
+    // who was killed, ended, or asked NCCL how a call goes, while we looked
+    if (pulse().children_killed != killed ||
+        (recordings &&
+         (a_rank_ended(job, *recordings) || model::some_call_is_polled(*recordings)))) {
       problems.clear();
       recordings = sources::read_spool(spool_, problems);
     }
@@ -261,6 +264,7 @@ class Watch {
     }
     if (recordings) {
       model::add_recordings(job, *recordings);
+      model::mark_polled_calls(job, *recordings);
     }
     if (occasion == Occasion::kEnded) {
       mark_segments_left(job);

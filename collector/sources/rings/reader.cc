@@ -160,6 +160,7 @@ class Reader {
       call.peer = slot.peer;
     }
     call.asynchronous = (slot.detail & wire::kAsync) != 0;
+    call.in_progress = (slot.detail & wire::kInProgress) != 0;
     if ((slot.detail & wire::kOnStream) != 0) {
       call.on_stream = true;
       call.stream = slot.object;
@@ -213,7 +214,7 @@ class Reader {
   std::map<std::tuple<std::uint16_t, bool, std::uint32_t>, std::size_t> open_;
 };
 
-void read_groups(const RingBytes& ring, Recording& recording) {
+void read_groups(const RingBytes& ring, const Reader& reader, Recording& recording) {
   const auto count = std::min(ring.load<std::uint32_t>(HEADER(groups)), wire::kGroups);
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::size_t at = offsetof(wire::Ring, group) + i * sizeof(wire::Group);
@@ -231,6 +232,9 @@ void read_groups(const RingBytes& ring, Recording& recording) {
     group.completed = ring.load<std::uint32_t>(at + offsetof(wire::Group, completed));
     group.failed = ring.load<std::uint32_t>(at + offsetof(wire::Group, failed));
     group.point_to_point = ring.load<std::uint32_t>(at + offsetof(wire::Group, point_to_point));
+    group.asked_by = static_cast<pid_t>(
+        ring.load<std::uint32_t>(at + offsetof(wire::Group, asked_tid)) & 0x7FFFFFFFU);
+    group.asked = reader.seconds(ring.load<std::uint64_t>(at + offsetof(wire::Group, asked_time)));
     recording.groups.push_back(std::move(group));
   }
 }
@@ -359,8 +363,8 @@ base::Result<Recording> read_ring(std::span<const std::byte> bytes, const std::s
   }
   Recording recording;
   read_header(ring, recording);
-  read_groups(ring, recording);
   Reader reader(ring, recording);
+  read_groups(ring, reader, recording);
   reader.read_slots();
   reader.read_newest_of_groups();
   read_reducers(ring, reader, recording);

@@ -40,7 +40,8 @@ struct RecordedCall {
   bool asynchronous = false;
   std::uint64_t stream = 0;  // of a GPU, where the call waits for those before it
   bool on_stream = false;
-  bool grouped = false;  // launched together with others
+  bool grouped = false;      // launched together with others
+  bool in_progress = false;  // NCCL has not said yet how it went
   RecordedState state = RecordedState::kEnqueued;
   pid_t thread = 0;                    // that called
   double time = 0;                     // seconds since the epoch, when it was enqueued
@@ -57,6 +58,8 @@ struct RecordedGroup {
   std::int64_t completed = 0;
   std::int64_t failed = 0;
   std::int64_t point_to_point = 0;
+  pid_t asked_by = 0;  // the thread that asks NCCL how its own call goes; 0 = none did
+  double asked = 0;    // when NCCL last answered it "in progress", seconds since the epoch
 };
 
 struct RecordedParameter {

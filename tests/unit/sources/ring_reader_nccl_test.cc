@@ -35,6 +35,19 @@ TEST(RingReaderNccl, TakesACallThatNcclHasInProgressForAnOpenOne) {
   EXPECT_EQ(only_call(memory).state, RecordedState::kFailed);
 }
 
+TEST(RingReaderNccl, TellsWhenAThreadAskedHowItsCallGoes) {
+  RingInMemory memory;
+  const std::uint16_t group = memory.add_group("nccl:1", 0, 2);
+  memory.add_call(group, 1, Operation::kCommunicatorInit).detail = wire::kInProgress;
+  EXPECT_EQ(read_ring(memory.bytes(), "a.ring")->groups.at(0).asked, 0);
+  memory.ring().group[group - 1].asked_tid = 4712;
+  memory.ring().group[group - 1].asked_time = 3'000'000'000;
+  const auto recording = read_ring(memory.bytes(), "a.ring");
+  EXPECT_EQ(recording->groups.at(0).asked_by, 4712);
+  EXPECT_DOUBLE_EQ(recording->groups.at(0).asked, 1'700'000'002.0);
+  EXPECT_TRUE(recording->calls.at(0).in_progress);
+}
+
 TEST(RingReaderNccl, SaysHowManyCallsWereNotFollowed) {
   RingInMemory memory;
   EXPECT_TRUE(read_ring(memory.bytes(), "a.ring")->notes.empty());
