@@ -26,14 +26,20 @@ Findings detect(const graph::Examination& examination) {
   finding.confidence = Confidence::kPossible;  // a compiler at work is slow, not hung
   finding.culprits = compiling;
   finding.waiting = waiting;
-  finding.summary = fmt::format("{} {} compiling at {} while {} wait", said(compiling),
-                                is_or_are(compiling), place(standing->user), said(waiting));
+  finding.summary =
+      fmt::format("{} {} compiling at {} while {} wait{}", said(compiling), is_or_are(compiling),
+                  place(standing->user), said(waiting), waiting.size() == 1 ? "s" : "");
   finding.fix =
       "Warm up on all ranks before the timed part, share the compile cache "
       "(TORCHINDUCTOR_CACHE_DIR on a common folder), and keep shapes static.";
   finding.locations.push_back(
       location(standing->user, compiling,
                fmt::format("{} {} compiling here", said(compiling), is_or_are(compiling))));
+  const graph::Standing* waits = examination.standing(waiting.front());
+  if (waits->user.known()) {
+    finding.locations.push_back(
+        location(waits->user, waiting, waited_here(examination.job, waiting)));
+  }
   add_whereabouts(finding, examination, compiling);
   return {finding};
 }

@@ -51,10 +51,12 @@ Findings detect(const graph::Examination& examination) {
   finding.waiting = waiting;
   const Standing* standing = examination.standing(working.front());
   const Standing* waits = examination.standing(waiting.front());
-  finding.summary = fmt::format(
-      "{} {} still at work at {} while {} wait{} in {}", said(working), is_or_are(working),
-      place(standing->user), said(waiting), waiting.size() == 1 ? "s" : "",
-      waits->call ? call_name(examination.job, *waits->call) : std::string("a collective"));
+  const std::string where = waits->activity == Activity::kGpu ? "for the GPU"
+                            : waits->call ? "in " + call_name(examination.job, *waits->call)
+                                          : "in a collective";
+  finding.summary =
+      fmt::format("{} {} still at work at {} while {} wait{} {}", said(working), is_or_are(working),
+                  place(standing->user), said(waiting), waiting.size() == 1 ? "s" : "", where);
   finding.fix =
       "If it ends, nothing hangs: raise the timeout of the group, share the work, or do it "
       "before the job.";

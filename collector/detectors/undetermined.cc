@@ -254,10 +254,12 @@ Findings detect(const graph::Examination& examination) {
   if (nothing_to_read(examination)) {
     return nothing_known(examination);
   }
+  if (Findings told = all_behind_their_gpus(examination); !told.empty()) {
+    return told;
+  }
   const bool one_look = all_wait_at_one_look(examination, waiting);
   if (waiting.empty() || (!hangs && !one_look)) {
-    const Findings told = stuck_watchdogs(examination);
-    return told.empty() ? all_behind_their_gpus(examination) : told;
+    return stuck_watchdogs(examination);
   }
   Finding finding;
   finding.kind = "undetermined";

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string_view>
 
+#include "collector/graph/device_waits.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::diagnosis {
@@ -36,12 +38,23 @@ bool is_noise(const Frame& frame) {
          });
 }
 
+/// Without what varies while a rank spins in its driver, but with the function that it called
+/// there.
+std::span<const Frame> down_to_driver(const std::vector<Frame>& frames) {
+  const std::span<const Frame> all(frames);
+  const std::span<const Frame> above = graph::above_driver(all);
+  const std::size_t inside = all.size() - above.size();
+  const bool named = inside > 0 && graph::is_driver_frame(all[inside - 1]) &&
+                     !all[inside - 1].function.starts_with("0x");
+  return named ? all.subspan(inside - 1) : above;
+}
+
 /// What of a stack is compared, outermost first: its Python lines, then what the innermost of them
 /// called.
 std::vector<const Frame*> told_frames(const model::Thread& thread) {
   std::vector<const Frame*> inner;
   std::vector<const Frame*> python;
-  for (const Frame& frame : thread.frames) {
+  for (const Frame& frame : down_to_driver(thread.frames)) {
     if (frame.language == Language::kPython) {
       python.push_back(&frame);
     } else if (python.empty() && inner.size() < kNativeNames && !is_noise(frame)) {

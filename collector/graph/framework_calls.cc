@@ -16,11 +16,31 @@ bool contains(string_view text, string_view part) {
   return text.find(part) != string_view::npos;
 }
 
-/// Files whose functions are named as the operations they wrap.
-constexpr std::array<string_view, 6> kWrappers = {
-    "deepspeed/comm/",          "deepspeed/runtime/zero/partition_parameters.py",
-    "vllm/distributed/",        "sglang/srt/distributed/",
-    "horovod/torch/mpi_ops.py", "megatron/core/tensor_parallel/mappings.py"};
+/// A function of a framework that makes a collective, with a piece of its file. Empty function: all
+/// of the file's, which are named as the operations they wrap; empty operation: the name's own.
+struct WrapperRow {
+  string_view function;
+  string_view file;
+  string_view operation;
+};
+
+constexpr std::array<WrapperRow, 11> kWrappers = {{
+    {"", "deepspeed/comm/", ""},
+    {"_allgather_params_coalesced", "deepspeed/runtime/zero/partition_parameters.py",
+     "all_gather_into_tensor"},
+    {"_dist_allgather_fn", "deepspeed/runtime/zero/partition_parameters.py",
+     "all_gather_into_tensor"},
+    {"__reduce_and_partition_ipg_grads", "deepspeed/runtime/zero/stage3.py",
+     "reduce_scatter_tensor"},
+    {"", "vllm/distributed/", ""},
+    {"", "sglang/srt/distributed/", ""},
+    {"", "horovod/torch/mpi_ops.py", ""},
+    {"_reduce", "megatron/core/tensor_parallel/mappings.py", "all_reduce"},
+    {"_gather_along_last_dim", "megatron/core/tensor_parallel/mappings.py",
+     "all_gather_into_tensor"},
+    {"_unshard", "torch/distributed/fsdp/", "all_gather_into_tensor"},
+    {"unshard", "torch/distributed/fsdp/", "all_gather_into_tensor"},
+}};
 
 /// A function of a framework, with a piece of its file, and the phase of a step that it is.
 struct PhaseRow {
@@ -58,11 +78,6 @@ constexpr std::array<PhaseRow, 26> kPhases = {{
     {"step", "torch/optim/", "optimizer step"},
 }};
 
-bool is_wrapper(const stacks::Frame& frame) {
-  return std::any_of(kWrappers.begin(), kWrappers.end(),
-                     [&frame](string_view file) { return contains(frame.file, file); });
-}
-
 string_view bare_name(const stacks::Frame& frame) {
   string_view name = plain_name(frame.function);
   name.remove_prefix(std::min(name.find_first_not_of('_'), name.size()));
@@ -73,14 +88,24 @@ string_view bare_name(const stacks::Frame& frame) {
 
 string_view wrapped_operation(std::span<const stacks::Frame> frames) {
   for (const stacks::Frame& frame : frames) {
-    if (frame.language != stacks::Language::kPython || model::is_torch_file(frame.file)) {
+    if (frame.language != stacks::Language::kPython) {
       continue;
     }
-    if (!is_wrapper(frame)) {
-      return {};
+    bool wraps = false;
+    for (const WrapperRow& row : kWrappers) {
+      if (!contains(frame.file, row.file) ||
+          (!row.function.empty() && plain_name(frame.function) != row.function)) {
+        continue;
+      }
+      const Operation* named =
+          row.operation.empty() ? operation_of(bare_name(frame)) : operation_of(row.operation);
+      if (named != nullptr) {
+        return named->operation;
+      }
+      wraps = true;
     }
-    if (const Operation* operation = operation_of(bare_name(frame))) {
-      return operation->operation;
+    if (!wraps && !model::is_torch_file(frame.file)) {
+      return {};
     }
   }
   return {};

@@ -62,10 +62,12 @@ constexpr std::array<std::pair<Activity, std::string_view>, 29> kNames = {{
 
 using Segment = std::span<const stacks::Frame>;
 
-// Frames below the user's innermost one; all of them when there is no user frame.
+// Frames below the user's innermost one; all of them when there is none, or when it is the place of
+// a framework's own program.
 Segment below_user(const model::Thread& thread) {
   const stacks::Frame* user = model::user_frame(thread);
-  if (user == nullptr) {
+  if (user == nullptr ||
+      (model::is_framework_file(user->file) && !model::is_user_file(user->file))) {
     return thread.frames;
   }
   return Segment(thread.frames).first(static_cast<std::size_t>(user - thread.frames.data()));
@@ -223,6 +225,9 @@ Standing stand(const Context& context, const model::Process& process, const mode
     result.activity = polled->point_to_point ? Activity::kPointToPoint : Activity::kCollective;
     result.on_cpu = false;
     head = polled;
+  }
+  if (result.activity == Activity::kQueue && context.before != nullptr && !result.moved) {
+    result.on_cpu = false;  // it asks again and again whether something came
   }
   if (!result.waits_for_ranks() && mpi == nullptr) {
     result.on_cpu = result.on_cpu || waits_for_a_moment(context.job, thread) ||

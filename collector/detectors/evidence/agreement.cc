@@ -50,8 +50,12 @@ model::RankSet ranks_where(const graph::Examination& examination,
 }
 
 model::RankSet waiting_ranks(const graph::Examination& examination) {
-  return ranks_where(examination,
-                     [](const graph::Standing& standing) { return standing.waits_for_ranks(); });
+  const bool still = examination.still();
+  return ranks_where(examination, [still](const graph::Standing& standing) {
+    const bool on_device =
+        still && standing.activity == graph::Activity::kGpu && !standing.moved && !standing.on_cpu;
+    return standing.waits_for_ranks() || on_device;
+  });
 }
 
 model::RankSet working_ranks(const graph::Examination& examination) {

@@ -40,6 +40,12 @@ Confidence confidence(const Examination& examination, const Parting& parting, in
       parting.unobserved.empty() ||
       (parting.recorded &&
        parting.rest.ranks.size() > parting.odd.ranks.size() + parting.unobserved.size());
+  // A host runs ahead of its device: without a branch that decides, one may only be further on.
+  const bool ahead = !parting.recorded && (parting.odd.activity() == graph::Activity::kGpu ||
+                                           parting.rest.activity() == graph::Activity::kGpu);
+  if (ahead) {
+    result = at_most(result, extra_facts > 0 ? Confidence::kLikely : Confidence::kPossible);
+  }
   // A call that was lost may be the one that breaks a tie.
   const bool undecided = parting.tie && examination.job.coverage.events_lost > 0;
   if (!decided || undecided || !may_hang(examination)) {
