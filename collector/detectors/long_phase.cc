@@ -17,7 +17,8 @@ using graph::Activity;
 using graph::Standing;
 
 bool works(const Standing& standing) {
-  return !standing.waits_for_ranks() && standing.activity != Activity::kCompiling &&
+  const bool read = standing.thread != nullptr && !standing.thread->frames.empty();
+  return read && !standing.waits_for_ranks() && standing.activity != Activity::kCompiling &&
          (standing.on_cpu || standing.moved || standing.activity == Activity::kSaving);
 }
 

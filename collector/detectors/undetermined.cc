@@ -207,6 +207,33 @@ bool is_gpu_job(const graph::Examination& examination) {
                      });
 }
 
+/// One line for each place at which some of the ranks are.
+void tell_each_place(const graph::Examination& examination, const model::RankSet& ranks,
+                     Finding& finding) {
+  constexpr std::size_t kMostPlaces = 4;
+  std::map<model::Rank, std::string> said_of;
+  for (const model::Rank rank : ranks) {
+    said_of[rank] = whereabouts(examination.job, *examination.standing(rank));
+  }
+  for (const Camp& camp : camps(said_of)) {
+    if (finding.evidence.size() == kMostPlaces) {
+      break;
+    }
+    const model::Rank first = camp.ranks.front();
+    const model::RankSet more = camp.ranks.minus(model::RankSet{first});
+    const graph::Standing* standing = examination.standing(first);
+    if (standing->user.known()) {
+      finding.locations.push_back(
+          location(standing->user, camp.ranks, waited_here(examination.job, camp.ranks)));
+    }
+    finding.evidence.push_back(
+        {.rank = first,
+         .text = fmt::format(
+             "rank {} {}{}", first, camp.key,
+             more.empty() ? "" : fmt::format("; so {} {}", is_or_are(more), said(more)))});
+  }
+}
+
 /// Every rank waits for its GPU, or stays at its line on one, and no record says what is queued.
 Findings all_behind_their_gpus(const graph::Examination& examination) {
   const model::RankSet behind = behind_their_gpus(examination);
@@ -231,17 +258,7 @@ Findings all_behind_their_gpus(const graph::Examination& examination) {
                   said(stay));
   finding.fix = fmt::format("Capture {}; on NCCL 2.24 and later `ncclras` tells who is behind.",
                             fmt::join(to_capture(examination), "; "));
-  const graph::Standing* standing = examination.standing(stay.front());
-  if (standing->user.known()) {
-    model::RankSet here;
-    for (const model::Rank rank : stay) {
-      if (graph::same_line(examination.standing(rank)->user, standing->user)) {
-        here.insert(rank);
-      }
-    }
-    finding.locations.push_back(location(standing->user, here, waited_here(examination.job, here)));
-  }
-  add_whereabouts(finding, examination, stay);
+  tell_each_place(examination, stay, finding);
   return {finding};
 }
 

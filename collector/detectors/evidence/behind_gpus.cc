@@ -39,7 +39,7 @@ model::RankSet stay_at_their_lines(const graph::Examination& examination) {
   using enum graph::Activity;
   const model::RankSet stay = ranks_where(examination, [&](const graph::Standing& standing) {
     const bool unnamed = standing.activity == kGpu || standing.activity == kComputing ||
-                         standing.activity == kUnknown;
+                         standing.activity == kUnknown || standing.activity == kQueue;
     return unnamed && !standing.moved && standing.user.known() && standing.process != nullptr &&
            graph::is_on_gpu(examination.job, *standing.process);
   });

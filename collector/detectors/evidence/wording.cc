@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "collector/detectors/evidence/ahead_of_device.h"
 #include "collector/detectors/evidence/waited_for.h"
+#include "collector/graph/framework_calls.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -111,7 +113,7 @@ std::string named_function(std::string_view function) {
 
 std::string place(const model::CallSite& site) {
   if (!site.known()) {
-    return "an unknown place";
+    return "a line that no stack shows";
   }
   std::string text(base::file_name(site.file));
   if (site.line > 0) {
@@ -128,7 +130,10 @@ std::string whereabouts(const model::JobModel& job, const graph::Standing& stand
   if (standing.user.known()) {
     text += " at " + place(standing.user);
   }
-  return text;
+  const bool framework = standing.thread != nullptr && model::is_framework_file(standing.user.file);
+  const std::string_view phase =
+      framework ? graph::phase_of(standing.thread->frames) : std::string_view();
+  return phase.empty() ? text : fmt::format("{} (phase: {})", text, phase);
 }
 
 std::string waited_here(const model::JobModel& job, const model::RankSet& ranks) {
@@ -193,7 +198,8 @@ void add_whereabouts(Finding& finding, const graph::Examination& examination,
     }
     finding.evidence.push_back(
         {.rank = rank,
-         .text = fmt::format("rank {} {}", rank, whereabouts(examination.job, *standing))});
+         .text = fmt::format("rank {} {}{}", rank, whereabouts(examination.job, *standing),
+                             ahead_of_device(examination, *standing))});
     ++listed;
   }
 }

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/ahead_of_device.h"
 #include "collector/detectors/evidence/gloo_words.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/suspects.h"
@@ -40,11 +41,13 @@ Confidence confidence(const Examination& examination, const Parting& parting, in
       parting.unobserved.empty() ||
       (parting.recorded &&
        parting.rest.ranks.size() > parting.odd.ranks.size() + parting.unobserved.size());
-  // A host runs ahead of its device: without a branch that decides, one may only be further on.
-  const bool ahead = !parting.recorded && (parting.odd.activity() == graph::Activity::kGpu ||
-                                           parting.rest.activity() == graph::Activity::kGpu);
-  if (ahead) {
-    result = at_most(result, extra_facts > 0 ? Confidence::kLikely : Confidence::kPossible);
+  // A host runs ahead of its device. Who waits for it at one line may be busy there, round after
+  // round, and come yet; who stays in a call behind a branch that decides is not only further on.
+  const bool odd_on_device = parting.odd.activity() == graph::Activity::kGpu;
+  const bool rest_on_device = parting.rest.activity() == graph::Activity::kGpu;
+  if (!parting.recorded && (odd_on_device || rest_on_device)) {
+    const bool decided_there = !odd_on_device && extra_facts > 0;
+    result = at_most(result, decided_there ? Confidence::kLikely : Confidence::kPossible);
   }
   // A call that was lost may be the one that breaks a tie.
   const bool undecided = parting.tie && examination.job.coverage.events_lost > 0;
@@ -229,6 +232,23 @@ std::string quote(std::string text) {
 
 }  // namespace
 
+namespace {
+
+/// Records say in which call a device is stuck; its host may be lines further.
+void add_hosts_ahead(const Examination& examination, const Side& side, Finding& finding) {
+  const graph::Standing* standing = side.call == nullptr ? nullptr : side.standing;
+  const std::string text =
+      standing == nullptr ? std::string() : ahead_of_device(examination, *standing);
+  if (!text.empty()) {
+    finding.evidence.push_back(
+        {.rank = standing->rank,
+         .text = fmt::format("rank {} waits on its GPU for {} #{}{}", standing->rank,
+                             standing->call->operation, *standing->call->sequence, text)});
+  }
+}
+
+}  // namespace
+
 Finding finding_of(const Examination& examination, const Explanation& explanation,
                    int extra_facts) {
   const Parting& parting = explanation.parting;
@@ -239,6 +259,7 @@ Finding finding_of(const Examination& examination, const Explanation& explanatio
   add_locations(examination, explanation, finding);
   add_recorded(examination, parting.odd, finding);
   add_recorded(examination, parting.rest, finding);
+  add_hosts_ahead(examination, parting.rest, finding);
   add_whereabouts(finding, examination, parting.odd.ranks);
   add_whereabouts(finding, examination, parting.rest.ranks);
   const bool told = explanation.branch && values_say(examination.job, explanation.branch->where,
