@@ -26,7 +26,7 @@ constexpr std::size_t kLongestHeader = 80;
 
 /// `KEY = "plan/0"`: whether a line binds a name to a string, and to which.
 std::pair<std::string_view, std::string_view> bound_string(std::string_view line) {
-  const auto words = python_source::words_of(line);
+  const auto words = python_source::words_in(line);
   const bool binds = words.size() == 2 && words[1].size() > 2 &&
                      (words[1].front() == '"' || words[1].front() == '\'') &&
                      python_source::changes(line, words[0]);
@@ -38,6 +38,9 @@ std::pair<std::string_view, std::string_view> bound_string(std::string_view line
 std::string named_string(const model::JobModel& job, std::string_view name) {
   for (const auto& [file, lines] : job.sources) {
     for (const auto& [number, text] : lines) {
+      if (text.find(name) == std::string::npos) {
+        continue;
+      }
       const auto [bound, value] = bound_string(text);
       if (!bound.empty() && bound == name) {
         return std::string(value);
@@ -125,7 +128,7 @@ std::optional<model::CallSite> setter(const model::JobModel& job, std::string_vi
     return std::nullopt;
   }
   const auto names_it = [&](const std::string& line) {
-    const auto words = python_source::words_of(line);
+    const auto words = python_source::words_in(line);
     return std::any_of(words.begin(), words.end(),
                        [&](std::string_view word) { return named_string(job, word) == key; });
   };

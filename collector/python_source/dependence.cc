@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names speak first ("is_main" is a test of the rank wherever it comes from); what does not speak
 // is followed through the assignments of the file, also through the branches that guard them.
-#include "collector/python_source/dependence.h"
 
 #include <algorithm>
 #include <array>
@@ -9,6 +8,7 @@
 #include <string>
 
 #include "collector/python_source/assignments.h"
+#include "collector/python_source/blocks.h"
 #include "collector/python_source/rank_words.h"
 
 namespace ddpdoctor::python_source {
@@ -251,18 +251,10 @@ class Resolver {
 
 }  // namespace
 
-Dependence dependence_of(const Structure& structure, Tokens expression, std::size_t at) {
-  return Resolver(structure).of(expression, at, kMaxSteps);
-}
-
-Dependence dependence_of(const Structure& structure, std::string_view condition, std::size_t at) {
-  const std::vector<Token> tokens = tokens_of(condition);
-  return dependence_of(structure, Tokens(tokens), at);
-}
-
-Dependence dependence(std::string_view expression, const Lines& lines, int line) {
+Dependence dependence(std::string_view expression, const program::SourceText& lines, int line) {
   const Structure& structure = structure_of(lines);
-  return dependence_of(structure, expression, structure.at(line));
+  const std::vector<Token> tokens = tokens_of(expression);
+  return Resolver(structure).of(tokens, structure.at(line), kMaxSteps);
 }
 
 }  // namespace ddpdoctor::python_source

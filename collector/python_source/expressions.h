@@ -1,55 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls, names and values in the text of one statement or expression, for those who read it beside
-// a stack: names that only stand in strings or comments are none.
+// Calls, names and values in the text of one statement or expression, under the names that their
+// users know.
 #pragma once
 
-#include <cstddef>
-#include <string>
 #include <string_view>
 #include <vector>
 
+#include "collector/program/questions/expressions.h"
+
 namespace ddpdoctor::python_source {
 
-/// A call as it is written.
-struct Call {
-  /// "self.todo.popleft"; of a call on the result of another one the part behind it, with its dot
-  /// (".mean" of `f(x).mean()`).
-  std::string_view callee;
-  std::size_t begin = 0;  // offsets into the text: of the callee's first character
-  std::size_t end = 0;    // one past the closing bracket
-};
+using program::Call;
+using program::calls_in;
+using program::changes;
+using program::comprehension_calling;
+using program::last_name;
+using program::values_read;
+using program::variables_asked;
+using program::words_in;
+using program::words_yielded;
 
-/// Calls in the order of their names; those of a subscript (`hooks[0](x)`) have no name and are
-/// left out. Points into `text`.
-std::vector<Call> calls_in(std::string_view text);
-
-/// What a call passes, as written: "x", "key=rank", "*rest". Points into `text`, where `call` was
-/// found.
-std::vector<std::string_view> arguments_of(std::string_view text, const Call& call);
-
-/// "popleft" of "self.todo.popleft".
-std::string_view last_name(std::string_view dotted);
-
-/// Names, numbers and strings of an expression, as written: what a condition compares.
-std::vector<std::string_view> words_of(std::string_view text);
-
-/// What an expression reads: "todo" of `not self.todo and ready()`, and what a method is asked of,
-/// "inbox" of `self.inbox.empty()`.
-std::vector<std::string_view> values_read(std::string_view text);
-
-/// The statement gives the name a new value or changes what it holds: `done = True`, `left -= 1`,
-/// `self.todo.popleft()`, `del todo[0]`. Anything with a subscript of it counts.
-bool changes(std::string_view statement, std::string_view name);
-
-/// "for k in sorted(sums)" of the first comprehension; empty where there is none.
-std::string_view comprehension_in(std::string_view text);
-
-/// The same; empty, too, where `callee` is called by its name, but not for each of its elements:
-/// `Plan([f(i) for i in ids]).share()`.
-std::string_view comprehension_calling(std::string_view text, std::string_view callee);
-
-/// Variables of the environment that an expression asks for: "X" of `os.environ["X"]`,
-/// `os.getenv("X", "0")`, `"X" in os.environ`.
-std::vector<std::string_view> variables_asked(std::string_view text);
+inline std::vector<std::string_view> arguments_of(std::string_view /*text*/, const Call& call) {
+  return call.arguments;
+}
 
 }  // namespace ddpdoctor::python_source

@@ -92,23 +92,6 @@ std::size_t header_before(const std::vector<Statement>& all, std::size_t index) 
   return kNowhere;
 }
 
-/// "a or b" of `if a: … elif b: … else:`; the loop's or match's expression where the else belongs
-/// to one.
-std::string chain_condition(const Structure& structure, std::size_t header) {
-  std::string out;
-  for (std::size_t i = header; i != kNowhere; i = structure.statements[i].opener) {
-    const Statement& link = structure.statements[i];
-    if (link.kind == BlockKind::kExcept || link.kind == BlockKind::kTry) {
-      return {};  // no condition: nothing was raised
-    }
-    const std::string condition = text_of(link.header());
-    if (!condition.empty()) {
-      out = out.empty() ? condition : condition + " or " + out;
-    }
-  }
-  return out;
-}
-
 }  // namespace
 
 Tokens Statement::header() const {
@@ -216,24 +199,6 @@ Structure build_structure(const Lines& lines) {
 
 const Structure& structure_of(const Lines& lines) {
   return lines.once<Structure>([&lines] { return build_structure(lines); });
-}
-
-Block block_of(const Structure& structure, std::size_t header) {
-  const Statement& statement = structure.statements[header];
-  Block out;
-  out.kind = statement.kind.value_or(BlockKind::kIf);
-  out.line = statement.line();
-  out.indent = statement.logical.indent;
-  out.text =
-      text_of(statement.tokens().first(std::min(statement.colon, statement.tokens().size())));
-  out.condition = out.kind == BlockKind::kElse && statement.opener != kNowhere
-                      ? chain_condition(structure, statement.opener)
-                      : text_of(statement.header());
-  return out;
-}
-
-bool is_loop(BlockKind kind) {
-  return kind == BlockKind::kFor || kind == BlockKind::kWhile;
 }
 
 bool is_branch(BlockKind kind) {

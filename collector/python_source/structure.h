@@ -57,10 +57,6 @@ struct Structure {
 /// Made once for a text; lives as long as its lines.
 const Structure& structure_of(const Lines& lines);
 
-/// The public form of a header.
-Block block_of(const Structure& structure, std::size_t header);
-
-bool is_loop(BlockKind kind);
 /// if, elif, else, except, match, case: decided once each time they are reached.
 bool is_branch(BlockKind kind);
 

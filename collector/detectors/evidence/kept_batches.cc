@@ -10,16 +10,14 @@
 
 #include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/model/questions.h"
-#include "collector/python_source/tokens.h"
+#include "collector/program/syntax/bindings.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
-using python_source::LogicalLine;
-using python_source::NameChain;
-using python_source::Token;
-using python_source::TokenKind;
-using python_source::Tokens;
+using program::Field;
+using program::Node;
+using program::NodeKind;
 
 using Names = std::set<std::string, std::less<>>;
 
@@ -41,102 +39,90 @@ bool keeps(std::string_view method) {
   return is_one_of(method, kMethods);
 }
 
-bool opens_call(Tokens tokens, std::size_t bracket) {
-  return tokens[bracket].is("(") && bracket > 0 &&
-         (tokens[bracket - 1].kind == TokenKind::kName || tokens[bracket - 1].is(")") ||
-          tokens[bracket - 1].is("]"));
+/// One of `names` itself is in this expression: not what a function makes of it, no index.
+bool holds(Node node, const Names& names) {
+  switch (node.kind()) {
+    case NodeKind::kName:
+      return names.contains(node.text());
+    case NodeKind::kAttribute:
+    case NodeKind::kSubscript:
+      return holds(node.field(node.is(NodeKind::kAttribute) ? Field::kObject : Field::kValue),
+                   names);
+    case NodeKind::kCall: {
+      const Node callee = node.field(Field::kFunction);
+      return callee.is(NodeKind::kAttribute) &&
+             shares_memory(callee.field(Field::kAttribute).text()) &&
+             holds(callee.field(Field::kObject), names);
+    }
+    case NodeKind::kLambda:
+    case NodeKind::kString:
+      return false;
+    default: {
+      const auto inside = node.children();
+      return std::any_of(inside.begin(), inside.end(),
+                         [&names](Node child) { return holds(child, names); });
+    }
+  }
 }
 
-/// One of `names` itself stands in these tokens: not what a function makes of it.
-bool holds(Tokens tokens, const Names& names) {
-  std::vector<NameChain> chains = python_source::name_chains(tokens);
-  return std::any_of(chains.begin(), chains.end(), [&](const NameChain& chain) {
-    const bool called = chain.end < tokens.size() && tokens[chain.end].is("(");
-    if (!names.contains(chain.words.front()) ||
-        (called && (chain.words.size() < 2 || !shares_memory(chain.words.back())))) {
-      return false;
-    }
-    int closed = 0;  // brackets that begin and end before the name
-    for (std::size_t i = chain.begin; i-- > 0;) {
-      const bool opens = tokens[i].is("(") || tokens[i].is("[") || tokens[i].is("{");
-      const bool closes = tokens[i].is(")") || tokens[i].is("]") || tokens[i].is("}");
-      if (opens && closed == 0 &&
-          (opens_call(tokens, i) ||
-           (i > 0 && tokens[i].is("[") && tokens[i - 1].kind == TokenKind::kName))) {
-        return false;  // an argument, or an index
-      }
-      closed += closes ? 1 : opens && closed > 0 ? -1 : 0;
-    }
-    return true;
+bool any_holds(Node arguments, const Names& names) {
+  const auto all = arguments.children();
+  return std::any_of(all.begin(), all.end(), [&names](Node argument) {
+    const bool named = argument.is(NodeKind::kKeywordArgument);
+    return holds(named ? argument.field(Field::kValue) : argument, names);
   });
 }
 
-void add_names(Tokens tokens, Names& names) {
-  for (const Token& token : tokens) {
-    if (token.kind == TokenKind::kName) {
-      names.insert(std::string(token.text));
-    }
+/// `kept.append(images)` anywhere in an expression.
+bool appends(Node node, const Names& names) {
+  const Node callee = node.is(NodeKind::kCall) ? node.field(Field::kFunction) : Node();
+  if (callee.is(NodeKind::kAttribute) && keeps(callee.field(Field::kAttribute).text()) &&
+      any_holds(node.field(Field::kArguments), names)) {
+    return true;
   }
-}
-
-/// "for step, (images, labels) in enumerate(loader)": step, images, labels.
-Names loop_names(const LogicalLine& header) {
-  Names names;
-  const Tokens tokens(header.tokens);
-  const std::size_t begin = python_source::find_token(tokens, "for", 0);
-  const std::size_t end = python_source::find_token(tokens, "in", 0);
-  if (begin < end && end < tokens.size()) {
-    add_names(tokens.subspan(begin + 1, end - begin - 1), names);
-  }
-  return names;
+  const auto inside = node.is(NodeKind::kBlock) ? std::vector<Node>() : node.children();
+  return std::any_of(inside.begin(), inside.end(),
+                     [&names](Node child) { return appends(child, names); });
 }
 
 /// `kept.append(images)`, `self.cache[step] = batch`, `history += [labels]`; a plain `x = batch`
 /// only gives another name.
-bool is_kept_by(const LogicalLine& statement, Names& names) {
-  const Tokens tokens(statement.tokens);
-  const std::size_t equals = python_source::find_token(tokens, "=", 0);
-  const std::size_t more = python_source::find_token(tokens, "+=", 0);
-  if (more < tokens.size()) {
-    return more + 1 < tokens.size() && tokens[more + 1].is("[") &&
-           holds(tokens.subspan(more + 1), names);
-  }
-  if (equals < tokens.size()) {
-    if (!holds(tokens.subspan(equals + 1), names)) {
-      return false;
-    }
-    if (equals > 0 && tokens[equals - 1].is("]")) {
+bool is_kept_by(const program::SourceIndex& index, std::size_t statement, Names& names) {
+  Names more;
+  for (const program::Binding& one : program::bindings_at(index, statement)) {
+    const bool assigns = one.kind == program::BindingKind::kAssign;
+    const Node list = one.kind == program::BindingKind::kAugmented ? one.value : Node();
+    if ((assigns && one.item && holds(one.value, names)) ||
+        (list.is(NodeKind::kList) && holds(list, names))) {
       return true;
     }
-    add_names(tokens.first(equals), names);
-    return false;
-  }
-  for (const NameChain& chain : python_source::name_chains(tokens)) {
-    if (chain.words.size() > 1 && keeps(chain.words.back()) && chain.end < tokens.size() &&
-        tokens[chain.end].is("(") && holds(tokens.subspan(chain.end + 1), names)) {
-      return true;
+    if (assigns && holds(one.value, names)) {
+      more.insert(one.target);
     }
   }
-  return false;
+  names.merge(more);
+  return appends(index.statements()[statement].node, names);
 }
 
-int keeping_line(const python_source::Lines& lines, int line) {
-  const auto statements = python_source::logical_lines(lines);
-  for (const python_source::Block& loop : python_source::enclosing(lines, line)) {
-    if (loop.kind != python_source::BlockKind::kFor) {
+int keeping_line(const program::SourceText& lines, int line) {
+  const program::SourceIndex& index = program::index_of(lines);
+  const auto all = index.statements();
+  std::size_t around = lines.contains(line) ? index.statement_at(line) : program::kNone;
+  around = around == program::kNone ? around : all[around].parent;
+  for (; around != program::kNone && !all[around].node.is(NodeKind::kFunction);
+       around = all[around].parent) {
+    if (!all[around].node.is(NodeKind::kFor)) {
       continue;
     }
     Names names;
-    for (const LogicalLine& statement : statements) {
-      if (statement.first_line == loop.line) {
-        names = loop_names(statement);
-      } else if (statement.first_line > loop.line) {
-        if (statement.indent <= loop.indent) {
-          break;
-        }
-        if (is_kept_by(statement, names)) {
-          return statement.first_line;
-        }
+    for (const program::Binding& one : program::bindings_at(index, around)) {
+      if (one.kind == program::BindingKind::kFor) {
+        names.insert(one.target);
+      }
+    }
+    for (std::size_t i = around + 1; i < all[around].end; ++i) {
+      if (is_kept_by(index, i, names)) {
+        return all[i].line;
       }
     }
   }

@@ -15,6 +15,9 @@ namespace {
 bool asks_a_store(std::string_view statement) {
   constexpr std::array<std::string_view, 5> kQuestions = {"store.add", "store.check", "store.get",
                                                           "store.num_keys", "store.compare_set"};
+  if (statement.find("store") == std::string_view::npos) {
+    return false;
+  }
   const auto calls = python_source::calls_in(statement);
   return std::any_of(calls.begin(), calls.end(), [&kQuestions](const python_source::Call& call) {
     return std::any_of(kQuestions.begin(), kQuestions.end(), [&call](std::string_view question) {

@@ -16,10 +16,13 @@ namespace {
 bool handles_a_signal(const model::JobModel& job, std::string_view name) {
   for (const auto& [file, lines] : job.sources) {
     for (const auto& [number, line] : lines) {
+      if (line.find("signal.signal") == std::string::npos) {
+        continue;
+      }
       for (const python_source::Call& call : python_source::calls_in(line)) {
         const std::string_view text =
             std::string_view(line).substr(call.begin, call.end - call.begin);
-        const auto words = call.callee == "signal.signal" ? python_source::words_of(text)
+        const auto words = call.callee == "signal.signal" ? python_source::words_in(text)
                                                           : std::vector<std::string_view>{};
         if (std::any_of(words.begin(), words.end(), [name](std::string_view word) {
               return python_source::last_name(word) == name;

@@ -54,6 +54,9 @@ std::vector<Use> checkpoints_in(const std::string& file, const python_source::Li
   std::vector<Use> found;
   for (const auto& [line, ignored] : lines) {
     const std::string text = statement_of(lines, line);
+    if (text.find("checkpoint") == std::string::npos) {
+      continue;
+    }
     for (const Call& call : python_source::calls_in(text)) {
       if (is_reentrant(text, call)) {
         const auto passed = python_source::arguments_of(text, call);

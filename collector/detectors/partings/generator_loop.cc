@@ -16,16 +16,16 @@ using python_source::Block;
 using python_source::Lines;
 
 bool mentions(std::string_view text, std::string_view word) {
-  const auto words = python_source::words_of(text);
+  const auto words = python_source::words_in(text);
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
 /// `for e in events:` at this line, with one name for the item; empty when it is something else.
 std::string item_of(const Lines& lines, int line) {
   const std::string statement = python_source::statement_at(lines, line);
-  const auto words = python_source::words_of(statement);
-  return words.size() > 3 && words[0] == "for" && words[2] == "in" ? std::string(words[1])
-                                                                   : std::string();
+  const auto words = python_source::words_in(statement);
+  const std::string item = words.empty() ? std::string() : std::string(words.front());
+  return statement.starts_with("for " + item + " in ") ? item : std::string();
 }
 
 /// What marks the items that the generator gives out behind the loop, of the words of a condition:
@@ -38,7 +38,8 @@ bool is_given_out_behind(const Lines& lines, const Block& loop, int in_loop,
   }
   const auto yields = [&](int line, std::string_view word) {
     const std::string statement = python_source::statement_at(lines, line);
-    return mentions(statement, "yield") && mentions(statement, word);
+    const auto yielded = python_source::words_yielded(statement);
+    return std::find(yielded.begin(), yielded.end(), word) != yielded.end();
   };
   return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
     bool behind = false;
@@ -76,7 +77,7 @@ bool is_at_the_next_item(const model::JobModel& job, const model::CallSite& cons
   const Lines& there = lines_of(job, inside.file);
   const auto loop = python_source::loop_around(there, inside.line);
   return loop &&
-         is_given_out_behind(there, *loop, inside.line, python_source::words_of(branch.condition));
+         is_given_out_behind(there, *loop, inside.line, python_source::words_in(branch.condition));
 }
 
 }  // namespace

@@ -127,23 +127,29 @@ std::vector<Node> Node::fields(Field field) const {
   return out;
 }
 
-std::string Node::one_line() const {
-  if (text().find('\n') == std::string_view::npos && text().find('#') == std::string_view::npos) {
-    return std::string(text());
+std::string Node::one_line_until(std::uint32_t end) const {
+  if (tree_ == nullptr || end <= begin()) {
+    return {};
+  }
+  const std::string_view buffer = tree_->text().buffer;
+  const std::string_view written_as = buffer.substr(begin(), end - begin());
+  if (written_as.find_first_of("\n#\t") == std::string_view::npos &&
+      written_as.find("  ") == std::string_view::npos) {
+    return std::string(written_as);
   }
   std::string out;
   std::uint32_t written = begin();
-  for (std::uint32_t i = id_; i < end_id(); ++i) {
-    const FlatNode& node = tree_->nodes()[i];
+  const auto& nodes = tree_->nodes();
+  for (std::uint32_t i = id_; i < nodes.size() && nodes[i].begin < end; ++i) {
+    const FlatNode& node = nodes[i];
     const bool string = node.kind == NodeKind::kString;
     if (node.kind == NodeKind::kComment || (node.last != i + 1 && !string)) {
       continue;  // not a leaf
     }
-    const std::string_view leaf =
-        std::string_view(tree_->text().buffer).substr(node.begin, node.end - node.begin);
+    std::string_view leaf = buffer.substr(node.begin, node.end - node.begin);
+    leaf = leaf.substr(0, leaf.find('\n'));  // of a string over several lines the first
     if (!out.empty() && node.begin > written && !leaf.empty()) {
-      const std::string_view between =
-          std::string_view(tree_->text().buffer).substr(written, node.begin - written);
+      const std::string_view between = buffer.substr(written, node.begin - written);
       const bool broken = between.find('\n') != std::string_view::npos;
       if (!broken || !(opens(out.back()) || closes(leaf.front()))) {
         out += ' ';
@@ -156,6 +162,25 @@ std::string Node::one_line() const {
     }
   }
   return out;
+}
+
+int Node::indent() const {
+  constexpr int kTabWidth = 8;  // as CPython's tokenizer
+  if (tree_ == nullptr) {
+    return 0;
+  }
+  const std::string_view before = std::string_view(tree_->text().buffer).substr(0, begin());
+  int indent = 0;
+  for (const char c : before.substr(before.rfind('\n') + 1)) {  // npos + 1 = 0
+    if (c == '\t') {
+      indent = (indent / kTabWidth + 1) * kTabWidth;
+    } else if (c == ' ') {
+      ++indent;
+    } else {
+      break;
+    }
+  }
+  return indent;
 }
 
 Node without_parentheses(Node node) {

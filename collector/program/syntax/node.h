@@ -170,7 +170,13 @@ class Node {
   /// As written, with comments and line breaks.
   [[nodiscard]] std::string_view text() const;
   /// On one line: one blank for a line break, none behind an opening bracket, without comments.
-  [[nodiscard]] std::string one_line() const;
+  [[nodiscard]] std::string one_line() const {
+    return one_line_until(end());
+  }
+  /// The same from its first byte to another one behind it.
+  [[nodiscard]] std::string one_line_until(std::uint32_t end) const;
+  /// Columns of white space that its line begins with.
+  [[nodiscard]] int indent() const;
   [[nodiscard]] int line() const;
   [[nodiscard]] int last_line() const;
   /// Byte offset among all nodes of the tree: for order and for asking whether one holds another.

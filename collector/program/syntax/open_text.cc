@@ -47,11 +47,13 @@ std::size_t OpenText::skip_string(std::string_view line, std::size_t at) {
       return i + 1;
     }
   }
+  cut_off_ = line.ends_with('\\') ? '\0' : quote;
   return line.size();
 }
 
 void OpenText::feed(std::string_view line) {
   continued_ = false;
+  cut_off_ = 0;
   for (std::size_t i = 0; i < line.size();) {
     const char c = line[i];
     if (quote_ != 0) {

@@ -19,6 +19,11 @@ class OpenText {
   [[nodiscard]] bool continued() const {
     return continued_;
   }
+  /// The quote of a string that the last line began and did not end; 0 where there is none. Only in
+  /// text that is no Python: prose of a string whose beginning is not known.
+  [[nodiscard]] char cut_off() const {
+    return cut_off_;
+  }
   /// What would end strings and brackets here: `""")`.
   [[nodiscard]] std::string closers() const;
 
@@ -27,6 +32,7 @@ class OpenText {
 
   std::string brackets_;  // the closing ones of those that are open, outermost first
   char quote_ = 0;        // of an open triple-quoted string
+  char cut_off_ = 0;
   bool continued_ = false;
 };
 

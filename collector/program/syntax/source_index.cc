@@ -71,6 +71,9 @@ class Collector {
   void inside(Node node, std::size_t parent, std::size_t owner, std::size_t scope) {
     const NodeKind kind = node.kind();
     if (is_simple_statement(kind)) {
+      if (node.text() == kUnknownName) {
+        return;  // stands in for a suite that is not known
+      }
       add(node, parent, owner, scope);
       lambdas(node, scope);
     } else if (kind == NodeKind::kDecorated) {
@@ -211,8 +214,25 @@ bool is_clause(NodeKind kind) {
          kind == NodeKind::kFinally || kind == NodeKind::kCase;
 }
 
-SourceIndex::SourceIndex(const SourceText& text)
-    : tree_(std::make_shared<const Tree>(whole_text(text))) {
+namespace {
+
+constexpr std::size_t kMostPieces = 5000;  // each is parsed by itself
+
+/// Of a text with gaps what is no Python is left out, so that it does not take the rest with it.
+std::shared_ptr<const Tree> tree_of(const SourceText& text) {
+  auto tree = std::make_shared<const Tree>(whole_text(text));
+  if (has_gaps(text) && text.size() <= kMostPieces && tree->has_errors()) {
+    const auto reads = [](const std::string& piece) {
+      return !Tree(WholeText{.buffer = piece, .rows = {}}).has_errors();
+    };
+    tree = std::make_shared<const Tree>(whole_text(text, reads));
+  }
+  return tree;
+}
+
+}  // namespace
+
+SourceIndex::SourceIndex(const SourceText& text) : tree_(tree_of(text)) {
   Collector(scopes_, statements_).module(root());
 }
 

@@ -229,6 +229,14 @@ Tree::Tree(WholeText text) : text_(std::move(text)) {
   }
 }
 
+bool Tree::has_errors() const {
+  return std::any_of(nodes_.begin() + 1, nodes_.end(), [](const FlatNode& node) {
+    const bool missing =
+        node.begin == node.end && (node.kind == NodeKind::kToken || node.kind == NodeKind::kName);
+    return node.kind == NodeKind::kError || missing;
+  });
+}
+
 void Tree::parse() {
   const Parser parser(ts_parser_new(), &ts_parser_delete);
   if (!ts_parser_set_language(parser.get(), grammar().language)) {

@@ -39,6 +39,8 @@ class Tree {
   [[nodiscard]] const WholeText& text() const {
     return text_;
   }
+  /// Something in it is no Python.
+  [[nodiscard]] bool has_errors() const;
   [[nodiscard]] Node root() const {
     return {this, 0};
   }

@@ -18,16 +18,13 @@ using std::string_view;
 constexpr std::size_t kMaxRows = 200'000;  // made up ones among them
 constexpr std::size_t kMaxOpenIndents = 100;
 
-bool is_whole(const SourceText& source) {
-  return source.begin()->first == 1 && source.rbegin()->first == static_cast<int>(source.size());
-}
-
 /// Lines that make up one statement or header: `text` with what closes it, and its lines.
 struct Piece {
   int indent = 0;
   std::vector<std::pair<int, string_view>> lines;
   std::string closers;  // for what a gap leaves open
   bool cut_after_backslash = false;
+  bool unreadable = false;
 
   [[nodiscard]] string_view head() const {
     return base::trim(lines.front().second);
@@ -74,6 +71,10 @@ std::vector<Piece> pieces_of(const SourceText& source) {
     }
     out.back().lines.emplace_back(number, text);
     open.feed(text);
+    if (open.cut_off() != 0) {  // what is open now is open by mistake
+      out.back().closers = open.cut_off();
+      open = {};
+    }
   }
   if (open.any()) {
     cut(out.back(), open);
@@ -129,23 +130,36 @@ class Repair {
  public:
   explicit Repair(const SourceText& source) : pieces_(pieces_of(source)) {}
 
+  void leave_out(const std::function<bool(const std::string&)>& reads) {
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      Piece& piece = pieces_[i];
+      const bool decorates = piece.head().starts_with('@');
+      piece.unreadable = decorates ? !decorates_next(i) : !reads(by_itself(piece));
+    }
+  }
+
   WholeText done() {
     for (std::size_t i = 0; i < pieces_.size() && out_.rows.size() < kMaxRows; ++i) {
       const Piece& piece = pieces_[i];
-      while (!open_.empty() && open_.back().indent > piece.indent) {
-        open_.pop_back();
-      }
+      close_levels(piece);
       open_headers(i);
       if (const string_view opener = opener_of(piece.head()); !opener.empty()) {
         open_chain(piece, opener);
       }
       write(piece);
-      const Level level{.indent = piece.indent, .head = piece.head(), .header = is_header(piece)};
+      const Level level{.indent = piece.indent,
+                        .head = piece.unreadable ? string_view() : piece.head(),
+                        .header = !piece.unreadable && is_header(piece)};
       if (!open_.empty() && open_.back().indent == piece.indent) {
         open_.back() = level;
       } else {
         open_.push_back(level);
       }
+    }
+    fill_suite(0);
+    while (!open_.empty()) {
+      finish_try(open_.back());
+      open_.pop_back();
     }
     return std::move(out_);
   }
@@ -182,6 +196,79 @@ class Repair {
     }
   }
 
+  void close_levels(const Piece& next) {
+    fill_suite(next.indent);
+    while (!open_.empty() && open_.back().indent > next.indent) {
+      finish_try(open_.back());
+      open_.pop_back();
+    }
+    if (!open_.empty() && open_.back().indent == next.indent && opener_of(next.head()) != "try") {
+      finish_try(open_.back());
+    }
+  }
+
+  /// A header whose suite is not known gets one before a statement that is not in it.
+  void fill_suite(int next_indent) {
+    if (!open_.empty() && open_.back().header && open_.back().indent >= next_indent) {
+      add_row(unknown(open_.back().indent + 1, ""), out_.rows.back());
+    }
+  }
+
+  /// A try whose clauses are not known.
+  void finish_try(const Level& level) {
+    if (begins_with_word(level.head, "try")) {
+      add_row(unknown(level.indent, "finally: "), out_.rows.back());
+    }
+  }
+
+  /// A row that was made up: `before`, the name for what is not known, `behind`.
+  static std::string unknown(int indent, string_view before, string_view behind = "") {
+    std::string out = indented(indent, before);
+    out += kUnknownName;
+    out += behind;
+    return out;
+  }
+
+  static std::string indented(int indent, string_view text) {
+    std::string out(static_cast<std::size_t>(indent), ' ');
+    out += text;
+    return out;
+  }
+
+  /// A decorator needs what it decorates.
+  [[nodiscard]] bool decorates_next(std::size_t i) const {
+    constexpr std::array<string_view, 3> kDefinitions = {"def", "class", "async"};
+    return i + 1 < pieces_.size() && pieces_[i + 1].indent == pieces_[i].indent &&
+           (pieces_[i + 1].head().starts_with('@') ||
+            begins_with_one_of(pieces_[i + 1].head(), kDefinitions));
+  }
+
+  /// With what it needs around it to be a module.
+  static std::string by_itself(const Piece& piece) {
+    std::string out;
+    const string_view opener = opener_of(piece.head());
+    if (piece.indent > 0) {
+      out += "if _:\n";
+    }
+    if (begins_with_word(piece.head(), "case")) {
+      out = "match _:\n";
+    } else if (!opener.empty()) {
+      out += indented(piece.indent, opener == "if" ? "if _: pass\n" : "try: pass\n");
+    }
+    for (const auto& [number, text] : piece.lines) {
+      append_line(out, text);
+    }
+    out.insert(out.size() - 1, piece.closers);
+    if (is_header(piece)) {
+      const bool match = begins_with_word(piece.head(), "match");
+      out += indented(piece.indent + 1, match ? "case _: pass\n" : "pass\n");
+    }
+    if (begins_with_word(piece.head(), "try")) {
+      out += indented(piece.indent, "finally: pass\n");
+    }
+    return out;
+  }
+
   void make_header(int indent, int line) {
     const Level level{.indent = indent, .head = "with", .header = true};
     if (!open_.empty() && open_.back().indent == indent) {
@@ -189,30 +276,29 @@ class Repair {
     } else {
       open_.push_back(level);
     }
-    std::string header(static_cast<std::size_t>(indent), ' ');
-    header += "with ";
-    header += kUnknownName;
-    header += ':';
-    add_row(header, line);
+    add_row(unknown(indent, "with ", ":"), line);
   }
 
   /// An `else` without its `if`.
   void open_chain(const Piece& piece, string_view opener) {
+    if (piece.unreadable) {
+      return;
+    }
     const bool known = !open_.empty() && open_.back().indent == piece.indent &&
                        continues(opener, open_.back().head);
     if (!known) {
-      std::string header(static_cast<std::size_t>(piece.indent), ' ');
-      header += opener;
-      if (opener == "if") {
-        header += ' ';
-        header += kUnknownName;
-      }
-      header += ": pass";
-      add_row(header, piece.lines.front().first);
+      const std::string header = opener == "if" ? unknown(0, "if ", ": ") : std::string("try: ");
+      add_row(unknown(piece.indent, header), piece.lines.front().first);
     }
   }
 
   void write(const Piece& piece) {
+    if (piece.unreadable) {
+      for (const auto& [number, text] : piece.lines) {
+        add_row(indented(piece.indent, kUnreadable), number);
+      }
+      return;
+    }
     for (const auto& [number, text] : piece.lines) {
       add_row(text, number);
     }
@@ -234,11 +320,23 @@ class Repair {
 
 }  // namespace
 
+bool has_gaps(const SourceText& source) {
+  return !source.empty() &&
+         (source.begin()->first != 1 || source.rbegin()->first != static_cast<int>(source.size()));
+}
+
+WholeText whole_text(const SourceText& source,
+                     const std::function<bool(const std::string&)>& reads) {
+  Repair repair(source);
+  repair.leave_out(reads);
+  return repair.done();
+}
+
 WholeText whole_text(const SourceText& source) {
   if (source.empty()) {
     return {};
   }
-  if (!is_whole(source)) {
+  if (has_gaps(source)) {
     return Repair(source).done();
   }
   WholeText out;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,8 @@ namespace ddpdoctor::program {
 
 /// The name that stands in for what is not known: the condition of a header that was made up.
 inline constexpr const char* kUnknownName = "__ddpdoctor_unknown__";
+/// The statement that takes the place of one that is no Python: the rest of a string, of a bracket.
+inline constexpr const char* kUnreadable = "__ddpdoctor_unreadable__";
 
 /// `rows` has the line of each row of `buffer`; a row that was made up has the line of the row that
 /// needs it.
@@ -30,5 +33,12 @@ struct WholeText {
 };
 
 WholeText whole_text(const SourceText& source);
+
+/// Lines are missing: the text was repaired.
+bool has_gaps(const SourceText& source);
+
+/// The same, with kUnreadable for each statement that `reads` finds to be no Python by itself.
+WholeText whole_text(const SourceText& source,
+                     const std::function<bool(const std::string&)>& reads);
 
 }  // namespace ddpdoctor::program

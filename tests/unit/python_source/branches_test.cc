@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/python_source/cases.h"
+#include "collector/python_source/blocks.h"
 #include "tests/unit/python_source/source_text.h"
 
 namespace ddpdoctor::python_source {
@@ -19,32 +19,6 @@ class DecidingBranches : public testing::TestWithParam<Deciding> {};
 TEST_P(DecidingBranches, AreThoseThatLeadToTheLine) {
   const Lines lines = lines_of(GetParam().source);
   EXPECT_EQ(conditions(deciding_branches(lines, line_with(lines, "HERE"))), GetParam().expected);
-}
-
-std::string ways_out(const char* source) {
-  const Lines lines = lines_of(source);
-  std::string out;
-  for (const WayOut& way : ways_out_before(lines, line_with(lines, "HERE"))) {
-    out += (out.empty() ? "" : " | ") + std::to_string(way.line) + " " + way.condition;
-  }
-  return out;
-}
-
-TEST(WaysOut, AreTheStatementsThatLeaveBeforeTheLine) {
-  EXPECT_EQ(
-      ways_out("def f():\n  if a: return\n  if b:\n    print()\n    sys.exit(0)\n  x()  # HERE\n"
-               "  if c:\n    return\n"),
-      "5 b | 2 a");
-}
-
-TEST(WaysOut, OfALoopOrAnotherFunctionAreNone) {
-  EXPECT_EQ(ways_out("def g():\n  if a:\n    return\ndef f():\n  for i in n:\n    if b: break\n"
-                     "  x()  # HERE\n"),
-            "");
-}
-
-TEST(WaysOut, StandAtModuleLevelToo) {
-  EXPECT_EQ(ways_out("if a:\n  with b:\n    exit()\nif c:\n  x()  # HERE\n"), "3 a");
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -102,6 +76,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Deciding{"y = [f(x) for x in z if x]  # HERE", ""},
                     Deciding{"y = lambda: f() if a else g()  # HERE", ""},
                     Deciding{"if rank == 0 and dist.all_reduce(x):  # HERE\n    y()", "rank == 0"},
+                    Deciding{"with a() if k else b():  # HERE\n    y()", "k"},
+                    Deciding{"a and f() or c  # HERE", "a"},
                     Deciding{"y = (rank == 0 and\n     dist.barrier())  # HERE", "rank == 0"}));
 
 TEST(DecidingBranchesOfALine, AreUnknownWhereTheLineIsUnknown) {
@@ -170,22 +146,6 @@ INSTANTIATE_TEST_SUITE_P(
                    "rank != 0"},
         Separating{"def f():\n    x()  # A\n    if bad:\n        return\n    y()  # B", nullptr}));
 
-TEST(LoopExits, StandAnywhereInTheLoop) {
-  const Lines lines = lines_of(R"(
-def train():
-    for epoch in range(9):
-        for batch in loader:
-            step()  # HERE
-            if batch.last:
-                break
-            for x in y:
-                if x: break
-        if loss < best:
-            return
-)");
-  EXPECT_EQ(conditions(loop_exits(lines, line_with(lines, "HERE"))), "batch.last | loss < best");
-}
-
 TEST(SeparatingBranchOfWhoIsBehind, LeadsThere) {
   const Lines lines = lines_of(R"(
 def f():
@@ -208,18 +168,24 @@ def f():
   EXPECT_EQ(separating_branch(lines, a, b)->condition, "early");
 }
 
-TEST(CasesOf, AreThoseOfThisMatchWithWhatTheyDo) {
-  const Lines lines = lines_of(
-      "def f():\n  match role:\n    case A | B:\n      match x:\n        case 1: y()\n      z()\n"
-      "    case [c] if c > 0:\n      pass\n    case _: w()\n  after()\n");
-  std::string out;
-  for (const Case& one : cases_of(lines, 2)) {
-    out +=
-        std::to_string(one.line) + "-" + std::to_string(one.last_line) + " " + one.pattern + "; ";
-  }
-  EXPECT_EQ(out, "3-6 A | B; 7-8 [c] if c > 0; 9-9 _; ");
-  EXPECT_TRUE(cases_of(lines, 3).empty());
-  EXPECT_TRUE(cases_of(lines, 40).empty());
+TEST(RankDecorator, IsFoundAmongOthers) {
+  const Lines lines = lines_of(R"(
+@functools.cache
+@rank_zero_only
+def save(self):
+    dist.barrier()
+
+@accelerator.on_main_process
+def log(): print(1)
+
+@torch.no_grad()
+def evaluate():
+    run()
+)");
+  EXPECT_EQ(rank_decorator(lines, line_with(lines, "barrier"))->text, "@rank_zero_only");
+  EXPECT_EQ(rank_decorator(lines, line_with(lines, "def log"))->condition,
+            "accelerator.on_main_process");
+  EXPECT_FALSE(rank_decorator(lines, line_with(lines, "run()")));
 }
 
 }  // namespace

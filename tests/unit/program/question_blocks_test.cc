@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/unit/python_source/source_text.h"
+#include "collector/program/questions/locks.h"
+#include "tests/unit/program/lines_of.h"
 
-namespace ddpdoctor::python_source {
+namespace ddpdoctor::program {
 namespace {
 
 TEST(Enclosing, NamesEveryHeaderUpToTheFunction) {
@@ -69,6 +70,26 @@ TEST(Enclosing, DoesNotReachOverAGapIntoAFinishedBlock) {
   EXPECT_TRUE(enclosing(lines, 30).empty());
 }
 
+TEST(Enclosing, KeepsWhatIsKnownAroundAGap) {
+  // A try without its clauses, headers without suites, the end of a string that began elsewhere.
+  const Lines lines = {{3, "that only waits.\"\"\""},
+                       {9, "def f(path):"},
+                       {10, "    try:"},
+                       {11, "        with a:"},
+                       {12, "            x()"},
+                       {20, "    for b in c:"},
+                       {30, "def g():"},
+                       {31, "    if k:"},
+                       {40, "        y("},
+                       {50, "@decorator"},
+                       {51, "z = 1"}};
+  EXPECT_EQ(texts(enclosing(lines, 12)), "with a | try | def f(path)");
+  EXPECT_EQ(texts(enclosing(lines, 20)), "def f(path)");
+  EXPECT_EQ(texts(enclosing(lines, 40)), "if k | def g()");
+  EXPECT_EQ(statement_at(lines, 3), "that only waits.\"\"\"");
+  EXPECT_EQ(texts(enclosing(lines, 51)), "");
+}
+
 TEST(FunctionExtent, IsFirstAndLastLineOfTheFunction) {
   const Lines lines = lines_of("import os\ndef f():\n    a()\n\n    b(\n      1)\nx = 1\n");
   EXPECT_EQ(function_extent(lines, 3), (std::pair{2, 6}));
@@ -85,26 +106,6 @@ TEST(StatementAt, JoinsContinuationLines) {
   const Lines lines = lines_of("x = dist.all_reduce(\n    t,  # tensor\n    group=g)\n");
   EXPECT_EQ(statement_at(lines, 2), "x = dist.all_reduce(t, group=g)");
   EXPECT_EQ(statement_at(lines, 9), "");
-}
-
-TEST(RankDecorator, IsFoundAmongOthers) {
-  const Lines lines = lines_of(R"(
-@functools.cache
-@rank_zero_only
-def save(self):
-    dist.barrier()
-
-@accelerator.on_main_process
-def log(): print(1)
-
-@torch.no_grad()
-def evaluate():
-    run()
-)");
-  EXPECT_EQ(rank_decorator(lines, line_with(lines, "barrier"))->text, "@rank_zero_only");
-  EXPECT_EQ(rank_decorator(lines, line_with(lines, "def log"))->condition,
-            "accelerator.on_main_process");
-  EXPECT_FALSE(rank_decorator(lines, line_with(lines, "run()")));
 }
 
 TEST(LocksHeld, AreOutermostFirst) {
@@ -134,5 +135,19 @@ TEST(LocksHeld, AreNotThoseJustWaitedFor) {
   EXPECT_TRUE(locks_held(lines, 2).empty());
 }
 
+TEST(CasesOf, AreThoseOfThisMatchWithWhatTheyDo) {
+  const Lines lines = lines_of(
+      "def f():\n  match role:\n    case A | B:\n      match x:\n        case 1: y()\n      z()\n"
+      "    case [c] if c > 0:\n      pass\n    case _: w()\n  after()\n");
+  std::string out;
+  for (const Case& one : cases_of(lines, 2)) {
+    out +=
+        std::to_string(one.line) + "-" + std::to_string(one.last_line) + " " + one.pattern + "; ";
+  }
+  EXPECT_EQ(out, "3-6 A | B; 7-8 [c] if c > 0; 9-9 _; ");
+  EXPECT_TRUE(cases_of(lines, 3).empty());
+  EXPECT_TRUE(cases_of(lines, 40).empty());
+}
+
 }  // namespace
-}  // namespace ddpdoctor::python_source
+}  // namespace ddpdoctor::program

@@ -5,13 +5,14 @@
 
 #include <vector>
 
-#include "collector/python_source/structure.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/code.h"
 
-namespace ddpdoctor::python_source {
+namespace ddpdoctor::program {
 
 /// Conditions that decide whether the calls of a statement on `line` are made, innermost first.
 /// Those of comprehensions and lambdas and of arguments are left out: with a line number alone they
 /// cannot be told from the call itself.
-std::vector<Block> inline_conditions(const Structure& structure, std::size_t statement, int line);
+std::vector<Block> inline_conditions(const Code& code, std::size_t statement, int line);
 
-}  // namespace ddpdoctor::python_source
+}  // namespace ddpdoctor::program

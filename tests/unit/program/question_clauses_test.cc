@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What swallows an exception.
-#include "tests/unit/python_source/source_text.h"
+#include "collector/program/questions/exceptions.h"
+#include "collector/program/questions/exits.h"
+#include "tests/unit/program/lines_of.h"
 
-namespace ddpdoctor::python_source {
+namespace ddpdoctor::program {
 namespace {
 
 std::string swallowing(const std::string& source) {
@@ -73,4 +75,4 @@ TEST(RetryLoop, IsNoneThatTheExceptLeavesOrThatItRuns) {
             "");
 }
 
-}  // namespace ddpdoctor::python_source
+}  // namespace ddpdoctor::program

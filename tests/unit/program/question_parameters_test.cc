@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a function gets from its callers.
-#include "collector/python_source/parameters.h"
+#include "collector/program/questions/passing.h"
+#include "tests/unit/program/lines_of.h"
 
-#include "tests/unit/python_source/source_text.h"
-
-namespace ddpdoctor::python_source {
+namespace ddpdoctor::program {
 namespace {
 
 /// "section/fence@k" for each parameter that the condition at HERE reads.
 std::string behind(const std::string& condition, const std::string& source) {
   const Lines lines = lines_of(source);
   std::string out;
-  for (const Parameter& one : parameters_behind(condition, lines, line_with(lines, "HERE"))) {
+  for (const PassedParameter& one : parameters_behind(condition, lines, line_with(lines, "HERE"))) {
     const std::string place = one.place == kByKeywordOnly ? "k" : std::to_string(one.place);
     out += (out.empty() ? "" : " ") + one.callee + "/" + one.name + "@" + place;
   }
@@ -41,7 +40,7 @@ TEST(Parameters, AreNoNamesThatTheFunctionSets) {
             "V/on@0");
 }
 
-std::string passed(const Parameter& parameter, const std::string& source) {
+std::string passed(const PassedParameter& parameter, const std::string& source) {
   std::string out;
   for (const Argument& one : arguments_for(parameter, lines_of(source))) {
     out += (out.empty() ? "" : " | ") + std::to_string(one.line) + ": " + one.text;
@@ -50,13 +49,13 @@ std::string passed(const Parameter& parameter, const std::string& source) {
 }
 
 TEST(Parameters, ArePassedByNameOrByPlace) {
-  const Parameter on = {.callee = "V", .name = "on", .place = 1};
+  const PassedParameter on = {.callee = "V", .name = "on", .place = 1};
   EXPECT_EQ(passed(on, "v = V(net, rank == 0)\nw = lib.V(net,\n          on=chief)\nx = V(net)\n"),
             "1: rank == 0 | 2: chief");
   EXPECT_EQ(passed(on, "class V:\n  pass\ndef V(a, b): pass\nv = V(*all, 3)\n"), "");
-  const Parameter fence = {.callee = "section", .name = "fence"};
+  const PassedParameter fence = {.callee = "section", .name = "fence"};
   EXPECT_EQ(passed(fence, "with section('a', fence=cfg.fence) as s:\n  f(1, 2)\n"), "1: cfg.fence");
 }
 
 }  // namespace
-}  // namespace ddpdoctor::python_source
+}  // namespace ddpdoctor::program

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/python_source/expressions.h"
-
 #include <string>
 
 #include <gtest/gtest.h>
 
-namespace ddpdoctor::python_source {
+#include "collector/program/questions/expressions.h"
+
+namespace ddpdoctor::program {
 namespace {
 
 using Names = std::vector<std::string_view>;
@@ -40,8 +40,22 @@ TEST(Expressions, ACallReachesToItsOwnBracket) {
 }
 
 TEST(Expressions, WordsAreNamesNumbersAndStrings) {
-  EXPECT_EQ(words_of("event.kind == 'end' and n > 3"),
-            (Names{"event", "kind", "'end'", "and", "n", "3"}));
+  EXPECT_EQ(words_in("event.kind == 'end' and n > 3"), (Names{"event", "kind", "'end'", "n", "3"}));
+  EXPECT_EQ(words_in("except* errors.Stop as e"), (Names{"errors", "Stop", "e"}));
+}
+
+TEST(Expressions, WordsYieldedAreThoseOfAYield) {
+  EXPECT_EQ(words_yielded("sent = yield (item, last)  # yield x"), (Names{"item", "last"}));
+  EXPECT_EQ(words_yielded("x = \"yield x\""), Names{});
+}
+
+TEST(Expressions, APieceOfAStatementIsRead) {
+  EXPECT_EQ(callees("elif ready(x):"), Names{"ready"});
+  EXPECT_EQ(callees("for k in sorted(sums)"), Names{"sorted"});
+  EXPECT_EQ(callees("def f(x=g()):"), Names{"g"});
+  EXPECT_EQ(callees("    \"\"\"call(x) of a text that goes on"), Names{});
+  EXPECT_EQ(calls_in("  reduce(x, op=a(b), *rest)").front().arguments,
+            (Names{"x", "op=a(b)", "*rest"}));
 }
 
 TEST(Expressions, ValuesReadAreLastNames) {
@@ -86,11 +100,13 @@ TEST(Expressions, KnowWhatAComprehensionCallsForEachElement) {
 }
 
 TEST(Expressions, AComprehensionIsTheFirstInBrackets) {
-  EXPECT_EQ(comprehension_in("return {k: total(v[k]) for k in sorted(v)}"), "for k in sorted(v)");
-  EXPECT_EQ(comprehension_in("x = sum(f(i) for i in (1, 2))  # for y in z"), "for i in (1, 2)");
+  EXPECT_EQ(comprehension_calling("return {k: total(v[k]) for k in sorted(v)}", ""),
+            "for k in sorted(v)");
+  EXPECT_EQ(comprehension_calling("x = sum(f(i) for i in (1, 2))  # for y in z", ""),
+            "for i in (1, 2)");
   for (const std::string_view text :
        {"for x in loader:", "log('(a for a in b)')", "f(a for a in b"}) {
-    EXPECT_EQ(comprehension_in(text), "") << text;
+    EXPECT_EQ(comprehension_calling(text, ""), "") << text;
   }
 }
 
@@ -98,10 +114,10 @@ TEST(ArgumentsOf, AreAsWritten) {
   const std::string text = "x = minimize(self.loss, x0=[1, f(2)], *rest)(3)";
   const auto calls = calls_in(text);
   ASSERT_FALSE(calls.empty());
-  EXPECT_EQ(arguments_of(text, calls.front()),
+  EXPECT_EQ(calls.front().arguments,
             (std::vector<std::string_view>{"self.loss", "x0=[1, f(2)]", "*rest"}));
-  EXPECT_TRUE(arguments_of("f()", calls_in("f()").front()).empty());
+  EXPECT_TRUE(calls_in("f()").front().arguments.empty());
 }
 
 }  // namespace
-}  // namespace ddpdoctor::python_source
+}  // namespace ddpdoctor::program

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/python_source/answers.h"
-
 #include <gtest/gtest.h>
 
-#include "tests/unit/python_source/source_text.h"
+#include "collector/program/questions/exceptions.h"
+#include "tests/unit/program/lines_of.h"
 
-namespace ddpdoctor::python_source {
+namespace ddpdoctor::program {
 namespace {
 
 /// "helper: test", joined by " | ", for the line with HERE.
@@ -62,4 +61,4 @@ TEST(NoneAnswers, AreNoOtherAnswersOrFunctionsOrEndsOfData) {
 }
 
 }  // namespace
-}  // namespace ddpdoctor::python_source
+}  // namespace ddpdoctor::program

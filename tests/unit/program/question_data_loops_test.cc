@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What ends a loop for want of data, and what skips a round of it.
-#include "tests/unit/python_source/source_text.h"
+#include "collector/program/questions/data_ends.h"
+#include "tests/unit/program/lines_of.h"
 
-namespace ddpdoctor::python_source {
+namespace ddpdoctor::program {
 namespace {
 
 /// "taken / noticed" as they are written; empty when the loop on the line with LOOP has no such
@@ -91,4 +92,4 @@ TEST(Skips, AreNoCountersOptionsOrLaterTests) {
 }
 
 }  // namespace
-}  // namespace ddpdoctor::python_source
+}  // namespace ddpdoctor::program

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The compound statements around a line of Python. Works on the few lines that a recording carries,
+// too: what is not known encloses nothing.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collector/program/source_text.h"
+
+namespace ddpdoctor::program {
+
+enum class BlockKind {
+  kIf,
+  kElif,
+  kElse,
+  kFor,
+  kWhile,
+  kTry,
+  kExcept,
+  kFinally,
+  kWith,
+  kMatch,
+  kCase,
+  kFunction,
+  kClass
+};
+
+/// A compound statement that encloses a line: `if rank == 0:` at 57.
+struct Block {
+  BlockKind kind = BlockKind::kIf;
+  int line = 0;
+  int indent = 0;
+  std::string text;  // the header as written, joined over continuation lines, without the colon
+  std::string condition;  // the tested, iterated or entered expression ("rank == 0"); for else: of
+                          // the if it belongs to
+  bool within = false;    // of one statement: `x = f() if rank == 0 else None`, `ok and f()`
+};
+
+/// Blocks around `line`, innermost first, up to and including the function.
+std::vector<Block> enclosing(const SourceText& text, int line);
+
+/// The innermost `for` or `while` around `line` in its function.
+std::optional<Block> loop_around(const SourceText& text, int line);
+
+/// First and last line of the function that holds `line`.
+std::optional<std::pair<int, int>> function_extent(const SourceText& text, int line);
+
+/// The decorators of the function that holds `line`, the nearest to its `def` first; `condition` is
+/// what stands behind the "@".
+std::vector<Block> decorators_of(const SourceText& text, int line);
+
+/// The logical line that covers `line`, continuation lines joined, without comments; empty when the
+/// line is not known.
+std::string statement_at(const SourceText& text, int line);
+
+/// A case of a match statement.
+struct Case {
+  int line = 0;
+  std::string pattern;  // "Role.CHIEF", "[x] if x > 0"
+  int last_line = 0;    // of what it does
+};
+
+/// In the order of the source; empty where no match begins at this line.
+std::vector<Case> cases_of(const SourceText& text, int line);
+
+}  // namespace ddpdoctor::program

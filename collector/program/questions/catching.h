@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an except clause catches.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "collector/program/questions/code.h"
+
+namespace ddpdoctor::program {
+
+/// The exceptions an expression names, without their modules: "Empty" of (OSError, queue.Empty).
+std::vector<std::string_view> exceptions_in(Node expression);
+
+/// Those of a clause; empty for a bare `except:`.
+std::vector<std::string_view> caught_by(const Code& code, std::size_t clause);
+
+/// StopIteration, queue.Empty, EOFError: says that there is no more.
+bool is_end_of_data(std::string_view exception);
+
+}  // namespace ddpdoctor::program

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What becomes of an exception of a line.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "collector/program/questions/blocks.h"
+#include "collector/program/source_text.h"
+
+namespace ddpdoctor::program {
+
+/// What lets the program go on after an exception of `line`, innermost first: except clauses that
+/// do not always raise again or end the program, `with suppress(…)`. Not those that only catch the
+/// end of something (StopIteration, queue.Empty) or an import that failed.
+std::vector<Block> swallowing_clauses(const SourceText& text, int line);
+
+/// The except clause is for failures, too: `except StopIteration` and `except ImportError` are not.
+bool catches_failures(const Block& clause);
+
+/// The loop that comes back to the try whose except clause holds `line`, in the same function;
+/// nothing where the clause always leaves that loop.
+std::optional<Block> retry_loop(const SourceText& text, int line);
+
+/// `loss = self.loss(x)`, `if loss is None: return`.
+struct NoneTest {
+  Block test;
+  std::string helper;  // "loss": the function whose answer is tested
+};
+
+/// Tests of a helper's answer that `line` was reached past, in its function: early exits before it,
+/// and `if loss is not None:` around it; the nearest first.
+std::vector<NoneTest> none_tests_before(const SourceText& text, int line);
+
+/// The except clause of `def name` that ends with `return None`, and is for failures; nothing where
+/// there is none.
+std::optional<Block> clause_that_answers_none(const SourceText& text, std::string_view name);
+
+}  // namespace ddpdoctor::program

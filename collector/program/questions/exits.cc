@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/program/questions/exits.h"
+
+#include "collector/program/questions/block_of.h"
+#include "collector/program/questions/leaving.h"
+
+namespace ddpdoctor::program {
+namespace {
+
+/// The statement with which a suite that leaves does so.
+int leaving_line(const Code& code, std::size_t header) {
+  int line = code[header].line;
+  for (Node suite = code.suite(header); suite;) {
+    Node last;
+    for (Node child = suite.first_child(); child; child = child.next_sibling()) {
+      last = child;
+    }
+    line = last ? last.line() : line;
+    Node inner;
+    for (Node child = last.first_child(); child; child = child.next_sibling()) {
+      inner = child.is(NodeKind::kBlock) ? child : inner;
+    }
+    suite = inner;
+  }
+  return line;
+}
+
+}  // namespace
+
+std::vector<WayOut> ways_out_before(const SourceText& text, int line) {
+  const Code code(text);
+  const std::size_t at = code.at(line);
+  std::vector<WayOut> out;
+  if (at == kNone) {
+    return out;
+  }
+  std::vector<std::size_t> around = code.headers_around(at);
+  if (around.empty() || code.kind(around.back()) != NodeKind::kFunction) {
+    around.push_back(kNone);
+  }
+  std::size_t inner = at;
+  for (const std::size_t header : around) {
+    for (const std::size_t exit : exits_between(code, header, inner, at)) {
+      if (leaving_of(code, exit) == Leaving::kFunction) {
+        out.push_back(
+            {.line = leaving_line(code, exit), .condition = block_of(code, exit).condition});
+      }
+    }
+    inner = header;
+  }
+  return out;
+}
+
+std::vector<Block> loop_exits(const SourceText& text, int line) {
+  const Code code(text);
+  const std::size_t at = code.at(line);
+  std::vector<Block> out;
+  for (const std::size_t header :
+       at == kNone ? std::vector<std::size_t>() : code.headers_around(at)) {
+    if (code.is_loop(header)) {
+      for (const std::size_t exit : ways_out_of(code, header)) {
+        out.push_back(block_of(code, exit));
+      }
+    }
+  }
+  return out;
+}
+
+bool always_fails(const SourceText& text, int line) {
+  const Code code(text);
+  const std::size_t header = code.header_at(line);
+  return header != kNone && is_header(code.kind(header)) && always_fails(code, header);
+}
+
+}  // namespace ddpdoctor::program
