@@ -77,7 +77,7 @@ __attribute__((constructor)) void start() {
   choose_spool(spool);
   process_state().pid = static_cast<std::uint32_t>(getpid());
   remember_claim();
-  pthread_atfork(nullptr, nullptr, become_a_child);
+  pthread_atfork(note_who_else_runs, nullptr, become_a_child);
   on_exit(exit_observed, nullptr);
   begin_with_slots();
 }

@@ -78,8 +78,8 @@ void* find_in(const void* library, const char* name) {
   return look_up(library, Reach::kDependencies, name);
 }
 
-/// An address in the library that has MPI: among the global ones, where the function that was called
-/// is, or by its file name. Null when there is none.
+/// An address in the library that has MPI: among the global ones, where the function that was
+/// called is, or by its file name. Null when there is none.
 const void* search_library(const void* function) {
   constexpr int kMost = 10;
   const void* library[kMost] = {dlsym(RTLD_DEFAULT, "PMPI_Init"), function};

@@ -124,8 +124,7 @@ struct Needed {
 bool is_called(const Object& object, const char* path, const char* name) {
   for (const ElfW(Dyn)* entry = object.dynamic; entry != nullptr && entry->d_tag != DT_NULL;
        ++entry) {
-    const char* const own =
-        entry->d_tag == DT_SONAME ? object.name_at(entry->d_un.d_val) : nullptr;
+    const char* const own = entry->d_tag == DT_SONAME ? object.name_at(entry->d_un.d_val) : nullptr;
     if (own != nullptr && strcmp(own, name) == 0) {
       return true;
     }
@@ -148,8 +147,8 @@ void add_dependencies(Scope& scope) {
     const Object object = scope.object[i];
     for (const ElfW(Dyn)* entry = object.dynamic; entry != nullptr && entry->d_tag != DT_NULL;
          ++entry) {
-      const Needed needed{&scope, entry->d_tag == DT_NEEDED ? object.name_at(entry->d_un.d_val)
-                                                            : nullptr};
+      const Needed needed{&scope,
+                          entry->d_tag == DT_NEEDED ? object.name_at(entry->d_un.d_val) : nullptr};
       if (needed.name != nullptr) {
         dl_iterate_phdr(add_needed, const_cast<Needed*>(&needed));
       }

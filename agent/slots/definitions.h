@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What loaded objects define, read from their own tables. Nothing is opened: dlopen, even of a
 // library that is loaded, runs the constructors that it and its dependencies have still before
-// them. Asked from a constructor (a library that calls dlsym in its own), that is before their turn,
-// and a crash (libGLX before libGLdispatch, under torch 1.13). Nor is anything resolved: an indirect
-// function (STT_GNU_IFUNC) counts as not defined. Takes the lock of dl_iterate_phdr.
+// them. Asked from a constructor (a library that calls dlsym in its own), that is before their
+// turn, and a crash (libGLX before libGLdispatch, under torch 1.13). Nor is anything resolved: an
+// indirect function (STT_GNU_IFUNC) counts as not defined. Takes the lock of dl_iterate_phdr.
 #pragma once
 
 #include <cstddef>

@@ -10,6 +10,7 @@
 #include <link.h>
 
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "agent/inside.h"
 #include "agent/slots/definitions.h"
@@ -21,6 +22,7 @@ namespace {
 
 constinit std::atomic<bool> begun{false};
 constinit std::atomic<bool> looking{false};
+constinit std::atomic<bool> alone{false};  // this process had one thread when it last forked
 constinit std::atomic<std::uint64_t> looked_at{0};  // objects that the process had loaded by then
 
 /// How many objects the process has loaded and unloaded so far; both only grow.
@@ -331,7 +333,18 @@ void look_for_slots() {
   looking.store(false, std::memory_order_release);
 }
 
+void note_who_else_runs() {
+  const Inside inside;
+  struct stat tasks{};
+  constexpr nlink_t kOfOneThread = 3;
+  alone.store(stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == kOfOneThread,
+              std::memory_order_relaxed);
+}
+
 void forget_who_looks() {
+  if (!alone.load(std::memory_order_relaxed)) {
+    begun.store(false, std::memory_order_relaxed);
+  }
   looking.store(false, std::memory_order_relaxed);
 }
 

@@ -14,7 +14,11 @@ void begin_with_slots();
 /// are none. Not for signal handlers: it takes the dynamic linker's locks.
 void look_for_slots();
 
-/// In a forked child, whose other threads are gone.
+/// Before fork(): notes whether this process has other threads.
+void note_who_else_runs();
+
+/// In a forked child, whose other threads are gone. One of them may have held the lock of
+/// dl_iterate_phdr, which glibc does not give back: then we never look again.
 void forget_who_looks();
 
 // The families' doors. Each answers which door calls from a slot that holds `real` shall take; null

@@ -71,7 +71,7 @@ Since before(const program::SourceIndex& index, const program::Scope& function, 
 }  // namespace
 
 bool CalleeReader::tired() const {
-  return entered_ >= kMostEntered || std::chrono::steady_clock::now() >= deadline_;
+  return entered_ >= kMostEntered || CpuClock::now() >= deadline_;
 }
 
 void CalleeReader::read(const program::Scope& function, int line, Names& names,

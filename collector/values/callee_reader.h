@@ -4,7 +4,6 @@
 // only the caller is on the stack, and there the call can be worked out as far as the test.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <set>
 #include <string>
@@ -22,7 +21,7 @@ class CalleeReader {
  public:
   /// All must outlive this.
   CalleeReader(Evaluator& evaluator, SourceFiles& files, DecisionReader& reader, pid_t pid,
-               std::chrono::steady_clock::time_point deadline)
+               CpuClock::time_point deadline)
       : evaluator_(evaluator), files_(files), reader_(reader), pid_(pid), deadline_(deadline) {}
 
   /// Whether what an expression in a line reads still has the value it had there.
@@ -45,7 +44,7 @@ class CalleeReader {
   SourceFiles& files_;
   DecisionReader& reader_;
   pid_t pid_;
-  std::chrono::steady_clock::time_point deadline_;
+  CpuClock::time_point deadline_;
   std::set<std::pair<std::string, int>> running_;
   int entered_ = 0;
 };

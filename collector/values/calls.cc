@@ -21,8 +21,6 @@ namespace layout = stacks::value_layout;
 constexpr int kMostEntered = 4;
 constexpr std::uint64_t kTypeSubclass = 1ULL << 31U;
 
-constexpr std::string_view kC10d = "torch.distributed.distributed_c10d";
-
 /// Functions that tell the clock, a random number or the state of a file: their answer is gone.
 std::string_view passing_source(std::string_view module, std::string_view name) {
   struct Source {
@@ -60,21 +58,11 @@ std::string Evaluator::name_of_function(RemoteAddress function) {
 
 std::optional<Value> Evaluator::known_function(std::string_view module, std::string_view name,
                                                const std::vector<Value>& arguments) {
-  const bool whole_world = arguments.empty() || arguments[0].kind == Kind::kNone;
-  if (module == kC10d && name == "get_rank" && whole_world && facts_.rank) {
-    return Value::number(std::int64_t{*facts_.rank});
-  }
-  if (module == kC10d && name == "get_world_size" && whole_world && facts_.world_size) {
-    return Value::number(std::int64_t{*facts_.world_size});
-  }
-  if (module == kC10d && name == "is_initialized" && facts_.group_exists) {
-    return Value::boolean(true);
-  }
-  if (module == "torch.distributed" && name == "is_available") {
-    return Value::boolean(true);  // a rank that has its function has the package
-  }
-  if (module == "torch.cuda" && name == "is_available" && facts_.torch_version.ends_with("+cpu")) {
-    return Value::boolean(false);
+  const bool method = name.find('.') != std::string_view::npos;
+  const bool whole_world =
+      arguments.empty() || arguments[0].kind == Kind::kNone || (method && arguments.size() == 1);
+  if (auto known = known_answer(facts_, module, name, whole_world)) {
+    return known;
   }
   const bool gets = (module == "_collections_abc" || module == "collections.abc") &&
                     name == "Mapping.get" && !arguments.empty() &&

@@ -61,8 +61,7 @@ bool Evaluator::tired() {
   if (steps_ > kStepsPerExpression) {
     return true;
   }
-  return deadline_ && steps_ % kStepsPerLookAtClock == 1 &&
-         std::chrono::steady_clock::now() >= *deadline_;
+  return deadline_ && steps_ % kStepsPerLookAtClock == 1 && CpuClock::now() >= *deadline_;
 }
 
 Value Evaluator::load(RemoteAddress object) {
@@ -218,6 +217,11 @@ Value Evaluator::node(const Expression& expression, Names& names, int depth) {
     }
     case Kind::kNamed:
       return part(0);
+    case Kind::kLet: {
+      Names inner{.scope = names.scope, .bound = names.bound};
+      inner.bound.insert_or_assign(expression.text, part(0));
+      return node(expression.parts[1], inner, depth + 1);
+    }
     case Kind::kOther:
       break;
   }

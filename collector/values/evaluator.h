@@ -6,7 +6,6 @@
 // unknown, and says why. Memory may change or lie: every read is bounded, and so is the work.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <map>
 #include <optional>
@@ -17,18 +16,12 @@
 #include "collector/stacks/python/attributes.h"
 #include "collector/stacks/python/objects.h"
 #include "collector/stacks/python/scopes.h"
+#include "collector/values/cpu_clock.h"
 #include "collector/values/expression.h"
+#include "collector/values/known_calls.h"
 #include "collector/values/value.h"
 
 namespace ddpdoctor::values {
-
-/// What is known of the process otherwise.
-struct ProcessFacts {
-  std::optional<int> rank;
-  std::optional<int> world_size;
-  bool group_exists = false;  // init_process_group() has returned
-  std::string torch_version;  // "2.13.0+cpu"; empty = unknown
-};
 
 /// What a function returns, when its body does nothing else: the source at this file and line.
 /// Null when it does more.
@@ -65,8 +58,8 @@ class Evaluator {
   void set_tensor_item(TensorItem item) {
     tensor_item_ = std::move(item);
   }
-  /// No expression is evaluated after this instant.
-  void set_deadline(std::chrono::steady_clock::time_point deadline) {
+  /// No expression is evaluated when this thread has worked this long.
+  void set_deadline(CpuClock::time_point deadline) {
     deadline_ = deadline;
   }
 
@@ -144,7 +137,7 @@ class Evaluator {
   ProcessFacts facts_;
   FunctionBodies bodies_;
   TensorItem tensor_item_;
-  std::optional<std::chrono::steady_clock::time_point> deadline_;
+  std::optional<CpuClock::time_point> deadline_;
   int steps_ = 0;
   int entered_ = 0;  // functions we are in
 };

@@ -32,6 +32,7 @@ struct Expression {
     kBinary,       // text: "+", "//", …; parts, two
     kConditional,  // parts: the test, then, else
     kNamed,        // text := parts[0]
+    kLet,          // text = parts[0] in a function, then parts[1]
     kOther,        // text: what it is, for people
   };
 

@@ -201,6 +201,13 @@ Expression convert(Node node, int depth) {
   }
 }
 
+/// The assignment of `name = value`; no node for anything else.
+Node plain_assignment(Node statement) {
+  const Node only = statement.is(NodeKind::kExpressionStatement) ? statement.first_child() : Node();
+  const bool plain = only.is(NodeKind::kAssignment) && only.field(Field::kLeft).is(NodeKind::kName);
+  return plain && only.field(Field::kRight) ? only : Node();
+}
+
 bool is_docstring(Node statement) {
   return statement.is(NodeKind::kExpressionStatement) &&
          statement.first_child().is(NodeKind::kString);
@@ -217,6 +224,20 @@ std::optional<Expression> returned(const std::vector<Node>& statements, std::siz
     if (statement.is(NodeKind::kReturn)) {
       const Node value = statement.first_child();
       return value ? convert(value, 0) : Expression{.kind = Kind::kNone, .source = "None"};
+    }
+    if (statement.is(NodeKind::kRaise)) {
+      return Expression{.kind = Kind::kOther, .text = "it raises", .source = statement.one_line()};
+    }
+    if (const Node binding = plain_assignment(statement)) {
+      auto rest = returned(statements, i + 1, budget);
+      if (!rest) {
+        return std::nullopt;
+      }
+      Expression let{.kind = Kind::kLet,
+                     .text = std::string(binding.field(Field::kLeft).text()),
+                     .source = statement.one_line()};
+      let.parts = {convert(binding.field(Field::kRight), 0), std::move(*rest)};
+      return let;
     }
     if (!statement.is(NodeKind::kIf) || --budget < 0) {
       return std::nullopt;

@@ -14,8 +14,8 @@ namespace ddpdoctor::values {
 /// The expression of a node; parts that the evaluator does not know become kOther.
 Expression expression_of(program::Node node);
 
-/// What a function or lambda returns, as one expression: its body only returns, at most under
-/// conditions. Nothing when it does anything else.
+/// What a function or lambda returns, as one expression: its body only names values and returns
+/// or raises, at most under conditions. Nothing when it does anything else.
 std::optional<Expression> returned_by(program::Node function);
 
 /// The function or lambda whose code object says that it begins at this line (that of its first

@@ -13,7 +13,9 @@
 #include "collector/model/questions.h"
 #include "collector/stacks/python/frames.h"
 #include "collector/stacks/python_visit.h"
+#include "collector/stacks/torch/tensor_item.h"
 #include "collector/values/callee_reader.h"
+#include "collector/values/cpu_clock.h"
 #include "collector/values/decision_reader.h"
 #include "collector/values/evaluator.h"
 #include "collector/values/freshness.h"
@@ -74,6 +76,36 @@ bool is_worker(const stacks::PythonVisit::Thread& thread) {
   });
 }
 
+Value value_of(const stacks::TensorNumber& item) {
+  if (const auto* const truth = std::get_if<bool>(&item)) {
+    return Value::boolean(*truth);
+  }
+  const auto* const integer = std::get_if<std::int64_t>(&item);
+  return integer != nullptr ? Value::number(*integer) : Value::number(std::get<double>(item));
+}
+
+/// Files whose frames are looked at: the user's; in a job that an installed package runs as a
+/// whole, that package's.
+bool (*files_looked_at(const stacks::PythonVisit& visit))(std::string_view) {
+  for (const auto& thread : visit.threads) {
+    for (const stacks::PythonFrame& one : thread.frames) {
+      if (model::is_user_file(one.frame.file) && !model::is_console_script(one.frame.file)) {
+        return &model::is_user_file;
+      }
+    }
+  }
+  return &model::may_be_installed_by_user;
+}
+
+/// `while True`: it reads nothing.
+bool is_constant(program::Node condition) {
+  if (condition.is(program::NodeKind::kName)) {
+    return false;
+  }
+  const auto parts = condition.children();
+  return std::all_of(parts.begin(), parts.end(), is_constant);
+}
+
 /// A frame of the user's with its source.
 struct UserFrame {
   const stacks::PythonFrame* python;
@@ -99,6 +131,14 @@ class Visit {
         pid_(visit.stacks.pid),
         evaluator_(visit.python.objects(), facts_of(visit.stacks)),
         reader_(evaluator_, values_) {
+    evaluator_.set_tensor_item(
+        [this, layouts = stacks::torch_layouts(facts_of(visit_.stacks).torch_version)](
+            RemoteAddress tensor) -> std::optional<Value> {
+          stacks::PythonObjects& objects = visit_.python.objects();
+          const auto item =
+              stacks::tensor_item(objects, layouts, tensor, objects.type_name(tensor));
+          return item ? std::optional(value_of(*item)) : std::nullopt;
+        });
     evaluator_.set_bodies([this](const std::string& file, int line, std::string_view name) {
       return files_.body(pid_, file, line, name);
     });
@@ -106,7 +146,7 @@ class Visit {
 
   std::vector<SeenValue> values(std::chrono::microseconds time) {
     std::vector<UserFrame> frames = user_frames();  // files are read before the clock starts
-    deadline_ = Clock::now() + time;
+    deadline_ = CpuClock::now() + time;
     evaluator_.set_deadline(deadline_);
     for (UserFrame& frame : frames) {
       add_decisions(frame);
@@ -134,17 +174,16 @@ class Visit {
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   std::vector<UserFrame> user_frames() {
     std::vector<UserFrame> out;
+    const auto looked_at = files_looked_at(visit_);
     for (const auto& thread : visit_.threads) {
       if ((thread.tid != pid_ && !in_distributed(thread)) || is_worker(thread)) {
         continue;
       }
       for (const stacks::PythonFrame& one : thread.frames) {
         if (out.size() < kMostFrames && !one.raw.shim && one.frame.line > 0 &&
-            model::is_user_file(one.frame.file) && stands(one.raw)) {
+            looked_at(one.frame.file) && stands(one.raw)) {
           add_frame(one, out);
         }
       }
@@ -156,6 +195,10 @@ class Visit {
     const std::string& file = one.frame.file;
     const program::SourceIndex* index = files_.index(pid_, file);
     const std::string name = one.frame.function.substr(one.frame.function.rfind('.') + 1);
+    if (index != nullptr && is_comprehension(name)) {
+      add_comprehension(one.frame, *index);
+      return;
+    }
     const program::Scope* function =
         index == nullptr ? nullptr : index->scope_of_frame(one.frame.line, name);
     if (function != nullptr) {
@@ -175,7 +218,7 @@ class Visit {
   }
 
   [[nodiscard]] bool late() const {
-    return Clock::now() >= deadline_;
+    return CpuClock::now() >= deadline_;
   }
 
   void add_decisions(UserFrame& frame) {
@@ -197,11 +240,56 @@ class Visit {
         matched = decision.subject;
         reader_.add(frame.whereabouts(), frame.way.since(decision), matched, matched.line(), false,
                     names);
-      } else if (decision.is_test() && decision.kind != program::DecisionKind::kFilter) {
+      } else if (decision.is_test() && decision.kind != program::DecisionKind::kFilter &&
+                 !is_constant(decision.condition)) {
         reader_.add(frame.whereabouts(), frame.way.since(decision), decision.condition,
                     decision.line, true, names);
       }
     }
+  }
+
+  /// Before 3.12 every comprehension has a frame of its own, on whose stack its iterators are.
+  /// Since then they lie above values whose end the frame does not say while it is in a call.
+  static bool is_comprehension(std::string_view name) {
+    return name == "<listcomp>" || name == "<dictcomp>" || name == "<setcomp>" ||
+           name == "<genexpr>";
+  }
+
+  void add_comprehension(const stacks::Frame& frame, const program::SourceIndex& index) {
+    const auto clauses = comprehension_at(index, frame.line);
+    const std::vector<stacks::Iteration>& loops = frame.loops;
+    for (std::size_t i = 0; i < clauses.size() && loops.size() == clauses.size(); ++i) {
+      add_loop({.file = frame.file, .function = frame.function, .at = frame.line}, clauses[i],
+               text_of(loops[i]));
+    }
+  }
+
+  /// The clauses of the one comprehension on a line; empty where there are several or none.
+  static std::vector<Decision> comprehension_at(const program::SourceIndex& index, int line) {
+    std::vector<Decision> clauses;
+    for (Decision& each : program::decisions_of(index, index.function_at(line))) {
+      const program::Node whole = each.owner.parent();
+      if (each.kind == program::DecisionKind::kIterate && whole.line() <= line &&
+          whole.last_line() >= line) {
+        if (!clauses.empty() && clauses.front().owner.parent() != whole) {
+          return {};
+        }
+        clauses.push_back(std::move(each));
+      }
+    }
+    return clauses;
+  }
+
+  static std::string text_of(const stacks::Iteration& loop) {
+    if (loop.loose) {
+      return {};
+    }
+    if (const auto total = loop.total()) {
+      return fmt::format("iteration {} of {}", *loop.done, *total);
+    }
+    return loop.done   ? fmt::format("iteration {}", *loop.done)
+           : loop.left ? fmt::format("{} to come", *loop.left)
+                       : std::string();
   }
 
   /// How far each `for` loop around the line has come, and which loops were left.
@@ -211,24 +299,18 @@ class Visit {
       if (decision.kind == program::DecisionKind::kFor && frame.way.is_in(decision)) {
         entered.push_back(&decision);
       } else if (decision.kind == program::DecisionKind::kFor && frame.way.is_behind(decision)) {
-        add_loop(frame, decision, "ended");
+        add_loop(frame.whereabouts(), decision, "ended");
       }
     }
     const std::vector<stacks::Iteration>& loops = frame.frame().loops;
     for (std::size_t i = 0; i < entered.size(); ++i) {
-      const bool counted =
-          entered.size() == loops.size() && loops[i].done.has_value() && !loops[i].loose;
-      const auto total = counted ? loops[i].total() : std::nullopt;
-      add_loop(frame, *entered[i],
-               !counted ? std::string()
-               : total  ? fmt::format("iteration {} of {}", *loops[i].done, *total)
-                        : fmt::format("iteration {}", *loops[i].done));
+      add_loop(frame.whereabouts(), *entered[i],
+               entered.size() == loops.size() ? text_of(loops[i]) : std::string());
     }
   }
 
-  void add_loop(const UserFrame& frame, const Decision& loop, const std::string& text) {
-    SeenValue seen =
-        DecisionReader::made(ValueRole::kLoop, frame.whereabouts(), loop.line, loop.text);
+  void add_loop(const Whereabouts& where, const Decision& loop, const std::string& text) {
+    SeenValue seen = DecisionReader::made(ValueRole::kLoop, where, loop.line, loop.text);
     seen.value = text;
     seen.state = text.empty() ? ValueState::kUnknown : ValueState::kKnown;
     seen.reason = text.empty() ? "its iterator does not say how far it is" : "";
@@ -280,7 +362,7 @@ class Visit {
   Evaluator evaluator_;
   std::vector<SeenValue> values_;
   DecisionReader reader_;
-  Clock::time_point deadline_{};
+  CpuClock::time_point deadline_{};
 };
 
 }  // namespace

@@ -92,6 +92,34 @@ int main(void) {
     assert all(ring.torn == 0 and [event.kind for event in ring.events] == ["shm-open", "shm-unlink", "exit"] for ring in children)
 
 
+def test_a_child_forked_while_a_thread_walks_through_the_libraries_finds_functions(tmp_path, spool):
+    """glibc does not give the walker's lock back to the child."""
+    program = compiled(tmp_path, "walks", HEAD + r'''
+#include <link.h>
+static int inside[2], out[2];
+static int walks(struct dl_phdr_info* info, size_t size, void* unused) {
+  char byte = 0;
+  return write(inside[1], &byte, 1) + read(out[0], &byte, 1) > 0;
+}
+static void* walker(void* unused) { dl_iterate_phdr(walks, 0); return unused; }
+int main(void) {
+  pthread_t thread;
+  char byte = 0;
+  if (pipe(inside) || pipe(out)) return 2;
+  pthread_create(&thread, 0, walker, 0);
+  read(inside[0], &byte, 1);
+  pid_t child = fork();
+  if (child == 0) { alarm(60); puts(dlsym(RTLD_DEFAULT, "shm_open") ? "found" : "absent"); fflush(stdout); _exit(0); }
+  int status = 0;
+  waitpid(child, &status, 0);
+  write(out[1], &byte, 1);
+  pthread_join(thread, 0);
+  printf("%d\n", status);
+  return 0;
+}''', "-pthread")
+    assert behaves_alike([program], spool)[1] == b"found\n0\n"
+
+
 def test_keeps_errno_in_a_storm_of_signals(tmp_path, spool):
     program = compiled(tmp_path, "storm", HEAD + r'''
 static volatile sig_atomic_t seen;

@@ -9,6 +9,8 @@ import subprocess
 import tempfile
 import time
 
+LIMIT = 300  # seconds for one answer: a loaded machine takes its time, and only a Chromium that has died never answers
+
 
 def find_chromium():
     return next((found for found in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if found), None)
@@ -29,6 +31,13 @@ class Browser:
         os.close(to_read)
         os.close(to_write)
         self.buffer, self.number, self.session, self.problems, self.requests, self.loaded = b"", 0, None, [], [], False
+        try:
+            self.begin(dark)
+        except BaseException:
+            self.close()
+            raise
+
+    def begin(self, dark):
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log"):
@@ -76,12 +85,12 @@ class Browser:
         elif method == "Page.loadEventFired":
             self.loaded = True
 
-    def call(self, method, limit=60, **params):
+    def call(self, method, **params):
         self.number += 1
         number = self.number
         request = {"id": number, "method": method, "params": params, **({"sessionId": self.session} if self.session else {})}
         os.write(self.out, json.dumps(request).encode() + b"\0")
-        deadline = time.monotonic() + limit
+        deadline = time.monotonic() + LIMIT
         while True:
             answer = self.message(deadline)
             if answer.get("id") == number:
@@ -93,7 +102,7 @@ class Browser:
     def open(self, path):
         self.loaded = False
         self.call("Page.navigate", url=f"file://{path}")
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + LIMIT
         while not self.loaded:
             self.note(self.message(deadline))
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decides this and that, then stands, for tests/unit/values/observe_test.cc. What stands behind "->" is what the decision of the line comes
-out to, read from outside while the program stands in stand()."""
+out to, read from outside while the program stands in stand(), and behind "since" what it is with that Python and newer ones."""
 import sys
 
 
@@ -12,6 +12,13 @@ class World:
     @property
     def chief(self):
         return self.rank == 0
+
+    @property
+    def owner(self):
+        number = self.rank
+        if number is None:
+            raise ValueError("not yet")
+        return number == 0
 
     def lower(self):
         self.best = 1
@@ -37,7 +44,13 @@ def later(world):
         return
 
 
+def stand_for(names):
+    return {name: stand() for name in sorted(names)}  # -> iteration 1 of 2; since 3.12: nothing
+
+
 def train(world, mode, todo, secret_token):
+    if world.owner:  # -> True
+        before = 0
     before = 1
     if mode == "rw":  # -> True
         before = 2
@@ -45,12 +58,19 @@ def train(world, mode, todo, secret_token):
         before = 3
     if world.best > 3:  # -> stale now False
         world.lower()
-    for step in range(9):
+    for name in {"a": 1, "b": 2, "c": 3}.values():  # -> iteration 1 of 3
+        while True:  # -> nothing
+            walk(world, mode, todo)
+            break
+
+
+def walk(world, mode, todo):
+    for step in range(9):  # -> iteration 5 of 9; since 3.12: 4 to come
         if step % 2 == 1:  # -> False
             print(step)
         if step == 4:  # -> True
             log(world, 7)
-            stand()
+            stand_for({"x", "y"})
             later(world)
     while todo:  # -> nothing
         todo.pop()

@@ -117,6 +117,20 @@ Iteration IterationReader::read_sequence(RemoteAddress iterator, std::string_vie
   return out;
 }
 
+/// Of dicts and sets: what they hold at the start of the loop, and what is left of it.
+Iteration IterationReader::read_table(RemoteAddress iterator, std::string_view kind, int left_at) {
+  constexpr int kUsed = 1;
+  Iteration out{.over = std::string(kind)};
+  const bool at_end = field(iterator, 0) == 0;
+  const auto used = number(iterator, kUsed);
+  const auto left = number(iterator, left_at);
+  if (!at_end && is_count(used) && is_count(left) && *left <= *used) {
+    out.done = *used - *left;
+    out.left = left;
+  }
+  return out;
+}
+
 /// zip and map end with the shortest of what they go over.
 Iteration IterationReader::read_shortest(RemoteAddress tuple, std::string_view kind, int depth) {
   Iteration shortest;
@@ -194,6 +208,14 @@ Iteration IterationReader::read(RemoteAddress iterator, int depth) {
   if (type == "list_iterator" || type == "tuple_iterator") {
     return read_sequence(iterator, type == "list_iterator" ? "list" : "tuple");
   }
+  if (type == "dict_keyiterator" || type == "dict_valueiterator" || type == "dict_itemiterator") {
+    constexpr int kLeft = 4;  // dict, used, position, result, left
+    return read_table(iterator, "dict", kLeft);
+  }
+  if (type == "set_iterator") {
+    constexpr int kLeft = 3;  // set, used, position, left
+    return read_table(iterator, "set", kLeft);
+  }
   if (type == "enumerate") {
     return read_enumerate(iterator, depth);
   }
@@ -222,6 +244,9 @@ std::vector<Iteration> IterationReader::loops_at(RemoteAddress frame, RemoteAddr
   for (std::size_t i = 0; first != 0 && i < kMostSlots; ++i) {
     const RemoteAddress value = untagged(pointer(memory, first + 8 * i), layout.version);
     const std::string type = value == 0 ? std::string() : objects_.type_name(value);
+    if (i == 0 && (type == "list" || type == "dict" || type == "set")) {
+      continue;  // what a comprehension with a frame of its own makes
+    }
     if (type == "method" || type == "builtin_function_or_method") {
       continue;  // the way out of a `with`
     }

@@ -32,6 +32,7 @@ class IterationReader {
   std::vector<Iteration> loops_at(RemoteAddress frame, RemoteAddress code, int depth);
   Iteration read_range(RemoteAddress iterator);
   Iteration read_sequence(RemoteAddress iterator, std::string_view kind);
+  Iteration read_table(RemoteAddress iterator, std::string_view kind, int left_at);
   Iteration read_shortest(RemoteAddress tuple, std::string_view kind, int depth);
   Iteration read_slice(RemoteAddress iterator, int depth);
   Iteration read_generator(RemoteAddress generator, int depth);

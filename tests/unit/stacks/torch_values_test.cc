@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "collector/stacks/torch/groups.h"
+#include "collector/stacks/torch/tensor_item.h"
 #include "collector/stacks/torch/values.h"
 #include "collector/stacks/torch/version.h"
 #include "tests/unit/stacks/torch_image.h"
@@ -175,6 +176,84 @@ TEST(TorchValues, LeaveOtherTypesAlone) {
   Values values;
   EXPECT_EQ(values.repr(values.tensor({1}, kFloat32), "dict"), "not mine");
   EXPECT_EQ(values.repr(1, "torch.Size"), "not mine");
+}
+
+/// A tensor whose storage holds `bytes` from its offset on.
+struct Item {
+  explicit Item(Values& values, std::span<const std::byte> bytes, std::uint16_t dtype,
+                std::size_t behind = 16, std::int8_t device = 0)
+      : object(values.tensor({1}, dtype)) {
+    constexpr std::int64_t kOffset = 3;
+    FakeProcess& process = values.process;
+    storage = process.allocate(128);
+    data = process.allocate(128);
+    process.put(values.impl + behind, storage);
+    process.put(values.impl + values.layout->shape + 88, kOffset);
+    process.put(storage + behind, data);
+    process.put(storage + behind + 24, device);
+    process.put(storage + behind + 32, static_cast<std::int64_t>((kOffset + 1) * bytes.size()));
+    process.write(data + kOffset * bytes.size(), bytes);
+    process.put_type(values.impl, "N3c1010TensorImplE");
+    process.put_type(storage, "N3c1011StorageImplE");
+  }
+  RemoteAddress object;
+  RemoteAddress storage = 0;
+  RemoteAddress data = 0;
+};
+
+template <typename T>
+std::optional<TensorNumber> item_of(T value, std::uint16_t dtype, std::size_t behind = 16,
+                                    std::int8_t device = 0) {
+  Values values;
+  const Item item(values, std::as_bytes(std::span(&value, 1)), dtype, behind, device);
+  return tensor_item(values.objects, values.layouts, item.object, "Tensor");
+}
+
+TEST(TensorItem, IsTheNumberInATensorOfOneElement) {
+  constexpr std::uint16_t kInt64 = 4;
+  constexpr std::uint16_t kHalf = 5;
+  constexpr std::uint16_t kBool = 11;
+  EXPECT_EQ(item_of(2.5F, kFloat32), TensorNumber(2.5));
+  EXPECT_EQ(item_of(2.5F, kFloat32, 24), TensorNumber(2.5));
+  EXPECT_EQ(item_of(std::int64_t{-7}, kInt64), TensorNumber(std::int64_t{-7}));
+  EXPECT_EQ(item_of(std::uint16_t{0x3C00}, kHalf), TensorNumber(1.0));
+  EXPECT_EQ(item_of(std::uint16_t{0xC000}, kBfloat16), TensorNumber(-2.0));
+  EXPECT_EQ(item_of(std::uint8_t{1}, kBool), TensorNumber(true));
+}
+
+TEST(TensorItem, IsAbsentWhereAnyOfItCannotBeProven) {
+  constexpr std::uint16_t kComplex = 9;
+  constexpr std::int8_t kCuda = 1;
+  EXPECT_EQ(item_of(2.5F, kFloat32, 16, kCuda), std::nullopt);
+  EXPECT_EQ(item_of(std::uint64_t{0}, kComplex), std::nullopt);
+  const auto spoiled = [](const std::function<void(Values&, Item&)>& spoil) {
+    Values values;
+    const float value = 2.5F;
+    Item item(values, std::as_bytes(std::span(&value, 1)), kFloat32);
+    spoil(values, item);
+    return tensor_item(values.objects, values.layouts, item.object, "Tensor");
+  };
+  EXPECT_NE(spoiled([](Values&, Item&) {}), std::nullopt);
+  EXPECT_EQ(spoiled([](Values& values, Item& item) {
+              values.process.put_type(item.storage, "N3c107StorageE");
+            }),
+            std::nullopt);
+  EXPECT_EQ(spoiled([](Values& values, Item&) {
+              values.process.put(values.impl + values.layout->shape + 88, std::int64_t{4});
+            }),
+            std::nullopt)
+      << "behind the end of its storage";
+  EXPECT_EQ(spoiled([](Values& values, Item&) {
+              values.process.put(values.impl + values.layout->count, std::int64_t{2});
+            }),
+            std::nullopt);
+  EXPECT_EQ(
+      spoiled([](Values& values, Item& item) { values.process.put(item.storage + 16, kHuge); }),
+      std::nullopt);
+  Values values;
+  EXPECT_EQ(tensor_item(values.objects, values.layouts, kHuge, "Tensor"), std::nullopt);
+  EXPECT_EQ(tensor_item(values.objects, values.layouts, values.tensor({1}, kFloat32), "dict"),
+            std::nullopt);
 }
 
 TEST(BoundValue, FollowsInstancesOfSeveralBases) {
