@@ -236,7 +236,7 @@ std::vector<pid_t> outside_torch(const model::Look& look) {
 }
 
 bool waits_for_outsider(const model::Look& look) {
-  constexpr std::array<std::string_view, 3> kChannels = {"socket", "pipe", "fifo"};
+  constexpr std::array<std::string_view, 4> kChannels = {"socket", "pipe", "fifo", "file"};
   return std::any_of(look.waits.begin(), look.waits.end(), [&](const auto& wait) {
     const auto& [thread, target] = wait;
     const sources::JobProcess* process = look.tree.find(thread.first);

@@ -70,6 +70,16 @@ TEST(OutsideTorch, ARankMayBeAtWorkThereWithWhatItStarted) {
   EXPECT_EQ(outside_torch(look), (std::vector<pid_t>{look.stacks[0].pid, 300}));
 }
 
+TEST(WaitsForOutsider, ARankInAFileOperationDoesOrItsDiskIsBusy) {
+  model::Look look = hung_pair();
+  const pid_t pid = look.stacks[0].pid;
+  EXPECT_FALSE(waits_for_outsider(look));
+  look.waits[{pid, pid}] = {.kind = "mutex", .target = {}, .detail = {}};
+  EXPECT_FALSE(waits_for_outsider(look));
+  look.waits[{pid, pid}] = {.kind = "file", .target = "file:/srv/model.so", .detail = {}};
+  EXPECT_TRUE(waits_for_outsider(look));
+}
+
 TEST(HasStirred, SeesBytesThatMovedSinceTheLook) {
   model::Look look;
   sources::JobProcess self;
