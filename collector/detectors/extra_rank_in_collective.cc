@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plain fact seen from the other side: a few ranks are in a collective that most ranks never
 // reach.
+#include <algorithm>
+#include <vector>
+
 #include <fmt/format.h>
 
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/parting_finding.h"
+#include "collector/detectors/partings/two_groups.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -21,7 +25,20 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
                                 : source_quote(examination.job, parting.odd.site()));
 }
 
+/// The others wait for their GPUs, and of whose calls nobody knows the group: hosts of a serving
+/// framework that are not at one step.
+bool only_runs_ahead(const graph::Examination& examination, const Parting& parting) {
+  return parting.rest.activity() == graph::Activity::kGpu &&
+         groups_are_guessed(examination, parting);
+}
+
 Findings detect(const graph::Examination& examination) {
+  std::vector<Explanation> all = explanations(examination, Cause::kExtra);
+  if (std::any_of(all.begin(), all.end(), [&](const Explanation& one) {
+        return only_runs_ahead(examination, one.parting);
+      })) {
+    return {};
+  }
   return findings_with(examination, Cause::kExtra, "extra-rank-in-collective",
                        [&](const Explanation& explanation, Finding& finding) {
                          tell(examination, explanation, finding);

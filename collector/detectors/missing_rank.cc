@@ -73,6 +73,10 @@ void tell_whereabouts(const graph::Examination& examination, const model::RankSe
   } else if (standing->activity == graph::Activity::kBetweenCalls) {
     finding.fix = fmt::format("Find out what rank {} does after {}: a dump has no stacks.",
                               standing->rank, place(standing->user));
+  } else if (standing->activity == graph::Activity::kGpu) {
+    finding.fix =
+        "Capture the recorded collectives (ddpdoctor run, or TORCH_FR_BUFFER_SIZE=2000): they name "
+        "what the GPU waits for, a collective that the others left out or a long kernel.";
   } else {
     const auto waited = waited_for(examination.job, *standing);
     finding.fix = waited ? waited->advice

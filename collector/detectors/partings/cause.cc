@@ -138,6 +138,9 @@ bool read_libraries(const Examination& examination, Explanation& explanation) {
     explanation.turn();  // who is further on left a unit out
   }
   const bool sharded = other_unit || (rest != nullptr && in_sharded_module(*rest));
+  if (sharded && explanation.fork && read_rank_branch(examination, explanation)) {
+    return true;  // its own gather, where a test of the rank alone leads
+  }
   // Who has left the loop that the others gather parameters in did not skip a module in it.
   const auto loop = (generating || sharded) && explanation.fork
                         ? left_loop(examination.job, *explanation.fork)
@@ -279,12 +282,6 @@ void blame_the_few(Explanation& explanation) {
   }
 }
 
-// Its stack is not known, its recorder was read and lacks the call: it is behind for certain.
-bool is_recorded(const Examination& examination, const Parting& parting) {
-  return parting.recorded && parting.odd.activity() == Activity::kUnobserved &&
-         examination.history.was_read(parting.odd.ranks.front());
-}
-
 Explanation explain(const Examination& examination, const Parting& parting) {
   Explanation explanation{.cause = Cause::kMissing,
                           .parting = parting,
@@ -296,7 +293,7 @@ Explanation explain(const Examination& examination, const Parting& parting) {
     explanation.cause = slow ? Cause::kSlow : Cause::kMismatchedOp;
     return explanation;
   }
-  if ((is_gone(parting.odd) && !is_recorded(examination, parting)) ||
+  if ((is_gone(parting.odd) && !is_recorded_behind(examination, parting)) ||
       roots_contradict(examination, parting.group) ||
       awaits_an_outsider(examination, parting.odd)) {
     explanation.cause = Cause::kNone;  // dead-rank, mismatched-root, io-stall tell it

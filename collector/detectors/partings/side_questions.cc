@@ -151,6 +151,11 @@ bool is_gone(const Side& side) {
           side.activity() == Activity::kUnobserved);
 }
 
+bool is_recorded_behind(const Examination& examination, const Parting& parting) {
+  return parting.recorded && parting.odd.activity() == Activity::kUnobserved &&
+         examination.history.was_read(parting.odd.ranks.front());
+}
+
 bool awaits_an_outsider(const Examination& examination, const Side& side) {
   constexpr std::array<std::string_view, 4> kChannels = {"fifo", "socket", "pipe", "input"};
   const model::Thread* thread = side.standing == nullptr ? nullptr : side.standing->thread;

@@ -13,6 +13,10 @@ bool is_slow(const graph::Examination& examination, const Parting& parting);
 /// Dead, absent or unseen, and without a call.
 bool is_gone(const Side& side);
 
+/// The stack of the odd side is not known, but its recorder was read and lacks the call: it is
+/// behind for certain.
+bool is_recorded_behind(const graph::Examination& examination, const Parting& parting);
+
 /// It waits at a pipe, a socket or a file for a process around the ranks, and one of those only
 /// pauses: the detectors of such waits tell it, as possible.
 bool awaits_an_outsider(const graph::Examination& examination, const Side& side);
