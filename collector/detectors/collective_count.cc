@@ -11,6 +11,9 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/parting_finding.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/source_text.h"
+#include "collector/python_source/blocks.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -40,15 +43,15 @@ void tell_logged(const Explanation& explanation, Finding& finding) {
 std::optional<Test> filter_of(const model::JobModel& job, const Explanation& explanation) {
   const LeftLoop& loop = *explanation.loop;
   const Side& in = loop.ours_left ? explanation.parting.rest : explanation.parting.odd;
-  const python_source::Lines& lines = lines_of(job, loop.where.file);
+  const program::SourceText& lines = lines_of(job, loop.where.file);
   const auto at = std::find_if(in.path.begin(), in.path.end(), [&loop](const auto& site) {
     return site.file == loop.where.file && site.function == loop.where.function;
   });
   if (at == in.path.end()) {
     return std::nullopt;
   }
-  for (const python_source::Block& block : python_source::deciding_branches(lines, at->line)) {
-    const auto around = python_source::loop_around(lines, block.line);
+  for (const program::Block& block : python_source::deciding_branches(lines, at->line)) {
+    const auto around = program::loop_around(lines, block.line);
     if (!is_loop(block) && around && around->line == loop.where.line) {
       model::CallSite where = loop.where;
       where.line = block.line;

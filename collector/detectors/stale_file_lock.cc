@@ -17,13 +17,15 @@
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/source_text.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
 constexpr std::string_view kKind = "stale-file-lock";
 
-using python_source::Lines;
+using Lines = program::SourceText;
 
 bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
@@ -79,14 +81,13 @@ std::string called_in(const Lines& lines, std::string_view condition) {
   return {};
 }
 
-bool waits_until_gone(const Lines& lines, const python_source::Block& loop) {
-  if (loop.kind != python_source::BlockKind::kWhile &&
-      loop.kind != python_source::BlockKind::kFor) {
+bool waits_until_gone(const Lines& lines, const program::Block& loop) {
+  if (loop.kind != program::BlockKind::kWhile && loop.kind != program::BlockKind::kFor) {
     return false;
   }
   const bool tests = contains(loop.condition, "exists(") || contains(loop.condition, "isfile(");
   if (tests) {
-    return loop.kind == python_source::BlockKind::kWhile && !contains(loop.condition, "not ");
+    return loop.kind == program::BlockKind::kWhile && !contains(loop.condition, "not ");
   }
   const std::string body = body_below(lines, loop.line, loop.indent);
   return creates_exclusively(body) || ends_when_gone(body) ||
@@ -100,8 +101,8 @@ bool polls_for_lock(const model::JobModel& job, const model::Thread& thread) {
     return false;
   }
   const Lines& lines = lines_of(job, user->file);
-  const auto around = python_source::enclosing(lines, user->line);
-  return std::any_of(around.begin(), around.end(), [&lines](const python_source::Block& block) {
+  const auto around = program::enclosing(lines, user->line);
+  return std::any_of(around.begin(), around.end(), [&lines](const program::Block& block) {
     return waits_until_gone(lines, block);
   });
 }

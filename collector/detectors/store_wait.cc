@@ -16,7 +16,8 @@
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
-#include "collector/python_source/expressions.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/expressions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -26,10 +27,10 @@ constexpr std::size_t kLongestHeader = 80;
 
 /// `KEY = "plan/0"`: whether a line binds a name to a string, and to which.
 std::pair<std::string_view, std::string_view> bound_string(std::string_view line) {
-  const auto words = python_source::words_in(line);
+  const auto words = program::words_in(line);
   const bool binds = words.size() == 2 && words[1].size() > 2 &&
                      (words[1].front() == '"' || words[1].front() == '\'') &&
-                     python_source::changes(line, words[0]);
+                     program::changes(line, words[0]);
   return binds ? std::pair(words[0], words[1].substr(1, words[1].size() - 2))
                : std::pair<std::string_view, std::string_view>();
 }
@@ -53,7 +54,7 @@ std::string named_string(const model::JobModel& job, std::string_view name) {
 /// The first string in the call at the user's line: store.get("plan/0") → "plan/0", also by the
 /// name of a constant; of an f-string the part before the first brace.
 std::string key_in_source(const model::JobModel& job, const model::CallSite& site) {
-  const std::string statement = python_source::statement_at(lines_of(job, site.file), site.line);
+  const std::string statement = program::statement_at(lines_of(job, site.file), site.line);
   for (const std::string_view call : {".get(", ".wait("}) {
     const std::size_t at = statement.find(call);
     const std::size_t open =
@@ -64,7 +65,7 @@ std::string key_in_source(const model::JobModel& job, const model::CallSite& sit
       const std::string text = statement.substr(open + 1, close - open - 1);
       return statement[open - 1] == 'f' ? text.substr(0, text.find('{')) : text;
     }
-    for (const std::string_view name : python_source::values_read(
+    for (const std::string_view name : program::values_read(
              at == std::string::npos ? std::string_view()
                                      : std::string_view(statement).substr(at + call.size()))) {
       if (auto key = named_string(job, name); !key.empty()) {
@@ -128,7 +129,7 @@ std::optional<model::CallSite> setter(const model::JobModel& job, std::string_vi
     return std::nullopt;
   }
   const auto names_it = [&](const std::string& line) {
-    const auto words = python_source::words_in(line);
+    const auto words = program::words_in(line);
     return std::any_of(words.begin(), words.end(),
                        [&](std::string_view word) { return named_string(job, word) == key; });
   };

@@ -12,6 +12,10 @@
 #include "collector/graph/polled_state.h"
 #include "collector/graph/working.h"
 #include "collector/model/questions.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/exceptions.h"
+#include "collector/program/questions/exits.h"
+#include "collector/program/source_text.h"
 #include "collector/python_source/blocks.h"
 
 namespace ddpdoctor::graph {
@@ -67,22 +71,20 @@ bool takes_work(std::string_view condition) {
 }
 
 /// A test in the loop around `line` leads out of it.
-bool has_way_out(const python_source::Lines& lines, const python_source::Block& loop, int line) {
-  const auto exits = python_source::loop_exits(lines, line);
+bool has_way_out(const program::SourceText& lines, const program::Block& loop, int line) {
+  const auto exits = program::loop_exits(lines, line);
   return std::any_of(exits.begin(), exits.end(),
-                     [&loop](const python_source::Block& exit) { return exit.line > loop.line; });
+                     [&loop](const program::Block& exit) { return exit.line > loop.line; });
 }
 
 /// "while time.time() < end", and nothing but the clock ends it: it waits for nobody.
-bool is_until_a_time(const python_source::Lines& lines, const python_source::Block& loop,
-                     int line) {
+bool is_until_a_time(const program::SourceText& lines, const program::Block& loop, int line) {
   constexpr std::array<std::string_view, 3> kClocks = {"time()", "monotonic()", "perf_counter()"};
   return calls_any(loop.condition, kClocks) && !has_way_out(lines, loop, line);
 }
 
 /// `while rounds < 40:` with `rounds += 1` in it, and nothing but the count ends it.
-bool counts_its_rounds(const python_source::Lines& lines, const python_source::Block& loop,
-                       int line) {
+bool counts_its_rounds(const program::SourceText& lines, const program::Block& loop, int line) {
   constexpr std::array<std::string_view, 3> kMore = {" and ", " or ", "("};  // than a comparison
   const std::string_view condition = loop.condition;
   const std::size_t compared = condition.find_first_of("<>");
@@ -116,7 +118,7 @@ bool counts_its_rounds(const python_source::Lines& lines, const python_source::B
 
 /// "while True: connection = server.accept(); time.sleep(8); …": between two pieces of work it may
 /// pause in each.
-bool took_work_before(const python_source::Lines& lines, int loop, int line) {
+bool took_work_before(const program::SourceText& lines, int loop, int line) {
   constexpr std::array<std::string_view, 4> kTakers = {".accept(", ".recv(", ".get(", ".popleft("};
   for (auto at = lines.upper_bound(loop); at != lines.end() && at->first < line; ++at) {
     if (calls_any(at->second, kTakers)) {
@@ -128,22 +130,22 @@ bool took_work_before(const python_source::Lines& lines, int loop, int line) {
 
 /// The innermost loop around a line is one that waits: `while`, unless a test of the rank stands
 /// between, which makes the sleep a step of that rank in a loop of all.
-bool in_waiting_loop(const python_source::Lines& lines, int line) {
-  for (const python_source::Block& block : python_source::enclosing(lines, line)) {
+bool in_waiting_loop(const program::SourceText& lines, int line) {
+  for (const program::Block& block : program::enclosing(lines, line)) {
     switch (block.kind) {
-      case python_source::BlockKind::kWhile:
+      case program::BlockKind::kWhile:
         return !takes_work(block.condition) && !took_work_before(lines, block.line, line) &&
                !is_until_a_time(lines, block, line) && !counts_its_rounds(lines, block, line);
-      case python_source::BlockKind::kFor:
+      case program::BlockKind::kFor:
         return is_endless_range(block.condition);
-      case python_source::BlockKind::kIf:
-      case python_source::BlockKind::kElif:
+      case program::BlockKind::kIf:
+      case program::BlockKind::kElif:
         if (python_source::dependence(block.condition, lines, block.line) ==
             python_source::Dependence::kRank) {
           return false;
         }
         break;
-      case python_source::BlockKind::kFunction:
+      case program::BlockKind::kFunction:
         return false;
       default:
         break;
@@ -157,7 +159,7 @@ bool fails_for_long(const model::JobModel& job, const model::Thread& thread) {
   const model::Frame* user = model::user_frame(thread);
   const auto lines = user == nullptr ? job.sources.end() : job.sources.find(user->file);
   return job.seconds_without_progress.value_or(0) >= kMoment && lines != job.sources.end() &&
-         python_source::retry_loop(lines->second, user->line).has_value();
+         program::retry_loop(lines->second, user->line).has_value();
 }
 
 /// `frame` is the user's, and no loop around it waits. Code that was typed ("<string>") has no
@@ -240,7 +242,7 @@ bool gives_signals(const model::JobModel& job, const model::Thread& thread) {
       source == job.sources.end()) {
     return false;
   }
-  const auto loop = python_source::loop_around(source->second, user->line);
+  const auto loop = program::loop_around(source->second, user->line);
   // A loop that ends comes to what stands behind it.
   const bool endless = loop && (loop->condition == "True" || loop->condition == "1");
   const int deepest = loop ? loop->indent + (endless ? 1 : 0) : 0;
@@ -262,12 +264,11 @@ bool gives_signals(const model::JobModel& job, const model::Thread& thread) {
 bool pauses_once(const model::JobModel& job, const model::Thread& thread) {
   const model::Frame* user = model::user_frame(thread);
   const auto source = user == nullptr ? job.sources.end() : job.sources.find(user->file);
-  const auto around = source == job.sources.end()
-                          ? std::vector<python_source::Block>{}
-                          : python_source::enclosing(source->second, user->line);
+  const auto around = source == job.sources.end() ? std::vector<program::Block>{}
+                                                  : program::enclosing(source->second, user->line);
   return waits_for_a_moment(job, thread) && thread.waits_on->kind != "timeout" &&
-         std::none_of(around.begin(), around.end(), [](const python_source::Block& block) {
-           return block.kind == python_source::BlockKind::kWhile;
+         std::none_of(around.begin(), around.end(), [](const program::Block& block) {
+           return block.kind == program::BlockKind::kWhile;
          });
 }
 

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "collector/model/questions.h"
-#include "collector/python_source/blocks.h"
-#include "collector/python_source/expressions.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/expressions.h"
 
 namespace ddpdoctor::graph {
 bool changes_what_is_polled(const model::JobModel& job, const model::Thread& other,
@@ -18,18 +18,17 @@ bool changes_what_is_polled(const model::JobModel& job, const model::Thread& oth
   if (here == job.sources.end() || there == job.sources.end()) {
     return false;
   }
-  const auto loop = python_source::loop_around(here->second, asks->line);
-  const auto extent = python_source::function_extent(there->second, works->line);
-  if (!loop || loop->kind != python_source::BlockKind::kWhile || !extent) {
+  const auto loop = program::loop_around(here->second, asks->line);
+  const auto extent = program::function_extent(there->second, works->line);
+  if (!loop || loop->kind != program::BlockKind::kWhile || !extent) {
     return false;
   }
-  const auto things = python_source::values_read(loop->condition);
+  const auto things = program::values_read(loop->condition);
   for (auto at = there->second.lower_bound(extent->first);
        at != there->second.end() && at->first <= extent->second; ++at) {
     const std::string_view line = at->second;
-    if (std::any_of(things.begin(), things.end(), [line](std::string_view thing) {
-          return python_source::changes(line, thing);
-        })) {
+    if (std::any_of(things.begin(), things.end(),
+                    [line](std::string_view thing) { return program::changes(line, thing); })) {
       return true;
     }
   }

@@ -7,7 +7,8 @@
 
 #include "base/text.h"
 #include "collector/detectors/call_sites/source_blocks.h"
-#include "collector/python_source/expressions.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/expressions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -27,7 +28,7 @@ bool has_line_search(const model::JobModel& job) {
 bool calls_again(const model::JobModel& job, std::string_view caller) {
   constexpr std::array<std::string_view, 7> kWords = {
       "minimize", "fmin", "least_squares", "curve_fit", "fsolve", "line_search", "retry"};
-  const std::string_view name = python_source::last_name(caller);
+  const std::string_view name = program::last_name(caller);
   return (name == "step" && has_line_search(job)) ||
          std::any_of(kWords.begin(), kWords.end(), [name](std::string_view word) {
            return name.find(word) != std::string_view::npos;
@@ -43,7 +44,7 @@ std::string_view value_of(std::string_view argument) {
 /// "self.closure", "closure", "lambda: self.loss(x)" where this is the function.
 bool passes(std::string_view argument, std::string_view function) {
   return function == "<lambda>" ? argument.find("lambda") != std::string_view::npos
-                                : python_source::last_name(value_of(argument)) == function;
+                                : program::last_name(value_of(argument)) == function;
 }
 
 }  // namespace
@@ -53,13 +54,13 @@ std::optional<Callback> callback_below(const model::JobModel& job, const model::
   if (below.empty()) {
     return std::nullopt;
   }
-  const std::string_view function = python_source::last_name(below.back().function);
-  const std::string statement = python_source::statement_at(lines_of(job, site.file), site.line);
-  for (const python_source::Call& call : python_source::calls_in(statement)) {
+  const std::string_view function = program::last_name(below.back().function);
+  const std::string statement = program::statement_at(lines_of(job, site.file), site.line);
+  for (const program::Call& call : program::calls_in(statement)) {
     if (!calls_again(job, call.callee)) {
       continue;
     }
-    for (const std::string_view argument : python_source::arguments_of(statement, call)) {
+    for (const std::string_view argument : call.arguments) {
       if (passes(argument, function)) {
         return Callback{
             .where = site,

@@ -7,15 +7,19 @@
 #include "base/text.h"
 #include "base/word.h"
 #include "collector/detectors/call_sites/source_blocks.h"
-#include "collector/python_source/expressions.h"
-#include "collector/python_source/parameters.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/exits.h"
+#include "collector/program/questions/expressions.h"
+#include "collector/program/questions/passing.h"
+#include "collector/program/source_text.h"
+#include "collector/python_source/blocks.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
-using python_source::Block;
-using python_source::BlockKind;
-using python_source::Lines;
+using program::Block;
+using program::BlockKind;
+using Lines = program::SourceText;
 
 /// "300", "10_000".
 bool is_number(std::string_view word) {
@@ -49,10 +53,10 @@ bool is_constant(std::string_view word, const Lines& lines) {
 
 /// The function around `line` gives the name another value.
 bool changes_above(const Lines& lines, int line, std::string_view name) {
-  const auto extent = python_source::function_extent(lines, line);
+  const auto extent = program::function_extent(lines, line);
   for (auto at = lines.lower_bound(extent ? extent->first + 1 : line);
        at != lines.end() && at->first < line; ++at) {
-    if (python_source::changes(python_source::statement_at(lines, at->first), name)) {
+    if (program::changes(program::statement_at(lines, at->first), name)) {
       return true;
     }
   }
@@ -62,12 +66,12 @@ bool changes_above(const Lines& lines, int line, std::string_view name) {
 /// A parameter of the function around `line` for which every call in the file passes one number:
 /// `def epoch(steps)`, `epoch(12)`.
 bool is_passed_number(std::string_view word, const Lines& lines, int line) {
-  const auto parameters = python_source::parameters_behind(word, lines, line);
+  const auto parameters = program::parameters_behind(word, lines, line);
   if (parameters.size() != 1 || parameters.front().name != word ||
       changes_above(lines, line, word)) {
     return false;
   }
-  const auto passed = python_source::arguments_for(parameters.front(), lines);
+  const auto passed = program::arguments_for(parameters.front(), lines);
   return !passed.empty() && std::all_of(passed.begin(), passed.end(), [&](const auto& argument) {
     return argument.text == passed.front().text &&
            (is_number(argument.text) || is_constant(argument.text, lines));
@@ -122,12 +126,12 @@ bool gives_fixed_number(const Lines& lines, std::string_view function) {
     if (!code.starts_with("yield") || function_around(lines, number) != function) {
       continue;
     }
-    const std::vector<Block> around = python_source::enclosing(lines, number);
+    const std::vector<Block> around = program::enclosing(lines, number);
     const auto deciding = python_source::deciding_branches(lines, number);
     const bool fixed = !code.starts_with("yield from") && around.size() >= 2 &&
                        has_fixed_range(lines, around[0]) &&
                        around[1].kind == BlockKind::kFunction &&
-                       python_source::loop_exits(lines, number).empty() &&
+                       program::loop_exits(lines, number).empty() &&
                        std::all_of(deciding.begin(), deciding.end(), is_loop);
     if (!fixed) {
       return false;
@@ -144,7 +148,7 @@ bool is_fixed(const Lines& lines, const Block& loop, int inside) {
   if (!has_fixed_range(lines, loop) && (called.empty() || !gives_fixed_number(lines, called))) {
     return false;
   }
-  for (const Block& block : python_source::enclosing(lines, inside)) {
+  for (const Block& block : program::enclosing(lines, inside)) {
     if (block.line == loop.line) {
       break;
     }
@@ -152,7 +156,7 @@ bool is_fixed(const Lines& lines, const Block& loop, int inside) {
       return false;
     }
   }
-  const auto exits = python_source::loop_exits(lines, inside);
+  const auto exits = program::loop_exits(lines, inside);
   return std::none_of(exits.begin(), exits.end(),
                       [&](const Block& exit) { return encloses(lines, loop, exit.line); });
 }

@@ -4,16 +4,18 @@
 #pragma once
 
 #include "collector/detectors/call_sites/source_path.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/source_text.h"
 
 namespace ddpdoctor::detectors {
 
 /// "for step in range(300)" with numbers, constants of the file, or a parameter for which every
 /// call passes one number, or over a generator of the file that is made so, and no way out of it
 /// before its end on the way to line `inside`. An exception that is caught inside is such a way.
-bool is_fixed(const python_source::Lines& lines, const python_source::Block& loop, int inside);
+bool is_fixed(const program::SourceText& lines, const program::Block& loop, int inside);
 
 /// A test that drops some of what a loop goes over ("if p.grad is not None") stands between the
 /// loop and line `inside`.
-bool is_filtered(const python_source::Lines& lines, const python_source::Block& loop, int inside);
+bool is_filtered(const program::SourceText& lines, const program::Block& loop, int inside);
 
 }  // namespace ddpdoctor::detectors

@@ -17,7 +17,8 @@
 #include "collector/detectors/evidence/python_locks.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/model/questions.h"
-#include "collector/python_source/expressions.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/expressions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -68,13 +69,13 @@ std::string function_asked(const model::JobModel& job, const Thread& thread) {
   const model::Frame* user = own_user_frame(thread);
   const std::string text = user == nullptr
                                ? std::string()
-                               : python_source::statement_at(lines_of(job, user->file), user->line);
-  for (const python_source::Call& call : python_source::calls_in(text)) {
-    const auto passed = python_source::arguments_of(text, call);
-    const bool asks = std::find(kCalls.begin(), kCalls.end(),
-                                python_source::last_name(call.callee)) != kCalls.end();
+                               : program::statement_at(lines_of(job, user->file), user->line);
+  for (const program::Call& call : program::calls_in(text)) {
+    const auto& passed = call.arguments;
+    const bool asks =
+        std::find(kCalls.begin(), kCalls.end(), program::last_name(call.callee)) != kCalls.end();
     if (asks && passed.size() > 1) {
-      return std::string(python_source::last_name(passed[1]));
+      return std::string(program::last_name(passed[1]));
     }
   }
   return {};
@@ -83,7 +84,7 @@ std::string function_asked(const model::JobModel& job, const Thread& thread) {
 /// The thread of the pool runs this function for somebody.
 bool runs_for_others(const Thread& thread, const std::string& function) {
   return std::any_of(thread.frames.begin(), thread.frames.end(), [&](const model::Frame& frame) {
-    return python_source::last_name(frame.function) == function;
+    return program::last_name(frame.function) == function;
   });
 }
 

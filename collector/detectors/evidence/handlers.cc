@@ -6,12 +6,16 @@
 #include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/model/questions.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/data_ends.h"
+#include "collector/program/questions/exceptions.h"
+#include "collector/program/source_text.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
-using python_source::Block;
-using python_source::BlockKind;
+using program::Block;
+using program::BlockKind;
 
 bool stands_in(const model::JobModel& job, const Path& path, const std::string& file,
                const Block& block) {
@@ -19,7 +23,7 @@ bool stands_in(const model::JobModel& job, const Path& path, const std::string& 
     if (site.file != file) {
       return false;
     }
-    const auto around = python_source::enclosing(lines_of(job, file), site.line);
+    const auto around = program::enclosing(lines_of(job, file), site.line);
     return std::any_of(around.begin(), around.end(),
                        [&block](const Block& one) { return one.line == block.line; });
   });
@@ -27,11 +31,11 @@ bool stands_in(const model::JobModel& job, const Path& path, const std::string& 
 
 /// "for batch in loader", "for i in range(len(data))"; a count that is written down is alike
 /// everywhere.
-bool goes_over_data(const python_source::Lines& lines, const Block& loop) {
+bool goes_over_data(const program::SourceText& lines, const Block& loop) {
   const bool over =
       loop.kind == BlockKind::kFor && (loop.text.find("range(") == std::string::npos ||
                                        loop.text.find("len(") != std::string::npos);
-  return over || python_source::data_end_of(lines, loop.line);
+  return over || program::data_end_of(lines, loop.line);
 }
 
 /// In the try that belongs to this finally, and in no loop that data ends.
@@ -39,8 +43,8 @@ bool is_in_try_of(const model::JobModel& job, const Path& path, const model::Cal
                   const Block& finally) {
   bool in_try = false;
   for (const model::CallSite& other : path) {
-    const python_source::Lines& lines = lines_of(job, other.file);
-    for (const Block& block : python_source::enclosing(lines, other.line)) {
+    const program::SourceText& lines = lines_of(job, other.file);
+    for (const Block& block : program::enclosing(lines, other.line)) {
       const bool its_try = block.kind == BlockKind::kTry && other.file == site.file &&
                            other.function == site.function && block.indent == finally.indent &&
                            other.line < finally.line;
@@ -63,9 +67,9 @@ bool is_in_try_of(const model::JobModel& job, const Path& path, const model::Cal
 
 bool in_handler(const model::JobModel& job, const Path& path, const Path& other) {
   for (const model::CallSite& site : path) {
-    for (const Block& block : python_source::enclosing(lines_of(job, site.file), site.line)) {
+    for (const Block& block : program::enclosing(lines_of(job, site.file), site.line)) {
       // `except StopIteration: save()` is how a loop over data ends.
-      if (block.kind == BlockKind::kExcept && python_source::catches_failures(block) &&
+      if (block.kind == BlockKind::kExcept && program::catches_failures(block) &&
           !stands_in(job, other, site.file, block)) {
         return true;
       }

@@ -6,7 +6,9 @@
 #include <string_view>
 
 #include "collector/detectors/call_sites/source_blocks.h"
-#include "collector/python_source/expressions.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/expressions.h"
+#include "collector/program/source_text.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -18,8 +20,8 @@ bool asks_a_store(std::string_view statement) {
   if (statement.find("store") == std::string_view::npos) {
     return false;
   }
-  const auto calls = python_source::calls_in(statement);
-  return std::any_of(calls.begin(), calls.end(), [&kQuestions](const python_source::Call& call) {
+  const auto calls = program::calls_in(statement);
+  return std::any_of(calls.begin(), calls.end(), [&kQuestions](const program::Call& call) {
     return std::any_of(kQuestions.begin(), kQuestions.end(), [&call](std::string_view question) {
       return call.callee.ends_with(question);
     });
@@ -33,9 +35,9 @@ std::optional<PolledStore> polled_store(const model::JobModel& job,
   if (standing.activity != graph::Activity::kSleeping || !standing.user.known()) {
     return std::nullopt;
   }
-  const python_source::Lines& lines = lines_of(job, standing.user.file);
-  const auto loop = python_source::loop_around(lines, standing.user.line);
-  if (!loop || loop->kind != python_source::BlockKind::kWhile) {
+  const program::SourceText& lines = lines_of(job, standing.user.file);
+  const auto loop = program::loop_around(lines, standing.user.line);
+  if (!loop || loop->kind != program::BlockKind::kWhile) {
     return std::nullopt;
   }
   for (auto line = lines.find(loop->line); line != lines.end(); ++line) {

@@ -11,6 +11,8 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/model/questions.h"
+#include "collector/program/questions/locks.h"
+#include "collector/program/source_text.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -23,7 +25,7 @@ std::string full_name(const model::JobModel& job, const model::Frame& frame,
     return dot == std::string::npos ? lock
                                     : frame.function.substr(0, dot + 1) + lock.substr(kSelf.size());
   }
-  const python_source::Lines& lines = lines_of(job, frame.file);
+  const program::SourceText& lines = lines_of(job, frame.file);
   const bool own = std::any_of(lines.begin(), lines.end(), [&lock](const auto& line) {
     return line.second.starts_with(lock + " =") || line.second.starts_with(lock + ":");
   });
@@ -43,8 +45,7 @@ std::set<std::string> locks_held_by(const model::JobModel& job, const model::Thr
   const auto wanted = lock_wanted_by(job, thread);
   const model::Frame* innermost = innermost_python(thread);
   for (const model::Frame* frame : model::user_frames(thread)) {
-    for (const std::string& spelt :
-         python_source::locks_held(lines_of(job, frame->file), frame->line)) {
+    for (const std::string& spelt : program::locks_held(lines_of(job, frame->file), frame->line)) {
       const std::string lock = full_name(job, *frame, spelt);
       if (frame != innermost || lock != wanted) {
         held.insert(lock);

@@ -7,7 +7,8 @@
 
 #include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/model/questions.h"
-#include "collector/python_source/expressions.h"
+#include "collector/program/questions/expressions.h"
+#include "collector/program/source_text.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -19,13 +20,13 @@ bool handles_a_signal(const model::JobModel& job, std::string_view name) {
       if (line.find("signal.signal") == std::string::npos) {
         continue;
       }
-      for (const python_source::Call& call : python_source::calls_in(line)) {
+      for (const program::Call& call : program::calls_in(line)) {
         const std::string_view text =
             std::string_view(line).substr(call.begin, call.end - call.begin);
-        const auto words = call.callee == "signal.signal" ? python_source::words_in(text)
+        const auto words = call.callee == "signal.signal" ? program::words_in(text)
                                                           : std::vector<std::string_view>{};
         if (std::any_of(words.begin(), words.end(), [name](std::string_view word) {
-              return python_source::last_name(word) == name;
+              return program::last_name(word) == name;
             })) {
           return true;
         }
@@ -36,14 +37,14 @@ bool handles_a_signal(const model::JobModel& job, std::string_view name) {
 }
 
 bool calls(const model::JobModel& job, const model::Frame& frame, std::string_view name) {
-  const python_source::Lines& lines = lines_of(job, frame.file);
+  const program::SourceText& lines = lines_of(job, frame.file);
   const auto line = lines.find(frame.line);
   if (line == lines.end()) {
     return true;  // not known, so it may
   }
-  const auto all = python_source::calls_in(line->second);
-  return std::any_of(all.begin(), all.end(), [name](const python_source::Call& call) {
-    return python_source::last_name(call.callee) == name;
+  const auto all = program::calls_in(line->second);
+  return std::any_of(all.begin(), all.end(), [name](const program::Call& call) {
+    return program::last_name(call.callee) == name;
   });
 }
 
@@ -52,7 +53,7 @@ bool calls(const model::JobModel& job, const model::Frame& frame, std::string_vi
 std::optional<Interruption> interruption(const model::JobModel& job, const model::Thread& thread) {
   const std::vector<const model::Frame*> frames = model::user_frames(thread);
   for (std::size_t i = 0; i + 1 < frames.size(); ++i) {
-    const std::string_view name = python_source::last_name(frames[i]->function);
+    const std::string_view name = program::last_name(frames[i]->function);
     if (frames[i]->function == frames[i + 1]->function) {
       continue;  // a timer that goes off again in its own handler
     }

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "collector/model/questions.h"
-#include "collector/python_source/blocks.h"
+#include "collector/program/questions/blocks.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -265,9 +265,9 @@ bool polls(const model::JobModel& job, const Thread& thread) {
   if (lines == job.sources.end()) {
     return false;
   }
-  const auto blocks = python_source::enclosing(lines->second, user->line);
-  return std::any_of(blocks.begin(), blocks.end(), [](const python_source::Block& block) {
-    return block.kind == python_source::BlockKind::kWhile;
+  const auto blocks = program::enclosing(lines->second, user->line);
+  return std::any_of(blocks.begin(), blocks.end(), [](const program::Block& block) {
+    return block.kind == program::BlockKind::kWhile;
   });
 }
 

@@ -14,6 +14,7 @@
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/program/questions/exceptions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -50,7 +51,7 @@ void tell_exception(const ExceptionInHand& hand, Suspect& suspect) {
 bool tries_again(const model::JobModel& job, const graph::Standing& standing) {
   return sleeps_by_choice(*standing.thread) &&
          std::any_of(standing.callers.begin(), standing.callers.end(), [&](const auto& site) {
-           return python_source::retry_loop(lines_of(job, site.file), site.line).has_value();
+           return program::retry_loop(lines_of(job, site.file), site.line).has_value();
          });
 }
 

@@ -16,6 +16,7 @@
 #include "collector/detectors/evidence/traceback_reader.h"
 #include "collector/model/log_lines.h"
 #include "collector/model/questions.h"
+#include "collector/program/questions/blocks.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -220,9 +221,9 @@ bool cleans_up_after_exception(const model::JobModel& job, model::Rank rank,
   }
   const bool in_finally =
       std::any_of(callers.begin(), callers.end(), [&job](const model::CallSite& site) {
-        const auto around = python_source::enclosing(lines_of(job, site.file), site.line);
+        const auto around = program::enclosing(lines_of(job, site.file), site.line);
         return std::any_of(around.begin(), around.end(), [](const auto& block) {
-          return block.kind == python_source::BlockKind::kFinally;
+          return block.kind == program::BlockKind::kFinally;
         });
       });
   const auto all = in_finally ? tracebacks(job) : std::vector<Traceback>{};

@@ -8,13 +8,15 @@
 #include "base/text.h"
 #include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/model/questions.h"
-#include "collector/python_source/expressions.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/expressions.h"
+#include "collector/program/source_text.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
-using python_source::Call;
-using python_source::last_name;
+using program::Call;
+using program::last_name;
 
 constexpr std::size_t kMostPlaces = 8;
 constexpr std::string_view kSelf = "self.";
@@ -25,24 +27,24 @@ struct Use {
 };
 
 /// The whole statement of a line; empty for a line that goes on with one.
-std::string statement_of(const python_source::Lines& lines, int line) {
+std::string statement_of(const program::SourceText& lines, int line) {
   const auto at = lines.find(line);
-  const std::string text = python_source::statement_at(lines, line);
+  const std::string text = program::statement_at(lines, line);
   const std::string_view first = at == lines.end() ? std::string_view() : base::trim(at->second);
   return !first.empty() && first.front() != '#' && text.starts_with(first) ? text : std::string();
 }
 
-model::CallSite site(const python_source::Lines& lines, const std::string& file, int line) {
+model::CallSite site(const program::SourceText& lines, const std::string& file, int line) {
   return {.file = file, .line = line, .function = function_around(lines, line)};
 }
 
 /// checkpoint(f, x) without use_reentrant=False: what torch takes for True.
-bool is_reentrant(std::string_view text, const Call& call) {
+bool is_reentrant(const Call& call) {
   const std::string_view name = last_name(call.callee);
   if (name != "checkpoint" && name != "checkpoint_sequential") {
     return false;
   }
-  const auto passed = python_source::arguments_of(text, call);
+  const auto& passed = call.arguments;
   return !passed.empty() &&
          std::none_of(passed.begin(), passed.end(), [](std::string_view argument) {
            return argument.find("use_reentrant") != argument.npos &&
@@ -50,16 +52,16 @@ bool is_reentrant(std::string_view text, const Call& call) {
          });
 }
 
-std::vector<Use> checkpoints_in(const std::string& file, const python_source::Lines& lines) {
+std::vector<Use> checkpoints_in(const std::string& file, const program::SourceText& lines) {
   std::vector<Use> found;
   for (const auto& [line, ignored] : lines) {
     const std::string text = statement_of(lines, line);
     if (text.find("checkpoint") == std::string::npos) {
       continue;
     }
-    for (const Call& call : python_source::calls_in(text)) {
-      if (is_reentrant(text, call)) {
-        const auto passed = python_source::arguments_of(text, call);
+    for (const Call& call : program::calls_in(text)) {
+      if (is_reentrant(call)) {
+        const auto& passed = call.arguments;
         found.push_back({.place = site(lines, file, line), .module = std::string(passed.front())});
       }
     }
@@ -69,7 +71,7 @@ std::vector<Use> checkpoints_in(const std::string& file, const python_source::Li
 
 /// Calls of a module of its own in a function `forward`, by function and module.
 std::map<std::pair<int, std::string>, std::vector<Use>> calls_of_modules(
-    const std::string& file, const python_source::Lines& lines) {
+    const std::string& file, const program::SourceText& lines) {
   std::map<std::pair<int, std::string>, std::vector<Use>> found;
   for (const auto& [line, ignored] : lines) {
     const std::string text = statement_of(lines, line);
@@ -77,8 +79,8 @@ std::map<std::pair<int, std::string>, std::vector<Use>> calls_of_modules(
         last_name(function_around(lines, line)) != "forward") {
       continue;
     }
-    const auto extent = python_source::function_extent(lines, line);
-    for (const Call& call : python_source::calls_in(text)) {
+    const auto extent = program::function_extent(lines, line);
+    for (const Call& call : program::calls_in(text)) {
       const bool own =
           call.callee.starts_with(kSelf) && call.callee.find('.', kSelf.size()) == call.callee.npos;
       if (own && extent) {

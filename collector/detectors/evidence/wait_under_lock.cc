@@ -12,7 +12,8 @@
 #include "collector/detectors/evidence/python_locks.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/model/questions.h"
-#include "collector/python_source/expressions.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/expressions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -20,7 +21,7 @@ namespace {
 using model::Frame;
 using model::Language;
 using model::Thread;
-using python_source::last_name;
+using program::last_name;
 
 /// A call of the standard library that waits for another thread of the process, and what that one
 /// calls to end it.
@@ -84,15 +85,15 @@ bool has_limit(const model::JobModel& job, const Thread& thread) {
   }
   const Frame* user = own_user_frame(thread);
   return user != nullptr &&
-         python_source::statement_at(lines_of(job, user->file), user->line).find("timeout") !=
+         program::statement_at(lines_of(job, user->file), user->line).find("timeout") !=
              std::string::npos;
 }
 
 /// "self.incoming" before ".put(" in the user's line; empty when the line does not tell.
 std::string awaited_object(const model::JobModel& job, const Thread& thread, const Wait& wait) {
   const Frame* user = own_user_frame(thread);
-  const std::string text = python_source::statement_at(lines_of(job, user->file), user->line);
-  for (const python_source::Call& call : python_source::calls_in(text)) {
+  const std::string text = program::statement_at(lines_of(job, user->file), user->line);
+  for (const program::Call& call : program::calls_in(text)) {
     const std::string_view method = last_name(call.callee);
     if (method == wait.function && call.callee.size() > method.size()) {
       return std::string(call.callee.substr(0, call.callee.size() - method.size() - 1));
@@ -134,7 +135,7 @@ bool ends_it(const model::JobModel& job, const Thread& thread, const Wait& wait,
   const std::string name(last_name(awaited));
   for (const Frame* frame : model::user_frames(thread)) {
     const auto& lines = lines_of(job, frame->file);
-    const auto extent = python_source::function_extent(lines, frame->line);
+    const auto extent = program::function_extent(lines, frame->line);
     for (auto line = lines.lower_bound(extent ? extent->first : frame->line);
          extent && line != lines.end() && line->first <= extent->second; ++line) {
       for (const std::string_view call : wait.ended_by) {

@@ -14,6 +14,7 @@
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
+#include "collector/program/questions/blocks.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -141,9 +142,8 @@ bool looks_for_file(std::string_view condition) {
 
 /// `while not done(): time.sleep(1)`.
 std::optional<WaitedFor> end_of_loop(const model::JobModel& job, const graph::Standing& standing) {
-  const auto loop =
-      python_source::loop_around(lines_of(job, standing.user.file), standing.user.line);
-  if (!loop || loop->kind != python_source::BlockKind::kWhile || loop->line == standing.user.line) {
+  const auto loop = program::loop_around(lines_of(job, standing.user.file), standing.user.line);
+  if (!loop || loop->kind != program::BlockKind::kWhile || loop->line == standing.user.line) {
     return std::nullopt;
   }
   const std::string header = base::elide(loop->text, kLongestQuote);

@@ -6,6 +6,7 @@
 #include "collector/detectors/partings/gradient_sync.h"
 #include "collector/detectors/partings/passes.h"
 #include "collector/detectors/partings/side_questions.h"
+#include "collector/program/questions/blocks.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -28,7 +29,7 @@ bool may_lack_a_bucket(const Examination& examination, const Explanation& explan
   const Parting& parting = explanation.parting;
   const Fork& fork = *explanation.fork;
   const auto& lines = lines_of(examination.job, fork.ours.file);
-  const auto loop = python_source::loop_around(lines, fork.theirs.line);
+  const auto loop = program::loop_around(lines, fork.theirs.line);
   return explanation.branch->leads_to_ours && loop && encloses(lines, *loop, fork.ours.line) &&
          fork.ours.line > fork.theirs.line && in_backward(examination, parting.rest) &&
          !in_backward(examination, parting.odd) && !has_all_gradients(examination.job, parting.odd);

@@ -5,13 +5,16 @@
 
 #include "collector/detectors/call_sites/call_runs.h"
 #include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/source_text.h"
+#include "collector/python_source/blocks.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
 using graph::Examination;
-using python_source::Block;
-using python_source::Lines;
+using program::Block;
+using Lines = program::SourceText;
 
 template <typename Question>
 bool each_of_rest_made(const Examination& examination, const Parting& parting, Question question) {
@@ -34,7 +37,7 @@ bool stands_ahead(const Lines& lines, const Fork& fork) {
   if (fork.theirs.line < fork.ours.line) {
     return true;
   }
-  const std::vector<Block> around = python_source::enclosing(lines, fork.theirs.line);
+  const std::vector<Block> around = program::enclosing(lines, fork.theirs.line);
   return std::any_of(around.begin(), around.end(), [&](const Block& block) {
     return is_loop(block) && block.line < fork.ours.line && encloses(lines, block, fork.ours.line);
   });

@@ -27,6 +27,7 @@
 #include "collector/detectors/partings/trainer_loop.h"
 #include "collector/detectors/partings/two_groups.h"
 #include "collector/model/questions.h"
+#include "collector/python_source/blocks.h"
 
 namespace ddpdoctor::detectors {
 namespace {

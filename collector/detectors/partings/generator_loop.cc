@@ -7,23 +7,25 @@
 #include <vector>
 
 #include "collector/detectors/call_sites/source_blocks.h"
-#include "collector/python_source/expressions.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/expressions.h"
+#include "collector/program/source_text.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
-using python_source::Block;
-using python_source::Lines;
+using program::Block;
+using Lines = program::SourceText;
 
 bool mentions(std::string_view text, std::string_view word) {
-  const auto words = python_source::words_in(text);
+  const auto words = program::words_in(text);
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
 /// `for e in events:` at this line, with one name for the item; empty when it is something else.
 std::string item_of(const Lines& lines, int line) {
-  const std::string statement = python_source::statement_at(lines, line);
-  const auto words = python_source::words_in(statement);
+  const std::string statement = program::statement_at(lines, line);
+  const auto words = program::words_in(statement);
   const std::string item = words.empty() ? std::string() : std::string(words.front());
   return statement.starts_with("for " + item + " in ") ? item : std::string();
 }
@@ -32,13 +34,13 @@ std::string item_of(const Lines& lines, int line) {
 /// it stands in a `yield` there and in none within.
 bool is_given_out_behind(const Lines& lines, const Block& loop, int in_loop,
                          const std::vector<std::string_view>& words) {
-  const auto extent = python_source::function_extent(lines, in_loop);
+  const auto extent = program::function_extent(lines, in_loop);
   if (!extent) {
     return false;
   }
   const auto yields = [&](int line, std::string_view word) {
-    const std::string statement = python_source::statement_at(lines, line);
-    const auto yielded = python_source::words_yielded(statement);
+    const std::string statement = program::statement_at(lines, line);
+    const auto yielded = program::words_yielded(statement);
     return std::find(yielded.begin(), yielded.end(), word) != yielded.end();
   };
   return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
@@ -66,7 +68,7 @@ bool is_at_the_next_item(const model::JobModel& job, const model::CallSite& cons
       below_producer.empty() || !mentions(branch.condition, item)) {
     return false;
   }
-  const std::vector<Block> around = python_source::enclosing(lines, branch.where.line);
+  const std::vector<Block> around = program::enclosing(lines, branch.where.line);
   const bool in_body = std::any_of(around.begin(), around.end(), [&](const Block& block) {
     return is_loop(block) && block.line == producer.line;
   });
@@ -75,9 +77,9 @@ bool is_at_the_next_item(const model::JobModel& job, const model::CallSite& cons
   }
   const model::CallSite& inside = below_producer.back();
   const Lines& there = lines_of(job, inside.file);
-  const auto loop = python_source::loop_around(there, inside.line);
+  const auto loop = program::loop_around(there, inside.line);
   return loop &&
-         is_given_out_behind(there, *loop, inside.line, python_source::words_in(branch.condition));
+         is_given_out_behind(there, *loop, inside.line, program::words_in(branch.condition));
 }
 
 }  // namespace

@@ -6,14 +6,16 @@
 #include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/model/questions.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/source_text.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
 using graph::Activity;
-using python_source::Block;
-using python_source::BlockKind;
-using python_source::Lines;
+using program::Block;
+using program::BlockKind;
+using Lines = program::SourceText;
 
 bool is_shadow(const Side& side) {
   return side.standing != nullptr && side.standing->thread != nullptr &&
@@ -53,7 +55,7 @@ bool read_join(const graph::Examination& examination, Explanation& explanation) 
     return false;
   }
   const Lines& lines = lines_of(examination.job, in.file);
-  const std::vector<Block> around = python_source::enclosing(lines, in.line);
+  const std::vector<Block> around = program::enclosing(lines, in.line);
   const Block* loop = loop_in(around, join.line);
   if (loop == nullptr || join.file != in.file) {
     return false;

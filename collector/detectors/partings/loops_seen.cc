@@ -7,19 +7,20 @@
 
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
-#include "collector/python_source/blocks.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/source_text.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
-using python_source::Block;
-using python_source::BlockKind;
-using python_source::Lines;
+using program::Block;
+using program::BlockKind;
+using Lines = program::SourceText;
 
 /// Headers of the `for` loops around a line, outermost first.
 std::vector<Block> loops_around(const Lines& lines, int line) {
   std::vector<Block> out;
-  for (Block& block : python_source::enclosing(lines, line)) {
+  for (Block& block : program::enclosing(lines, line)) {
     if (block.kind == BlockKind::kFor) {
       out.push_back(std::move(block));
     }
@@ -32,7 +33,7 @@ std::vector<Block> loops_around(const Lines& lines, int line) {
 std::optional<Block> loop_on(const Lines& lines, int line) {
   for (auto next = lines.upper_bound(line); next != lines.end() && next->first < line + 40;
        ++next) {
-    for (Block& block : python_source::enclosing(lines, next->first)) {
+    for (Block& block : program::enclosing(lines, next->first)) {
       if (block.kind == BlockKind::kFor && block.line == line) {
         return std::move(block);
       }

@@ -14,16 +14,17 @@
 #include "collector/detectors/partings/side_questions.h"
 #include "collector/detectors/partings/swallowed.h"
 #include "collector/model/questions.h"
+#include "collector/program/questions/blocks.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
-using python_source::Block;
-using python_source::BlockKind;
+using program::Block;
+using program::BlockKind;
 
 /// In a try of a loop: `for k in range(3): try: return step() except OSError: …`.
 bool is_in_retried_try(const model::JobModel& job, const model::CallSite& site) {
-  const std::vector<Block> around = python_source::enclosing(lines_of(job, site.file), site.line);
+  const std::vector<Block> around = program::enclosing(lines_of(job, site.file), site.line);
   const auto is_try = [](const Block& block) { return block.kind == BlockKind::kTry; };
   const auto found = std::find_if(around.begin(), around.end(), is_try);
   return found != around.end() && std::any_of(found, around.end(), is_loop);

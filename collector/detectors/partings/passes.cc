@@ -8,6 +8,9 @@
 #include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/model/questions.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/source_text.h"
+#include "collector/python_source/blocks.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -16,8 +19,8 @@ using graph::Calls;
 using graph::Examination;
 using model::CallSite;
 using model::CollectiveCall;
-using python_source::Block;
-using python_source::Lines;
+using program::Block;
+using Lines = program::SourceText;
 
 /// `dist.all_gather(…)` on the innermost line, and no comprehension on the way there: each
 /// execution makes one call.
@@ -92,12 +95,12 @@ const CallSite& at_depth(const Path& path, std::size_t depth) {
 
 bool in_one_function(const model::JobModel& job, const CallSite& a, const CallSite& b) {
   const Lines& lines = lines_of(job, a.file);
-  return a.file == b.file && python_source::function_extent(lines, a.line) ==
-                                 python_source::function_extent(lines, b.line);
+  return a.file == b.file &&
+         program::function_extent(lines, a.line) == program::function_extent(lines, b.line);
 }
 
 bool is_in_a_loop(const model::JobModel& job, const CallSite& site) {
-  return python_source::loop_around(lines_of(job, site.file), site.line).has_value();
+  return program::loop_around(lines_of(job, site.file), site.line).has_value();
 }
 
 std::optional<Question> question(const Examination& examination, const Parting& parting,
@@ -138,7 +141,7 @@ std::optional<Question> question(const Examination& examination, const Parting& 
 /// not. A function without such a loop was called anew by one further out.
 Went round_of(const Question& asked, int line, int other) {
   const Lines& lines = asked.lines();
-  for (const Block& block : python_source::enclosing(lines, line)) {
+  for (const Block& block : program::enclosing(lines, line)) {
     if (is_loop(block) && encloses(lines, block, asked.last_site().line)) {
       return encloses(lines, block, other) ? Went::kRoundShared : Went::kRoundOwn;
     }
@@ -276,8 +279,8 @@ Order order_of(const Examination& examination, const Parting& parting, const For
   }
   const Lines& lines = lines_of(examination.job, fork.ours.file);
   if (graph::same_line(fork.ours, fork.theirs) ||
-      python_source::statement_at(lines, fork.ours.line) ==
-          python_source::statement_at(lines, fork.theirs.line)) {
+      program::statement_at(lines, fork.ours.line) ==
+          program::statement_at(lines, fork.theirs.line)) {
     return {};
   }
   return {.behind = fork.ours.line < fork.theirs.line ? Behind::kOdd : Behind::kRest,
@@ -324,7 +327,7 @@ bool both_had_left(const Examination& examination, const Parting& parting, const
   const auto in_loop = [&](const Path& path) {
     return std::any_of(path.begin(), path.end(), [&](const CallSite& site) {
       const std::vector<Block> around = site.file == loop.where.file
-                                            ? python_source::enclosing(lines, site.line)
+                                            ? program::enclosing(lines, site.line)
                                             : std::vector<Block>{};
       return std::any_of(around.begin(), around.end(),
                          [&](const Block& block) { return block.line == loop.where.line; });

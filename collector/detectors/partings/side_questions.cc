@@ -18,6 +18,7 @@
 #include "collector/graph/servers.h"
 #include "collector/graph/working.h"
 #include "collector/model/questions.h"
+#include "collector/program/questions/blocks.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -66,7 +67,7 @@ bool polls_for_a_file(const model::JobModel& job, const model::Thread& thread) {
   if (user == nullptr || waits_on(thread, "timer") == nullptr) {
     return false;
   }
-  const auto loop = python_source::loop_around(lines_of(job, user->file), user->line);
+  const auto loop = program::loop_around(lines_of(job, user->file), user->line);
   return loop && std::any_of(kLooks.begin(), kLooks.end(), [&loop](std::string_view look) {
            return loop->condition.find(look) != std::string::npos;
          });
@@ -202,8 +203,7 @@ bool in_backward(const Examination& examination, const Side& side) {
   }
   const auto& lines = lines_of(examination.job, side.site().file);
   return side.operation == "all_reduce" &&
-         python_source::statement_at(lines, side.site().line).find("backward(") !=
-             std::string::npos;
+         program::statement_at(lines, side.site().line).find("backward(") != std::string::npos;
 }
 
 bool in_ddp_forward(const Examination& examination, const Side& side, bool shifted) {
@@ -215,7 +215,7 @@ bool in_ddp_forward(const Examination& examination, const Side& side, bool shift
     return false;
   }
   const std::string statement =
-      python_source::statement_at(lines_of(examination.job, side.site().file), side.site().line);
+      program::statement_at(lines_of(examination.job, side.site().file), side.site().line);
   // Others that broadcast: what says so, the constructor, ZeroRedundancyOptimizer's state.
   constexpr std::array<std::string_view, 5> kOthers = {"broadcast", "DistributedDataParallel(",
                                                        "DDP(", "state_dict", "consolidate"};
@@ -278,7 +278,7 @@ bool has_all_gradients(const model::JobModel& job, const Side& side) {
 bool gather_different_units(const model::JobModel& job, const Parting& parting) {
   const auto gathers_unasked = [&job](const Side& side) {
     const std::string statement =
-        python_source::statement_at(lines_of(job, side.site().file), side.site().line);
+        program::statement_at(lines_of(job, side.site().file), side.site().line);
     return side.call != nullptr && side.operation == "all_gather_into_tensor" &&
            !statement.empty() && statement.find("gather") == std::string::npos &&
            statement.find("full_tensor") == std::string::npos;

@@ -13,6 +13,8 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/exceptions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -24,7 +26,7 @@ std::string_view plain(std::string_view function) {
 }
 
 bool is_swallowed_at(const model::JobModel& job, const model::CallSite& site) {
-  return !python_source::swallowing_clauses(lines_of(job, site.file), site.line).empty();
+  return !program::swallowing_clauses(lines_of(job, site.file), site.line).empty();
 }
 
 /// The exception came up through the frame that has the try.
@@ -77,13 +79,13 @@ bool misses_its_thread(const graph::Examination& examination, model::Rank rank) 
 
 std::optional<std::string> what_may_swallow(const model::JobModel& job, const Path& path) {
   for (const model::CallSite& site : path) {
-    const auto clauses = python_source::swallowing_clauses(lines_of(job, site.file), site.line);
+    const auto clauses = program::swallowing_clauses(lines_of(job, site.file), site.line);
     if (clauses.empty()) {
       continue;
     }
     model::CallSite where = site;
     where.line = clauses.front().line;
-    return clauses.front().kind == python_source::BlockKind::kWith
+    return clauses.front().kind == program::BlockKind::kWith
                ? fmt::format("`{}` ({})", clauses.front().text, place(where))
                : "a try";
   }

@@ -11,15 +11,18 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/graph/history.h"
 #include "collector/model/questions.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/exits.h"
+#include "collector/program/source_text.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
 using model::Frame;
 using model::Iteration;
-using python_source::Block;
-using python_source::BlockKind;
-using python_source::Lines;
+using program::Block;
+using program::BlockKind;
+using Lines = program::SourceText;
 
 /// Outermost first.
 using Frames = std::vector<const Frame*>;
@@ -73,7 +76,7 @@ Frames frames_of(const Side& side, std::size_t depth) {
 
 /// All of the function is at hand from its start to this line.
 bool is_whole(const Lines& lines, int line) {
-  const auto extent = python_source::function_extent(lines, line);
+  const auto extent = program::function_extent(lines, line);
   const int first = extent ? extent->first : (lines.empty() ? line : lines.begin()->first);
   const auto begin = lines.lower_bound(first);
   return lines.contains(line) && std::distance(begin, lines.find(line)) == line - first;
@@ -82,7 +85,7 @@ bool is_whole(const Lines& lines, int line) {
 /// Whoever is at a loop's own line fetches or tests, at one end of a turn or the other; whoever is
 /// at a `with` enters or leaves it.
 bool says_no_moment(const Lines& lines, int line) {
-  const std::string statement = python_source::statement_at(lines, line);
+  const std::string statement = program::statement_at(lines, line);
   constexpr std::array<std::string_view, 6> kHeaders = {"for ",      "while ",     "with ",
                                                         "async for", "async with", "lambda "};
   return statement.empty() ||
@@ -93,7 +96,7 @@ bool says_no_moment(const Lines& lines, int line) {
 
 /// The loops around a line, outermost first.
 std::vector<Block> loops_around(const Lines& lines, int line) {
-  std::vector<Block> out = python_source::enclosing(lines, line);
+  std::vector<Block> out = program::enclosing(lines, line);
   std::erase_if(out, [](const Block& block) { return !is_loop(block); });
   std::reverse(out.begin(), out.end());
   return out;
@@ -161,7 +164,7 @@ bool would_have_left(const model::JobModel& job, const Parting& parting, const F
   }
   const Lines& lines = lines_of(job, fork.ours.file);
   const auto stands_in = [&](int line) {
-    const std::vector<Block> exits = python_source::loop_exits(lines, line);
+    const std::vector<Block> exits = program::loop_exits(lines, line);
     return branch.where.line != line &&
            std::any_of(exits.begin(), exits.end(),
                        [&branch](const Block& exit) { return exit.line == branch.where.line; });

@@ -10,7 +10,8 @@
 #include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/graph/activity_rules.h"
 #include "collector/model/questions.h"
-#include "collector/python_source/expressions.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/expressions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -19,7 +20,7 @@ constexpr std::size_t kLongestName = 48;
 
 /// The name of the call that `text` ends with: "net.metrics.compute".
 std::string_view callee_of(std::string_view text) {
-  for (const python_source::Call& call : python_source::calls_in(text)) {
+  for (const program::Call& call : program::calls_in(text)) {
     if (call.end == text.size()) {
       return call.callee;
     }
@@ -49,7 +50,7 @@ std::string_view by_columns(std::string_view line, const model::Frame* frame) {
 
 /// The call of a statement that is nothing but that call, or that binds what it returns.
 std::string_view by_statement(std::string_view statement) {
-  for (const python_source::Call& call : python_source::calls_in(statement)) {
+  for (const program::Call& call : program::calls_in(statement)) {
     const std::string_view before = statement.substr(0, call.begin);
     if (call.end == statement.size() && (before.empty() || before.ends_with(" = "))) {
       return call.callee;
@@ -75,8 +76,8 @@ std::string_view function_called_by(const Side& side, const model::Frame* user) 
 
 /// Of a call in the arguments of another one, the one that runs.
 std::string_view by_function(std::string_view statement, std::string_view function) {
-  for (const python_source::Call& call : python_source::calls_in(statement)) {
-    if (python_source::last_name(call.callee) == function) {
+  for (const program::Call& call : program::calls_in(statement)) {
+    if (program::last_name(call.callee) == function) {
       return call.callee;
     }
   }
@@ -97,7 +98,7 @@ std::string user_call(const model::JobModel& job, const Side& side) {
   }
   const model::Frame* user = frame_of(side);
   std::string_view name = by_columns(*line, user);
-  const std::string statement = python_source::statement_at(lines_of(job, site.file), site.line);
+  const std::string statement = program::statement_at(lines_of(job, site.file), site.line);
   if (name.empty()) {
     name = by_function(statement, function_called_by(side, user));
   }
