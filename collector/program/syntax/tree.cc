@@ -200,6 +200,15 @@ const Grammar& grammar() {
 using Parser = std::unique_ptr<TSParser, decltype(&ts_parser_delete)>;
 using ParsedTree = std::unique_ptr<TSTree, decltype(&ts_tree_delete)>;
 
+Parser new_parser() {
+  Parser parser(ts_parser_new(), &ts_parser_delete);
+  if (!ts_parser_set_language(parser.get(), grammar().language)) {
+    return {nullptr, &ts_parser_delete};
+  }
+  ts_parser_set_timeout_micros(parser.get(), kMaxMicroseconds);
+  return parser;
+}
+
 FlatNode flat_node(const TSTreeCursor& cursor) {
   const TSNode node = ts_tree_cursor_current_node(&cursor);
   FlatNode out;
@@ -238,18 +247,21 @@ bool Tree::has_errors() const {
 }
 
 void Tree::parse() {
-  const Parser parser(ts_parser_new(), &ts_parser_delete);
-  if (!ts_parser_set_language(parser.get(), grammar().language)) {
+  // It keeps its memory: a job has many files, and many pieces are parsed by themselves.
+  thread_local const Parser parser = new_parser();
+  if (!parser) {
     return;
   }
-  ts_parser_set_timeout_micros(parser.get(), kMaxMicroseconds);
+  ts_parser_reset(parser.get());
   const ParsedTree tree(ts_parser_parse_string(parser.get(), nullptr, text_.buffer.data(),
                                                static_cast<std::uint32_t>(text_.buffer.size())),
                         &ts_tree_delete);
   if (!tree) {
     return;
   }
-  TSTreeCursor cursor = ts_tree_cursor_new(ts_tree_root_node(tree.get()));
+  const TSNode root = ts_tree_root_node(tree.get());
+  nodes_.reserve(std::min<std::size_t>(ts_node_descendant_count(root), kMaxNodes));
+  TSTreeCursor cursor = ts_tree_cursor_new(root);
   std::vector<std::uint32_t> open;  // the nodes around the cursor
   bool more = true;
   while (more && nodes_.size() < kMaxNodes) {
