@@ -38,17 +38,23 @@ void SegmentPile::add(const Fact& segment) {
 }
 
 std::string SegmentPile::said() const {
-  return fmt::format("{} shared memory segment{} ({})", count, count == 1 ? "" : "s",
+  return fmt::format("{}{} shared memory segment{} ({})", more ? "at least " : "", count, count == 1 ? "" : "s",
                      base::bytes(bytes));
 }
 
 SegmentPile left_by_others(const JobModel& job) {
   SegmentPile pile;
-  for (const Fact* segment : facts(job, "shm-segment")) {
+  const auto segments = facts(job, "shm-segment");
+  for (const Fact* segment : segments) {
     if (is_left(*segment)) {
       pile.add(*segment);
     }
   }
+  double all = 0;
+  for (const Fact* usage : facts(job, "shm-usage")) {
+    all += usage->number("segments").value_or(0);
+  }
+  pile.more = all > static_cast<double>(segments.size());
   return pile;
 }
 

@@ -16,10 +16,11 @@ namespace ddpdoctor::model {
 struct SegmentPile {
   std::size_t count = 0;
   double bytes = 0;
+  bool more = false;  // not every segment was looked at
   std::vector<std::string> paths;
 
   void add(const Fact& segment);
-  [[nodiscard]] std::string said() const;  // "3 shared memory segments (12 MB)"
+  [[nodiscard]] std::string said() const;  // "at least 3 shared memory segments (12 MB)"
 };
 
 /// Their maker is dead, no process of this job uses them, and they are no newcomers.

@@ -31,6 +31,16 @@ TEST(ShmLeaked, LeavesWhatAnotherJobLeftToANote) {
   EXPECT_FALSE(model::note_on_left_segments(story(true).build()).has_value());
 }
 
+TEST(ShmLeaked, SaysSoWhereNotEverySegmentWasLookedAt) {
+  const auto told = story(false)
+                        .fact("shm-usage", {{"path", std::string("/dev/shm")},
+                                            {"segments", std::int64_t{1500}}})
+                        .build();
+  const auto note = model::note_on_left_segments(told);
+  ASSERT_TRUE(note.has_value());
+  EXPECT_NE(note->find("at least 1 shared memory segment"), std::string::npos) << *note;
+}
+
 TEST(ShmLeaked, ListsWhatADeadProcessLeftWhereHardlyRoomIsLeft) {
   const auto findings = asked("shm-leaked", story(false, 95).build());
   ASSERT_EQ(findings.size(), 1u);
