@@ -38,8 +38,8 @@ void SegmentPile::add(const Fact& segment) {
 }
 
 std::string SegmentPile::said() const {
-  return fmt::format("{}{} shared memory segment{} ({})", more ? "at least " : "", count, count == 1 ? "" : "s",
-                     base::bytes(bytes));
+  return fmt::format("{}{} shared memory segment{} ({})", more ? "at least " : "", count,
+                     count == 1 ? "" : "s", base::bytes(bytes));
 }
 
 SegmentPile left_by_others(const JobModel& job) {

@@ -35,9 +35,9 @@ std::vector<pid_t> outside_torch(const model::Look& look);
 /// shows.
 bool has_stirred(const model::Look& look, const std::vector<pid_t>& pids);
 
-/// A rank waits for bytes from outside the job (a file, a server), or from a program that is no part
-/// of it but was started beside it: a slow server sends some every second or so, a busy disk may
-/// take as long, and a shorter look at it tells nothing.
+/// A rank waits for bytes from outside the job (a file, a server), or from a program that is no
+/// part of it but was started beside it: a slow server sends some every second or so, a busy disk
+/// may take as long, and a shorter look at it tells nothing.
 bool waits_for_outsider(const model::Look& look);
 
 /// Whether `now` shows a process whose stacks are exactly those of `before`.

@@ -32,10 +32,10 @@ TEST(ShmLeaked, LeavesWhatAnotherJobLeftToANote) {
 }
 
 TEST(ShmLeaked, SaysSoWhereNotEverySegmentWasLookedAt) {
-  const auto told = story(false)
-                        .fact("shm-usage", {{"path", std::string("/dev/shm")},
-                                            {"segments", std::int64_t{1500}}})
-                        .build();
+  const auto told =
+      story(false)
+          .fact("shm-usage", {{"path", std::string("/dev/shm")}, {"segments", std::int64_t{1500}}})
+          .build();
   const auto note = model::note_on_left_segments(told);
   ASSERT_TRUE(note.has_value());
   EXPECT_NE(note->find("at least 1 shared memory segment"), std::string::npos) << *note;
