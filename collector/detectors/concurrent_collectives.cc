@@ -78,7 +78,7 @@ std::optional<Pair> pair_in(const graph::Examination& examination, const model::
 
 /// Calls of two groups would end where every rank is in both: nobody is missing in either.
 bool is_told_by_all(const graph::Examination& examination, const model::RankSet& paired) {
-  return examination.still() && paired.size() > 1 && paired.size() == examination.standings.size();
+  return paired.size() > 1 && paired.size() == examination.standings.size();
 }
 
 Findings detect(const graph::Examination& examination) {
@@ -113,9 +113,8 @@ Findings detect(const graph::Examination& examination) {
     return {};
   }
   finding.kind = "concurrent-collectives";
-  finding.confidence = group_known && (examination.still() || examination.job.ended)
-                           ? Confidence::kCertain
-                           : Confidence::kLikely;
+  const bool stuck = examination.still() || examination.job.ended;
+  finding.confidence = confidence_of((stuck ? 1 : 0) + (group_known ? 1 : 0));
   finding.waiting = waiting_ranks(examination).minus(finding.culprits);
   finding.summary = fmt::format("two threads of {} are in collectives of {} at the same time",
                                 said(finding.culprits), group_name(examination.job, group));

@@ -63,6 +63,13 @@ TEST(ConcurrentCollectives, KnowsAThreadOfALibraryWhereEveryRankIsInBothCalls) {
   EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
 }
 
+TEST(ConcurrentCollectives, OfALibrarysThreadAtOneLookIsOnlyPossible) {
+  const Findings findings =
+      asked("concurrent-collectives", library_thread(kAll).looked_once().build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+}
+
 TEST(ConcurrentCollectives, IsSilentWhereOneRankIsInOneOfThemOnly) {
   EXPECT_TRUE(asked("concurrent-collectives", library_thread({0}).build()).empty());
 }
