@@ -2,6 +2,9 @@
 #include "collector/program/syntax/source_index.h"
 
 #include <algorithm>
+#include <functional>
+#include <mutex>
+#include <unordered_map>
 
 #include "collector/program/syntax/parameters.h"
 #include "collector/program/syntax/tree.h"
@@ -218,9 +221,31 @@ namespace {
 
 constexpr std::size_t kMostPieces = 5000;  // each is parsed by itself
 
+/// The tree of a text that is known already: the values and the model each read the files.
+std::shared_ptr<const Tree> shared_tree(WholeText text) {
+  static std::mutex mutex;
+  static std::unordered_map<std::size_t, std::weak_ptr<const Tree>> known;
+  const std::size_t hash = std::hash<std::string>()(text.buffer);
+  const auto find = [&]() -> std::shared_ptr<const Tree> {
+    const std::lock_guard lock(mutex);
+    const auto at = known.find(hash);
+    auto tree = at == known.end() ? nullptr : at->second.lock();
+    const bool same = tree && tree->text().buffer == text.buffer && tree->text().rows == text.rows;
+    return same ? tree : nullptr;
+  };
+  if (auto tree = find()) {
+    return tree;
+  }
+  auto tree = std::make_shared<const Tree>(std::move(text));
+  const std::lock_guard lock(mutex);
+  std::erase_if(known, [](const auto& one) { return one.second.expired(); });
+  known[hash] = tree;
+  return tree;
+}
+
 /// Of a text with gaps what is no Python is left out, so that it does not take the rest with it.
 std::shared_ptr<const Tree> tree_of(const SourceText& text) {
-  auto tree = std::make_shared<const Tree>(whole_text(text));
+  auto tree = shared_tree(whole_text(text));
   if (has_gaps(text) && text.size() <= kMostPieces && tree->has_errors()) {
     const auto reads = [](const std::string& piece) {
       return !Tree(WholeText{.buffer = piece, .rows = {}}).has_errors();
