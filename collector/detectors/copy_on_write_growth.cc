@@ -9,7 +9,9 @@
 #include "base/text.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/processes.h"
+#include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
+#include "collector/detectors/evidence/wording.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -18,6 +20,11 @@ namespace {
 constexpr std::string_view kKind = "copy-on-write-growth";
 constexpr double kNearLimit = 0.9;  // of the group's memory limit
 constexpr std::size_t kFewestWorkers = 2;
+constexpr double kWorthIt =
+    1 << 20;  // bytes copied between two looks; a worker at rest copies less
+constexpr std::string_view kFix =
+    "Keep samples in numpy or torch arrays (or pyarrow) instead of lists and dicts of Python "
+    "objects, or lower num_workers.";
 
 std::size_t forked_workers(const model::JobModel& job) {
   const auto all = processes(job);
@@ -40,7 +47,76 @@ const model::Fact* short_of_memory(const model::JobModel& job) {
   return nullptr;
 }
 
+/// Workers that were seen to copy, and what all of them together have still to copy.
+struct Copying {
+  std::vector<const model::Process*> workers;
+  double per_second = 0;
+  double left = 0;
+  double room = 0;
+};
+
+Copying copying(const model::JobModel& job) {
+  Copying out;
+  double shared = 0;
+  for (const model::Fact* memory : model::facts(job, "worker-memory")) {
+    const model::Process* worker = memory->pid ? model::process(job, *memory->pid) : nullptr;
+    const double copied = memory->number("copied_bytes").value_or(0);
+    if (worker == nullptr || copied < kWorthIt) {
+      continue;
+    }
+    out.workers.push_back(worker);
+    out.per_second += copied / std::max(memory->number("over_seconds").value_or(1), 0.001);
+    shared += memory->number("shared_bytes").value_or(0);
+    out.room = memory->number("room_bytes").value_or(0);
+  }
+  const auto measured = static_cast<double>(out.workers.size());
+  const auto all = static_cast<double>(std::max(forked_workers(job), out.workers.size()));
+  out.left = measured > 0 ? shared / measured * all : 0;
+  return out;
+}
+
+/// Their memory was measured to grow by what they no longer share, and there is not enough for all
+/// of it.
+Findings seen_to_copy(const graph::Examination& examination) {
+  const Copying seen = copying(examination.job);
+  if (examination.job.ended || seen.workers.size() < kFewestWorkers || seen.left < seen.room) {
+    return {};
+  }
+  Finding finding;
+  finding.kind = kKind;
+  finding.confidence = Confidence::kLikely;
+  for (const model::Process* worker : seen.workers) {
+    if (const auto rank = served_rank(examination.job, *worker)) {
+      finding.culprits.insert(*rank);
+    }
+  }
+  finding.summary = fmt::format(
+      "{} DataLoader workers copy {} of the dataset's Python objects each second; {} are left to "
+      "copy and {} of memory",
+      seen.workers.size(), base::bytes(seen.per_second), base::bytes(seen.left),
+      base::bytes(seen.room));
+  for (const model::Process* worker : seen.workers) {
+    const model::Thread* main = model::main_thread(*worker);
+    const model::Frame* frame = main == nullptr ? nullptr : own_user_frame(*main);
+    if (frame != nullptr && finding.locations.empty()) {
+      finding.locations.push_back(location(model::call_site(*frame), finding.culprits,
+                                           fmt::format("worker {} is here", worker->pid)));
+    }
+    finding.evidence.push_back(
+        {.rank = served_rank(examination.job, *worker),
+         .text =
+             fmt::format("worker {}: pages that it shared since the fork became its own between "
+                         "the two looks",
+                         worker->pid)});
+  }
+  finding.fix = kFix;
+  return {std::move(finding)};
+}
+
 Findings detect(const graph::Examination& examination) {
+  if (Findings seen = seen_to_copy(examination); !seen.empty()) {
+    return seen;
+  }
   const std::size_t workers = forked_workers(examination.job);
   const model::Fact* memory = short_of_memory(examination.job);
   if (workers < kFewestWorkers || memory == nullptr) {
@@ -60,9 +136,7 @@ Findings detect(const graph::Examination& examination) {
                            memory->text("cgroup").value_or("?"),
                            base::bytes(memory->number("usage_bytes").value_or(0)),
                            memory->number("oom_kills").value_or(0))});
-  finding.fix =
-      "Keep samples in numpy or torch arrays (or pyarrow) instead of lists and dicts of Python "
-      "objects, or lower num_workers.";
+  finding.fix = kFix;
   return {std::move(finding)};
 }
 
@@ -77,7 +151,8 @@ const Detector copy_on_write_growth{
 
 Why: fork shares pages until somebody writes to them. Reading a Python object writes its reference count, and so copies its page.
 
-How it is recognised: several forked DataLoader workers and a memory group at its limit. A resemblance only.
+How it is recognised: pages that forked workers shared become their own between two looks, and memory is too small for the rest of them
+(likely); or several forked workers and a memory group at its limit (a resemblance only).
 
 Fix:
     - self.paths = [str(p) for p in folder.iterdir()]

@@ -1,7 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/model/kept_segments.h"
 
+#include <algorithm>
+
 namespace ddpdoctor::model {
+
+namespace {
+
+/// What became the worker's own was shared before: a copied page is in both numbers.
+void add_copied(const Fact& earlier, Fact& fact) {
+  const auto rose = [&](const char* field) {
+    return fact.number(field).value_or(0) - earlier.number(field).value_or(0);
+  };
+  const double copied = std::min(rose("own_bytes"), -rose("shared_bytes"));
+  fact.fields["copied_bytes"] = static_cast<std::int64_t>(std::max(0.0, copied));
+  fact.fields["over_seconds"] = rose("time");
+}
+
+}  // namespace
 
 void add_growth(const std::vector<Fact>& before, std::vector<Fact>& now) {
   for (Fact& fact : now) {
@@ -13,6 +29,10 @@ void add_growth(const std::vector<Fact>& before, std::vector<Fact>& now) {
         fact.fields["grew"] = static_cast<std::int64_t>(fact.number("count").value_or(0) -
                                                         earlier.number("count").value_or(0));
         fact.fields["over_seconds"] = seconds;
+      }
+      if (fact.kind == "worker-memory" && earlier.kind == fact.kind && earlier.pid == fact.pid &&
+          seconds > 0) {
+        add_copied(earlier, fact);
       }
     }
   }

@@ -9,7 +9,8 @@
 namespace ddpdoctor::model {
 
 /// Adds `grew` and `over_seconds` to each "shm-kept" fact of `now` that has one of the same process
-/// in `before`: so many more segments, and the oldest one is still among them.
+/// in `before`: so many more segments, and the oldest one is still among them. To "worker-memory"
+/// `copied_bytes`: shared pages that have become the worker's own.
 void add_growth(const std::vector<Fact>& before, std::vector<Fact>& now);
 
 }  // namespace ddpdoctor::model

@@ -2,6 +2,7 @@
 """The cases of the zoo, as their folders tell them, and what this machine lacks for each."""
 import importlib.util
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -48,6 +49,9 @@ def missing_need(case):
         if need.startswith("module:"):
             if importlib.util.find_spec(need[7:]) is None:
                 return f"no Python module {need[7:]}"
+        elif need.startswith("writable:"):
+            if not os.access(need[9:], os.W_OK):
+                return f"{need[9:]} may not be written"
         elif shutil.which(need) is None:
             return f"no {need}"
     return None

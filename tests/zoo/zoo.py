@@ -6,8 +6,8 @@
 
 A folder is a kind; its expected.json (or, in a script, a line `# EXPECT {…}` for each) lists the cases: script, launch (torchrun, python,
 shell, mpirun (a C file or Python), or "command": a shell line with {python}, {port} and {healthy}), ranks, culprits, waiting, confidence
-(likely or certain unless told), and what else is accepted; `requires` names Python modules, `needs` programs (or modules, as `module:NAME`)
-without which a case is skipped, and says so. The culprit's line is marked `# CULPRIT` (`// CULPRIT` in C) in the script and found by search.
+(likely or certain unless told), and what else is accepted; `requires` names Python modules, `needs` programs (or modules, as `module:NAME`, or folders, as
+`writable:PATH`) without which a case is skipped, and says so. The culprit's line is marked `# CULPRIT` (`// CULPRIT` in C) in the script and found by search.
 jobs.py starts and ends them, judge.py compares. The tool is $DDPDOCTOR. Ends non-zero when a side is wrong; the last line counts."""
 import argparse
 import json

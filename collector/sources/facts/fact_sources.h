@@ -41,6 +41,9 @@ void add_process_facts(const Scene& scene, Facts& facts);
 void add_shm_facts(const Scene& scene, Facts& facts);
 /// shm-kept: of processes that keep many segments mapped. Asks shm-usage whether there are many.
 void add_kept_segments(const Scene& scene, Facts& facts);
+/// worker-memory: of some DataLoader workers, where all of them have more than is left. Asks
+/// memory.
+void add_worker_memory(const Scene& scene, Facts& facts);
 /// file-lock, lock-file.
 void add_lock_facts(const Scene& scene, Facts& facts);
 /// blocked-on.

@@ -75,6 +75,7 @@ std::vector<RawFact> surroundings(const JobTree& job,
   add_blocked_facts(scene, facts);
   add_network_facts(scene, facts);
   add_kernel_facts(scene, facts);
+  add_worker_memory(scene, facts);
   return facts;
 }
 

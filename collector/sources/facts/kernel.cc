@@ -93,6 +93,10 @@ void add_memory(const JobProcess& process, const MemoryGroup& group, Facts& fact
              file_number(group.folder + (second ? "/memory.current" : "/memory.usage_in_bytes")));
   set_number(fact, "peak_bytes",
              file_number(group.folder + (second ? "/memory.peak" : "/memory.max_usage_in_bytes")));
+  // Of files that nobody reads any more: the kernel takes it back before it kills.
+  set_number(fact, "reclaimable_bytes",
+             keyed_number(group.folder + "/memory.stat",
+                          second ? "inactive_file" : "total_inactive_file"));
   facts.push_back(std::move(fact));
 }
 

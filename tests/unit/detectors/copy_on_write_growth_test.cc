@@ -20,6 +20,33 @@ TEST(CopyOnWriteGrowth, IsNeverMoreThanAResemblance) {
   EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
 }
 
+/// Two workers copied so much in half a second and share so much still.
+model::JobModel measured(double copied, double shared, double room) {
+  auto told = job().ranks(1).stack(0, kInBatchWait).worker(0, kIdleWorker).worker(0, kIdleWorker);
+  for (const pid_t pid : {worker_pid(0, 0), worker_pid(0, 1)}) {
+    told.fact("fork", {{"parent_pid", std::int64_t{pid_of(0)}}}, 0, pid);
+    told.fact("worker-memory",
+              {{"copied_bytes", copied},
+               {"over_seconds", 0.5},
+               {"shared_bytes", shared},
+               {"room_bytes", room}},
+              0, pid);
+  }
+  return told.build();
+}
+
+TEST(CopyOnWriteGrowth, IsLikelyWhereItWasMeasuredAndThereIsNoRoom) {
+  const auto findings = asked("copy-on-write-growth", measured(5e6, 4e8, 6e8));
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0}));
+}
+
+TEST(CopyOnWriteGrowth, IsSilentWhereThereIsRoomOrNobodyCopies) {
+  EXPECT_TRUE(asked("copy-on-write-growth", measured(5e6, 4e8, 9e8)).empty());
+  EXPECT_TRUE(asked("copy-on-write-growth", measured(1e4, 4e8, 6e8)).empty());
+}
+
 TEST(CopyOnWriteGrowth, IsSilentWithEnoughMemory) {
   EXPECT_TRUE(asked("copy-on-write-growth", story(0).build()).empty());
 }
