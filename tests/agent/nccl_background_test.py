@@ -3,6 +3,8 @@
 until ncclCommGetAsyncError says how it went, and nothing is said of it that NCCL did not say. Against the double (tests/doubles/nccl).
 
 Needs the target nccl_doubles beside $DDPDOCTOR."""
+from pathlib import Path
+
 import pytest
 
 import nccl_probe_test as nccl
@@ -38,8 +40,17 @@ world = n.ctypes.c_void_p()
 assert n.nccl.ncclCommInitRankConfig(byref(world), size, n.shared_id("world", rank), rank, config) == 7
 """
 READY = NONBLOCKING + "assert ready(world) == 0\n"
-LAST = """
-n.time.sleep(0.2)
+# The agent's own thread learns from the GPU how a launch ended; the ring says when it has.
+LAST = f"""
+import sys
+sys.path.insert(0, {str(Path(rings_of.__file__).parent)!r})
+import ring as rings
+def unended():
+    [ring] = n.pathlib.Path(os.environ["DDPDOCTOR_SPOOL"]).glob(f"{{os.getpid()}}-*.ring")
+    return [call for call in rings.Ring(ring).calls() if call.state == "enqueued" and call.detail & rings.TRACKED]
+until = n.time.monotonic() + 20
+while unended() and n.time.monotonic() < until:
+    n.time.sleep(0.01)
 assert n.ctypes.CDLL(str(n.FOLDER / "libnccl.so.2")).double_calls_refused() == 0
 """
 
