@@ -35,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   objects.set_hash_secret(1, 2);
   values::Evaluator evaluator(
       objects, {.rank = 1, .world_size = 2, .group_exists = true, .torch_version = "2.9.0"});
-  evaluator.set_deadline(std::chrono::steady_clock::now() + std::chrono::seconds(1));
+  evaluator.set_deadline(values::CpuClock::now() + std::chrono::seconds(1));
   evaluator.set_tensor_item([](auto) { return std::nullopt; });
   for (const stacks::RemoteAddress at : {std::size_t{64}, size / 2}) {
     stacks::Scope scope(objects, {.address = at, .code = at});
