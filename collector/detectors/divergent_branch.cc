@@ -163,8 +163,9 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
   finding.summary =
       fmt::format("{} {} because {} came out differently there than on {}", said(parting.odd.ranks),
                   what, conditions_quote(branch), said(parting.rest.ranks));
-  const std::string variable = unlike_variable(
-      examination.job, lines_of(examination.job, branch.where.file), branch.condition);
+  const std::string variable =
+      unlike_variable(examination.job, lines_of(examination.job, branch.where.file),
+                      branch.condition, branch.where.line);
   if (!variable.empty()) {
     finding.evidence.push_back(
         {.rank = std::nullopt, .text = how_unlike(examination.job, variable)});
@@ -199,7 +200,8 @@ A `continue` on a rank's own batch, or an except that goes on after an exception
 step: from then on each call of this rank meets one of a step before on the others.
 
 How it is recognised: the ranks part at a condition of your source that does not test the rank and is not alike on all ranks (step
-counters and options are); or, where no condition parts them, a `continue` or an except stands round the call that one side is past. `run`
+counters and options are). Its value is followed to where it comes from, through variables, functions, attributes and files; where no source
+at hand shows that, the report says so and is likely at most. Or, where no condition parts them, a `continue` or an except stands round the call that one side is past. `run`
 counts the backwards and is certain then. A library that calls the program back as often as it likes (the line search of LBFGS, scipy's minimize, a
 retry) decides so, too.
 

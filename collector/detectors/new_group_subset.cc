@@ -46,8 +46,11 @@ struct Guard {
 std::optional<Guard> rank_guard(const model::JobModel& job, const model::CallSite& site) {
   const python_source::Lines& lines = lines_of(job, site.file);
   for (const python_source::Block& block : python_source::deciding_branches(lines, site.line)) {
-    if (python_source::dependence(block.condition, lines, block.line) ==
-        python_source::Dependence::kRank) {
+    const program::Origin origin = origin_of(job, lines, block);
+    // Not known, but compared with numbers: whether it keeps ranks away is worked out from them.
+    const bool compared =
+        origin.source == program::Source::kUnknown && holds_for(block.condition, 0).has_value();
+    if (dependence_of(origin) == python_source::Dependence::kRank || compared) {
       const bool within =
           block.kind != python_source::BlockKind::kElse && encloses(lines, block, site.line);
       return Guard{

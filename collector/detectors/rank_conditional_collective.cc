@@ -153,7 +153,8 @@ state_dict() of sharded models, the forward of DistributedDataParallel with buff
 name, so the extra call may meet the others' next one, and the hang shows at a later, innocent line.
 
 How it is recognised: by the lowest sequence number at which ranks call different things or come from different lines, and a condition in your
-source that leads one side there and tests the rank (also through a variable such as is_main or a decorator).
+source that leads one side there and tests the rank, whatever it is called: its value is followed through variables, functions, attributes,
+decorators and files to `dist.get_rank()`, `os.environ["RANK"]`, `is_main_process` and their like.
 
 The fix: every rank makes the call, and only the printing is guarded.
 

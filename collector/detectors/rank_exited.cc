@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/first_to_fail.h"
@@ -94,9 +95,10 @@ std::vector<Location> ways_out(const graph::Examination& examination, const Find
     }
     const python_source::Lines& lines = source->second;
     auto ways = python_source::ways_out_before(lines, site.line);
-    std::stable_sort(ways.begin(), ways.end(), [&lines](const auto& a, const auto& b) {
-      const auto weight = [&lines](const python_source::WayOut& way) {
-        return weight_of(python_source::dependence(way.condition, lines, way.line));
+    std::stable_sort(ways.begin(), ways.end(), [&](const auto& a, const auto& b) {
+      const auto weight = [&](const python_source::WayOut& way) {
+        return weight_of(dependence_of(examination.job, lines,
+                                       {.line = way.line, .text = {}, .condition = way.condition}));
       };
       return weight(a) < weight(b);
     });

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/python_source/blocks.h"
 
-#include <algorithm>
-
-#include "collector/program/questions/expressions.h"
-#include "collector/python_source/rank_words.h"
+#include "collector/program/origin/origin.h"
 
 namespace ddpdoctor::python_source {
 
 std::optional<Block> rank_decorator(const Lines& lines, int line) {
-  for (Block& decorator : program::decorators_of(lines, line)) {
-    const auto words = program::words_in(decorator.condition);
-    if (std::any_of(words.begin(), words.end(), is_rank_decorator)) {
-      return std::move(decorator);
-    }
+  static const program::Sources kNoOthers;
+  const auto found = program::ranks_let_in(lines, line, kNoOthers);
+  if (!found) {
+    return std::nullopt;
   }
-  return std::nullopt;
+  Block out;
+  out.kind = BlockKind::kFunction;
+  out.line = found->line;
+  out.condition = found->decorator.one_line();
+  out.text = "@" + out.condition;
+  return out;
 }
 
 }  // namespace ddpdoctor::python_source

@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "base/text.h"
-#include "base/word.h"
 #include "collector/detectors/call_sites/fixed_loop.h"
 #include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/call_sites/source_path.h"
 #include "collector/detectors/call_sites/ways_out.h"
 #include "collector/graph/history.h"
 #include "collector/model/questions.h"
+#include "collector/program/origin/items.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -23,13 +23,6 @@ using python_source::DataEnd;
 using python_source::Dependence;
 using python_source::Lines;
 
-constexpr std::array<std::string_view, 14> kKeyWords = {
-    ".items(", ".keys(",  ".values(",    "keys",    "names", "metrics",      "losses",
-    "dict",    "tensors", "parameters(", "buckets", "stats", "_parameters(", "fields"};
-constexpr std::array<std::string_view, 13> kBatchWords = {
-    "loader",  "dataset", "batch",    "range(", "epoch",    "step", "shard",
-    "sampler", "tqdm",    "iterator", "data",   "prefetch", "next("};
-
 template <typename Words>
 bool mentions(std::string_view text, const Words& words) {
   return std::any_of(words.begin(), words.end(), [text](std::string_view word) {
@@ -37,109 +30,36 @@ bool mentions(std::string_view text, const Words& words) {
   });
 }
 
-/// "for work in works": what was collected in a list just above, one by one.
-bool goes_over_own_list(const Lines& lines, const Block& loop) {
-  constexpr int kAbove = 40;  // lines
-  const std::size_t in = loop.text.find(" in ");
-  std::string name = in == std::string::npos ? std::string() : loop.text.substr(in + 4);
-  name = name.substr(0, name.find_first_of(" :("));
-  if (name.empty() || name.find('.') != std::string::npos) {
-    return false;
-  }
-  for (auto line = lines.lower_bound(loop.line - kAbove);
-       line != lines.end() && line->first < loop.line; ++line) {
-    const std::string_view code = base::trim(line->second);
-    for (const std::string_view made : {" = []", " = {}", " = list()", " = dict()"}) {
-      if (code == name + std::string(made)) {
-        return true;
-      }
-    }
-  }
-  return false;
-}
-
-/// "k", "name", "value": what a loop gives a name to.
-std::vector<std::string> variables_of(const Block& loop) {
-  std::vector<std::string> names;
-  std::string name;
-  const std::size_t end = loop.text.find(" in ");
-  for (std::size_t at = loop.text.find("for ") + 4; end != std::string::npos && at <= end; ++at) {
-    if (base::is_word(loop.text[at])) {
-      name += loop.text[at];
-    } else if (!name.empty()) {
-      names.push_back(std::move(name));
-      name.clear();
-    }
-  }
-  return names;
-}
-
-bool is_named(std::string_view text, std::string_view name) {
-  for (std::size_t at = text.find(name); at != text.npos; at = text.find(name, at + 1)) {
-    const std::size_t behind = at + name.size();
-    if ((at == 0 || !base::is_word(text[at - 1])) &&
-        (behind == text.size() || !base::is_word(text[behind]))) {
-      return true;
-    }
-  }
-  return false;
-}
-
-/// `dist.all_reduce(out[k])` in `for k in …`: one call for each element, not for each step.
-bool calls_for_each(const Lines& lines, const Block& loop, int line, bool by_key) {
-  constexpr std::array<std::string_view, 6> kCalls = {"reduce", "gather",  "broadcast",
-                                                      "sync",   "average", "scatter"};
-  const std::string statement = python_source::statement_at(lines, line);
-  const std::vector<std::string> names = variables_of(loop);
-  return mentions(statement, kCalls) &&
-         std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-           return by_key ? statement.find("[" + name + "]") != std::string::npos
-                         : is_named(statement, name);
-         });
-}
-
-/// `line`: where the loop's ranks are in it.
-bool goes_over_keys(const Lines& lines, const Block& loop, int line) {
-  constexpr std::array<std::string_view, 4> kOfMaps = {"sorted(", ".items(", ".keys(", ".values("};
-  constexpr std::array<std::string_view, 7> kOfInputs = {"loader", "dataset",  "range(",  "sampler",
-                                                         "tqdm",   "iterator", "prefetch"};
-  if (loop.kind != BlockKind::kFor) {
-    return false;
-  }
-  if (!mentions(loop.text, kBatchWords)) {
-    return mentions(loop.text, kKeyWords) || goes_over_own_list(lines, loop) ||
-           calls_for_each(lines, loop, line, false);
-  }
-  // "for k in sorted(batch_stats)"; files of a data set may be sorted, too
-  return !mentions(loop.text, kOfInputs) &&
-         calls_for_each(lines, loop, line, !mentions(loop.text, kOfMaps));
-}
-
 // "if not isfinite(loss): continue" before the call: a rank that skipped it once ends the loop one
 // call short.
-std::optional<Branch> skip_of(const Lines& lines, const Block& loop, const model::CallSite& in) {
+std::optional<Branch> skip_of(const model::JobModel& job, const Lines& lines, const Block& loop,
+                              const model::CallSite& in) {
   for (const Block& block : python_source::deciding_branches(lines, in.line)) {
-    if (is_loop(block) || !encloses(lines, loop, block.line) || block.line == loop.line ||
-        is_uniform(block.condition)) {
+    if (is_loop(block) || !encloses(lines, loop, block.line) || block.line == loop.line) {
       continue;
     }
-    const Dependence on = dependence_of(lines, block);
-    const bool rank_alone = on == Dependence::kRank && names_a_rank(block.condition);
-    if (rank_alone || (on != Dependence::kNone && reads_data(block.condition))) {
-      return branch_of(block, in, rank_alone ? on : Dependence::kData, true);
+    const program::Origin origin = origin_of(job, lines, block);
+    const Dependence on = dependence_of(origin);
+    if (on == Dependence::kRank || program::is_own(origin.source)) {
+      Branch branch = branch_of(block, in, on, true);
+      branch.unproven = is_unproven(origin);
+      return branch;
     }
   }
   return std::nullopt;
 }
 
 // "if not found_inf: for p in parameters: …": who did not enter the loop has not left it either.
-std::optional<Branch> guard_of(const Lines& lines, const Block& loop, const model::CallSite& in) {
+std::optional<Branch> guard_of(const model::JobModel& job, const Lines& lines, const Block& loop,
+                               const model::CallSite& in) {
   for (const Block& block : python_source::enclosing(lines, loop.line)) {
     const bool guards =
         (block.kind == BlockKind::kIf || block.kind == BlockKind::kElif) && block.line != loop.line;
-    if (guards && !is_uniform(block.condition) &&
-        dependence_of(lines, block) == Dependence::kData) {
-      return branch_of(block, in, Dependence::kData, false);
+    const program::Origin origin = guards ? origin_of(job, lines, block) : program::Origin{};
+    if (dependence_of(origin) == Dependence::kData) {
+      Branch branch = branch_of(block, in, Dependence::kData, false);
+      branch.unproven = is_unproven(origin);
+      return branch;
     }
     if (is_loop(block) && block.line != loop.line) {
       break;
@@ -148,15 +68,15 @@ std::optional<Branch> guard_of(const Lines& lines, const Block& loop, const mode
   return std::nullopt;
 }
 
-std::optional<Branch> parted_by(const Lines& lines, const Block& loop, const model::CallSite& in,
-                                const std::optional<DataEnd>& end) {
-  if (auto exit = way_out_of(lines, loop, in, end)) {
+std::optional<Branch> parted_by(const model::JobModel& job, const Lines& lines, const Block& loop,
+                                const model::CallSite& in, const std::optional<DataEnd>& end) {
+  if (auto exit = way_out_of(job, lines, loop, in, end)) {
     return exit;
   }
-  if (auto skip = skip_of(lines, loop, in)) {
+  if (auto skip = skip_of(job, lines, loop, in)) {
     return skip;
   }
-  return guard_of(lines, loop, in);
+  return guard_of(job, lines, loop, in);
 }
 
 // "while True: chunk = next(stream)": what a loop goes over when its header does not say it.
@@ -168,13 +88,18 @@ std::string header_of(const Lines& lines, const Block& loop, const std::optional
                    base::elide(python_source::statement_at(lines, end->taken), kLongest);
 }
 
-LeftLoop loop_of(const Lines& lines, const Block& loop, const model::CallSite& in, bool ours_left) {
+LeftLoop loop_of(const model::JobModel& job, const Lines& lines, const Block& loop,
+                 const model::CallSite& in, bool ours_left) {
   const std::optional<DataEnd> end = python_source::data_end_of(lines, loop.line);
   LeftLoop left{.where = {.file = in.file, .line = loop.line, .function = in.function},
                 .header = header_of(lines, loop, end),
                 .ours_left = ours_left,
-                .over_keys = goes_over_keys(lines, loop, in.line),
-                .way_out = parted_by(lines, loop, in, end)};
+                .way_out = parted_by(job, lines, loop, in, end)};
+  const program::Items items = program::items_of(lines, loop.line, job.sources);
+  left.over_batches = items == program::Items::kBatches || end;
+  left.over_keys = items == program::Items::kElements ||
+                   (items == program::Items::kUnknown &&
+                    program::reduces_each(lines, loop.line, in.line, job.sources));
   left.fixed = !left.way_out && !end && is_fixed(lines, loop, in.line);
   return left;
 }
@@ -208,7 +133,7 @@ std::optional<LeftLoop> loop_below(const model::JobModel& job, const Path& below
   for (const model::CallSite& site : below) {
     const Lines& lines = lines_of(job, site.file);
     if (const auto block = python_source::loop_around(lines, site.line)) {
-      LeftLoop loop = loop_of(lines, *block, site, ours_left);
+      LeftLoop loop = loop_of(job, lines, *block, site, ours_left);
       const bool of_one_model = found && mentions(found->header, kOfOneModel);
       if (!found || (!found->way_out && (loop.way_out || of_one_model))) {
         found = std::move(loop);
@@ -229,13 +154,13 @@ std::optional<LeftLoop> differing_inside(const model::JobModel& job, const Path&
       if (!is_loop(block)) {
         continue;
       }
-      LeftLoop loop = loop_of(lines, block, site, ours_left);
+      LeftLoop loop = loop_of(job, lines, block, site, ours_left);
       const bool all_alike = block.text.find("parameters(") != std::string::npos &&
                              !is_filtered(lines, block, site.line);
       if (loop.over_keys && !over_keys && !all_alike) {
         over_keys = std::move(loop);
       } else if (!loop.fixed && is_over_batches(loop)) {
-        loop.in_step = !mentions(loop.header, kBatchWords);
+        loop.in_step = !loop.over_batches;
         return loop;
       }
     }
@@ -261,8 +186,7 @@ bool are_chained(const model::JobModel& job, const Fork& fork) {
 }  // namespace
 
 bool is_over_batches(const std::optional<LeftLoop>& loop) {
-  return loop && !loop->over_keys && !loop->fixed &&
-         (loop->way_out || mentions(loop->header, kBatchWords));
+  return loop && !loop->over_keys && !loop->fixed;
 }
 
 std::optional<LeftLoop> left_loop(const model::JobModel& job, const Fork& fork) {
@@ -280,7 +204,7 @@ std::optional<LeftLoop> left_loop(const model::JobModel& job, const Fork& fork) 
     if (!block) {
       continue;
     }
-    LeftLoop loop = loop_of(lines, *block, in, ours_left);
+    LeftLoop loop = loop_of(job, lines, *block, in, ours_left);
     const Path& below = ours_left ? fork.below_theirs : fork.below_ours;
     auto inside = loop.fixed ? differing_inside(job, below, ours_left) : std::nullopt;
     return inside ? std::move(inside) : std::optional(std::move(loop));
@@ -314,10 +238,13 @@ std::optional<LeftLoop> loop_left_with(const model::JobModel& job, const Fork& f
     if (out.file == in.file && encloses(lines, block, out.line)) {
       break;
     }
-    const auto exit = way_out_of(lines, block, in, python_source::data_end_of(lines, block.line));
-    const bool by_data = exit && exit->on == Dependence::kData &&
-                         (begun == BegunAnew::kProbably || reads_data(exit->condition) ||
-                          is_stop_flag(exit->condition));
+    const auto exit =
+        way_out_of(job, lines, block, in, python_source::data_end_of(lines, block.line));
+    const bool by_data =
+        exit && exit->on == Dependence::kData &&
+        (begun == BegunAnew::kProbably || is_flag(exit->condition) ||
+         reads_own(job, lines,
+                   {.line = exit->where.line, .text = {}, .condition = exit->condition}));
     if (begun == BegunAnew::kCertainly || by_data) {
       return LeftLoop{.where = {.file = in.file, .line = block.line, .function = in.function},
                       .header = block.text,
@@ -337,7 +264,7 @@ std::optional<LeftLoop> loop_of_calls(const model::JobModel& job, const Fork& fo
   const Lines& lines = lines_of(job, in.file);
   const auto block = python_source::loop_around(lines, in.line);
   return block && !encloses(lines, *block, out.line)
-             ? std::optional(loop_of(lines, *block, in, !of_ours))
+             ? std::optional(loop_of(job, lines, *block, in, !of_ours))
              : std::nullopt;
 }
 

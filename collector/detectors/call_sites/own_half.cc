@@ -23,12 +23,21 @@ bool calls(const Lines& lines, int line, std::string_view operation) {
   });
 }
 
+/// It tests the rank, or compares with numbers what no source at hand shows.
+bool may_be_rank(const model::JobModel& job, const Lines& lines, const Block& block,
+                 const model::RankSet& ranks) {
+  const program::Origin origin = origin_of(job, lines, block);
+  return dependence_of(origin) == Dependence::kRank ||
+         (origin.source == program::Source::kUnknown && !ranks.empty() &&
+          holds_for(block.condition, ranks.front()).has_value());
+}
+
 /// A test of the rank that is not around `first` leads these ranks to the line, as far as it says.
-bool is_for(const Lines& lines, int line, int first, const model::RankSet& ranks) {
+bool is_for(const model::JobModel& job, const Lines& lines, int line, int first,
+            const model::RankSet& ranks) {
   for (const Block& block : python_source::enclosing(lines, line)) {
     const bool tests = !block.condition.empty() && !is_loop(block) &&
-                       !encloses(lines, block, first) &&
-                       dependence_of(lines, block) == Dependence::kRank;
+                       !encloses(lines, block, first) && may_be_rank(job, lines, block, ranks);
     if (tests) {
       const bool holds = block.kind != python_source::BlockKind::kElse;
       return std::none_of(ranks.begin(), ranks.end(), [&](model::Rank rank) {
@@ -49,7 +58,7 @@ std::optional<OwnHalf> own_half(const model::JobModel& job, const model::CallSit
     return std::nullopt;
   }
   for (int line = first.line + 1; line <= extent->second; ++line) {
-    if (!calls(lines, line, operation) || !is_for(lines, line, first.line, ranks)) {
+    if (!calls(lines, line, operation) || !is_for(job, lines, line, first.line, ranks)) {
       continue;
     }
     OwnHalf half{.call = {.file = first.file, .line = line, .function = first.function},

@@ -7,8 +7,8 @@
 #include "base/text.h"
 #include "base/word.h"
 #include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/program/libraries/libraries.h"
 #include "collector/python_source/expressions.h"
-#include "collector/python_source/rank_words.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -70,17 +70,18 @@ Branch branch_at(const std::string& file, int line, const std::string& function,
 }
 
 /// The test of the rank that leads to this line, or stands in it.
-std::optional<Branch> rank_test_at(const std::string& file, const Lines& lines, int line,
-                                   std::string_view code) {
+std::optional<Branch> rank_test_at(const model::JobModel& job, const std::string& file,
+                                   const Lines& lines, int line, std::string_view code) {
   const std::string function = function_around(lines, line);
   const model::CallSite guarded{.file = file, .line = line, .function = function};
   const std::string_view condition = inline_condition(code);
   if (!condition.empty() &&
-      python_source::dependence(condition, lines, line) == Dependence::kRank) {
+      dependence_of(job, lines, {.line = line, .text = {}, .condition = std::string(condition)}) ==
+          Dependence::kRank) {
     return branch_at(file, line, function, std::string(condition), guarded);
   }
   for (const Block& block : python_source::deciding_branches(lines, line)) {
-    if (!is_loop(block) && dependence_of(lines, block) == Dependence::kRank) {
+    if (!is_loop(block) && dependence_of(job, lines, block) == Dependence::kRank) {
       return branch_at(file, block.line, function, block.condition, guarded);
     }
   }
@@ -96,7 +97,7 @@ std::optional<Branch> under_rank(const model::JobModel& job, std::string_view na
       if (only_declares(code) || !names(code.substr(0, code.find(" #")), name)) {
         continue;
       }
-      auto test = rank_test_at(file, lines, number, code);
+      auto test = rank_test_at(job, file, lines, number, code);
       if (!test) {
         return std::nullopt;
       }
@@ -111,7 +112,7 @@ std::optional<Branch> defined_under_rank(const model::JobModel& job, const model
   const Lines& lines = lines_of(job, site.file);
   for (const Block& block : python_source::enclosing(lines, site.line)) {
     if (block.kind == BlockKind::kFunction) {
-      return rank_test_at(site.file, lines, block.line, {});
+      return rank_test_at(job, site.file, lines, block.line, {});
     }
   }
   return std::nullopt;
@@ -163,7 +164,8 @@ std::optional<Branch> logging_for_ranks(const model::JobModel& job) {
       }
       // Inside the brackets: "INFO if rank == 0 else WARNING".
       const std::size_t open = code.find('(');
-      if (auto test = rank_test_at(file, lines, number, code.substr(std::min(open, code.size())))) {
+      if (auto test =
+              rank_test_at(job, file, lines, number, code.substr(std::min(open, code.size())))) {
         return test;
       }
     }
@@ -186,7 +188,7 @@ std::optional<Branch> wrapped_for_ranks(const model::JobModel& job, const model:
         const std::string_view given =
             base::trim(arguments.substr(0, arguments.find_first_of(",)")));
         if (python_source::last_name(given) == name &&
-            python_source::is_rank_decorator(python_source::last_name(call.callee))) {
+            program::lets_ranks_in_by_attribute(python_source::last_name(call.callee))) {
           return branch_at(file, number, function_around(lines, number), std::string(code), site);
         }
       }

@@ -2,7 +2,6 @@
 #include "collector/detectors/call_sites/source_blocks.h"
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 #include "base/text.h"
@@ -43,19 +42,37 @@ std::string function_around(const python_source::Lines& lines, int line) {
   return {};
 }
 
-bool names_a_rank(std::string_view condition) {
-  constexpr std::array<std::string_view, 8> kWords = {
-      "rank", "main", "master", "zero", "leader", "primary", "is_first", "coordinator"};
-  return std::any_of(kWords.begin(), kWords.end(), [condition](std::string_view word) {
-    return condition.find(word) != std::string_view::npos;
-  });
+program::Origin origin_of(const model::JobModel& job, const Lines& lines, const Block& block,
+                          const Path& callers) {
+  program::CallString frames;
+  for (const model::CallSite& site : callers) {
+    frames.push_back(
+        {.text = &lines_of(job, site.file), .function = site.function, .line = site.line});
+  }
+  return program::origin_of(block.condition,
+                            {.text = &lines, .line = block.line, .callers = &frames}, job.sources);
 }
 
-Dependence dependence_of(const Lines& lines, const Block& block) {
-  const Dependence on = python_source::dependence(block.condition, lines, block.line);
-  const bool only_derived =
-      on == Dependence::kRank && !names_a_rank(block.condition) && reads_data(block.condition);
-  return only_derived ? Dependence::kData : on;
+Dependence dependence_of(const program::Origin& origin) {
+  if (origin.source == program::Source::kRank) {
+    return Dependence::kRank;
+  }
+  const bool may_differ = origin.source > program::Source::kUnknown ||
+                          (origin.source == program::Source::kUnknown && !origin.like_an_option);
+  return may_differ ? Dependence::kData : Dependence::kNone;
+}
+
+Dependence dependence_of(const model::JobModel& job, const Lines& lines, const Block& block) {
+  return dependence_of(origin_of(job, lines, block));
+}
+
+bool reads_own(const model::JobModel& job, const Lines& lines, const Block& block) {
+  return program::is_own(origin_of(job, lines, block).source);
+}
+
+bool is_unproven(const program::Origin& origin) {
+  return origin.source == program::Source::kUnknown ||
+         (origin.source == program::Source::kRank && origin.by_name);
 }
 
 Branch branch_of(const Block& block, const model::CallSite& guarded, Dependence on,

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "collector/detectors/call_sites/source_path.h"
+#include "collector/program/origin/origin.h"
 
 namespace ddpdoctor::detectors {
 
@@ -20,13 +21,23 @@ bool encloses(const python_source::Lines& lines, const python_source::Block& blo
 /// The name of the innermost function around a line; empty at module level.
 std::string function_around(const python_source::Lines& lines, int line);
 
-/// "is_main", "rank == 0", "leader": words for single ranks.
-bool names_a_rank(std::string_view condition);
+/// Where the value of a condition comes from, followed through all files at hand; parameters to
+/// `callers` (the frames around its function, innermost first) before all other calls.
+program::Origin origin_of(const model::JobModel& job, const python_source::Lines& lines,
+                          const python_source::Block& block, const Path& callers = {});
 
-/// What the block's condition depends on. A loss that was computed from something of the rank is
-/// still each rank's own data.
-python_source::Dependence dependence_of(const python_source::Lines& lines,
+/// The same in three words; what is not known is kData: nothing says that it is alike.
+python_source::Dependence dependence_of(const program::Origin& origin);
+python_source::Dependence dependence_of(const model::JobModel& job,
+                                        const python_source::Lines& lines,
                                         const python_source::Block& block);
+
+/// The condition plainly asks for something that is the rank's own: its data, clock, files.
+bool reads_own(const model::JobModel& job, const python_source::Lines& lines,
+               const python_source::Block& block);
+
+/// Nothing at hand says where it comes from, or only the name of an attribute does.
+bool is_unproven(const program::Origin& origin);
 
 Branch branch_of(const python_source::Block& block, const model::CallSite& guarded,
                  python_source::Dependence on, bool leads_to_ours);

@@ -6,7 +6,6 @@
 
 #include "base/text.h"
 #include "base/word.h"
-#include "collector/detectors/call_sites/passed_values.h"
 #include "collector/detectors/call_sites/registration.h"
 #include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/call_sites/unlike_environment.h"
@@ -66,7 +65,40 @@ bool can_separate(const Block& block, const model::RankSet& ours, const model::R
 /// Options of the environment are alike on all ranks, but for those that were seen to differ.
 bool tests_environment(const model::JobModel& job, const Lines& lines, const Block& block,
                        Dependence wanted) {
-  return wanted == Dependence::kData && !unlike_variable(job, lines, block.condition).empty();
+  return wanted == Dependence::kData &&
+         !unlike_variable(job, lines, block.condition, block.line).empty();
+}
+
+// Nothing at hand says what is compared, and the ranks lie on both sides of the comparison as if it
+// were the number of the rank: `x == 0` with rank 0 alone on one side.
+bool splits_by_number(const Block& block, const program::Origin& origin, const model::RankSet& ours,
+                      const model::RankSet& theirs) {
+  const auto all = [&block](const model::RankSet& ranks, bool wanted) {
+    return !ranks.empty() && std::all_of(ranks.begin(), ranks.end(), [&](model::Rank rank) {
+      return holds_for(block.condition, rank) == wanted;
+    });
+  };
+  const bool compared = !origin.unknown.empty() && block.condition.starts_with(origin.unknown);
+  return origin.source == program::Source::kUnknown && compared &&
+         ((all(ours, true) && all(theirs, false)) || (all(ours, false) && all(theirs, true)));
+}
+
+/// A condition of the wanted kind that can have parted the ranks.
+bool leads(const model::JobModel& job, const Lines& lines, const Block& block,
+           const program::Origin& origin, Dependence wanted, const model::RankSet& ours,
+           const model::RankSet& theirs) {
+  if (wanted != Dependence::kRank) {
+    return dependence_of(origin) == wanted || tests_environment(job, lines, block, wanted);
+  }
+  // Of a number that was computed from the rank, no comparison can be worked out here.
+  const bool by_rank = dependence_of(origin) == Dependence::kRank &&
+                       (!origin.number_compared || can_separate(block, ours, theirs));
+  return by_rank || splits_by_number(block, origin, ours, theirs);
+}
+
+Branch told_of(Branch branch, const program::Origin& origin) {
+  branch.unproven = is_unproven(origin);
+  return branch;
 }
 
 // Conditions around the frames below the fork, innermost first.
@@ -77,6 +109,7 @@ std::optional<Branch> branch_below(const model::JobModel& job, const Fork& fork,
   Path callers = below;
   callers.push_back(ours ? fork.ours : fork.theirs);
   for (const model::CallSite& site : below) {
+    callers.erase(callers.begin());
     const Lines& lines = lines_of(job, site.file);
     if (lines.empty()) {
       continue;
@@ -85,16 +118,22 @@ std::optional<Branch> branch_below(const model::JobModel& job, const Fork& fork,
       if (is_loop(block)) {
         continue;
       }
-      const Dependence on = dependence_through_calls(job, callers, lines, block);
-      const bool fits = wanted == Dependence::kRank ? can_separate(block, our_ranks, their_ranks)
-                                                    : !is_uniform(block.condition);
-      if ((on == wanted && fits) || tests_environment(job, lines, block, wanted)) {
-        return branch_of(block, site, wanted, ours);
+      const program::Origin origin = origin_of(job, lines, block, callers);
+      if (leads(job, lines, block, origin, wanted, our_ranks, their_ranks)) {
+        return told_of(branch_of(block, site, wanted, ours), origin);
       }
     }
-    const auto decorator = python_source::rank_decorator(lines, site.line);
-    if (wanted == Dependence::kRank && decorator) {
-      return branch_of(*decorator, site, Dependence::kRank, ours);
+    const auto decorator = wanted == Dependence::kRank
+                               ? program::ranks_let_in(lines, site.line, job.sources)
+                               : std::nullopt;
+    if (decorator) {
+      Branch branch = branch_of({.kind = BlockKind::kFunction,
+                                 .line = decorator->line,
+                                 .text = "@" + decorator->decorator.one_line(),
+                                 .condition = decorator->decorator.one_line()},
+                                site, Dependence::kRank, ours);
+      branch.unproven = decorator->by_name;
+      return branch;
     }
   }
   return std::nullopt;
@@ -102,8 +141,9 @@ std::optional<Branch> branch_below(const model::JobModel& job, const Fork& fork,
 
 // Only one of the two lines can be read. A test of the rank around it that holds for its ranks and
 // not for the others still separates them.
-std::optional<Branch> branch_at_half(const Lines& lines, const Fork& fork,
-                                     const model::RankSet& ours, const model::RankSet& theirs) {
+std::optional<Branch> branch_at_half(const model::JobModel& job, const Lines& lines,
+                                     const Fork& fork, const model::RankSet& ours,
+                                     const model::RankSet& theirs) {
   const bool know_ours = lines.contains(fork.ours.line);
   if (know_ours == lines.contains(fork.theirs.line)) {
     return std::nullopt;
@@ -115,10 +155,13 @@ std::optional<Branch> branch_at_half(const Lines& lines, const Fork& fork,
     });
   };
   for (const Block& block : python_source::enclosing(lines, known.line)) {
-    if (block.kind == BlockKind::kIf && dependence_of(lines, block) == Dependence::kRank &&
-        holds_all(block, know_ours ? ours : theirs, true) &&
-        holds_all(block, know_ours ? theirs : ours, false)) {
-      return branch_of(block, known, Dependence::kRank, know_ours);
+    if (block.kind != BlockKind::kIf || !holds_all(block, know_ours ? ours : theirs, true) ||
+        !holds_all(block, know_ours ? theirs : ours, false)) {
+      continue;
+    }
+    const program::Origin origin = origin_of(job, lines, block);
+    if (dependence_of(origin) == Dependence::kRank || origin.source == program::Source::kUnknown) {
+      return told_of(branch_of(block, known, Dependence::kRank, know_ours), origin);
     }
   }
   return std::nullopt;
@@ -138,8 +181,8 @@ std::optional<Branch> branch_at(const model::JobModel& job, const Fork& fork, De
     return std::nullopt;
   }
   const Lines& lines = lines_of(job, fork.ours.file);
-  if (auto half =
-          wanted == Dependence::kRank ? branch_at_half(lines, fork, ours, theirs) : std::nullopt) {
+  if (auto half = wanted == Dependence::kRank ? branch_at_half(job, lines, fork, ours, theirs)
+                                              : std::nullopt) {
     return half;
   }
   const auto behind =
@@ -149,15 +192,14 @@ std::optional<Branch> branch_at(const model::JobModel& job, const Fork& fork, De
   if (!block || is_loop(*block) || ends_the_data(lines, *block)) {
     return std::nullopt;
   }
-  const Dependence on = dependence_through_calls(job, {}, lines, *block);
-  const bool fits = wanted == Dependence::kRank ? can_separate(*block, ours, theirs)
-                                                : !is_uniform(block->condition);
-  if ((on != wanted || !fits) && !tests_environment(job, lines, *block, wanted)) {
+  const program::Origin origin = origin_of(job, lines, *block);
+  if (!leads(job, lines, *block, origin, wanted, ours, theirs)) {
     return std::nullopt;
   }
   const bool to_ours = leads_to_first(lines, *block, fork.ours.line, fork.theirs.line);
-  Branch branch = branch_of(*block, to_ours ? fork.ours : fork.theirs, wanted, to_ours);
-  add_other_ways_out(lines, to_ours ? fork.theirs : fork.ours, branch.guarded, branch);
+  Branch branch =
+      told_of(branch_of(*block, to_ours ? fork.ours : fork.theirs, wanted, to_ours), origin);
+  add_other_ways_out(job, lines, to_ours ? fork.theirs : fork.ours, branch.guarded, branch);
   return branch;
 }
 
@@ -198,12 +240,8 @@ bool asks_for_any(const Lines& lines, std::string_view condition) {
   if (condition.starts_with("len(")) {
     condition = condition.substr(4, condition.find(')') - 4);
   }
-  constexpr std::array<std::string_view, 3> kSteps = {"step", "epoch", "iter"};
   const bool plain = condition.starts_with("self.") &&
-                     std::all_of(condition.begin() + 5, condition.end(), base::is_word) &&
-                     std::none_of(kSteps.begin(), kSteps.end(), [condition](std::string_view word) {
-                       return condition.find(word) != condition.npos;
-                     });
+                     std::all_of(condition.begin() + 5, condition.end(), base::is_word);
   constexpr std::array<std::string_view, 5> kTakesIn = {" += ", ".append(", ".extend(", ".add(",
                                                         ".update("};
   return plain && std::any_of(lines.begin(), lines.end(), [condition, &kTakesIn](const auto& line) {
@@ -288,7 +326,11 @@ std::optional<Branch> data_branch(const model::JobModel& job, const Fork& fork, 
   }
   auto ours = ours_behind.value_or(true) ? branch_below(job, fork, true, Dependence::kData, {}, {})
                                          : std::nullopt;
-  const bool only_option = tie && ours && !reads_data(ours->condition);
+  const auto asks_own = [&job](const Branch& branch) {
+    return reads_own(job, lines_of(job, branch.where.file),
+                     {.line = branch.where.line, .text = {}, .condition = branch.condition});
+  };
+  const bool only_option = tie && ours && !asks_own(*ours);
   if (ours && !only_option) {
     return ours;
   }
@@ -302,9 +344,10 @@ std::optional<Branch> data_branch(const model::JobModel& job, const Fork& fork, 
                     : branch_below(job, fork, false, Dependence::kData, {}, {});
   const bool tests =
       theirs && theirs->condition.find_first_of("<>=(") != std::string::npos;  // no bare flag
-  const bool unlike =
-      theirs && !unlike_variable(job, lines_of(job, theirs->where.file), theirs->condition).empty();
-  if (theirs && (unlike || reads_data(theirs->condition) || (tie && !ours && tests))) {
+  const bool unlike = theirs && !unlike_variable(job, lines_of(job, theirs->where.file),
+                                                 theirs->condition, theirs->where.line)
+                                     .empty();
+  if (theirs && (unlike || asks_own(*theirs) || (tie && !ours && tests))) {
     return theirs;
   }
   return ours;

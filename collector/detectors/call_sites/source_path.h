@@ -45,6 +45,7 @@ struct Branch {
   bool skips = false;           // leads to a `continue`: leaves out what is left of the round
   bool catches = false;         // an except clause: leaves out what stands behind the exception
   std::vector<Test> or_else{};  // what leads out of the same loop and may have been it as well
+  bool unproven = false;        // where its value comes from is not at hand, or only a name says it
 };
 
 /// The branch that tests the rank, if one separates these paths.
@@ -70,6 +71,7 @@ struct LeftLoop {
   std::string header;     // "for batch in loader"
   bool ours_left = true;
   bool over_keys = false;         // goes over names or tensors, not over batches
+  bool over_batches = false;      // of a DataLoader, of an iterator; steps of a range
   bool fixed = false;             // every rank goes round it equally often: nobody left it early
   bool in_step = false;           // lies within one round of such a loop, and is not over batches
   bool shadowed = false;          // those out of it answer for others in torch's Join
@@ -97,15 +99,8 @@ bool is_over_batches(const std::optional<LeftLoop>& loop);
 /// it still, to their call: it says nothing of those who are out.
 bool stands_in_left_loop(const model::JobModel& job, const Fork& fork, const Branch& branch);
 
-/// Whether a test of the rank holds for it ("rank == 0"); nullopt when the expression is more than
-/// one comparison.
+/// Whether a condition holds for a rank when what it compares is the number of the rank ("x == 0");
+/// nullopt when the expression is more than one comparison with numbers.
 std::optional<bool> holds_for(std::string_view condition, model::Rank rank);
-
-/// True when a condition plainly reads data: values of tensors, files, clocks, losses.
-bool reads_data(std::string_view condition);
-
-/// True when a condition is alike on all ranks: it tests counters, options, None, nothing of the
-/// data.
-bool is_uniform(std::string_view condition);
 
 }  // namespace ddpdoctor::detectors

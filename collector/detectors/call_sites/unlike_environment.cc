@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 #include "collector/model/questions.h"
-#include "collector/python_source/expressions.h"
+#include "collector/program/origin/origin.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -23,15 +23,6 @@ const model::Fact* fact_of(const model::JobModel& job, std::string_view variable
   return found == all.end() ? nullptr : *found;
 }
 
-std::string unlike_in(const model::JobModel& job, std::string_view text) {
-  for (const std::string_view variable : python_source::variables_asked(text)) {
-    if (fact_of(job, variable) != nullptr) {
-      return std::string(variable);
-    }
-  }
-  return {};
-}
-
 std::string ranks(const std::string& ranges) {
   const bool one = ranges.find_first_of("-,") == std::string::npos;
   return fmt::format("rank{} {}", one ? "" : "s", base::elide(ranges, 40));
@@ -40,20 +31,16 @@ std::string ranks(const std::string& ranges) {
 }  // namespace
 
 std::string unlike_variable(const model::JobModel& job, const python_source::Lines& lines,
-                            std::string_view condition) {
+                            std::string_view condition, int line) {
   if (model::facts(job, "variable-unlike").empty()) {
     return {};
   }
-  std::string found = unlike_in(job, condition);
-  for (const std::string_view name : python_source::values_read(condition)) {
-    for (auto line = lines.begin(); found.empty() && line != lines.end(); ++line) {
-      const bool asks = line->second.find("env") != std::string::npos;  // before cutting it up
-      if (asks && python_source::changes(line->second, name)) {
-        found = unlike_in(job, line->second);
-      }
-    }
-  }
-  return found;
+  const program::Origin origin =
+      program::origin_of(condition, {.text = &lines, .line = line}, job.sources);
+  const auto found =
+      std::find_if(origin.variables.begin(), origin.variables.end(),
+                   [&job](const std::string& name) { return fact_of(job, name) != nullptr; });
+  return found == origin.variables.end() ? std::string() : *found;
 }
 
 std::string how_unlike(const model::JobModel& job, std::string_view variable) {

@@ -13,7 +13,7 @@ namespace ddpdoctor::detectors {
 /// The name of such a variable, which the condition reads itself or through a name that a line of
 /// its file binds to it (`debug = os.getenv("DEBUG")`); empty when there is none.
 std::string unlike_variable(const model::JobModel& job, const python_source::Lines& lines,
-                            std::string_view condition);
+                            std::string_view condition, int line);
 
 /// "RESUME is not set on rank 1", "MODE has one value on rank 0 and another on ranks 1-3".
 std::string how_unlike(const model::JobModel& job, std::string_view variable);

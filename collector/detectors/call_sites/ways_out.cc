@@ -2,7 +2,6 @@
 #include "collector/detectors/call_sites/ways_out.h"
 
 #include <algorithm>
-#include <array>
 #include <vector>
 
 #include "collector/detectors/call_sites/source_blocks.h"
@@ -23,30 +22,40 @@ struct WayOut {
   Block block;
   Dependence on = Dependence::kData;
   bool is_exit = true;  // an `if` in the loop, not the loop's own condition
+  program::Source source = program::Source::kUnknown;
+  bool unproven = false;
 };
 
 int weight(const WayOut& way) {
-  return way.on == Dependence::kRank ? 0 : (reads_data(way.block.condition) ? 1 : 2);
+  return way.on == Dependence::kRank ? 0 : (program::is_own(way.source) ? 1 : 2);
 }
 
 // A test of the rank first, then what plainly reads data; of two alike the one inside of the loop.
-std::vector<WayOut> ways_out(const Lines& lines, const Block& loop, int in,
-                             const std::optional<DataEnd>& end) {
+std::vector<WayOut> ways_out(const model::JobModel& job, const Lines& lines, const Block& loop,
+                             int in, const std::optional<DataEnd>& end) {
   std::vector<WayOut> ways;
   for (const Block& exit : python_source::loop_exits(lines, in)) {
     if (!encloses(lines, loop, exit.line) || (end && end->noticed == exit.line)) {
       continue;
     }
-    const Dependence on = dependence_of(lines, exit);
-    if (on == Dependence::kRank || (on == Dependence::kData && !is_uniform(exit.condition)) ||
-        is_stop_flag(exit.condition)) {
-      ways.push_back(
-          {.block = exit, .on = on == Dependence::kRank ? on : Dependence::kData, .is_exit = true});
+    const program::Origin origin = origin_of(job, lines, exit);
+    if (const Dependence on = dependence_of(origin); on != Dependence::kNone) {
+      ways.push_back({.block = exit,
+                      .on = on,
+                      .is_exit = true,
+                      .source = origin.source,
+                      .unproven = is_unproven(origin)});
     }
   }
-  if (loop.kind == BlockKind::kWhile && !(end && end->noticed == loop.line) &&
-      dependence_of(lines, loop) == Dependence::kData && !is_uniform(loop.condition)) {
-    ways.push_back({.block = loop, .on = Dependence::kData, .is_exit = false});
+  if (loop.kind == BlockKind::kWhile && !(end && end->noticed == loop.line)) {
+    const program::Origin origin = origin_of(job, lines, loop);
+    if (dependence_of(origin) == Dependence::kData) {
+      ways.push_back({.block = loop,
+                      .on = Dependence::kData,
+                      .is_exit = false,
+                      .source = origin.source,
+                      .unproven = is_unproven(origin)});
+    }
   }
   std::stable_sort(ways.begin(), ways.end(),
                    [](const WayOut& a, const WayOut& b) { return weight(a) < weight(b); });
@@ -65,38 +74,34 @@ void add_alternatives(const std::vector<WayOut>& ways, Branch& branch) {
 
 }  // namespace
 
-bool is_stop_flag(std::string_view condition) {
-  constexpr std::array<std::string_view, 6> kFlags = {"stop",      "done",     "finished",
-                                                      "converged", "patience", "preempt"};
-  return condition.find_first_of("<>=(") == std::string_view::npos &&
-         std::any_of(kFlags.begin(), kFlags.end(), [condition](std::string_view flag) {
-           return condition.find(flag) != std::string_view::npos;
-         });
+bool is_flag(std::string_view condition) {
+  return condition.find_first_of("<>=(") == std::string_view::npos;
 }
 
-std::optional<Branch> way_out_of(const Lines& lines, const Block& loop, const model::CallSite& in,
-                                 const std::optional<DataEnd>& end) {
-  const std::vector<WayOut> ways = ways_out(lines, loop, in.line, end);
+std::optional<Branch> way_out_of(const model::JobModel& job, const Lines& lines, const Block& loop,
+                                 const model::CallSite& in, const std::optional<DataEnd>& end) {
+  const std::vector<WayOut> ways = ways_out(job, lines, loop, in.line, end);
   if (ways.empty()) {
     return std::nullopt;
   }
   const WayOut& first = ways.front();
   Branch branch = branch_of(first.block, in, first.on, first.is_exit);
+  branch.unproven = first.unproven;
   if (first.on == Dependence::kData) {
     add_alternatives(ways, branch);
   }
   return branch;
 }
 
-void add_other_ways_out(const Lines& lines, const model::CallSite& in, const model::CallSite& out,
-                        Branch& branch) {
+void add_other_ways_out(const model::JobModel& job, const Lines& lines, const model::CallSite& in,
+                        const model::CallSite& out, Branch& branch) {
   const auto loop = python_source::loop_around(lines, branch.where.line);
   if (branch.on != Dependence::kData || !loop || !encloses(lines, *loop, in.line) ||
       encloses(lines, *loop, out.line)) {
     return;
   }
   const std::vector<WayOut> ways =
-      ways_out(lines, *loop, in.line, python_source::data_end_of(lines, loop->line));
+      ways_out(job, lines, *loop, in.line, python_source::data_end_of(lines, loop->line));
   if (std::any_of(ways.begin(), ways.end(), [&branch](const WayOut& way) {
         return way.is_exit && way.block.line == branch.where.line;
       })) {

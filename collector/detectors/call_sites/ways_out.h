@@ -12,16 +12,17 @@
 namespace ddpdoctor::detectors {
 
 /// "self.should_stop": a flag that something set, where ranks leave a loop at different times.
-bool is_stop_flag(std::string_view condition);
+/// `if stop: break`: a bare name or attribute, nothing compared, nothing called.
+bool is_flag(std::string_view condition);
 
 /// A condition that leaves this loop on some ranks only, the likeliest first, the others as its
 /// `or_else`. Who notices that there is no more data (`end`) only ends as any loop over data does.
-std::optional<Branch> way_out_of(const python_source::Lines& lines,
+std::optional<Branch> way_out_of(const model::JobModel& job, const python_source::Lines& lines,
                                  const python_source::Block& loop, const model::CallSite& in,
                                  const std::optional<python_source::DataEnd>& end);
 
 /// What else leads out of the loop that the branch leaves, where `in` is in it and `out` is not.
-void add_other_ways_out(const python_source::Lines& lines, const model::CallSite& in,
-                        const model::CallSite& out, Branch& branch);
+void add_other_ways_out(const model::JobModel& job, const python_source::Lines& lines,
+                        const model::CallSite& in, const model::CallSite& out, Branch& branch);
 
 }  // namespace ddpdoctor::detectors

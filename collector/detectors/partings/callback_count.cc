@@ -14,14 +14,15 @@ using python_source::Block;
 using python_source::Lines;
 
 /// Everybody who is in the loops around `in` comes to `out` after it.
-bool follows(const Lines& lines, int in, int out) {
+bool follows(const model::JobModel& job, const Lines& lines, int in, int out) {
   const auto loop = python_source::loop_around(lines, in);
   if (loop && !encloses(lines, *loop, out)) {
     return false;  // it may have left that loop
   }
   const std::vector<Block> before = python_source::deciding_branches(lines, out);
   return std::all_of(before.begin(), before.end(), [&](const Block& block) {
-    return is_loop(block) || encloses(lines, block, in) || is_uniform(block.condition);
+    return is_loop(block) || encloses(lines, block, in) ||
+           dependence_of(job, lines, block) == python_source::Dependence::kNone;
   });
 }
 
@@ -46,7 +47,7 @@ bool read_callback(const graph::Examination& examination, Explanation& explanati
     const bool later =
         order.behind == Behind::kUnknown ? out.line > in.line : order.behind == behind;
     if (!callback || !later || !caller.calls() || !has_gone_on(gone) ||
-        !follows(lines, in.line, out.line)) {
+        !follows(examination.job, lines, in.line, out.line)) {
       continue;
     }
     explanation.callback = std::move(callback);

@@ -102,7 +102,7 @@ std::optional<Update> update_of(const model::JobModel& job, const model::CallSit
                   .function = elsewhere ? function_around(lines, line) : compute.function},
         .under = std::nullopt};
     for (Block& block : python_source::deciding_branches(lines, line)) {
-      if (!is_loop(block) && !is_uniform(block.condition)) {
+      if (!is_loop(block) && dependence_of(job, lines, block) != python_source::Dependence::kNone) {
         update.under = std::move(block);
         break;
       }

@@ -30,8 +30,7 @@ std::optional<Branch> own_condition(const model::JobModel& job, const Path& way)
   for (const model::CallSite& site : way) {
     const python_source::Lines& lines = lines_of(job, site.file);
     for (const Block& block : python_source::deciding_branches(lines, site.line)) {
-      if (!is_loop(block) && dependence_of(lines, block) == Dependence::kData &&
-          !is_uniform(block.condition)) {
+      if (!is_loop(block) && dependence_of(job, lines, block) == Dependence::kData) {
         return branch_of(block, site, Dependence::kData, false);
       }
     }

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "base/text.h"
-#include "collector/detectors/call_sites/passed_values.h"
 #include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/model/questions.h"
@@ -18,34 +17,13 @@ namespace {
 using python_source::Block;
 using python_source::Dependence;
 
-/// `sync = (i + 1) % accumulate == 0`, `not sync`: what the flag is set to is alike everywhere.
-bool is_alike(const python_source::Lines& lines, int line, std::string_view condition) {
-  if (is_uniform(condition)) {
-    return true;
-  }
-  const std::string_view flag =
-      base::trim(condition.starts_with("not ") ? condition.substr(4) : condition);
-  const auto extent = python_source::function_extent(lines, line);
-  bool set = false;
-  for (const auto& [number, text] : lines) {
-    const bool near = !extent || (number >= extent->first && number <= extent->second);
-    const std::string_view code = base::trim(text);
-    if (near && code.starts_with(flag) && code.substr(flag.size()).starts_with(" = ")) {
-      set = true;
-      if (!is_uniform(code.substr(flag.size() + 3))) {
-        return false;
-      }
-    }
-  }
-  return set;
-}
-
 std::optional<Branch> choice_at(const model::JobModel& job, const Path& path,
                                 const std::string& file, const python_source::Lines& lines,
                                 int line) {
   for (const Block& block : python_source::deciding_branches(lines, line)) {
-    const Dependence on = dependence_through_calls(job, path, lines, block);
-    if (is_loop(block) || on == Dependence::kNone || is_alike(lines, block.line, block.condition)) {
+    const program::Origin origin = origin_of(job, lines, block, path);
+    const Dependence on = dependence_of(origin);
+    if (is_loop(block) || on == Dependence::kNone) {
       continue;
     }
     const std::string function = function_around(lines, line);
@@ -53,7 +31,8 @@ std::optional<Branch> choice_at(const model::JobModel& job, const Path& path,
                   .condition = block.condition,
                   .on = on,
                   .leads_to_ours = false,
-                  .guarded = {.file = file, .line = line, .function = function}};
+                  .guarded = {.file = file, .line = line, .function = function},
+                  .unproven = is_unproven(origin)};
   }
   return std::nullopt;
 }

@@ -11,6 +11,7 @@
 #include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/partings/side_questions.h"
+#include "collector/program/origin/items.h"
 #include "collector/python_source/expressions.h"
 
 namespace ddpdoctor::detectors {
@@ -87,6 +88,17 @@ bool goes_over_elements(const Side& side) {
                      });
 }
 
+/// What "for k, v in sorted(sums)" goes over.
+program::Items items_in(const model::JobModel& job, const model::CallSite& site,
+                        std::string_view header) {
+  const std::size_t in = header.find(" in ");
+  const auto& lines = lines_of(job, site.file);
+  return in == header.npos || lines.empty()
+             ? program::Items::kUnknown
+             : program::items_of(header.substr(in + 4), {.text = &lines, .line = site.line},
+                                 job.sources);
+}
+
 /// All came from this very place with their last call together, and `in` calls from it once more.
 bool calls_once_more(const graph::Examination& examination, const Parting& parting,
                      const Side& in) {
@@ -138,7 +150,8 @@ std::optional<LeftLoop> repeated_by(const graph::Examination& examination, const
                     .header = std::move(header),
                     .ours_left = ours_left,
                     .way_out = std::nullopt};
-      loop.over_keys = !is_over_batches(loop);
+      loop.over_keys = goes_over_elements(in) ||
+                       items_in(examination.job, site, loop.header) != program::Items::kBatches;
       return loop;
     }
   }

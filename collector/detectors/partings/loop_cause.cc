@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/partings/gradient_sync.h"
 #include "collector/detectors/partings/loops_seen.h"
 #include "collector/detectors/partings/new_round.h"
@@ -110,7 +111,9 @@ bool read_next_pass(const Examination& examination, Explanation& explanation,
   }
   if (explanation.branch) {
     explanation.loop.reset();
-    if (is_uniform(explanation.branch->condition)) {  // whether anything came
+    const Branch& branch = *explanation.branch;
+    if (!reads_own(examination.job, lines_of(examination.job, branch.where.file),
+                   {.line = branch.where.line, .text = {}, .condition = branch.condition})) {
       explanation.otherwise = kOrLength;
     }
     if (!odd_is_behind && explanation.parting.tie) {

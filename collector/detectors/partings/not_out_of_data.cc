@@ -69,8 +69,8 @@ std::vector<Branch> tests_that_raise(const model::JobModel& job, std::string_vie
         continue;
       }
       for (const Block& block : python_source::deciding_branches(lines, number)) {
-        const Dependence on = dependence_of(lines, block);
-        if (!is_loop(block) && on == Dependence::kData && !is_uniform(block.condition)) {
+        const Dependence on = is_loop(block) ? Dependence::kNone : dependence_of(job, lines, block);
+        if (on == Dependence::kData) {
           tests.push_back(branch_of(
               block, {.file = file, .line = number, .function = function_around(lines, number)}, on,
               true));

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/ahead_of_device.h"
 #include "collector/detectors/evidence/gloo_words.h"
@@ -277,6 +278,35 @@ Finding finding_of(const Examination& examination, const Explanation& explanatio
   return finding;
 }
 
+namespace {
+
+/// Where the value that decides comes from, when another line says it; or that none does.
+void add_origin(const model::JobModel& job, const Branch& branch, Finding& finding) {
+  const auto& lines = lines_of(job, branch.where.file);
+  if (branch.catches || branch.condition.starts_with("@") || lines.empty()) {
+    return;
+  }
+  const program::Origin origin = program::origin_of(
+      branch.condition, {.text = &lines, .line = branch.where.line}, job.sources);
+  const bool elsewhere = !origin.chain.empty() && (origin.chain.back().line != branch.where.line ||
+                                                   origin.chain.back().file != branch.where.file);
+  if (origin.source > program::Source::kUnknown && elsewhere) {
+    const program::OriginStep& end = origin.chain.back();
+    finding.evidence.push_back(
+        {.rank = std::nullopt,
+         .text = fmt::format("{} depends on {}: {} ({}:{})", condition_quote(branch),
+                             program::name_of(origin.source), quote(end.text),
+                             base::file_name(end.file), end.line)});
+  } else if (branch.unproven && origin.source == program::Source::kUnknown &&
+             !origin.unknown.empty()) {
+    finding.evidence.push_back({.rank = std::nullopt,
+                                .text = fmt::format("no source at hand shows where {} comes from",
+                                                    quote(origin.unknown))});
+  }
+}
+
+}  // namespace
+
 Findings findings_with(const Examination& examination, Cause cause, std::string_view kind,
                        const std::function<void(const Explanation&, Finding&)>& tell) {
   Findings findings;
@@ -285,10 +315,19 @@ Findings findings_with(const Examination& examination, Cause cause, std::string_
     const bool differs =
         explanation.branch && values_say(examination.job, explanation.branch->where,
                                          explanation.parting) == ValuesSay::kDiffers;
-    Finding finding =
-        finding_of(examination, explanation, (explanation.branch ? 1 : 0) + (differs ? 1 : 0));
+    // A branch of which only a name speaks is no second fact; its values, where they were read,
+    // are.
+    const bool unproven = explanation.branch && explanation.branch->unproven && !differs;
+    Finding finding = finding_of(examination, explanation,
+                                 (explanation.branch && !unproven ? 1 : 0) + (differs ? 1 : 0));
     finding.kind = kind;
     tell(explanation, finding);
+    if (unproven) {
+      finding.confidence = at_most(finding.confidence, Confidence::kLikely);
+    }
+    if (explanation.branch && !differs) {
+      add_origin(examination.job, *explanation.branch, finding);
+    }
     if (!explanation.otherwise.empty()) {
       finding.confidence = at_most(finding.confidence, Confidence::kLikely);
       finding.fix += " " + std::string(explanation.otherwise);

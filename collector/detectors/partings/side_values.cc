@@ -105,8 +105,10 @@ std::optional<Branch> branch_before(const model::JobModel& job, const std::vecto
       continue;
     }
     const std::string& condition = decided.front()->expression;
-    const bool rank = reads_the_rank(all, site.file, block.line) ||
-                      python_source::dependence(condition, lines, block.line) == Dependence::kRank;
+    const bool rank =
+        reads_the_rank(all, site.file, block.line) ||
+        dependence_of(job, lines, {.line = block.line, .text = {}, .condition = condition}) ==
+            Dependence::kRank;
     found = branch_of(block, site, rank ? Dependence::kRank : Dependence::kData, true);
     found->condition = condition;
   }

@@ -77,16 +77,12 @@ std::optional<Branch> caught_on_the_way(const model::JobModel& job, const Fork& 
   return std::nullopt;
 }
 
-bool tests_for_none(std::string_view condition) {
-  return condition.ends_with(" is None") || condition.ends_with(" is not None");
-}
-
-std::optional<Branch> skip_by_data(const Lines& lines, const model::CallSite& waiting) {
+std::optional<Branch> skip_by_data(const model::JobModel& job, const Lines& lines,
+                                   const model::CallSite& waiting) {
   for (const Block& block : python_source::skips_before(lines, waiting.line)) {
-    const Dependence on = dependence_of(lines, block);
-    const bool may_differ = tests_for_none(block.condition) || !is_uniform(block.condition);
-    const bool rank_alone = on == Dependence::kRank && names_a_rank(block.condition);
-    if (on != Dependence::kNone && !rank_alone && may_differ) {
+    const program::Origin origin = origin_of(job, lines, block);
+    const bool asks_for_none = origin.source == program::Source::kUnknown;
+    if (dependence_of(origin) == Dependence::kData || asks_for_none) {
       Branch out = branch_of(block, waiting, Dependence::kData, false);
       out.skips = true;
       return out;
@@ -122,7 +118,7 @@ std::optional<Branch> skipped_step(const model::JobModel& job, const Fork& fork)
     return std::nullopt;
   }
   auto in_helper = caught_in_helper(job, fork.theirs);
-  return in_helper ? in_helper : skip_by_data(lines, fork.theirs);
+  return in_helper ? in_helper : skip_by_data(job, lines, fork.theirs);
 }
 
 std::optional<bool> began_fewer_backwards(const model::JobModel& job, const Parting& parting) {

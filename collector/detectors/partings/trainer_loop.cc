@@ -112,7 +112,8 @@ bool read_logged(const graph::Examination& examination, Explanation& explanation
   }
   const python_source::Lines& lines = lines_of(examination.job, site->file);
   for (const python_source::Block& block : python_source::deciding_branches(lines, site->line)) {
-    if (!is_loop(block) && dependence_of(lines, block) == python_source::Dependence::kRank) {
+    if (!is_loop(block) &&
+        dependence_of(examination.job, lines, block) == python_source::Dependence::kRank) {
       explanation.branch = branch_of(block, *site, python_source::Dependence::kRank, true);
       explanation.cause = Cause::kRankConditional;
       return true;
@@ -167,9 +168,8 @@ std::optional<Branch> own_test_of(const model::JobModel& job, Wanted wanted) {
         continue;
       }
       for (const python_source::Block& block : python_source::deciding_branches(lines, line)) {
-        const auto on = dependence_of(lines, block);
-        if (!is_loop(block) && on == python_source::Dependence::kData &&
-            !is_uniform(block.condition)) {
+        const auto on = dependence_of(job, lines, block);
+        if (!is_loop(block) && on == python_source::Dependence::kData) {
           const model::CallSite site = {
               .file = file, .line = line, .function = function_around(lines, line)};
           return branch_of(block, site, on, true);

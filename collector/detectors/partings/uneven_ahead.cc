@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/call_sites/source_path.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/loops_seen.h"
@@ -205,10 +206,11 @@ bool every_step_calls(const model::JobModel& job, const SharedLoop& loop, const 
 }
 
 /// Ways to end the loop early that may make the lengths equal after all; a bad loss does not.
-bool may_end_early(const Lines& lines, const SharedLoop& loop, int inside) {
+bool may_end_early(const model::JobModel& job, const Lines& lines, const SharedLoop& loop,
+                   int inside) {
   const std::vector<Block> exits = python_source::loop_exits(lines, inside);
-  return std::any_of(exits.begin(), exits.end(), [&loop](const Block& exit) {
-    return exit.line > loop.where.line && !reads_data(exit.condition);
+  return std::any_of(exits.begin(), exits.end(), [&](const Block& exit) {
+    return exit.line > loop.where.line && !reads_own(job, lines, exit);
   });
 }
 
@@ -293,8 +295,8 @@ Path path_of_step(const Examination& examination, const SharedLoop& loop) {
 bool is_plain(const model::JobModel& job, const SharedLoop& loop, const Path& path) {
   const Lines* lines = source_of(job, loop.where);
   const std::size_t inside = frame_in_loop(job, loop, path);
-  if (lines == nullptr || inside == path.size() || may_end_early(*lines, loop, path[inside].line) ||
-      may_even_out(*lines, loop)) {
+  if (lines == nullptr || inside == path.size() ||
+      may_end_early(job, *lines, loop, path[inside].line) || may_even_out(*lines, loop)) {
     return false;
   }
   return std::none_of(path.begin(), path.end(), [&job](const model::CallSite& site) {

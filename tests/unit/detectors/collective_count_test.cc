@@ -58,7 +58,7 @@ TEST(CollectiveCount, KnowsALoopByWhatItsCallTakes) {
     EXPECT_TRUE(asked_of_loop("uneven-inputs", loop, call).empty()) << loop;
   }
   const std::vector<std::pair<std::string, std::string>> over_inputs = {
-      {"for batch in batches", "dist.all_reduce(batch)"},
+      {"for batch in batches", "dist.all_reduce(net(batch))"},
       {"for i in range(n)", "dist.all_reduce(out[i])"},
       {"for x in out", "dist.all_reduce(total)"},
       {"for path in sorted(shards)", "dist.all_reduce(total)"},

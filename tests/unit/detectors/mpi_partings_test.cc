@@ -56,7 +56,8 @@ JobBuilder in_halves(const std::string& condition) {
   return job()
       .ranks(4)
       .source("/srv/work.py", "def work(rank, step):\n    " + condition +
-                                  "half.Allreduce(a, b)\n    world.Barrier()\n")
+                                  "half.Allreduce(a, b)\n    world.Barrier()\n\n"
+                                  "work(world.Get_rank(), 0)\n")
       .stack(kAll, in_mpi("Barrier", 3))
       .stack(3, in_mpi("Allreduce", 2));
 }

@@ -202,7 +202,7 @@ TEST(NewGroupSubset, SeesTwoGroupsOfOneName) {
   constexpr const char* kPairs =
       "def pairs(rank):\n    for ranks in ([0, 2], [1, 3]):\n        if rank in ranks:\n"
       "            mine = dist.new_group(ranks)\n    return mine\n\ndef main():\n"
-      "    dist.all_reduce(x, group=pairs(rank))\n";
+      "    dist.all_reduce(x, group=pairs(dist.get_rank()))\n";
   const Findings findings = asked("new-group-subset", mixed_up(kPairs).build());
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].culprits, (model::RankSet{0, 1, 2, 3}));  // each left out the other's

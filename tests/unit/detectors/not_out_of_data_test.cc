@@ -45,7 +45,7 @@ TEST(OtherWaysOut, AreNoneWhereNothingOfTheProgramIsRaisedUnderATest) {
            {"RuntimeError", kStopping},
            {"StopNow", "x = 1\n"},
            {"StopNow", "def f():\n  raise StopNow()\n"},
-           {"StopNow", "def f(step):\n  if step > max_steps:\n    raise StopNow()\n"}}) {
+           {"StopNow", "def f():\n  for i in range(9):\n    if i > 7:\n      raise StopNow()\n"}}) {
     const model::JobModel job = told(clause, raising).build();
     EXPECT_TRUE(asked("divergent-branch", job).empty()) << clause << raising;
     EXPECT_EQ(asked("uneven-inputs", job).size(), 1U) << clause << raising;
@@ -153,14 +153,14 @@ TEST(OtherWaysOut, AreAHookThatLeavesABucketOut) {
   EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
   EXPECT_EQ(findings[0].locations.back().line, 7);
   EXPECT_TRUE(asked("uneven-inputs", own).empty());
-  EXPECT_EQ(asked("uneven-inputs", told("if step % every:", hook)).size(), 1U);
+  EXPECT_EQ(asked("uneven-inputs", told("if state.n % every:", hook)).size(), 1U);
   const model::JobModel plain = told("if bucket.abs().max() < least:", site("main", "backward"));
   EXPECT_EQ(asked("uneven-inputs", plain).size(), 1U);
 }
 
 const std::string kEvaluating =
     "class Evaluator:\n  def __init__(self, acc):\n    self.run = WRAPPED\n"
-    "  def _run(self):\n    for x in self.loader:\n      dist.all_gather(x)\n\n"
+    "  def _run(self):\n    for x in self.loader:\n      dist.all_gather(net(x))\n\n"
     "def main():\n  for x in loader:\n    step(x).backward()\n    evaluator.run()\n";
 
 /// Rank 0 evaluates for the first time, rank 1 is in the next step. `before`: rank 1 has done so.

@@ -60,7 +60,7 @@ class Norm:
 
 class Hook:
     def after_step(self, loop):
-        if loop.step % self.every or loop.rank:
+        if loop.step % self.every or dist.get_rank():
             return
         picture = loop.model.module(self.fixed)
 
@@ -110,7 +110,7 @@ Findings with_late_text(const std::string& line) {
   builder.ranks(2)
       .source(kTrain,
               "class Mean:\n    def __str__(self):\n        dist.all_reduce(t)\n\n"
-              "def setup():\n    log.setLevel(INFO if rank == 0 else WARNING)\n\n"
+              "def setup():\n    log.setLevel(INFO if dist.get_rank() == 0 else WARNING)\n\n"
               "def main():\n    for i in range(9):\n        " +
                   line + "\n        dist.barrier()\n")
       .stack(kAll, in("barrier", at("main", "dist.barrier")))

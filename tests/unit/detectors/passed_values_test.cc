@@ -26,7 +26,7 @@ model::JobModel told(const std::string& argument) {
 }
 
 TEST(PassedValues, OfATestOfTheRankMakeTheConditionOne) {
-  const auto findings = asked("rank-conditional-collective", told("rank == 0"));
+  const auto findings = asked("rank-conditional-collective", told("dist.get_rank() == 0"));
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].culprits, model::RankSet({0}));
   EXPECT_NE(findings[0].fix.find("fence"), std::string::npos);
@@ -53,7 +53,7 @@ model::JobModel asks(const std::string& answer) {
 }
 
 TEST(PassedValues, APropertyThatTestsTheRankMakesTheConditionOne) {
-  for (const std::string answer : {"return not self.rank", "return dist.get_rank() == 0"}) {
+  for (const std::string answer : {"return not dist.get_rank()", "return dist.get_rank() == 0"}) {
     const auto findings = asked("rank-conditional-collective", asks(answer));
     ASSERT_EQ(findings.size(), 1u) << answer;
     EXPECT_EQ(findings[0].culprits, model::RankSet({0}));

@@ -102,7 +102,7 @@ TEST(Passes, KnowsANewEpochByTheCallAtTheEndOfTheOldOne) {
   }
   const Findings findings = asked("divergent-branch", stopped(end, before));
   ASSERT_EQ(findings.size(), 1U);
-  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
   EXPECT_EQ(findings[0].fix.find("numbers of batches"), std::string::npos);
 }
 
@@ -251,7 +251,7 @@ TEST(Passes, SeesTheBackwardOfTheNextStep) {
   const Findings findings = asked("divergent-branch", job);
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].culprits, (model::RankSet{0}));
-  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
   EXPECT_NE(findings[0].summary.find("not self.due"), std::string::npos);
 }
 

@@ -23,6 +23,8 @@ def main():
     rank = dist.get_rank()
     for epoch in range(10):
         train(model, loader, rank)
+
+import torch.distributed as dist
 )";
 
 const std::string kMain = " | " + at("main", "train(model, loader, rank)");
@@ -354,10 +356,10 @@ TEST(RankConditionalCollective, TellsOneCallOfSeveralByItsColumns) {
 TEST(RankConditionalCollective, ATernaryLeadsToTheCallInItsOwnStatement) {
   JobBuilder builder = job();
   builder.ranks(2)
-      .source(
-          "/srv/train.py",
-          "def main():\n    shown = total(tokens) if step % 20 == 19 and rank == 0 else tokens\n"
-          "    dist.broadcast(loss, 0)\n\n\ndef total(t):\n    dist.all_reduce(t)\n")
+      .source("/srv/train.py",
+              "def main():\n    shown = total(tokens) if step % 20 == 19 and dist.get_rank() == 0 "
+              "else tokens\n"
+              "    dist.broadcast(loss, 0)\n\n\ndef total(t):\n    dist.all_reduce(t)\n")
       .stack(0, in("all_reduce", "py:total@/srv/train.py:7 | py:main@/srv/train.py:2"))
       .stack(1, in("broadcast", "py:main@/srv/train.py:3"));
   const auto findings = asked("rank-conditional-collective", builder.build());

@@ -69,7 +69,7 @@ TEST(WaysOut, NamesTheConditionAloneWhereEveryRankBreaksAlike) {
 def main():
     while loss.item() > tolerance:
         dist.all_reduce(grads)
-        if step >= max_steps:
+        if dist.get_world_size() > 64:
             break
     dist.barrier()
 )";

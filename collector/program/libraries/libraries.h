@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// What calls and attributes of libraries are, one row each: where a value comes from, which
+// collectives a call makes, what a library calls back. Rows name the thing as it is defined or
+// exported, never what a user calls it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace ddpdoctor::program {
+
+/// Where a value comes from; the order is that of strength: of two, the later decides.
+enum class Source : std::uint8_t {
+  kUniform,      // literals, the size of the job, its command line: one value on every rank
+  kEnvironment,  // an environment variable that names no rank
+  kUnknown,
+  kLength,     // how much data the rank has
+  kData,       // what the rank computes from its own data
+  kException,  // whether something failed
+  kFiles,      // what its file system says
+  kRandom,
+  kClock,
+  kRank,
+};
+
+/// "the rank", "its clock": behind "depends on".
+std::string_view name_of(Source source);
+
+/// Each rank decides it by itself: its data, clock, files, random numbers, failures.
+bool is_own(Source source);
+
+/// A call or an attribute whose value has a known source.
+struct SourceRow {
+  std::string_view module;  // its package or module: "torch.distributed"
+  std::string_view owner;   // the class it belongs to; empty: the module itself
+  std::string_view name;
+  Source source = Source::kUnknown;
+  bool number = false;  // it is the number of the rank, not something computed from it
+  // No other well-known library and no part of Python has an attribute of this name: it says what
+  // it is also where the class of its object is not known.
+  bool alone = false;
+};
+
+/// By the qualified name of a function or variable: "torch.distributed.get_rank". nullptr: no row.
+const SourceRow* source_of_name(std::string_view qualified);
+/// By the qualified name of a class and its attribute: ("accelerate.Accelerator", "process_index").
+const SourceRow* source_of_member(std::string_view qualified_class, std::string_view attribute);
+/// By the name of the attribute alone; only rows that are `alone`.
+const SourceRow* source_of_attribute(std::string_view attribute);
+/// Variables of the environment in which a launcher tells the rank.
+bool is_rank_variable(std::string_view name);
+
+/// What a library passes to a function that it calls back.
+struct HookRow {
+  std::string_view module;
+  std::string_view owner;  // the class that users subclass
+  std::string_view method;
+  int argument = 0;  // from 0, without self
+  Source source = Source::kUnknown;
+};
+
+std::span<const HookRow> hooks();
+
+/// A call that runs the user's function: `mp.spawn(main, args=(…), nprocs=n)`.
+struct RunsRow {
+  std::string_view module;
+  std::string_view name;
+  std::string_view function;  // the keyword that names it
+  int position = 0;           // of the function, where it is passed by position; -1: never
+  bool rank_first = false;    // its first argument is the number of the rank
+};
+
+const RunsRow* runs_function(std::string_view qualified);
+
+/// What a library's call does with the other ranks.
+enum class CallDoes : std::uint8_t {
+  kCollective,  // makes one of these itself
+  kAgrees,      // and what it returns, or leaves in its argument, is alike on all ranks
+  kLoops,       // goes over the rank's own batches and calls the user back
+  kShields,     // takes part for ranks that are through with theirs
+};
+
+struct CallRow {
+  std::string_view module;
+  std::string_view owner;
+  std::string_view name;
+  CallDoes does = CallDoes::kCollective;
+  std::string_view collective;  // the first that it makes: "all_reduce"; empty: it depends
+};
+
+const CallRow* call_of_name(std::string_view qualified);
+const CallRow* call_of_member(std::string_view qualified_class, std::string_view method);
+/// By the method's name alone, where only one row has it and no part of Python does.
+const CallRow* call_of_attribute(std::string_view method);
+
+/// Decorators and wrappers that let some ranks only into a function.
+bool lets_ranks_in(std::string_view qualified);
+bool lets_ranks_in_by_attribute(std::string_view attribute);
+
+/// `qualified` is `module` + "." + …: "torch.distributed.c10d.get_rank" lies in
+/// "torch.distributed".
+bool lies_in(std::string_view qualified, std::string_view module);
+
+}  // namespace ddpdoctor::program

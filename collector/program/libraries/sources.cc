@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where values come from. Python's documentation, torch 2.13, lightning 2.5, accelerate 1.x,
+// transformers 4.5x, deepspeed 0.16, mpi4py 4, torch_xla 2.x.
+#include <algorithm>
+#include <array>
+
+#include "collector/program/libraries/libraries.h"
+
+namespace ddpdoctor::program {
+namespace {
+
+constexpr auto kRank = Source::kRank;
+constexpr auto kSame = Source::kUniform;
+constexpr auto kData = Source::kData;
+constexpr auto kClock = Source::kClock;
+constexpr auto kRandom = Source::kRandom;
+constexpr auto kFiles = Source::kFiles;
+constexpr auto kLength = Source::kLength;
+
+// module, owner, name, source, number, alone
+constexpr auto kRows = std::to_array<SourceRow>({
+    {"torch.distributed", "", "get_rank", kRank, true, true},
+    {"torch.distributed", "", "get_node_local_rank", kRank, true, true},
+    {"torch.distributed", "", "get_group_rank", kRank, true, true},
+    {"torch.distributed", "ProcessGroup", "rank", kRank, true, false},
+    {"torch.distributed", "DeviceMesh", "get_rank", kRank, true, false},
+    {"torch.distributed", "DeviceMesh", "get_local_rank", kRank, true, true},
+    {"torch.distributed", "DeviceMesh", "get_coordinate", kRank, false, true},
+    {"torch.distributed", "", "get_world_size", kSame, false, true},
+    {"torch.distributed", "", "is_initialized", kSame, false, true},
+    {"torch.distributed", "", "is_available", kSame, false, false},
+    {"torch.distributed", "", "is_torchelastic_launched", kSame, false, true},
+    {"torch.distributed", "", "is_nccl_available", kSame, false, true},
+    {"torch.distributed", "", "get_backend", kSame, false, true},
+    {"torch.distributed", "PipelineStage", "is_first", kRank, false, false},
+    {"torch.distributed", "PipelineStage", "is_last", kRank, false, false},
+    {"torch.distributed", "PipelineStage", "stage_index", kRank, false, false},
+    {"torch.cuda", "", "current_device", kRank, true, false},
+    {"torch.cuda", "", "is_available", kSame, false, false},
+    {"torch.cuda", "", "device_count", kSame, false, true},
+    {"torch.cuda", "", "memory_allocated", kData, false, true},
+    {"torch.cuda", "", "memory_reserved", kData, false, true},
+    {"torch.cuda", "", "mem_get_info", kData, false, true},
+    {"torch.backends", "", "is_available", kSame, false, false},
+    {"accelerate", "Accelerator", "is_main_process", kRank, false, true},
+    {"accelerate", "Accelerator", "is_local_main_process", kRank, false, true},
+    {"accelerate", "Accelerator", "is_last_process", kRank, false, true},
+    {"accelerate", "Accelerator", "process_index", kRank, true, true},
+    {"accelerate", "Accelerator", "local_process_index", kRank, true, true},
+    {"accelerate", "Accelerator", "num_processes", kSame, false, true},
+    {"accelerate", "Accelerator", "sync_gradients", kSame, false, true},
+    {"accelerate", "PartialState", "is_main_process", kRank, false, false},
+    {"accelerate", "PartialState", "is_local_main_process", kRank, false, false},
+    {"accelerate", "PartialState", "is_last_process", kRank, false, false},
+    {"accelerate", "PartialState", "process_index", kRank, true, false},
+    {"accelerate", "PartialState", "num_processes", kSame, false, false},
+    {"accelerate", "AcceleratorState", "is_main_process", kRank, false, false},
+    {"accelerate", "AcceleratorState", "process_index", kRank, true, false},
+    {"lightning", "Trainer", "is_global_zero", kRank, false, true},
+    {"lightning", "Trainer", "global_rank", kRank, true, true},
+    {"lightning", "Trainer", "local_rank", kRank, true, false},
+    {"lightning", "Trainer", "node_rank", kRank, true, true},
+    {"lightning", "Trainer", "is_last_batch", kLength, false, false},
+    {"lightning", "Trainer", "current_epoch", kSame, false, false},
+    {"lightning", "Trainer", "global_step", kSame, false, false},
+    {"lightning", "Trainer", "sanity_checking", kSame, false, true},
+    {"lightning", "Trainer", "world_size", kSame, false, false},
+    {"lightning", "LightningModule", "global_rank", kRank, true, false},
+    {"lightning", "LightningModule", "local_rank", kRank, true, false},
+    {"lightning", "LightningModule", "current_epoch", kSame, false, false},
+    {"lightning", "LightningModule", "global_step", kSame, false, false},
+    {"lightning", "Fabric", "is_global_zero", kRank, false, false},
+    {"lightning", "Fabric", "global_rank", kRank, true, false},
+    {"lightning", "Fabric", "local_rank", kRank, true, false},
+    {"lightning", "Fabric", "world_size", kSame, false, false},
+    {"transformers", "TrainerState", "is_world_process_zero", kRank, false, true},
+    {"transformers", "TrainerState", "is_local_process_zero", kRank, false, true},
+    {"transformers", "TrainerState", "global_step", kSame, false, false},
+    {"transformers", "TrainerState", "epoch", kSame, false, false},
+    {"transformers", "Trainer", "is_world_process_zero", kRank, false, true},
+    {"transformers", "Trainer", "is_local_process_zero", kRank, false, true},
+    {"transformers", "TrainingArguments", "process_index", kRank, true, false},
+    {"transformers", "TrainingArguments", "local_process_index", kRank, true, false},
+    {"transformers", "TrainingArguments", "local_rank", kRank, true, false},
+    {"transformers", "TrainingArguments", "should_save", kRank, false, false},
+    {"transformers", "TrainingArguments", "should_log", kRank, false, false},
+    {"transformers", "TrainingArguments", "world_size", kSame, false, false},
+    {"deepspeed", "", "get_rank", kRank, true, false},
+    {"deepspeed", "", "get_local_rank", kRank, true, false},
+    {"deepspeed", "DeepSpeedEngine", "global_rank", kRank, true, false},
+    {"deepspeed", "DeepSpeedEngine", "local_rank", kRank, true, false},
+    {"deepspeed", "DeepSpeedEngine", "is_gradient_accumulation_boundary", kSame, false, true},
+    {"megatron", "", "get_data_parallel_rank", kRank, true, true},
+    {"megatron", "", "get_tensor_model_parallel_rank", kRank, true, true},
+    {"megatron", "", "get_pipeline_model_parallel_rank", kRank, true, true},
+    {"megatron", "", "is_pipeline_first_stage", kRank, false, true},
+    {"megatron", "", "is_pipeline_last_stage", kRank, false, true},
+    {"torch_xla", "", "is_master_ordinal", kRank, false, true},
+    {"torch_xla", "", "get_ordinal", kRank, true, true},
+    {"torch_xla", "", "get_local_ordinal", kRank, true, true},
+    {"ignite", "", "get_rank", kRank, true, false},
+    {"ignite", "", "get_local_rank", kRank, true, false},
+    {"horovod", "", "rank", kRank, true, false},
+    {"horovod", "", "local_rank", kRank, true, false},
+    {"horovod", "", "size", kSame, false, false},
+    {"mpi4py", "Comm", "Get_rank", kRank, true, true},
+    {"mpi4py", "Comm", "rank", kRank, true, false},
+    {"mpi4py", "Comm", "Get_size", kSame, false, true},
+    {"mpi4py", "MPI.COMM_WORLD", "rank", kRank, true, false},
+    {"mpi4py", "MPI.COMM_WORLD", "Get_rank", kRank, true, false},
+    {"mpi4py", "MPI.COMM_WORLD", "size", kSame, false, false},
+    {"mpi4py", "MPI.COMM_WORLD", "Get_size", kSame, false, false},
+    {"time", "", "time", kClock, false, false},
+    {"time", "", "monotonic", kClock, false, false},
+    {"time", "", "perf_counter", kClock, false, true},
+    {"time", "", "process_time", kClock, false, true},
+    {"time", "", "time_ns", kClock, false, true},
+    {"time", "", "monotonic_ns", kClock, false, true},
+    {"time", "", "perf_counter_ns", kClock, false, true},
+    {"datetime", "", "now", kClock, false, false},
+    {"datetime", "", "utcnow", kClock, false, true},
+    {"datetime", "", "today", kClock, false, false},
+    {"random", "", "", kRandom, false, false},
+    {"secrets", "", "", kRandom, false, false},
+    {"uuid", "", "", kRandom, false, false},
+    {"numpy.random", "", "", kRandom, false, false},
+    {"os", "", "urandom", kRandom, false, true},
+    {"torch", "", "rand", kRandom, false, false},
+    {"torch", "", "randn", kRandom, false, true},
+    {"torch", "", "randint", kRandom, false, false},
+    {"torch", "", "randperm", kRandom, false, true},
+    {"torch", "", "bernoulli", kRandom, false, false},
+    {"torch", "", "rand_like", kRandom, false, true},
+    {"torch", "", "randn_like", kRandom, false, true},
+    {"os", "", "getpid", kRank, false, true},
+    {"socket", "", "gethostname", kRank, false, true},
+    {"os.path", "", "exists", kFiles, false, false},
+    {"os.path", "", "isfile", kFiles, false, true},
+    {"os.path", "", "isdir", kFiles, false, true},
+    {"os.path", "", "islink", kFiles, false, true},
+    {"os.path", "", "getsize", kFiles, false, true},
+    {"os.path", "", "getmtime", kFiles, false, true},
+    {"os", "", "listdir", kFiles, false, true},
+    {"os", "", "scandir", kFiles, false, true},
+    {"os", "", "stat", kFiles, false, false},
+    {"os", "", "access", kFiles, false, false},
+    {"os", "", "walk", kFiles, false, false},
+    {"glob", "", "", kFiles, false, false},
+    {"shutil", "", "disk_usage", kFiles, false, true},
+    {"pathlib", "Path", "exists", kFiles, false, true},
+    {"pathlib", "Path", "is_file", kFiles, false, true},
+    {"pathlib", "Path", "is_dir", kFiles, false, true},
+    {"pathlib", "Path", "stat", kFiles, false, false},
+    {"pathlib", "Path", "iterdir", kFiles, false, true},
+    {"pathlib", "Path", "glob", kFiles, false, false},
+    {"pathlib", "Path", "read_text", kFiles, false, true},
+    {"torch", "Tensor", "item", kData, false, true},
+    {"torch", "Tensor", "isnan", kData, false, true},
+    {"torch", "Tensor", "isinf", kData, false, true},
+    {"torch", "Tensor", "isfinite", kData, false, true},
+    {"torch", "Tensor", "any", kData, false, true},
+    {"torch", "Tensor", "all", kData, false, true},
+    {"torch", "Tensor", "sum", kData, false, true},
+    {"torch", "Tensor", "mean", kData, false, true},
+    {"torch", "Tensor", "norm", kData, false, true},
+    {"torch", "Tensor", "max", kData, false, true},
+    {"torch", "Tensor", "min", kData, false, true},
+    {"torch", "Tensor", "tolist", kData, false, true},
+    {"torch.utils.data", "DataLoader", "", kData, false, false},
+    {"torch.utils.data", "DistributedSampler", "", kData, false, false},
+    {"argparse", "ArgumentParser", "parse_args", kSame, false, true},
+    {"argparse", "ArgumentParser", "parse_known_args", kSame, false, true},
+    {"sys", "", "argv", kSame, false, false},
+    {"sys", "", "version_info", kSame, false, false},
+    {"sys", "", "platform", kSame, false, false},
+    {"typing", "", "TYPE_CHECKING", kSame, false, false},
+    {"omegaconf", "OmegaConf", "from_cli", kSame, false, true},
+    {"signal", "", "", kData, false, false},
+    {"threading", "Event", "is_set", kData, false, true},
+    {"multiprocessing", "Event", "is_set", kData, false, false},
+    {"queue", "Queue", "get", kData, false, false},
+    {"queue", "Queue", "empty", kLength, false, false},
+    {"queue", "Queue", "qsize", kLength, false, true},
+    {"multiprocessing", "Queue", "get", kData, false, false},
+    {"multiprocessing", "Queue", "empty", kLength, false, false},
+    {"psutil", "", "", kData, false, false},
+});
+
+constexpr auto kVariables = std::to_array<std::string_view>(
+    {"RANK", "LOCAL_RANK", "GROUP_RANK", "NODE_RANK", "ROLE_RANK", "SLURM_PROCID", "SLURM_LOCALID",
+     "SLURM_NODEID", "PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK",
+     "MV2_COMM_WORLD_RANK", "MPI_LOCALRANKID"});
+
+// "lightning.pytorch" and "pytorch_lightning" are one library.
+std::string_view library_name(std::string_view qualified) {
+  const std::string_view root = qualified.substr(0, qualified.find('.'));
+  return root == "pytorch_lightning" || root == "lightning_fabric" ? "lightning" : root;
+}
+
+}  // namespace
+
+std::string_view name_of(Source source) {
+  switch (source) {
+    case Source::kUniform:
+      return "nothing that differs between ranks";
+    case Source::kEnvironment:
+      return "an environment variable";
+    case Source::kUnknown:
+      return "something that the source at hand does not show";
+    case Source::kLength:
+      return "how much data the rank has";
+    case Source::kData:
+      return "the rank's own data";
+    case Source::kException:
+      return "an exception on the rank";
+    case Source::kFiles:
+      return "the rank's file system";
+    case Source::kRandom:
+      return "random numbers";
+    case Source::kClock:
+      return "the rank's clock";
+    case Source::kRank:
+      return "the number of the rank";
+  }
+  return {};
+}
+
+bool is_own(Source source) {
+  return source > Source::kUnknown && source != Source::kRank;
+}
+
+bool lies_in(std::string_view qualified, std::string_view module) {
+  if (qualified.starts_with(module)) {
+    return qualified.size() == module.size() || qualified[module.size()] == '.';
+  }
+  return module.find('.') == std::string_view::npos && library_name(qualified) == module;
+}
+
+const SourceRow* source_of_name(std::string_view qualified) {
+  const std::string_view last = qualified.substr(qualified.rfind('.') + 1);  // npos + 1 = 0
+  const auto found = std::find_if(kRows.begin(), kRows.end(), [&](const SourceRow& row) {
+    const bool whole_module = row.name.empty() && row.owner.empty();
+    const bool class_itself = row.name.empty() && !row.owner.empty() && row.owner == last;
+    const bool named = !row.name.empty() && row.owner.empty() && row.name == last;
+    return (whole_module || class_itself || named) && lies_in(qualified, row.module);
+  });
+  return found == kRows.end() ? nullptr : &*found;
+}
+
+const SourceRow* source_of_member(std::string_view qualified_class, std::string_view attribute) {
+  const auto found = std::find_if(kRows.begin(), kRows.end(), [&](const SourceRow& row) {
+    return row.name == attribute && !row.owner.empty() && lies_in(qualified_class, row.module) &&
+           (qualified_class.ends_with("." + std::string(row.owner)));
+  });
+  return found == kRows.end() ? nullptr : &*found;
+}
+
+const SourceRow* source_of_attribute(std::string_view attribute) {
+  const auto found = std::find_if(kRows.begin(), kRows.end(), [&](const SourceRow& row) {
+    return row.alone && row.name == attribute;
+  });
+  return found == kRows.end() ? nullptr : &*found;
+}
+
+bool is_rank_variable(std::string_view name) {
+  return std::find(kVariables.begin(), kVariables.end(), name) != kVariables.end();
+}
+
+}  // namespace ddpdoctor::program

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an attribute comes to: of a module, of a class at hand, of a library's class.
+#include <algorithm>
+#include <array>
+
+#include "collector/program/origin/slicer.h"
+
+namespace ddpdoctor::program {
+namespace {
+
+constexpr int kDeepestClass = 4;
+
+}  // namespace
+
+Definition Slicer::class_of_value(Node node, const Where& where, int depth) {
+  node = without_parentheses(node);
+  if (depth > kDeepestClass || !node) {
+    return {};
+  }
+  const std::string dotted = dotted_name(node);
+  const auto scopes = where.file->scopes();
+  if (dotted == "self" || dotted == "cls") {
+    const std::size_t around = class_of(scopes, where.scope);
+    return around == kNone
+               ? Definition{}
+               : Definition{.kind = Definition::Kind::kClass, .file = where.file, .scope = around};
+  }
+  if (node.is(NodeKind::kCall)) {
+    const Definition made =
+        files_.resolve(*where.file, where.scope, dotted_name(node.field(Field::kFunction)));
+    const bool of_library = made.kind == Definition::Kind::kLibrary;
+    return made.kind == Definition::Kind::kClass || of_library ? made : Definition{};
+  }
+  const auto of_binding = [&](const Binding& binding, const File& file, std::size_t scope) {
+    const bool gives = binding.kind == BindingKind::kAssign ||
+                       binding.kind == BindingKind::kNamed || binding.kind == BindingKind::kWith;
+    return gives && !binding.unpacked && !binding.item
+               ? class_of_value(binding.value, {.file = &file, .scope = scope}, depth + 1)
+               : Definition{};
+  };
+  if (node.is(NodeKind::kName)) {
+    const Definition is = files_.lookup(*where.file, where.scope, dotted);
+    if (is.kind == Definition::Kind::kLibrary) {
+      return is;  // MPI.COMM_WORLD: an object that a library has
+    }
+    if (is.kind != Definition::Kind::kVariable) {
+      return {};
+    }
+    for (const Binding& binding : is.file->facts->of_scope[is.scope]) {
+      if (binding.target == is.name) {
+        if (Definition found = of_binding(binding, *is.file, is.scope);
+            found.kind != Definition::Kind::kUnknown) {
+          return found;
+        }
+      }
+    }
+    return {};
+  }
+  if (node.is(NodeKind::kAttribute)) {
+    if (Definition is = files_.resolve(*where.file, where.scope, dotted);
+        is.kind == Definition::Kind::kLibrary) {
+      return is;
+    }
+    const auto [first, last] =
+        where.file->facts->attributes.equal_range(node.field(Field::kAttribute).text());
+    for (auto one = first; one != last; ++one) {
+      if (Definition found = of_binding(one->second.binding, *where.file, one->second.scope);
+          found.kind != Definition::Kind::kUnknown) {
+        return found;
+      }
+    }
+  }
+  return {};
+}
+
+Origin Slicer::attribute(Node node, const Where& where) {
+  const Node object = node.field(Field::kObject);
+  const std::string_view name = node.field(Field::kAttribute).text();
+  const std::string dotted = dotted_name(node);
+  const Definition is =
+      dotted.empty() ? Definition{} : files_.resolve(*where.file, where.scope, dotted);
+  if (is.kind != Definition::Kind::kUnknown) {
+    Origin out = defined(is, where, dotted, node);
+    // An attribute of something that a library returns is none of its constants.
+    const bool of_instance = is.kind == Definition::Kind::kLibrary &&
+                             std::count(is.qualified.begin(), is.qualified.end(), '.') > 0;
+    if (!of_instance || out.source != Source::kUniform) {
+      return out;
+    }
+    const std::string owner = is.qualified.substr(0, is.qualified.rfind('.'));
+    const SourceRow* row = source_of_member(owner, name);
+    return row == nullptr ? out : of_row(*row);
+  }
+  const Definition owner = class_of_value(object, where);
+  bool found = false;
+  Origin out =
+      owner.kind == Definition::Kind::kUnknown ? Origin{} : member(owner, name, node, where, found);
+  if (!found && owner.kind != Definition::Kind::kClass) {
+    out = any_member(name, where, found);
+  }
+  if (!found && owner.kind == Definition::Kind::kClass) {
+    out = any_member(name, where, found);  // set from outside: cfg.stop = True
+  }
+  if (found) {
+    if (out.source != Source::kUniform) {
+      add_step(out, *where.file, node);
+    }
+    return out;
+  }
+  if (const SourceRow* row = source_of_attribute(name)) {
+    return of_row(*row, true);
+  }
+  if (owner.kind == Definition::Kind::kClass) {
+    return unknown(dotted);
+  }
+  Origin of_object = evaluate(object, where);
+  of_object.number = false;
+  if (of_object.source == Source::kUnknown && !dotted.empty()) {
+    of_object.unknown = dotted;
+  }
+  return of_object;
+}
+
+}  // namespace ddpdoctor::program

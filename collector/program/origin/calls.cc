@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a call comes to: a builtin, a row of a library, what the user's function returns.
+#include <algorithm>
+#include <array>
+
+#include "collector/program/origin/slicer.h"
+
+namespace ddpdoctor::program {
+namespace {
+
+bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+bool is_builtin(std::string_view name) {
+  return is_one_of(
+      name,
+      {"int",        "str",     "float",    "bool",     "min",   "max",       "abs",    "sorted",
+       "list",       "tuple",   "dict",     "set",      "range", "enumerate", "zip",    "any",
+       "all",        "sum",     "reversed", "round",    "map",   "filter",    "iter",   "frozenset",
+       "isinstance", "hasattr", "getattr",  "callable", "type",  "repr",      "divmod", "pow",
+       "issubclass", "format",  "ord",      "chr",      "bytes", "hash",      "id"});
+}
+
+/// A function that an expression may call is at hand under many names: no more are followed.
+constexpr int kMostFunctions = 6;
+
+/// Modules whose functions come to what they are given.
+bool computes(std::string_view qualified) {
+  constexpr auto kModules =
+      std::to_array<std::string_view>({"torch", "numpy", "math", "operator", "builtins", "copy",
+                                       "functools", "itertools", "statistics", "collections"});
+  return std::any_of(kModules.begin(), kModules.end(),
+                     [qualified](std::string_view module) { return lies_in(qualified, module); });
+}
+
+}  // namespace
+
+Origin Slicer::arguments(Node call, const Where& where) {
+  return joined(arguments_of(call), where);
+}
+
+Origin Slicer::call(Node node, const Where& where) {
+  const Node callee = node.field(Field::kFunction);
+  const std::string dotted = dotted_name(callee);
+  const Definition is =
+      dotted.empty() ? Definition{} : files_.resolve(*where.file, where.scope, dotted);
+  Origin out;
+  bool known = false;
+  switch (is.kind) {
+    case Definition::Kind::kFunction:
+      out = entered(*is.file, is.scope, node, where);
+      known = true;
+      break;
+    case Definition::Kind::kClass:
+      return of(Source::kUniform);  // an object, on every rank
+    case Definition::Kind::kLibrary:
+      out = library_call(is.qualified, node, where);
+      known = true;
+      break;
+    case Definition::Kind::kVariable:
+    case Definition::Kind::kModule:
+    case Definition::Kind::kUnknown:
+      break;
+  }
+  if (!known && callee.is(NodeKind::kName) && is.kind == Definition::Kind::kUnknown) {
+    out = builtin(callee.text(), node, where, known);
+    if (!known) {
+      if (const SourceRow* row = source_of_attribute(callee.text())) {
+        out = of_row(*row, true);  // from a star import
+      } else {
+        out = unknown(callee.text());
+      }
+      known = true;
+    }
+  }
+  if (!known) {
+    out = callee.is(NodeKind::kAttribute) ? method_call(node, where)
+                                          : stronger(evaluate(callee, where), unknown({}));
+  }
+  if (out.source != Source::kUniform) {
+    add_step(out, *where.file, node);
+  }
+  return out;
+}
+
+Origin Slicer::builtin(std::string_view name, Node node, const Where& where, bool& known) {
+  known = true;
+  const std::vector<Node> given = arguments_of(node);
+  if (name == "next" || name == "anext" || name == "input") {
+    return of(Source::kData);
+  }
+  if (name == "open") {
+    return of(Source::kFiles);
+  }
+  if (name == "super") {
+    return of(Source::kUniform);
+  }
+  if (name == "len") {
+    Origin out = arguments(node, where);
+    out.number = false;
+    out.source = out.source == Source::kData ? Source::kLength : out.source;
+    return out;
+  }
+  if (name == "getattr" && given.size() >= 2 && !string_text(given[1]).empty()) {
+    bool found = false;
+    const std::string_view attribute = string_text(given[1]);
+    Origin out = any_member(attribute, where, found);
+    if (found) {
+      return out;
+    }
+    if (const SourceRow* row = source_of_attribute(attribute)) {
+      return of_row(*row, true);
+    }
+    return stronger(evaluate(given[0], where), unknown(attribute));
+  }
+  if (is_builtin(name)) {
+    Origin out = arguments(node, where);
+    out.number = out.number && name == "int";
+    return out;
+  }
+  known = false;
+  return {};
+}
+
+Origin Slicer::library_call(const std::string& qualified, Node node, const Where& where) {
+  const std::vector<Node> given = arguments_of(node);
+  if ((qualified == "os.environ.get" || qualified == "os.getenv") && !given.empty()) {
+    Origin out = environment(given.front(), node, where);
+    if (given.size() > 1) {
+      Origin otherwise = evaluate(given[1], where);
+      if (out.source != Source::kRank) {
+        out = stronger(std::move(out), std::move(otherwise));
+      }
+    }
+    return out;
+  }
+  const SourceRow* row = source_of_name(qualified);
+  const std::size_t dot = qualified.rfind('.');
+  if (row == nullptr && dot != std::string::npos) {
+    row = source_of_member(qualified.substr(0, dot), qualified.substr(dot + 1));
+  }
+  if (row != nullptr) {
+    return of_row(*row);
+  }
+  const CallRow* makes = call_of_name(qualified);
+  if (makes != nullptr && makes->does == CallDoes::kAgrees) {
+    return of(Source::kUniform);
+  }
+  Origin out = arguments(node, where);
+  out.number = false;
+  out.like_an_option = false;
+  if (out.source == Source::kUnknown && lies_in(qualified, "torch")) {
+    out.source = Source::kData;  // computed from tensors of the rank
+  }
+  if (out.source == Source::kUniform && !computes(qualified)) {
+    // A class that is made, or a function of which no row speaks.
+    const std::string_view last = last_of(qualified);
+    const bool makes_object = !last.empty() && last.front() >= 'A' && last.front() <= 'Z';
+    return makes_object ? out : unknown(qualified);
+  }
+  return out;
+}
+
+Origin Slicer::method_call(Node node, const Where& where) {
+  const Node callee = node.field(Field::kFunction);
+  const Node object = callee.field(Field::kObject);
+  const std::string_view name = callee.field(Field::kAttribute).text();
+  const Definition owner = class_of_value(object, where);
+  for (const Definition& one : owner.kind == Definition::Kind::kUnknown ? std::vector<Definition>()
+                                                                        : files_.bases_of(owner)) {
+    if (one.kind == Definition::Kind::kLibrary) {
+      if (const SourceRow* row = source_of_member(one.qualified, name)) {
+        return of_row(*row);
+      }
+      const CallRow* makes = call_of_member(one.qualified, name);
+      if (makes != nullptr && makes->does == CallDoes::kAgrees) {
+        return of(Source::kUniform);
+      }
+      continue;
+    }
+    const auto [begin, end] = one.file->facts->functions.equal_range(name);
+    for (auto method = begin; method != end; ++method) {
+      if (one.file->scopes()[method->second].outer == one.scope) {
+        return entered(*one.file, method->second, node, where);
+      }
+    }
+  }
+  Origin out;
+  int functions = 0;
+  for (const File& file : files_.all()) {
+    const auto [begin, end] = file.facts->functions.equal_range(name);
+    for (auto method = begin; method != end && functions < kMostFunctions; ++method) {
+      const std::size_t outer = file.scopes()[method->second].outer;
+      if (outer != kNone && file.scopes()[outer].kind == ScopeKind::kClass) {
+        ++functions;
+        out = stronger(std::move(out), entered(file, method->second, node, where));
+      }
+    }
+  }
+  if (functions > 0) {
+    return out;
+  }
+  const SourceRow* row = source_of_attribute(name);
+  if (row != nullptr && !is_own(row->source)) {
+    return of_row(*row, true);
+  }
+  const CallRow* makes = call_of_attribute(name);
+  if (makes != nullptr && makes->does == CallDoes::kAgrees) {
+    return of(Source::kUniform);
+  }
+  Origin of_object = evaluate(object, where);
+  of_object.number = false;
+  of_object.like_an_option = false;
+  if (row != nullptr && of_object.source == Source::kUnknown) {
+    return of_row(*row, true);  // what a tensor holds, unless the ranks agreed on it
+  }
+  if (of_object.source == Source::kUnknown || is_own(of_object.source)) {
+    return of_object;
+  }
+  Origin given = arguments(node, where);
+  given.number = false;
+  return stronger(std::move(of_object), std::move(given));
+}
+
+/// What the returns of a function come to, with what decides which of them is reached.
+Origin Slicer::entered(const File& file, std::size_t scope, Node call, const Where& where) {
+  const Key key{&file, scope, "()"};
+  if (open_.contains(key)) {
+    return of(Source::kUniform);
+  }
+  const Scope& function = file.scopes()[scope];
+  if (!enter(key)) {
+    return unknown(function.name);
+  }
+  const Activation activation{.call = call, .scope = scope, .file = &file, .caller = where};
+  Where inside{.file = &file,
+               .scope = scope,
+               .statement = kNone,
+               .activation = call ? &activation : nullptr,
+               .depth = where.depth};
+  Origin out;
+  bool returns = false;
+  if (function.is_generator) {
+    out = unknown(function.name);
+  }
+  for (const std::size_t at : file.facts->index->statements_of(function)) {
+    const Node statement = file.facts->index->statements()[at].node;
+    if (!statement.is(NodeKind::kReturn)) {
+      continue;
+    }
+    returns = true;
+    inside.statement = at;
+    const Node value = statement.first_child();
+    Origin one = value ? evaluate(value, inside) : of(Source::kUniform);
+    const Origin guard = guards(file, scope, at,
+                                {.file = &file,
+                                 .scope = scope,
+                                 .statement = kNone,
+                                 .activation = inside.activation,
+                                 .depth = where.depth});
+    const bool flag = !value || is_flag(value);
+    if (guard.source == Source::kRank && !flag && one.source != Source::kRank) {
+      one = stronger(std::move(one), of(Source::kData));
+    } else if (guard.source != Source::kUniform) {
+      one = stronger(std::move(one), guard);
+    }
+    if (one.source != Source::kUniform) {
+      add_step(one, file, statement);
+    }
+    out = stronger(std::move(out), std::move(one));
+  }
+  leave(key);
+  return returns || function.is_generator ? out : of(Source::kUniform);
+}
+
+}  // namespace ddpdoctor::program

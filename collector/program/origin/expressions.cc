@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an expression comes to, by its parts.
+#include <algorithm>
+#include <array>
+
+#include "collector/program/origin/slicer.h"
+
+namespace ddpdoctor::program {
+namespace {
+
+constexpr std::size_t kMostSteps = 12;     // lines that a chain shows
+constexpr std::size_t kDeepest = 60;       // nested evaluations
+constexpr std::size_t kMostVariables = 8;  // of the environment
+
+bool is_zero_or_minus_one(Node node) {
+  node = without_parentheses(node);
+  const std::string text = node.one_line();
+  return text == "-1" || text == "- 1";
+}
+
+/// `rank is None`, `local_rank != -1`, `rank >= 0`: asks whether the job is distributed at all.
+bool only_asks_for_presence(const std::vector<Node>& operands, std::string_view sign) {
+  if (operands.size() != 2) {
+    return false;
+  }
+  const Node right = without_parentheses(operands[1]);
+  if (sign.starts_with("is")) {
+    return right.is(NodeKind::kNone);
+  }
+  const bool zero = right.is(NodeKind::kInteger) && right.text() == "0";
+  if (sign == ">=" || sign == "<") {
+    return zero;
+  }
+  return (sign == "==" || sign == "!=" || sign == ">") && is_zero_or_minus_one(right);
+}
+
+}  // namespace
+
+Origin of(Source source) {
+  return {.source = source};
+}
+
+Origin unknown(std::string_view name) {
+  Origin out{.source = Source::kUnknown};
+  out.unknown = std::string(name);
+  return out;
+}
+
+Origin of_row(const SourceRow& row, bool by_name) {
+  return {.source = row.source, .by_name = by_name, .number = row.number};
+}
+
+Origin stronger(Origin a, Origin b) {
+  const bool second = b.source > a.source || (b.source == a.source && a.by_name && !b.by_name);
+  Origin& out = second ? b : a;
+  Origin& other = second ? a : b;
+  // Two things that are not known: like an option only where both are.
+  out.like_an_option =
+      out.like_an_option && (other.source != Source::kUnknown || other.like_an_option);
+  for (std::string& variable : other.variables) {
+    if (out.variables.size() < kMostVariables &&
+        std::find(out.variables.begin(), out.variables.end(), variable) == out.variables.end()) {
+      out.variables.push_back(std::move(variable));
+    }
+  }
+  if (out.unknown.empty()) {
+    out.unknown = std::move(other.unknown);
+  }
+  return std::move(out);
+}
+
+void add_step(Origin& origin, const File& file, Node node) {
+  if (origin.chain.size() >= kMostSteps || !node) {
+    return;
+  }
+  if (!origin.chain.empty() && origin.chain.front().line == node.line() &&
+      (file.path == nullptr || origin.chain.front().file == *file.path)) {
+    return;
+  }
+  constexpr std::size_t kLongest = 100;
+  std::string text = node.one_line();
+  text.resize(std::min(text.size(), kLongest));
+  origin.chain.insert(origin.chain.begin(),
+                      {.file = file.path == nullptr ? std::string() : *file.path,
+                       .line = node.line(),
+                       .text = std::move(text)});
+}
+
+bool is_flag(Node value) {
+  value = without_parentheses(value);
+  switch (value.kind()) {
+    case NodeKind::kTrue:
+    case NodeKind::kFalse:
+    case NodeKind::kNone:
+    case NodeKind::kInteger:
+    case NodeKind::kString:
+      return true;
+    case NodeKind::kUnary:
+      return value.field(Field::kArgument).is(NodeKind::kInteger);
+    default:
+      return false;
+  }
+}
+
+std::string_view string_text(Node node) {
+  node = without_parentheses(node);
+  if (!node.is(NodeKind::kString)) {
+    return {};
+  }
+  std::string_view text;
+  int parts = 0;
+  for (const Node part : node.children()) {
+    if (part.is(NodeKind::kInterpolation)) {
+      return {};
+    }
+    if (part.is(NodeKind::kStringContent)) {
+      text = part.text();
+      ++parts;
+    }
+  }
+  return parts == 1 ? text : std::string_view();
+}
+
+std::vector<Node> arguments_of(Node call) {
+  return call.field(Field::kArguments).children();
+}
+
+Origin Slicer::value(Node node, const Where& where) {
+  return evaluate(node, where);
+}
+
+Origin Slicer::evaluate(Node node, const Where& where) {
+  node = without_parentheses(node);
+  if (!node || deep_ >= kDeepest) {
+    return unknown({});
+  }
+  ++deep_;
+  Origin out = [&] {
+    switch (node.kind()) {
+      case NodeKind::kInteger:
+      case NodeKind::kFloat:
+      case NodeKind::kTrue:
+      case NodeKind::kFalse:
+      case NodeKind::kNone:
+      case NodeKind::kEllipsis:
+      case NodeKind::kLambda:
+        return of(Source::kUniform);
+      case NodeKind::kName:
+        return name(node, where);
+      case NodeKind::kAttribute:
+        return attribute(node, where);
+      case NodeKind::kSubscript:
+        return subscript(node, where);
+      case NodeKind::kCall:
+        return call(node, where);
+      case NodeKind::kComparison:
+        return comparison(node, where);
+      case NodeKind::kBinary:
+        return arithmetic(node, where);
+      case NodeKind::kConditional:
+        return conditional(node, where);
+      case NodeKind::kNamed:
+        return evaluate(node.field(Field::kValue), where);
+      case NodeKind::kListComprehension:
+      case NodeKind::kSetComprehension:
+      case NodeKind::kDictionaryComprehension:
+      case NodeKind::kGenerator:
+        return comprehension(node, where);
+      case NodeKind::kYield:
+      case NodeKind::kError:
+        return unknown({});
+      case NodeKind::kKeywordArgument:
+        return evaluate(node.field(Field::kValue), where);
+      case NodeKind::kNot: {
+        Origin inner = evaluate(node.field(Field::kArgument), where);
+        inner.number = false;
+        inner.number_compared = false;
+        return inner;
+      }
+      default:
+        return joined(node.children(), where);
+    }
+  }();
+  --deep_;
+  return out;
+}
+
+Origin Slicer::joined(const std::vector<Node>& nodes, const Where& where) {
+  Origin out = of(Source::kUniform);
+  for (const Node node : nodes) {
+    out = stronger(std::move(out), evaluate(node, where));
+    if (out.source == Source::kRank && !out.by_name) {
+      break;
+    }
+  }
+  if (nodes.size() > 1) {
+    out.number = false;
+    out.number_compared = false;
+  }
+  return out;
+}
+
+Origin Slicer::comparison(Node node, const Where& where) {
+  const std::vector<Node> operands = node.children();
+  const std::vector<Node> signs = node.fields(Field::kOperators);
+  const std::string_view sign = signs.empty() ? std::string_view() : signs.front().text();
+  if (operands.size() == 2 && (sign == "in" || sign.starts_with("not")) &&
+      !string_text(operands[0]).empty()) {
+    const Definition of_right = files_.resolve(*where.file, where.scope, dotted_name(operands[1]));
+    if (of_right.qualified == "os.environ") {
+      Origin out = of(Source::kEnvironment);  // whether it is set
+      out.variables.emplace_back(string_text(operands[0]));
+      return out;
+    }
+  }
+  Origin out = joined(operands, where);
+  out.number_compared = !operands.empty() && evaluate(operands.front(), where).number;
+  out.number = false;
+  const bool presence = only_asks_for_presence(operands, sign);
+  if (out.source == Source::kRank && presence) {
+    out.source = Source::kUniform;
+  }
+  if (out.source == Source::kUnknown) {
+    const bool none = presence && sign.starts_with("is");
+    out.like_an_option = out.like_an_option || none || is_counter(operands.front(), where);
+  }
+  return out;
+}
+
+/// `loss + 0.3 * rank` is data, `rank % 4` is still the rank's; what a counter is divided by is an
+/// option of the run, whoever sets it.
+Origin Slicer::arithmetic(Node node, const Where& where) {
+  Origin left = evaluate(node.field(Field::kLeft), where);
+  const std::string_view sign = node.field(Field::kOperator).text();
+  const Node divisor = without_parentheses(node.field(Field::kRight));
+  const bool divides = sign == "%" || sign == "//";
+  Origin right = evaluate(divisor, where);
+  if (sign == "%" && left.source == Source::kUniform && right.source == Source::kUnknown &&
+      !dotted_name(divisor).empty()) {
+    right = of(Source::kUniform);
+  }
+  const bool every_nth = sign == "%" && left.source == Source::kUnknown &&
+                         !dotted_name(node.field(Field::kLeft)).empty() &&
+                         right.source <= Source::kUnknown;
+  const auto differs = [](const Origin& one) { return one.source >= Source::kUnknown; };
+  if (left.source == Source::kRank && differs(right) && right.source != Source::kRank) {
+    right.number = false;
+    return divides || right.source == Source::kUnknown ? left : right;
+  }
+  if (right.source == Source::kRank && differs(left) && left.source != Source::kRank) {
+    return left;
+  }
+  Origin out = stronger(std::move(left), std::move(right));
+  out.number = false;
+  out.like_an_option = every_nth;
+  return out;
+}
+
+/// The variable of a loop over a range, whatever is left of its name: every rank counts alike.
+bool Slicer::is_counter(Node node, const Where& where) {
+  node = without_parentheses(node);
+  const Definition is = node.is(NodeKind::kName)
+                            ? files_.lookup(*where.file, where.scope, node.text())
+                            : Definition{};
+  if (is.kind != Definition::Kind::kVariable) {
+    return false;
+  }
+  const auto& bindings = is.file->facts->of_scope[is.scope];
+  return std::any_of(bindings.begin(), bindings.end(), [&](const Binding& one) {
+    const Node over = without_parentheses(one.value);
+    const std::string_view callee =
+        over.is(NodeKind::kCall) ? over.field(Field::kFunction).text() : std::string_view();
+    return one.target == is.name && one.kind == BindingKind::kFor &&
+           (callee == "range" || callee == "enumerate") &&
+           evaluate(node, where).source == Source::kUniform;
+  });
+}
+
+Origin Slicer::conditional(Node node, const Where& where) {
+  const std::vector<Node> parts = node.children();  // then, the test, else
+  if (parts.size() != 3) {
+    return joined(parts, where);
+  }
+  Origin test = evaluate(parts[1], where);
+  if (test.source == Source::kRank && !(is_flag(parts[0]) && is_flag(parts[2]))) {
+    const Origin values = joined({parts[0], parts[2]}, where);
+    return is_own(values.source) ? values : test;
+  }
+  return stronger(joined({parts[0], parts[2]}, where), std::move(test));
+}
+
+Origin Slicer::subscript(Node node, const Where& where) {
+  const Node object = node.field(Field::kValue);
+  const std::vector<Node> keys = node.fields(Field::kSubscript);
+  const Definition is = files_.resolve(*where.file, where.scope, dotted_name(object));
+  const bool environ = is.qualified == "os.environ";
+  const bool by_name = is.kind == Definition::Kind::kUnknown && keys.size() == 1 &&
+                       is_rank_variable(string_text(keys.front()));
+  if ((environ || by_name) && keys.size() == 1) {
+    Origin out = environment(keys.front(), {}, where);
+    out.by_name = by_name;
+    return out;
+  }
+  Origin out = evaluate(object, where);
+  for (const Node key : keys) {
+    Origin of_key = evaluate(key, where);
+    if (of_key.source == Source::kUniform) {
+      continue;
+    }
+    out = is_own(out.source) ? std::move(out) : stronger(std::move(out), std::move(of_key));
+    out.number = false;
+  }
+  return out;
+}
+
+/// What it goes over and what it filters by; its own names are found through `name`.
+Origin Slicer::comprehension(Node node, const Where& where) {
+  Origin out = evaluate(node.field(Field::kBody), where);
+  for (const Node part : node.children()) {
+    if (part.is(NodeKind::kForIn)) {
+      out = stronger(std::move(out), evaluate(part.field(Field::kRight), where));
+    } else if (part.is(NodeKind::kIfClause)) {
+      out = stronger(std::move(out), joined(part.children(), where));
+    }
+  }
+  out.number = false;
+  return out;
+}
+
+Origin Slicer::environment(Node key, Node call, const Where& where) {
+  const std::string_view name = string_text(key);
+  Origin out = of(is_rank_variable(name) ? Source::kRank : Source::kEnvironment);
+  out.number = out.source == Source::kRank;
+  if (name.empty()) {
+    return stronger(std::move(out), evaluate(key, where));
+  }
+  out.variables.emplace_back(name);
+  add_step(out, *where.file, call ? call : key);
+  return out;
+}
+
+bool Slicer::enter(const Key& key) {
+  constexpr int kMost = 600;
+  return ++steps_ <= kMost && open_.insert(key).second;
+}
+
+void Slicer::leave(const Key& key) {
+  open_.erase(key);
+}
+
+}  // namespace ddpdoctor::program

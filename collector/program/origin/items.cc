@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/program/origin/items.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "collector/program/origin/slicer.h"
+
+namespace ddpdoctor::program {
+namespace {
+
+constexpr int kDeepest = 4;
+
+bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+/// Methods of dict and torch.nn.Module that give their own elements.
+bool gives_elements(std::string_view method) {
+  return is_one_of(method, {"items", "keys", "values", "parameters", "named_parameters", "buffers",
+                            "named_buffers", "modules", "named_modules", "children",
+                            "named_children", "state_dict"});
+}
+
+/// Gives the items of its first argument.
+bool passes_on(std::string_view function) {
+  return is_one_of(function, {"enumerate", "iter", "sorted", "reversed", "list", "tuple", "zip",
+                              "islice", "tqdm", "trange", "prefetch", "chain"});
+}
+
+Node loop_at(const SourceIndex& index, int line) {
+  const std::size_t at = index.empty() ? kNone : index.statement_at(line);
+  const Node node = at == kNone ? Node() : index.statements()[at].node;
+  return node.is(NodeKind::kFor) ? node : Node();
+}
+
+/// `[]`, `{}`, `list()`, `{k: v for …}`: put together here.
+bool is_container(Node value) {
+  switch (value.kind()) {
+    case NodeKind::kList:
+    case NodeKind::kDictionary:
+    case NodeKind::kSet:
+    case NodeKind::kDictionaryComprehension:
+      return true;
+    case NodeKind::kCall: {
+      const std::string name = dotted_name(value.field(Field::kFunction));
+      return value.field(Field::kArguments).children().empty() &&
+             is_one_of(name, {"list", "dict", "set", "defaultdict", "OrderedDict"});
+    }
+    default:
+      return false;
+  }
+}
+
+class Kinds {
+ public:
+  Kinds(const Files& files, Slicer& slicer) : files_(files), slicer_(slicer) {}
+
+  Items of(Node node, const Where& where, int depth) {
+    node = without_parentheses(node);
+    if (!node || depth > kDeepest) {
+      return Items::kUnknown;
+    }
+    if (is_batches(slicer_.class_of_value(node, where))) {
+      return Items::kBatches;
+    }
+    if (node.is(NodeKind::kCall)) {
+      return of_call(node, where, depth);
+    }
+    if (node.is(NodeKind::kAttribute) && node.field(Field::kAttribute).text() == "param_groups") {
+      return Items::kElements;  // of a torch.optim.Optimizer
+    }
+    if (node.is(NodeKind::kSubscript)) {
+      return Items::kUnknown;
+    }
+    const Definition is = node.is(NodeKind::kName)
+                              ? files_.lookup(*where.file, where.scope, node.text())
+                              : Definition{};
+    return is.kind == Definition::Kind::kVariable ? of_variable(is, depth) : Items::kUnknown;
+  }
+
+ private:
+  static bool is_batches(const Definition& made) {
+    const SourceRow* row =
+        made.kind == Definition::Kind::kLibrary ? source_of_name(made.qualified) : nullptr;
+    return row != nullptr && row->source == Source::kData;
+  }
+
+  Items of_variable(const Definition& is, int depth) {
+    Items found = Items::kUnknown;
+    for (const Binding& binding : is.file->facts->of_scope[is.scope]) {
+      if (binding.target != is.name || binding.kind != BindingKind::kAssign || binding.item) {
+        continue;
+      }
+      const bool put_together = is_container(without_parentheses(binding.value));
+      const Items one = put_together
+                            ? Items::kElements
+                            : of(binding.value, {.file = is.file, .scope = is.scope}, depth + 1);
+      found = found == Items::kUnknown ? one : found;
+    }
+    return found;
+  }
+
+  Items of_call(Node call, const Where& where, int depth) {
+    const Node callee = call.field(Field::kFunction);
+    const bool method = callee.is(NodeKind::kAttribute);
+    const std::string_view name = method ? callee.field(Field::kAttribute).text() : callee.text();
+    if (!method && name == "range") {
+      return Items::kBatches;
+    }
+    if (method && gives_elements(name)) {
+      return Items::kElements;
+    }
+    const std::vector<Node> given = arguments_of(call);
+    if (passes_on(name) && !given.empty()) {
+      for (const Node one : given) {
+        if (const Items items = of(one, where, depth + 1); items != Items::kUnknown) {
+          return items;
+        }
+      }
+      return Items::kUnknown;
+    }
+    const Definition is = files_.resolve(*where.file, where.scope, dotted_name(callee));
+    const bool generates =
+        is.kind == Definition::Kind::kFunction && is.file->scopes()[is.scope].is_generator;
+    return generates ? Items::kBatches : Items::kUnknown;
+  }
+
+  const Files& files_;
+  Slicer& slicer_;
+};
+
+/// Names inside a target: "k", "v" of `for k, v in …`.
+void names_in(Node node, std::vector<std::string>& out) {
+  if (node.is(NodeKind::kName)) {
+    out.emplace_back(node.text());
+  }
+  for (const Node child : node.children()) {
+    names_in(child, out);
+  }
+}
+
+/// The thing itself that is iterated: "out" of `sorted(out)`, `out.items()`.
+std::string iterated_name(Node over) {
+  over = without_parentheses(over);
+  for (int depth = 0; over.is(NodeKind::kCall) && depth < kDeepest; ++depth) {
+    const Node callee = over.field(Field::kFunction);
+    const std::vector<Node> given = arguments_of(over);
+    if (callee.is(NodeKind::kAttribute) && given.empty()) {
+      over = callee.field(Field::kObject);
+    } else if (!given.empty()) {
+      over = without_parentheses(given.front());
+    } else {
+      break;
+    }
+  }
+  return dotted_name(over);
+}
+
+/// The element itself, an attribute of it (`p.grad`), or what the key gets (`out[k]`).
+bool is_element(Node node, const std::vector<std::string>& names, std::string_view over) {
+  node = without_parentheses(node);
+  if (node.is(NodeKind::kSubscript)) {
+    const auto keys = node.fields(Field::kSubscript);
+    return !over.empty() && dotted_name(node.field(Field::kValue)) == over && keys.size() == 1 &&
+           is_element(keys.front(), names, {});
+  }
+  const std::string dotted = dotted_name(node);
+  const std::string first = dotted.substr(0, dotted.find('.'));
+  return !dotted.empty() && std::find(names.begin(), names.end(), first) != names.end();
+}
+
+bool is_collective(const Definition& is, std::string_view callee) {
+  const CallRow* row = is.kind == Definition::Kind::kLibrary   ? call_of_name(is.qualified)
+                       : is.kind == Definition::Kind::kUnknown ? call_of_attribute(last_of(callee))
+                                                               : nullptr;
+  return row != nullptr && (row->does == CallDoes::kCollective || row->does == CallDoes::kAgrees);
+}
+
+/// A call among the nodes hands one of the names on to a collective.
+bool hands_on(const Files& files, const File& file, std::size_t scope, Node node,
+              const std::vector<std::string>& names, std::string_view over, int depth) {
+  if (depth > kDeepest) {
+    return false;
+  }
+  if (node.is(NodeKind::kCall)) {
+    const std::string callee = dotted_name(node.field(Field::kFunction));
+    const Definition is = files.resolve(file, scope, callee);
+    const std::vector<Node> given = arguments_of(node);
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      if (!is_element(given[i], names, over)) {
+        continue;
+      }
+      if (is_collective(is, callee)) {
+        return true;
+      }
+      if (is.kind == Definition::Kind::kFunction) {
+        const Scope& function = is.file->scopes()[is.scope];
+        if (i < function.parameters.size() &&
+            hands_on(files, *is.file, is.scope, function.body,
+                     {std::string(function.parameters[i].name)}, {}, depth + 1)) {
+          return true;
+        }
+      }
+    }
+  }
+  const auto children = node.children();
+  return std::any_of(children.begin(), children.end(), [&](Node child) {
+    return hands_on(files, file, scope, child, names, over, depth);
+  });
+}
+
+}  // namespace
+
+Items items_of(const SourceText& text, int line, const Sources& sources) {
+  const Node loop = loop_at(index_of(text), line);
+  if (!loop) {
+    return Items::kUnknown;
+  }
+  const Files files(text, sources);
+  Slicer slicer(files, nullptr);
+  const File& file = files.file_of(text);
+  const std::size_t statement = file.facts->index->statement_of(loop);
+  const Where where{.file = &file,
+                    .scope = file.facts->index->statements()[statement].scope,
+                    .statement = statement};
+  return Kinds(files, slicer).of(loop.field(Field::kRight), where, 0);
+}
+
+Items items_of(std::string_view iterable, const Asked& asked, const Sources& sources) {
+  SourceText placed;
+  placed[1] = "(" + std::string(iterable) + ")";
+  const SourceIndex& index = index_of(placed);
+  const Node statement = index.empty() ? Node() : index.root().first_child();
+  const Files files(*asked.text, sources);
+  Slicer slicer(files, asked.callers);
+  const File& file = files.file_of(*asked.text);
+  const std::size_t at =
+      file.facts->index->empty() ? kNone : file.facts->index->statement_at(asked.line);
+  const Where where{.file = &file,
+                    .scope = at == kNone ? 0 : file.facts->index->statements()[at].scope,
+                    .statement = at};
+  return Kinds(files, slicer).of(statement.first_child(), where, 0);
+}
+
+bool reduces_each(const SourceText& text, int loop, int statement, const Sources& sources) {
+  const SourceIndex& index = index_of(text);
+  const Node header = loop_at(index, loop);
+  const std::size_t at = header ? index.statement_at(statement) : kNone;
+  if (at == kNone || is_header(index.statements()[at].node.kind())) {
+    return false;
+  }
+  std::vector<std::string> names;
+  names_in(header.field(Field::kLeft), names);
+  const Files files(text, sources);
+  return hands_on(files, files.file_of(text), index.statements()[at].scope,
+                  index.statements()[at].node, names, iterated_name(header.field(Field::kRight)),
+                  0);
+}
+
+}  // namespace ddpdoctor::program

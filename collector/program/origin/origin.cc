@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/program/origin/origin.h"
+
+#include <algorithm>
+
+#include "collector/program/origin/slicer.h"
+
+namespace ddpdoctor::program {
+namespace {
+
+/// Longer conditions are nobody's; they would only be parsed for nothing.
+constexpr std::size_t kLongest = 4000;
+
+/// The only expression of a text that was put at this line.
+Node expression_in(const SourceText& text) {
+  const SourceIndex& index = index_of(text);
+  if (index.empty()) {
+    return {};
+  }
+  const Node statement = index.root().first_child();
+  const bool alone = statement.is(NodeKind::kExpressionStatement) && !statement.next_sibling();
+  return alone ? statement.first_child() : Node();
+}
+
+SourceText placed(std::string_view expression, int line) {
+  SourceText out;
+  // Brackets: an expression that was written over several lines stays one.
+  out[std::max(line, 1)] = "(" + std::string(expression) + ")";
+  return out;
+}
+
+Where where_of(const Files& files, const Asked& asked) {
+  Where out{.file = &files.file_of(*asked.text)};
+  const SourceIndex& index = *out.file->facts->index;
+  out.statement = index.empty() ? kNone : index.statement_at(asked.line);
+  out.scope = out.statement == kNone ? 0 : index.statements()[out.statement].scope;
+  return out;
+}
+
+}  // namespace
+
+Origin origin_of(std::string_view expression, const Asked& asked, const Sources& sources) {
+  if (expression.empty()) {
+    return {};
+  }
+  if (expression.size() > kLongest || asked.text == nullptr) {
+    return unknown({});
+  }
+  const SourceText text = placed(expression, asked.line);
+  const Node node = expression_in(text);
+  if (!node) {
+    return unknown({});
+  }
+  const Files files(*asked.text, sources);
+  Slicer slicer(files, asked.callers);
+  return slicer.value(node, where_of(files, asked));
+}
+
+std::optional<LettingIn> ranks_let_in(const SourceText& text, int line, const Sources& sources) {
+  const SourceIndex& index = index_of(text);
+  if (index.empty()) {
+    return std::nullopt;
+  }
+  const Scope& function = index.function_at(line);
+  if (function.decorators.empty()) {
+    return std::nullopt;
+  }
+  const Files files(text, sources);
+  for (const Node decorator : function.decorators) {
+    Slicer slicer(files, nullptr);
+    const Where where{.file = &files.file_of(text),
+                      .scope = function.outer == kNone ? 0 : function.outer};
+    if (const auto origin = slicer.lets_in(decorator, where)) {
+      return LettingIn{
+          .decorator = decorator, .line = decorator.line(), .by_name = origin->by_name};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace ddpdoctor::program

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a parameter comes to: what its callers pass, those on the call string first.
+#include <algorithm>
+
+#include "collector/program/origin/slicer.h"
+
+namespace ddpdoctor::program {
+namespace {
+
+constexpr int kMostCallers = 24;
+constexpr std::size_t kNoParameter = static_cast<std::size_t>(-1);
+
+std::size_t number_of(const Scope& scope, std::string_view name) {
+  for (std::size_t i = 0; i < scope.parameters.size(); ++i) {
+    if (scope.parameters[i].name == name) {
+      return i;
+    }
+  }
+  return kNoParameter;
+}
+
+bool is_method(const File& file, std::size_t scope) {
+  const std::size_t outer = file.scopes()[scope].outer;
+  return outer != kNone && file.scopes()[outer].kind == ScopeKind::kClass;
+}
+
+/// The argument that a call has for a parameter; `skipped`: parameters that the call does not pass
+/// (self).
+Node argument_for(Node call, const Scope& scope, std::size_t index, std::size_t skipped) {
+  std::size_t position = skipped;
+  for (const Node argument : arguments_of(call)) {
+    if (argument.is(NodeKind::kKeywordArgument)) {
+      if (argument.field(Field::kName).text() == scope.parameters[index].name) {
+        return argument.field(Field::kValue);
+      }
+    } else if (argument.is(NodeKind::kListSplat) || argument.is(NodeKind::kDictionarySplat)) {
+      position = kNoParameter / 2;
+    } else if (position++ == index) {
+      const auto kind = scope.parameters[index].kind;
+      const bool takes =
+          kind == Parameter::Kind::kPlain || kind == Parameter::Kind::kPositionalOnly;
+      return takes ? argument : Node();
+    }
+  }
+  return {};
+}
+
+/// The callee of this call can be that function, by its name.
+bool may_call(Node call, std::string_view name) {
+  const Node callee = call.field(Field::kFunction);
+  const Node last = callee.is(NodeKind::kAttribute) ? callee.field(Field::kAttribute) : callee;
+  return last.text() == name;
+}
+
+/// Items of `args=(a, b)`.
+std::vector<Node> tuple_argument(Node call, std::string_view keyword) {
+  for (const Node argument : arguments_of(call)) {
+    if (argument.is(NodeKind::kKeywordArgument) && argument.field(Field::kName).text() == keyword) {
+      return without_parentheses(argument.field(Field::kValue)).children();
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Origin Slicer::parameter(const File& file, std::size_t scope, std::string_view name,
+                         const Where& where) {
+  const Scope& function = file.scopes()[scope];
+  const std::size_t index = number_of(function, name);
+  const bool method = is_method(file, scope);
+  if (method && index == 0 && (name == "self" || name == "cls")) {
+    return of(Source::kUniform);
+  }
+  if (index == kNoParameter || function.parameters[index].kind == Parameter::Kind::kStar ||
+      function.parameters[index].kind == Parameter::Kind::kDoubleStar) {
+    return unknown(name);
+  }
+  // The call that was followed into the function.
+  for (const Activation* by = where.activation; by != nullptr; by = by->caller.activation) {
+    if (by->file->text == file.text && by->scope == scope && by->call) {
+      const Node given = argument_for(by->call, function, index, method ? 1 : 0);
+      const Node otherwise = function.parameters[index].otherwise;
+      if (given || otherwise) {
+        return given ? evaluate(given, by->caller) : evaluate(otherwise, {.file = &file});
+      }
+    }
+  }
+  // A class is made under its own name.
+  const std::string& called =
+      function.name == "__init__" && method ? file.scopes()[function.outer].name : function.name;
+  Origin out;
+  bool found = false;
+  out = from_stack(file, scope, index, called, where, found);
+  if (found || hooked(file, scope, index, out)) {
+    return out;
+  }
+  out = from_callers(file, scope, index, called, where, found);
+  return found ? out : unknown(name);
+}
+
+/// The call that the stack shows.
+Origin Slicer::from_stack(const File& file, std::size_t scope, std::size_t index,
+                          std::string_view called, const Where& where, bool& found) {
+  for (std::size_t i = where.depth; callers_ != nullptr && i < callers_->size(); ++i) {
+    const Frame& frame = (*callers_)[i];
+    if (frame.text == nullptr) {
+      continue;
+    }
+    const File& from = files_.file_of(*frame.text);
+    if (from.text != frame.text) {
+      continue;
+    }
+    const auto [first, last] = from.facts->calls.equal_range(called);
+    for (auto one = first; one != last; ++one) {
+      const Node call = one->second.call;
+      if (call.line() <= frame.line && frame.line <= call.last_line()) {
+        Where there = where;
+        there.depth = i + 1;
+        Origin out = passed(file, scope, index, one->second, from, there, found);
+        if (found) {
+          return out;
+        }
+      }
+    }
+  }
+  return {};
+}
+
+/// Every call at hand, also those that a library makes: `mp.spawn(main, args=(…))`.
+Origin Slicer::from_callers(const File& file, std::size_t scope, std::size_t index,
+                            std::string_view called, const Where& where, bool& found) {
+  Origin out;
+  int calls = 0;
+  for (const File& from : files_.all()) {
+    const auto [first, last] = from.facts->calls.equal_range(called);
+    for (auto one = first; one != last && calls < kMostCallers; ++one, ++calls) {
+      out = stronger(std::move(out), passed(file, scope, index, one->second, from, where, found));
+    }
+    const auto [begin, end] = from.facts->arguments.equal_range(called);
+    for (auto one = begin; one != end && calls < kMostCallers; ++one, ++calls) {
+      out = stronger(std::move(out), run_by(from, one->second, index, found));
+    }
+  }
+  return out;
+}
+
+/// What a library passes to the function that it is given in this call.
+Origin Slicer::run_by(const File& from, const CallIn& call, std::size_t index, bool& found) {
+  const std::string dotted = dotted_name(call.call.field(Field::kFunction));
+  const Definition is = files_.resolve(from, call.scope, dotted);
+  const RunsRow* runs =
+      is.kind == Definition::Kind::kLibrary ? runs_function(is.qualified) : nullptr;
+  if (runs == nullptr) {
+    return {};
+  }
+  const std::size_t skipped = runs->rank_first ? 1 : 0;
+  if (index < skipped) {
+    found = true;
+    Origin rank = of(Source::kRank);
+    rank.number = true;
+    add_step(rank, from, call.call);
+    return rank;
+  }
+  const std::vector<Node> given = tuple_argument(call.call, "args");
+  if (index - skipped >= given.size()) {
+    return {};
+  }
+  found = true;
+  return evaluate(given[index - skipped], {.file = &from, .scope = call.scope});
+}
+
+/// What one call passes; its default where it passes nothing.
+Origin Slicer::passed(const File& file, std::size_t scope, std::size_t index, const CallIn& call,
+                      const File& from, const Where& where, bool& found) {
+  const Scope& function = file.scopes()[scope];
+  const Node callee = call.call.field(Field::kFunction);
+  const bool method = is_method(file, scope);
+  const bool made = method && function.name == "__init__";
+  const std::string_view name =
+      made ? std::string_view(file.scopes()[function.outer].name) : function.name;
+  if (!may_call(call.call, name)) {
+    return {};
+  }
+  const Definition is = files_.resolve(from, call.scope, dotted_name(callee));
+  if (is.kind == Definition::Kind::kLibrary ||
+      (is.kind == Definition::Kind::kFunction && (is.file != &file || is.scope != scope))) {
+    return {};  // another one of that name
+  }
+  const bool through_object = method && (made || callee.is(NodeKind::kAttribute));
+  const Node given = argument_for(call.call, function, index, through_object ? 1 : 0);
+  const Node otherwise = function.parameters[index].otherwise;
+  if (!given && !otherwise) {
+    return {};
+  }
+  found = true;
+  if (!given) {
+    return evaluate(otherwise, {.file = &file});
+  }
+  const Where there{.file = &from,
+                    .scope = call.scope,
+                    .statement = from.facts->index->statement_of(call.call),
+                    .activation = nullptr,
+                    .depth = where.depth};
+  return evaluate(given, there);
+}
+
+/// A library calls this method and says what it passes.
+bool Slicer::hooked(const File& file, std::size_t scope, std::size_t index, Origin& out) {
+  const Scope& function = file.scopes()[scope];
+  if (!is_method(file, scope) || index == 0) {
+    return false;
+  }
+  for (const Definition& base : files_.bases_of(
+           {.kind = Definition::Kind::kClass, .file = &file, .scope = function.outer})) {
+    for (const HookRow& row : hooks()) {
+      const bool same = base.kind == Definition::Kind::kLibrary && row.method == function.name &&
+                        row.argument + 1 == static_cast<int>(index) &&
+                        lies_in(base.qualified, row.module) && last_of(base.qualified) == row.owner;
+      if (same) {
+        out = of(row.source);
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace ddpdoctor::program

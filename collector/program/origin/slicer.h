@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// The slice itself: what a node comes to, by what it is made of. Bounded in depth and in steps.
+#pragma once
+
+#include <cstddef>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "collector/program/origin/definitions.h"
+#include "collector/program/origin/origin.h"
+
+namespace ddpdoctor::program {
+
+/// Where a node is evaluated.
+struct Where {
+  const File* file = nullptr;
+  std::size_t scope = 0;
+  std::size_t statement = kNone;                  // of the file's index; decides what is guarded
+  const struct Activation* activation = nullptr;  // the call that entered the function
+  std::size_t depth = 0;  // frames of the call string that have been left behind
+};
+
+/// A call that was followed into a function, and where it stands.
+struct Activation {
+  Node call;
+  std::size_t scope = 0;  // of the function
+  const File* file = nullptr;
+  Where caller;
+};
+
+class Slicer {
+ public:
+  Slicer(const Files& files, const CallString* callers) : files_(files), callers_(callers) {}
+
+  Origin value(Node node, const Where& where);
+
+  /// The class whose instance an expression is; a library's has a qualified name.
+  Definition class_of_value(Node node, const Where& where, int depth = 0);
+  [[nodiscard]] const Files& files() const {
+    return files_;
+  }
+  /// A decorator lets some ranks only into what it decorates; `by_name` as in Origin.
+  std::optional<Origin> lets_in(Node decorator, const Where& where);
+
+ private:
+  // expressions
+  Origin evaluate(Node node, const Where& where);
+  Origin joined(const std::vector<Node>& nodes, const Where& where);
+  Origin comparison(Node node, const Where& where);
+  Origin arithmetic(Node node, const Where& where);
+  Origin conditional(Node node, const Where& where);
+  bool is_counter(Node node, const Where& where);
+  Origin subscript(Node node, const Where& where);
+  Origin comprehension(Node node, const Where& where);
+  // names
+  Origin name(Node node, const Where& where);
+  Origin defined(const Definition& definition, const Where& where, std::string_view spelled,
+                 Node at);
+  Origin variable(const File& file, std::size_t scope, std::string_view name, const Where& where);
+  Origin bound(const Binding& binding, const File& file, std::size_t scope, const Where& where);
+  Origin iterated(const Binding& binding, const Where& where);
+  Origin attribute(Node node, const Where& where);
+  Origin member(const Definition& of, std::string_view name, Node node, const Where& where,
+                bool& found);
+  Origin any_member(std::string_view name, const Where& where, bool& found);
+  Origin field_of(const File& file, std::size_t scope, std::string_view name, const Where& where,
+                  bool& found);
+  // calls
+  Origin call(Node node, const Where& where);
+  Origin builtin(std::string_view name, Node node, const Where& where, bool& known);
+  Origin library_call(const std::string& qualified, Node node, const Where& where);
+  Origin method_call(Node node, const Where& where);
+  Origin entered(const File& file, std::size_t scope, Node call, const Where& where);
+  Origin arguments(Node call, const Where& where);
+  Origin parameter(const File& file, std::size_t scope, std::string_view name, const Where& where);
+  Origin passed(const File& file, std::size_t scope, std::size_t index, const CallIn& call,
+                const File& from, const Where& where, bool& found);
+  Origin from_stack(const File& file, std::size_t scope, std::size_t index, std::string_view called,
+                    const Where& where, bool& found);
+  Origin from_callers(const File& file, std::size_t scope, std::size_t index,
+                      std::string_view called, const Where& where, bool& found);
+  Origin run_by(const File& from, const CallIn& call, std::size_t index, bool& found);
+  Origin made_with(const File& file, std::size_t scope, std::string_view name, const Where& where,
+                   bool& found);
+  bool hooked(const File& file, std::size_t scope, std::size_t index, Origin& out);
+  Origin environment(Node key, Node call, const Where& where);
+  // what decides whether a statement is run
+  Origin guards(const File& file, std::size_t scope, std::size_t statement, const Where& where);
+  bool agreed(const File& file, std::size_t scope, std::string_view name, const Where& where);
+
+  /// Marks something as being followed; false: it is already, or the slice is long enough.
+  using Key = std::tuple<const void*, std::size_t, std::string>;
+  bool enter(const Key& key);
+  void leave(const Key& key);
+
+  const Files& files_;
+  const CallString* callers_;
+  std::set<Key> open_;
+  int steps_ = 0;
+  std::size_t deep_ = 0;
+};
+
+/// Of two values that go into one, the origin that decides.
+Origin stronger(Origin a, Origin b);
+Origin of(Source source);
+Origin unknown(std::string_view name);
+Origin of_row(const SourceRow& row, bool by_name = false);
+/// Puts a line in front of the chain.
+void add_step(Origin& origin, const File& file, Node node);
+/// `True`, `None`, `3`, "a": what a flag is set to.
+bool is_flag(Node value);
+/// The text of a plain string; empty for any other node.
+std::string_view string_text(Node node);
+/// Positional arguments and keywords of a call.
+std::vector<Node> arguments_of(Node call);
+
+}  // namespace ddpdoctor::program

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where values come from; one program, many spellings.
+#include "collector/program/origin/origin.h"
+
+#include <string>
+
+#include "collector/program/origin/items.h"
+#include "tests/unit/program/source.h"
+
+namespace ddpdoctor::program {
+namespace {
+
+Origin asked_at(const Sources& sources, const std::string& file, std::string_view condition,
+                std::string_view mark = "HERE") {
+  const SourceText& text = sources.at(file);
+  return origin_of(condition, {.text = &text, .line = line_with(text, mark)}, sources);
+}
+
+struct Case {
+  const char* text;
+  const char* condition;
+  Source expected;
+};
+
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.text << " ?? " << c.condition;
+}
+
+class Origins : public testing::TestWithParam<Case> {};
+
+TEST_P(Origins, AreWhatTheProgramSays) {
+  const Sources sources{{"train.py", source(GetParam().text)}};
+  const Origin origin = asked_at(sources, "train.py", GetParam().condition);
+  EXPECT_EQ(name_of(origin.source), name_of(GetParam().expected));
+}
+
+constexpr auto kRank = Source::kRank;
+constexpr auto kData = Source::kData;
+constexpr auto kSame = Source::kUniform;
+constexpr auto kUnknown = Source::kUnknown;
+
+INSTANTIATE_TEST_SUITE_P(
+    Libraries, Origins,
+    testing::Values(
+        Case{"import torch.distributed as x\na()  # HERE", "x.get_rank() == 0", kRank},
+        Case{"from torch import distributed\na()  # HERE", "distributed.get_rank()", kRank},
+        Case{"from torch.distributed import get_rank as q\na()  # HERE", "q() > 1", kRank},
+        Case{"import os\na()  # HERE", "int(os.environ['RANK']) == 0", kRank},
+        Case{"import os\na()  # HERE", "os.environ.get('LOCAL_RANK', '0') == '0'", kRank},
+        Case{"from os import environ as e\na()  # HERE", "e['RANK']", kRank},
+        Case{"import os\na()  # HERE", "os.getenv('SLURM_PROCID') == '0'", kRank},
+        Case{"import os\na()  # HERE", "os.environ['MODE'] == 'fast'", Source::kEnvironment},
+        Case{"import os\na()  # HERE", "'RANK' in os.environ", Source::kEnvironment},
+        Case{"import os\na()  # HERE", "int(os.environ.get('RANK', -1)) != -1", kSame},
+        Case{"from accelerate import Accelerator\nz = Accelerator()\na()  # HERE",
+             "z.is_main_process", kRank},
+        Case{"import time\na()  # HERE", "time.time() > 3", Source::kClock},
+        Case{"from time import monotonic as m\nt = m()\na()  # HERE", "m() - t > 9",
+             Source::kClock},
+        Case{"import random\na()  # HERE", "random.random() < 0.5", Source::kRandom},
+        Case{"import os\np = os.path\na()  # HERE", "os.path.exists(f)", Source::kFiles},
+        Case{"from pathlib import Path\nf = Path('a')\na()  # HERE", "f.exists()", Source::kFiles},
+        Case{"a()  # HERE", "loss.item() < best", kData},
+        Case{"import torch.distributed as d\na()  # HERE", "d.get_world_size() > 1", kSame},
+        Case{"import torch\na()  # HERE", "torch.cuda.is_available()", kSame},
+        Case{"import argparse\np = argparse.ArgumentParser()\nargs = p.parse_args()\na()  # HERE",
+             "args.anything", kSame},
+        Case{"import argparse\np = argparse.ArgumentParser()\nargs = p.parse_args()\n"
+             "import os\nargs.r = int(os.environ['RANK'])\na()  # HERE",
+             "args.r == 0", kRank}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Spellings, Origins,
+    testing::Values(Case{"a()  # HERE", "cfg.tim", kUnknown},
+                    Case{"a()  # HERE", "cfg.time", kUnknown},
+                    Case{"a()  # HERE", "tree.is_root", kUnknown},
+                    Case{"a()  # HERE", "should_save", kUnknown},
+                    Case{"a()  # HERE", "rank == 0", kUnknown},
+                    Case{"def f(rank):\n    a()  # HERE\nf(3)", "rank == 0", kSame},
+                    Case{"time = 3\na()  # HERE", "time", kSame},
+                    Case{"def get_rank():\n    return 0\na()  # HERE", "get_rank() == 0", kSame}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Assignments, Origins,
+    testing::Values(
+        Case{"from d import *\ndef f():\n    x = get_rank() == 0\n    a()  # HERE", "x", kRank},
+        Case{"import torch.distributed as d\nc = d.get_rank() == 0\nv = c\ndef f():\n    a()  # "
+             "HERE",
+             "v", kRank},
+        Case{"import torch.distributed as d\nclass T:\n    def __init__(self):\n"
+             "        self.w = d.get_rank() == 0\n    def f(self):\n        a()  # HERE",
+             "self.w", kRank},
+        Case{"import torch.distributed as d\ndef w():\n    return d.get_rank() == 0\ndef f():\n"
+             "    a()  # HERE",
+             "w()", kRank},
+        Case{"import torch.distributed as d\nclass T:\n    @property\n    def w(self):\n"
+             "        return d.get_rank() == 0\n    def f(self):\n        a()  # HERE",
+             "self.w", kRank},
+        Case{"import torch.distributed as d\ndef f(x):\n    r = d.get_rank()\n"
+             "    loss = x + 0.3 * r\n    a()  # HERE",
+             "loss > 1", kUnknown},
+        Case{"import torch.distributed as d\ndef f(x):\n    if d.get_rank() == 1:\n        x = []\n"
+             "    a()  # HERE",
+             "x", kData},
+        Case{"import torch.distributed as d\ndef f(x):\n    p, q = d.get_rank() == 0, 3\n"
+             "    a()  # HERE",
+             "p", kRank},
+        Case{"import torch.distributed as d\ndef f(x):\n    p, q = d.get_rank() == 0, 3\n"
+             "    a()  # HERE",
+             "q", kSame},
+        Case{"import torch.distributed as d\ndef f(x):\n    for i in range(3 + d.get_rank()):\n"
+             "        a()  # HERE",
+             "i", kRank},
+        Case{"def f(x):\n    for i in range(x):\n        a()  # HERE", "i % 5 == 0", kSame},
+        Case{"def f(x):\n    for i in range(x):\n        a()  # HERE", "i % every == 0", kSame},
+        Case{"import torch.distributed as d\ndef f():\n    n = 3\n    n += d.get_rank()\n"
+             "    a()  # HERE",
+             "n == 4", kRank},
+        Case{"a1 = b\nb = a1\na()  # HERE", "a1", kSame},
+        Case{"from torch.utils.data import DataLoader\nq = DataLoader(x)\nfor b in q:\n"
+             "    a()  # HERE",
+             "b is None", kData},
+        Case{"from torch.utils.data import DataLoader\nq = DataLoader(x)\na()  # HERE",
+             "len(q) > 3", Source::kLength},
+        Case{"done = False\ndef f():\n    global done\n    try:\n        g()\n    except OSError:\n"
+             "        done = True\n    a()  # HERE",
+             "done", Source::kException}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Guards, Origins,
+    testing::Values(
+        Case{
+            "import torch.distributed as d\ndef f():\n    stop = False\n    if d.get_rank() == 0:\n"
+            "        stop = True\n    a()  # HERE",
+            "stop", kRank},
+        Case{"def f(loss):\n    stop = False\n    if loss.item() < 3:\n        stop = True\n"
+             "    a()  # HERE",
+             "stop", kData},
+        Case{"import torch.distributed as d\ndef f():\n    if d.get_rank() == 0:\n        n = 3\n"
+             "        a()  # HERE",
+             "n", kSame},
+        Case{"import torch.distributed as d\ndef f():\n    if d.get_rank() == 0:\n        n = 1\n"
+             "    else:\n        n = 2\n    a()  # HERE",
+             "n", kRank},
+        Case{"import torch.distributed as d\ndef w():\n    if d.get_rank() != 0:\n"
+             "        return False\n    return True\na()  # HERE",
+             "w()", kRank},
+        Case{"import torch, torch.distributed as d\ndef f(loss):\n    s = "
+             "torch.tensor(loss.item())\n"
+             "    d.all_reduce(s)\n    a()  # HERE",
+             "s > 0", kSame}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Callers, Origins,
+    testing::Values(
+        Case{"import torch.distributed as d\ndef f(chosen):\n    a()  # HERE\nf(d.get_rank() == 0)",
+             "chosen", kRank},
+        Case{"import torch.distributed as d\ndef f(*, chosen=False):\n    a()  # HERE\n"
+             "f(chosen=d.get_rank() == 0)",
+             "chosen", kRank},
+        Case{"def f(chosen=False):\n    a()  # HERE\nf()", "chosen", kSame},
+        Case{"def f(chosen):\n    a()  # HERE", "chosen", kUnknown},
+        Case{"import torch.multiprocessing as mp\ndef f(i, n):\n    a()  # HERE\n"
+             "mp.spawn(f, args=(4,), nprocs=4)",
+             "i == 0", kRank},
+        Case{"import torch.multiprocessing as mp\ndef f(i, n):\n    a()  # HERE\n"
+             "mp.spawn(f, args=(4,), nprocs=4)",
+             "n == 0", kSame},
+        Case{"import torch.distributed as d\nclass C:\n    def __init__(self, lead):\n"
+             "        self.lead = lead\nclass T:\n    def f(self):\n        a()  # HERE\n"
+             "t = C(d.get_rank() == 0)",
+             "self.c.lead", kRank},
+        Case{"import torch.distributed as d\nfrom dataclasses import dataclass\n@dataclass\nclass "
+             "C:\n"
+             "    n: int\n    lead: bool\nc = C(3, d.get_rank() == 0)\na()  # HERE",
+             "c.lead", kRank},
+        Case{"import torch.distributed as d\nfrom dataclasses import dataclass\n@dataclass\nclass "
+             "C:\n"
+             "    n: int\n    lead: bool\nc = C(3, d.get_rank() == 0)\na()  # HERE",
+             "c.n == 3", kSame}));
+
+TEST(Origins, GoThroughOtherFiles) {
+  const Sources sources{
+      {"/p/train.py", source("from lib.flags import writer as w, State\nimport lib.flags as g\n"
+                             "s = State()\na()  # HERE")},
+      {"/p/lib/flags.py",
+       source("import torch.distributed as d\nlead = d.get_rank() == 0\ndef writer():\n"
+              "    return lead\nclass State:\n    def __init__(self):\n        self.go = lead\n")}};
+  for (const char* condition : {"w()", "g.lead", "g.writer()", "s.go"}) {
+    const Origin origin = asked_at(sources, "/p/train.py", condition);
+    EXPECT_EQ(origin.source, kRank) << condition;
+    ASSERT_FALSE(origin.chain.empty()) << condition;
+    EXPECT_EQ(origin.chain.back().file, "/p/lib/flags.py") << condition;
+    EXPECT_EQ(origin.chain.back().line, 2) << condition;
+  }
+}
+
+TEST(Origins, PreferTheCallOnTheStack) {
+  const Sources sources{
+      {"train.py", source("import torch.distributed as d\ndef f(x):\n    a()  # HERE\n"
+                          "def one():\n    f(d.get_rank() == 0)  # ONE\n"
+                          "def two():\n    f(True)  # TWO\n")}};
+  const SourceText& text = sources.at("train.py");
+  const auto called_from = [&](std::string_view mark) {
+    const CallString callers{{.text = &text, .function = "f", .line = line_with(text, mark)}};
+    return origin_of("x", {.text = &text, .line = 3, .callers = &callers}, sources).source;
+  };
+  EXPECT_EQ(called_from("ONE"), kRank);
+  EXPECT_EQ(called_from("TWO"), kSame);
+}
+
+TEST(Origins, OfALibrarysAttributeRestOnItsName) {
+  const Sources sources{{"train.py", source("def f(acc):\n    a()  # HERE")}};
+  const Origin origin = asked_at(sources, "train.py", "acc.is_main_process");
+  EXPECT_EQ(origin.source, kRank);
+  EXPECT_TRUE(origin.by_name);
+  EXPECT_EQ(asked_at(sources, "train.py", "acc.is_root").source, kUnknown);
+}
+
+TEST(Origins, EndOnCirclesAndOnManyNames) {
+  std::string many;
+  std::string sum = "x0";
+  for (int i = 0; i < 400; ++i) {
+    many += "x" + std::to_string(i) + " = x" + std::to_string(i + 1) + " + y\n";
+    sum += " + x" + std::to_string(i);
+  }
+  const Sources sources{{"train.py", source(many + "a()  # HERE")}};
+  EXPECT_EQ(asked_at(sources, "train.py", sum).source, kUnknown);
+}
+
+TEST(LetsIn, KnowsDecoratorsByWhatTheyDo) {
+  const Sources sources{
+      {"train.py",
+       source("import torch.distributed as d\nfrom lightning.pytorch.utilities import "
+              "rank_zero_only as q\n@q\ndef one():\n    a()  # ONE\ndef w(fn):\n"
+              "    def inner(*x):\n        if d.get_rank() == 0:\n            return fn(*x)\n"
+              "    return inner\n@w\ndef two():\n    a()  # TWO\ndef n(rank_zero_only):\n"
+              "    def inner(*x):\n        return rank_zero_only(*x)\n    return inner\n@n\n"
+              "def three():\n    a()  # THREE\n")}};
+  const SourceText& text = sources.at("train.py");
+  const auto of = [&](std::string_view mark) {
+    return ranks_let_in(text, line_with(text, mark), sources).has_value();
+  };
+  EXPECT_TRUE(of("ONE"));
+  EXPECT_TRUE(of("TWO"));
+  EXPECT_FALSE(of("THREE"));
+}
+
+TEST(Items, AreOfBatchesOrOfElements) {
+  const auto of = [](const std::string& before, const std::string& loop) {
+    const Sources sources{{"t.py", source(before + "\nfor x in " + loop + ":\n    pass")}};
+    const SourceText& text = sources.at("t.py");
+    return items_of(text, line_with(text, "for x in"), sources);
+  };
+  EXPECT_EQ(of("from torch.utils.data import DataLoader\nq = DataLoader(y)", "q"), Items::kBatches);
+  EXPECT_EQ(of("from torch.utils.data import DataLoader\nq = DataLoader(y)", "enumerate(q)"),
+            Items::kBatches);
+  EXPECT_EQ(of("", "range(n)"), Items::kBatches);
+  EXPECT_EQ(of("", "stream"), Items::kUnknown);
+  EXPECT_EQ(of("", "metrics"), Items::kUnknown);
+  EXPECT_EQ(of("", "m.parameters()"), Items::kElements);
+  EXPECT_EQ(of("w = []", "w"), Items::kElements);
+  EXPECT_EQ(of("", "sorted(d.items())"), Items::kElements);
+}
+
+TEST(Items, AreReducedOneByOne) {
+  const auto each = [](const std::string& loop, const std::string& call) {
+    const Sources sources{
+        {"t.py",
+         source("import torch.distributed as d\ndef mean(t):\n    d.all_reduce(t)\n    return t\n" +
+                loop + ":\n    " + call + "  # CALL")}};
+    const SourceText& text = sources.at("t.py");
+    return reduces_each(text, 5, line_with(text, "CALL"), sources);
+  };
+  EXPECT_TRUE(each("for k in out", "d.all_reduce(out[k])"));
+  EXPECT_TRUE(each("for p in out", "d.all_reduce(p.grad)"));
+  EXPECT_TRUE(each("for k, v in out", "mean(v)"));
+  EXPECT_FALSE(each("for x in out", "d.all_reduce(total)"));
+  EXPECT_FALSE(each("for i in out", "d.all_reduce(other[i])"));
+  EXPECT_FALSE(each("for batch in out", "model(batch)"));
+}
+
+}  // namespace
+}  // namespace ddpdoctor::program
