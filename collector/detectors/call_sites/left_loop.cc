@@ -40,7 +40,8 @@ std::optional<Branch> skip_of(const model::JobModel& job, const Lines& lines, co
     }
     const program::Origin origin = origin_of(job, lines, block);
     const Dependence on = dependence_of(origin);
-    if (on == Dependence::kRank || program::is_own(origin.source)) {
+    const bool own = program::is_own(origin.source) && !origin.like_an_option;
+    if (on == Dependence::kRank || own) {
       Branch branch = branch_of(block, in, on, true);
       branch.unproven = is_unproven(origin);
       return branch;

@@ -57,8 +57,7 @@ Dependence dependence_of(const program::Origin& origin) {
   if (origin.source == program::Source::kRank) {
     return Dependence::kRank;
   }
-  const bool may_differ = origin.source > program::Source::kUnknown ||
-                          (origin.source == program::Source::kUnknown && !origin.like_an_option);
+  const bool may_differ = origin.source >= program::Source::kUnknown && !origin.like_an_option;
   return may_differ ? Dependence::kData : Dependence::kNone;
 }
 
@@ -67,7 +66,8 @@ Dependence dependence_of(const model::JobModel& job, const Lines& lines, const B
 }
 
 bool reads_own(const model::JobModel& job, const Lines& lines, const Block& block) {
-  return program::is_own(origin_of(job, lines, block).source);
+  const program::Origin origin = origin_of(job, lines, block);
+  return program::is_own(origin.source) && !origin.like_an_option;
 }
 
 bool is_unproven(const program::Origin& origin) {

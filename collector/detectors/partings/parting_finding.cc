@@ -315,14 +315,12 @@ Findings findings_with(const Examination& examination, Cause cause, std::string_
     const bool differs =
         explanation.branch && values_say(examination.job, explanation.branch->where,
                                          explanation.parting) == ValuesSay::kDiffers;
-    // A branch of which only a name speaks is no second fact; its values, where they were read,
-    // are.
-    const bool unproven = explanation.branch && explanation.branch->unproven && !differs;
-    Finding finding = finding_of(examination, explanation,
-                                 (explanation.branch && !unproven ? 1 : 0) + (differs ? 1 : 0));
+    Finding finding =
+        finding_of(examination, explanation, (explanation.branch ? 1 : 0) + (differs ? 1 : 0));
     finding.kind = kind;
     tell(explanation, finding);
-    if (unproven) {
+    // That it separates them is seen; what it asks, nothing or a name alone says.
+    if (explanation.branch && explanation.branch->unproven && !differs) {
       finding.confidence = at_most(finding.confidence, Confidence::kLikely);
     }
     if (explanation.branch && !differs) {

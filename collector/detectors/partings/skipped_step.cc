@@ -81,7 +81,8 @@ std::optional<Branch> skip_by_data(const model::JobModel& job, const Lines& line
                                    const model::CallSite& waiting) {
   for (const Block& block : python_source::skips_before(lines, waiting.line)) {
     const program::Origin origin = origin_of(job, lines, block);
-    const bool asks_for_none = origin.source == program::Source::kUnknown;
+    const bool asks_for_none =
+        origin.source != program::Source::kRank && origin.source >= program::Source::kUnknown;
     if (dependence_of(origin) == Dependence::kData || asks_for_none) {
       Branch out = branch_of(block, waiting, Dependence::kData, false);
       out.skips = true;

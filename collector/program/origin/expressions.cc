@@ -54,9 +54,9 @@ Origin stronger(Origin a, Origin b) {
   const bool second = b.source > a.source || (b.source == a.source && a.by_name && !b.by_name);
   Origin& out = second ? b : a;
   Origin& other = second ? a : b;
-  // Two things that are not known: like an option only where both are.
+  // Two things that may differ: like an option only where both are.
   out.like_an_option =
-      out.like_an_option && (other.source != Source::kUnknown || other.like_an_option);
+      out.like_an_option && (other.source < Source::kUnknown || other.like_an_option);
   for (std::string& variable : other.variables) {
     if (out.variables.size() < kMostVariables &&
         std::find(out.variables.begin(), out.variables.end(), variable) == out.variables.end()) {
@@ -220,10 +220,9 @@ Origin Slicer::comparison(Node node, const Where& where) {
   if (out.source == Source::kRank && presence) {
     out.source = Source::kUniform;
   }
-  if (out.source == Source::kUnknown) {
-    const bool none = presence && sign.starts_with("is");
-    out.like_an_option = out.like_an_option || none || is_counter(operands.front(), where);
-  }
+  const bool none = presence && sign.starts_with("is");
+  const bool limit = out.source == Source::kUnknown && is_counter(operands.front(), where);
+  out.like_an_option = out.like_an_option || none || limit;
   return out;
 }
 

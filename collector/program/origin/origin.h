@@ -30,7 +30,7 @@ struct Origin {
   bool number_compared = false;          // a comparison of that number, and nothing else
   std::vector<OriginStep> chain{};       // from the condition to where its value comes from
   std::vector<std::string> variables{};  // of the environment that go into it
-  // Not known, and asked as options and counters of the run are: whether it is there at all, every
+  // Asked as options and counters of the run are: whether it is there at all (`x is None`), every
   // n-th time, against a counter that all ranks share.
   bool like_an_option = false;
   std::string unknown{};  // the first name that no source at hand defines; empty: none
