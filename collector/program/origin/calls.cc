@@ -212,7 +212,7 @@ Origin Slicer::method_call(Node node, const Where& where) {
   Origin of_object = evaluate(object, where);
   of_object.number = false;
   of_object.like_an_option = false;
-  if (row != nullptr && of_object.source == Source::kUnknown) {
+  if (row != nullptr && of_object.source >= Source::kUnknown) {
     return of_row(*row, true);  // what a tensor holds, unless the ranks agreed on it
   }
   if (of_object.source == Source::kUnknown || is_own(of_object.source)) {

@@ -216,6 +216,14 @@ Origin Slicer::comparison(Node node, const Where& where) {
   Origin out = joined(operands, where);
   out.number_compared = !operands.empty() && evaluate(operands.front(), where).number;
   out.number = false;
+  // Its own clock against something made of the rank is still its own clock.
+  for (const Node operand : out.source == Source::kRank ? operands : std::vector<Node>()) {
+    if (Origin own = evaluate(operand, where); is_own(own.source)) {
+      out = std::move(own);
+      out.number_compared = false;
+      break;
+    }
+  }
   const bool presence = only_asks_for_presence(operands, sign);
   if (out.source == Source::kRank && presence) {
     out.source = Source::kUniform;

@@ -191,6 +191,7 @@ Origin Slicer::bound(const Binding& binding, const File& file, std::size_t scope
         return out;
       }
       out = arguments(binding.node, there);
+      out.source = out.source == Source::kRank ? Source::kData : out.source;
       flag = true;
       break;
     }
