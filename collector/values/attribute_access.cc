@@ -37,6 +37,7 @@ bool Evaluator::is_builtin(const Value& value) {
 }
 
 Value Evaluator::attribute(const Value& of, const std::string& name, int depth) {
+  read_.insert(name);
   if (!of.known()) {
     return of;
   }

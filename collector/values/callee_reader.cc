@@ -123,8 +123,11 @@ void CalleeReader::enter(Node call, Names& names, const Freshly& freshly, int de
       return;
     }
     if (decision.is_test() && decision.kind != program::DecisionKind::kFilter) {
-      reader_.add(where, before(*index, *function, decision.condition), decision.condition,
-                  decision.line, true, inside);
+      reader_.add(where,
+                  {.condition = decision.condition,
+                   .line = decision.line,
+                   .since = before(*index, *function, decision.condition)},
+                  inside);
     }
   }
   if (depth + 1 < kDeepest) {

@@ -42,25 +42,30 @@ std::string DecisionReader::shown(const Value& value, const std::string& express
   return model::is_secret(expression) ? "…" : model::without_secrets(text);
 }
 
-void DecisionReader::add(const Whereabouts& where, const Since& since, program::Node condition,
-                         int line, bool is_test, Names& names) {
+void DecisionReader::add(const Whereabouts& where, const Asked& asked, Names& names) {
+  Since since = asked.since;
   if (since.freshness == Freshness::kNotReached) {
     return;
   }
-  const bool stale = since.freshness == Freshness::kStale;
-  const Expression expression = expression_of(condition);
+  const Expression expression = expression_of(asked.condition);
   const Value value = evaluator_.evaluate(expression, names);
-  const Value decided = is_test ? evaluator_.truth(value) : value;
-  SeenValue seen = made(ValueRole::kDecision, where, line, expression.source);
-  if (decided.known()) {
+  const Value decided = asked.is_test ? evaluator_.truth(value) : value;
+  if (since.freshness == Freshness::kFresh && asked.assigned_since) {
+    since = asked.assigned_since(evaluator_.read());
+  }
+  SeenValue seen = made(ValueRole::kDecision, where, asked.line, expression.source);
+  if (asked.is_test && asked.outcome) {
+    seen.value = *asked.outcome ? "True" : "False";
+    seen.state = ValueState::kKnown;
+  } else if (decided.known()) {
     seen.value = shown(decided, expression.source);
-    seen.state = stale ? ValueState::kStale : ValueState::kKnown;
+    seen.state = since.freshness == Freshness::kStale ? ValueState::kStale : ValueState::kKnown;
     seen.reason = since.reason;
   } else {
     seen.reason = decided.text;
   }
   out_.push_back(std::move(seen));
-  add_operands(where, line, expression, expression, since, names);
+  add_operands(where, asked.line, expression, expression, since, names);
 }
 
 /// Plain values that the condition reads, those in the arguments of calls included.

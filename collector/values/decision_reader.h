@@ -2,6 +2,9 @@
 // What one decision came out to, and what it reads, as values for the model.
 #pragma once
 
+#include <functional>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,9 +28,18 @@ class DecisionReader {
   DecisionReader(Evaluator& evaluator, std::vector<model::SeenValue>& out)
       : evaluator_(evaluator), out_(out) {}
 
-  /// `is_test`: its truth decides, not its value. A decision that was not reached is left out.
-  void add(const Whereabouts& where, const Since& since, program::Node condition, int line,
-           bool is_test, Names& names);
+  /// What is known of a decision before it is worked out.
+  struct Asked {
+    program::Node condition;
+    int line = 0;
+    bool is_test = true;            // its truth decides, not its value
+    Since since{};                  // a decision that was not reached is left out
+    std::optional<bool> outcome{};  // where the rank is tells it
+    /// Whether what working it out has read was assigned since.
+    std::function<Since(const std::set<std::string>& read)> assigned_since{};
+  };
+
+  void add(const Whereabouts& where, const Asked& asked, Names& names);
 
   /// A value that is not known yet.
   static model::SeenValue made(model::ValueRole role, const Whereabouts& where, int line,

@@ -2,8 +2,7 @@
 #include "collector/values/effects.h"
 
 #include <algorithm>
-
-#include "collector/program/syntax/bindings.h"
+#include <array>
 
 namespace ddpdoctor::values {
 
@@ -30,7 +29,19 @@ void add_called(Node node, std::set<std::string>& names) {
   }
 }
 
-Effects::Effects(const program::SourceIndex& index) {
+bool changes_something(const program::Binding& binding) {
+  constexpr auto kMethods = std::to_array<std::string_view>(
+      {"append",  "appendleft", "extend", "extendleft", "insert",     "pop",       "popleft",
+       "popitem", "remove",     "clear",  "add",        "discard",    "update",    "setdefault",
+       "sort",    "reverse",    "rotate", "put",        "put_nowait", "get_nowait"});
+  if (binding.kind != program::BindingKind::kMethod) {
+    return true;
+  }
+  const Node callee = binding.node.field(Field::kFunction);
+  return std::ranges::find(kMethods, callee.field(Field::kAttribute).text()) != kMethods.end();
+}
+
+FileEffects::FileEffects(const program::SourceIndex& index) {
   for (const program::Scope& scope : index.scopes()) {
     if (scope.kind != program::ScopeKind::kFunction || scope.name == "__init__") {
       continue;
@@ -47,34 +58,42 @@ Effects::Effects(const program::SourceIndex& index) {
     }
     for (const program::Binding& binding : program::bindings_of(index, scope)) {
       const std::size_t dot = binding.target.rfind('.');
-      if (binding.kind == program::BindingKind::kMethod ||
-          (dot == std::string::npos && !outer.contains(binding.target))) {
-        continue;
+      if (changes_something(binding) &&
+          (dot != std::string::npos || outer.contains(binding.target))) {
+        function.writes.emplace(binding.target.substr(dot + 1), binding.line);
+        written.insert(binding.target.substr(dot + 1));
       }
-      function.writes.emplace(binding.target.substr(dot + 1), binding.line);
     }
-    functions_.push_back(std::move(function));
+    functions.push_back(std::move(function));
+  }
+}
+
+void Effects::add(const FileEffects& file) {
+  if (std::ranges::find(files_, &file) == files_.end()) {
+    files_.push_back(&file);
   }
 }
 
 std::optional<Writer> Effects::writer(std::string_view name,
                                       const std::set<std::string>& called) const {
-  if (std::none_of(functions_.begin(), functions_.end(), [name](const Function& one) {
-        return one.writes.find(name) != one.writes.end();
+  if (std::ranges::none_of(files_, [name](const auto* file) {
+        return file->written.find(name) != file->written.end();
       })) {
     return std::nullopt;
   }
   std::set<std::string> reached = called;
   for (int hop = 0; hop < kMostHops; ++hop) {
     std::set<std::string> further = reached;
-    for (const Function& one : functions_) {
-      if (!reached.contains(one.name)) {
-        continue;
+    for (const FileEffects* file : files_) {
+      for (const FileEffects::Function& one : file->functions) {
+        if (!reached.contains(one.name)) {
+          continue;
+        }
+        if (const auto found = one.writes.find(name); found != one.writes.end()) {
+          return Writer{.function = one.name, .line = found->second};
+        }
+        further.insert(one.calls.begin(), one.calls.end());
       }
-      if (const auto found = one.writes.find(name); found != one.writes.end()) {
-        return Writer{.function = one.name, .line = found->second};
-      }
-      further.insert(one.calls.begin(), one.calls.end());
     }
     if (further.size() == reached.size()) {
       break;

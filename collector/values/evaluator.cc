@@ -53,6 +53,7 @@ Value Evaluator::evaluate(const Expression& expression, stacks::Scope& scope) {
 Value Evaluator::evaluate(const Expression& expression, Names& names) {
   steps_ = 0;
   entered_ = 0;
+  read_.clear();
   return node(expression, names, 0);
 }
 
@@ -113,6 +114,9 @@ Value Evaluator::literal(const Expression& expression) {
 }
 
 Value Evaluator::name(const Expression& expression, Names& names) {
+  if (entered_ > 0) {
+    read_.insert(expression.text);
+  }
   if (const auto bound = names.bound.find(expression.text); bound != names.bound.end()) {
     return bound->second;
   }

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -67,6 +68,10 @@ class Evaluator {
   Value evaluate(const Expression& expression, stacks::Scope& scope);
   /// The same with parameters of a function that was entered.
   Value evaluate(const Expression& expression, Names& names);
+  /// Attributes that the last evaluation read, and names in functions that it entered.
+  [[nodiscard]] const std::set<std::string>& read() const {
+    return read_;
+  }
   /// What a call in a scope would enter; `argument` may replace the value of an argument (by the
   /// index of the part of the call). Nothing when it calls no function written in Python.
   std::optional<Entry> enter(const Expression& call, Names& names,
@@ -138,6 +143,7 @@ class Evaluator {
   FunctionBodies bodies_;
   TensorItem tensor_item_;
   std::optional<CpuClock::time_point> deadline_;
+  std::set<std::string> read_;
   int steps_ = 0;
   int entered_ = 0;  // functions we are in
 };

@@ -2,7 +2,6 @@
 #include "collector/values/freshness.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -80,20 +79,6 @@ bool in_arm_that_returns(Node node, Node here, Node function) {
   });
 }
 
-/// Which bytes of the function lie on the way from a decision to here.
-struct Stretch {
-  std::uint32_t from = 0;  // it leads from here …
-  std::uint32_t to = 0;    // … to here, or, where it wraps, round `loop` to here
-  Node loop{};             // around both, its header passed once more
-
-  [[nodiscard]] bool passes(Node node) const {
-    if (!loop) {
-      return node.begin() >= from && node.begin() < to;
-    }
-    return loop.holds(node) && (node.begin() >= from || node.begin() < to);
-  }
-};
-
 bool has_break(Node node) {
   const auto children = node.children();
   return node.is(NodeKind::kBreak) ||
@@ -139,23 +124,6 @@ void add_called_on(const Stretch& way, Node node, std::set<std::string>& names) 
   }
 }
 
-/// Methods of containers that change them.
-bool changes_its_object(std::string_view method) {
-  constexpr auto kMethods = std::to_array<std::string_view>(
-      {"append",  "appendleft", "extend", "extendleft", "insert",     "pop",       "popleft",
-       "popitem", "remove",     "clear",  "add",        "discard",    "update",    "setdefault",
-       "sort",    "reverse",    "rotate", "put",        "put_nowait", "get_nowait"});
-  return std::find(kMethods.begin(), kMethods.end(), method) != kMethods.end();
-}
-
-bool may_matter(const Binding& binding) {
-  if (binding.kind != BindingKind::kMethod) {
-    return true;
-  }
-  const Node callee = binding.node.field(Field::kFunction);
-  return changes_its_object(callee.field(Field::kAttribute).text());
-}
-
 }  // namespace
 
 std::vector<std::string> operands_of(Node expression) {
@@ -192,6 +160,25 @@ bool Way::is_behind(const Decision& loop) const {
   return line_ > loop.owner.last_line();
 }
 
+std::optional<bool> Way::outcome(const Decision& decision) const {
+  using Kind = program::DecisionKind;
+  const bool arms = decision.kind == Kind::kIf || decision.kind == Kind::kElif;
+  if (!here_ || !(arms || decision.kind == Kind::kWhile) || here_ == decision.owner) {
+    return std::nullopt;
+  }
+  if (decision.owner.field(arms ? Field::kConsequence : Field::kBody).holds(here_)) {
+    return true;
+  }
+  // An elif is a clause of its if: what follows it in the if is its other arm, too.
+  const Node whole = decision.kind == Kind::kElif ? decision.owner.parent() : decision.owner;
+  const auto clauses = arms ? whole.fields(Field::kAlternative) : std::vector<Node>();
+  const bool in_later = std::any_of(clauses.begin(), clauses.end(), [&](Node clause) {
+    return clause.begin() > decision.condition.begin() && clause != decision.owner &&
+           clause.holds(here_);
+  });
+  return in_later ? std::optional(false) : std::nullopt;
+}
+
 Since Way::since(const Decision& decision) const {
   if (!here_) {
     return {.freshness = Freshness::kStale, .reason = "the line is not in its function"};
@@ -206,7 +193,7 @@ Since Way::since(const Decision& decision) const {
     const bool reads = std::any_of(
         operands.begin(), operands.end(),
         [&binding](const std::string& path) { return program::may_change(binding, path); });
-    if (!reads || !may_matter(binding) || !way->passes(binding.node) ||
+    if (!reads || !changes_something(binding) || !way->passes(binding.node) ||
         decision.condition.holds(binding.node)) {
       continue;
     }
@@ -219,15 +206,24 @@ Since Way::since(const Decision& decision) const {
                                   binding.kind == BindingKind::kMethod ? "changed" : "assigned",
                                   binding.line)};
   }
-  // What is called on the way, or is being called here, may assign attributes and globals.
+  return changed_by_calls(*way, {operands.begin(), operands.end()});
+}
+
+Since Way::since(const Decision& decision, const std::set<std::string>& read) const {
+  const auto way =
+      here_ ? stretch_of(function_.node, decision, here_, line_) : std::optional<Stretch>();
+  return way ? changed_by_calls(*way, read) : Since{};
+}
+
+/// What is called on the way, or is being called here, may assign attributes and globals.
+Since Way::changed_by_calls(const Stretch& way, const std::set<std::string>& paths) const {
   std::set<std::string> called;
-  add_called_on(*way, function_.node, called);
+  add_called_on(way, function_.node, called);
   if (program::is_simple_statement(here_.kind())) {
     add_called(here_, called);
   }
-  for (const std::string& path : operands) {
-    const auto writer = effects_.writer(path.substr(path.rfind('.') + 1), called);
-    if (writer) {
+  for (const std::string& path : paths) {
+    if (const auto writer = effects_.writer(path.substr(path.rfind('.') + 1), called)) {
       return {.freshness = Freshness::kStale,
               .reason = fmt::format("`{}` is assigned in line {}, in {}", path, writer->line,
                                     writer->function)};

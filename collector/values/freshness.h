@@ -3,6 +3,9 @@
 // changed on the way.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,6 +30,20 @@ struct Since {
   std::string reason{};  // "`best` is assigned in line 31"
 };
 
+/// Which bytes of a function lie on the way from a decision to a line.
+struct Stretch {
+  std::uint32_t from = 0;  // it leads from here …
+  std::uint32_t to = 0;    // … to here, or, where it wraps, round `loop` to here
+  program::Node loop{};    // around both, its header passed once more
+
+  [[nodiscard]] bool passes(program::Node node) const {
+    if (!loop) {
+      return node.begin() >= from && node.begin() < to;
+    }
+    return loop.holds(node) && (node.begin() >= from || node.begin() < to);
+  }
+};
+
 /// Asks of one function, for a rank that is at `line` of it.
 class Way {
  public:
@@ -34,12 +51,22 @@ class Way {
   Way(const program::SourceIndex& index, const Effects& effects, const program::Scope& function,
       int line);
 
+  /// By what the decision reads as written.
   [[nodiscard]] Since since(const program::Decision& decision) const;
+  /// By these attributes and globals, which working it out has read: also in functions that it
+  /// calls.
+  [[nodiscard]] Since since(const program::Decision& decision,
+                            const std::set<std::string>& read) const;
+  /// What the test came out to, where the line alone tells: it lies in one of its arms.
+  [[nodiscard]] std::optional<bool> outcome(const program::Decision& decision) const;
   /// The line lies in the body of the loop that this decision is the header of.
   [[nodiscard]] bool is_in(const program::Decision& loop) const;
   [[nodiscard]] bool is_behind(const program::Decision& loop) const;
 
  private:
+  [[nodiscard]] Since changed_by_calls(const Stretch& way,
+                                       const std::set<std::string>& paths) const;
+
   const Effects& effects_;
   const program::Scope& function_;
   int line_;

@@ -206,7 +206,7 @@ class Visit {
                      .index = *index,
                      .function = *function,
                      .scope = stacks::Scope(visit_.python.objects(), one.raw),
-                     .way = Way(*index, files_.effects(pid_, file), *function, one.frame.line)});
+                     .way = Way(*index, files_.effects(pid_), *function, one.frame.line)});
     }
   }
 
@@ -238,14 +238,27 @@ class Visit {
       const bool is_case = decision.kind == program::DecisionKind::kCase && decision.subject;
       if (is_case && !(decision.subject == matched)) {
         matched = decision.subject;
-        reader_.add(frame.whereabouts(), frame.way.since(decision), matched, matched.line(), false,
+        reader_.add(frame.whereabouts(), asked(frame, decision, matched, matched.line(), false),
                     names);
       } else if (decision.is_test() && decision.kind != program::DecisionKind::kFilter &&
                  !is_constant(decision.condition)) {
-        reader_.add(frame.whereabouts(), frame.way.since(decision), decision.condition,
-                    decision.line, true, names);
+        reader_.add(frame.whereabouts(),
+                    asked(frame, decision, decision.condition, decision.line, true), names);
       }
     }
+  }
+
+  DecisionReader::Asked asked(const UserFrame& frame, const Decision& decision,
+                              program::Node condition, int line, bool is_test) {
+    return {.condition = condition,
+            .line = line,
+            .is_test = is_test,
+            .since = frame.way.since(decision),
+            .outcome = frame.way.outcome(decision),
+            .assigned_since = [this, &frame, &decision](const std::set<std::string>& read) {
+              static_cast<void>(files_.effects(pid_));  // with the files that were just read
+              return frame.way.since(decision, read);
+            }};
   }
 
   /// Before 3.12 every comprehension has a frame of its own, on whose stack its iterators are.

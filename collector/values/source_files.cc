@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "base/unique_fd.h"
+#include "collector/model/questions.h"
 #include "collector/values/from_syntax.h"
 
 namespace ddpdoctor::values {
@@ -89,12 +90,20 @@ const program::SourceIndex* SourceFiles::index(pid_t pid, const std::string& pat
   return found == nullptr ? nullptr : found->index;
 }
 
-const Effects& SourceFiles::effects(pid_t pid, const std::string& path) {
-  File& found = *file(pid, path);
-  if (!found.effects) {
-    found.effects.emplace(*found.index);
+const Effects& SourceFiles::effects(pid_t pid) {
+  Effects& all = effects_[pid];
+  for (auto known = known_.lower_bound({pid, std::string()});
+       known != known_.end() && known->first.first == pid; ++known) {
+    File* const file = known->second;
+    if (file == nullptr || !model::is_user_file(known->first.second)) {
+      continue;
+    }
+    if (!file->effects) {
+      file->effects.emplace(*file->index);
+    }
+    all.add(*file->effects);
   }
-  return *found.effects;
+  return all;
 }
 
 const Expression* SourceFiles::body(pid_t pid, const std::string& path, int first_line,

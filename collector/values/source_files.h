@@ -23,8 +23,9 @@ class SourceFiles {
   /// The parsed file behind a path as process `pid` sees it; null when there is none. A file that
   /// was changed after `began` (seconds since the epoch; 0 = unknown) is not what runs.
   const program::SourceIndex* index(pid_t pid, const std::string& path);
-  /// What calling its functions may assign; only of files that have an index.
-  const Effects& effects(pid_t pid, const std::string& path);
+  /// What calling functions of the user's files that were read for this process may assign; grows
+  /// as more of them are read.
+  const Effects& effects(pid_t pid);
   /// What a function of it returns (from_syntax.h), kept.
   const Expression* body(pid_t pid, const std::string& path, int first_line,
                          std::string_view qualname);
@@ -34,7 +35,7 @@ class SourceFiles {
   struct File {
     program::SourceText text;
     const program::SourceIndex* index = nullptr;
-    std::optional<Effects> effects;
+    std::optional<FileEffects> effects;
     std::map<std::pair<int, std::string>, std::optional<Expression>> bodies;
   };
 
@@ -42,6 +43,7 @@ class SourceFiles {
 
   std::map<Identity, std::unique_ptr<File>> files_;
   std::map<std::pair<pid_t, std::string>, File*> known_;
+  std::map<pid_t, Effects> effects_;
 };
 
 }  // namespace ddpdoctor::values

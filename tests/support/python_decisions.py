@@ -8,6 +8,17 @@ class World:
     def __init__(self, rank):
         self.rank = rank
         self.best = 5
+        self.rows = [1, 2]
+
+    def full(self):
+        return len(self.rows) > 1
+
+    def share(self):
+        self.rows = self.rows[2:]
+        stand_for({"x", "y"})
+
+    def drop(self):
+        self.rows.clear()
 
     @property
     def chief(self):
@@ -37,6 +48,19 @@ def log(world, loss, every=2):
         return
     if every == 2:  # -> True
         return
+
+
+def shares(world):
+    if world.full():  # -> stale now False
+        world.rows.append(3)
+    if world.full() and world.rank < 7:  # -> True
+        world.share()
+
+
+def drops(world):
+    if world.full():  # -> stale now False
+        world.drop()
+    shares(World(0))
 
 
 def later(world):
@@ -70,7 +94,7 @@ def walk(world, mode, todo):
             print(step)
         if step == 4:  # -> True
             log(world, 7)
-            stand_for({"x", "y"})
+            drops(World(0))
             later(world)
     while todo:  # -> nothing
         todo.pop()

@@ -27,7 +27,9 @@ std::string asked(const std::vector<std::string>& lines) {
   const program::SourceText text(numbered);
   const program::SourceIndex& index = program::index_of(text);
   const program::Scope& function = index.function_at(now);
-  const Effects effects(index);
+  const FileEffects file(index);
+  Effects effects;
+  effects.add(file);
   const Way way(index, effects, function, now);
   for (const program::Decision& decision : program::decisions_of(index, function)) {
     if (decision.line == decided) {
