@@ -136,13 +136,24 @@ bool is_on_gpu(const model::JobModel& job, const model::Process& process) {
          });
 }
 
+bool waits_for_all_of_device(Frames frames) {
+  constexpr std::array<string_view, 10> kCalls = {
+      "cudaFree",   "cudaHostFree", "cudaHostUnregister", "cudaMalloc",     "cuMemFree",
+      "cuMemAlloc", "hipFree",      "hipMalloc",          "cuModuleUnload", "cuCtxDestroy"};
+  const auto python = std::find_if_not(frames.begin(), frames.end(), is_native);
+  return std::any_of(frames.begin(), python, [&kCalls](const stacks::Frame& frame) {
+    return contains_any(frame.function, kCalls);
+  });
+}
+
 bool waits_for_device(Frames frames) {
-  constexpr std::array<string_view, 20> kWaits = {
+  constexpr std::array<string_view, 10> kWaits = {
       "StreamSynchronize",   "EventSynchronize", "DeviceSynchronize", "CtxSynchronize",
       "_local_scalar_dense", "cudaMemcpy",       "cuMemcpyDtoH",      "cuMemcpyHtoD",
-      "hipMemcpy",           "cudaFree",         "cudaHostFree",      "cudaHostUnregister",
-      "cudaMalloc",          "cuMemFree",        "cuMemAlloc",        "hipFree",
-      "hipMalloc",           "cuModuleUnload",   "cuCtxDestroy",      "StreamWaitValue"};
+      "hipMemcpy",           "StreamWaitValue"};
+  if (waits_for_all_of_device(frames)) {
+    return true;
+  }
   for (const stacks::Frame& frame : frames) {
     if (is_native(frame)) {
       if (contains_any(frame.function, kWaits)) {

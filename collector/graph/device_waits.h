@@ -30,6 +30,10 @@ bool is_on_gpu(const model::JobModel& job, const model::Process& process);
 /// torch's in Python. `frames`: called by the user's innermost line.
 bool waits_for_device(std::span<const stacks::Frame> frames);
 
+/// cudaFree, cudaMalloc and the like: these wait until the whole device is idle, for the kernels of
+/// every stream and not for one call.
+bool waits_for_all_of_device(std::span<const stacks::Frame> frames);
+
 /// In the backward of autograd.
 bool is_in_backward(std::span<const stacks::Frame> frames);
 

@@ -210,7 +210,8 @@ Standing stand(const Context& context, const model::Process& process, const mode
   const bool may_wait_for_gpu =
       result.activity == Activity::kRendezvous || !result.waits_for_ranks();  // init of NCCL is one
   const bool on_gpu = waits_for_gpu(context.job, process, thread, frames);
-  if (may_wait_for_gpu && !result.call && (on_gpu || waits_in_nccl(frames)) &&
+  const bool for_a_call = on_gpu && !waits_for_all_of_device(frames);
+  if (may_wait_for_gpu && !result.call && (for_a_call || waits_in_nccl(frames)) &&
       has_unfinished_call(context.history, result.rank)) {
     result.activity = Activity::kCollective;
     result.on_cpu = false;  // CUDA waits by polling

@@ -314,6 +314,9 @@ Origin Slicer::subscript(Node node, const Where& where) {
     if (of_key.source == Source::kUniform) {
       continue;
     }
+    if (of_key.source == Source::kRank && key.is(NodeKind::kSlice)) {
+      of_key.source = Source::kData;  // documents[rank::world]: the rank's own part
+    }
     out = is_own(out.source) ? std::move(out) : stronger(std::move(out), std::move(of_key));
     out.number = false;
   }
