@@ -16,6 +16,7 @@
 
 #include "base/text.h"
 #include "collector/imports/logs/c10d_text.h"
+#include "collector/imports/logs/fabric_text.h"
 #include "collector/imports/logs/labels.h"
 #include "collector/imports/logs/launcher_text.h"
 #include "collector/imports/logs/plain_text.h"
@@ -260,6 +261,7 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
     }
     read_launcher_text(rest, job);
     read_ras_text(rest, job);
+    read_fabric_text(rest, job);
     job.coverage.observed.push_back(fmt::format("{}{}", model::kReadAsLog, path));
     job.logs.push_back({.rank = rank, .text = model::without_secrets(shortened(std::move(rest)))});
   }

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/text.h"
+#include "collector/imports/logs/fabric_text.h"
 #include "collector/imports/logs/labels.h"
 #include "collector/imports/logs/text_file.h"
 #include "collector/imports/stack_dumps/dump_processes.h"
@@ -140,7 +141,11 @@ bool is_log(std::string_view head, std::string_view path) {
                                                          "Segmentation fault"};
     return contains_any(line, kWords);
   });
-  return telling || names_rank(head) || is_named_like_log(path);
+  const auto lines = base::split(head, '\n');
+  const bool kernel = std::any_of(lines.begin(), lines.end(), [](std::string_view line) {
+    return is_kernel_line(line.substr(0, 4096));
+  });
+  return telling || kernel || names_rank(head) || is_named_like_log(path);
 }
 
 }  // namespace ddpdoctor::imports

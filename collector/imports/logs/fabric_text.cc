@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+// As NCCL 2.4 – 2.32 (transport/net_ib.cc, its plugins, net_socket.cc), mlx5_core, mlx4_core, the
+// bonding driver and nvidia-nvswitch write it.
+#include "collector/imports/logs/fabric_text.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <tuple>
+
+#include "base/text.h"
+#include "collector/imports/capture/parts.h"
+#include "collector/imports/stack_dumps/stack_text.h"
+#include "collector/model/log_lines.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+constexpr std::size_t kLongestLine = 65'536;
+constexpr std::size_t kLongestText = 400;  // kept of a line
+constexpr std::size_t kLongestWord = 128;  // a host, an address, a device
+constexpr std::size_t kMostEvents = 256;   // of one log; further ones of a known kind are counted
+constexpr std::size_t kMostProcesses = 70'000;
+
+bool has(std::string_view text, std::string_view word) {
+  return text.find(word) != std::string_view::npos;
+}
+
+std::string word_behind(std::string_view text, std::string_view word) {
+  const std::size_t at = text.find(word);
+  if (at == std::string_view::npos) {
+    return {};
+  }
+  const std::string_view rest = text.substr(at + word.size());
+  return base::printable(rest.substr(0, std::min(rest.find_first_of(" ,\t"), kLongestWord)));
+}
+
+std::optional<std::int64_t> number_behind(std::string_view text, std::string_view word) {
+  const std::size_t at = text.find(word);
+  if (at == std::string_view::npos) {
+    return std::nullopt;
+  }
+  std::string_view rest = text.substr(at + word.size());
+  const auto number = take_number(rest, INT32_MAX);
+  return number ? number : number_behind(rest.substr(0, rest.find(' ')), "(");  // IBV_WC_…(12)
+}
+
+void put(model::Fact& fact, const char* field, std::string value) {
+  if (!value.empty()) {
+    fact.fields[field] = std::move(value);
+  }
+}
+
+void put(model::Fact& fact, const char* field, std::optional<std::int64_t> value) {
+  if (value) {
+    fact.fields[field] = *value;
+  }
+}
+
+model::Fact event(std::string_view kind, std::string_view source, std::string_view text) {
+  model::Fact fact{.rank = {}, .pid = {}, .kind = "fabric-event", .fields = {}};
+  fact.fields["event"] = std::string(kind);
+  fact.fields["source"] = std::string(source);
+  fact.fields["text"] = base::elide(base::printable(base::trim(text)), kLongestText);
+  return fact;
+}
+
+/// "mlx5_0:1 Got async event", "… hca mlx5_0": device and port.
+void put_device(std::string_view text, std::string_view before, model::Fact& fact) {
+  std::string_view device =
+      base::trim(before.substr(std::min(before.rfind(": ") + 2, before.size())));
+  const std::size_t colon = device.find(':');
+  const auto port = colon == device.npos ? std::nullopt : number_of(device.substr(colon + 1), 255);
+  device = device.substr(0, colon);
+  const bool named = !device.empty() && device.size() <= kLongestWord && !has(device, " ");
+  put(fact, "device", named ? base::printable(device) : word_behind(text, " hca "));
+  put(fact, "port", port);
+}
+
+/// "NET/IB : Got completion from peer 10.0.0.2<44206> with status=12 opcode=1 len=0 vendor err 129
+/// (Send) localGid A remoteGids B hca mlx5_3"; "with error 12" before 2.19.
+std::optional<model::Fact> completion(std::string_view text) {
+  const std::size_t at = text.find("Got completion from peer ");
+  if (at == std::string_view::npos) {
+    return std::nullopt;
+  }
+  model::Fact fact = event("completion-error", "nccl", text);
+  put(fact, "peer", word_behind(text, "Got completion from peer "));
+  auto status = number_behind(text, "with status=");
+  status = status ? status : number_behind(text, "with error ");
+  put(fact, "status", status);
+  auto vendor = number_behind(text, "vendor err ");
+  vendor = vendor ? vendor : number_behind(text, "vendor_err=");
+  put(fact, "vendor_error", vendor);
+  put(fact, "local", word_behind(text, "localGid "));
+  const std::string remote = word_behind(text, "remoteGids");
+  put(fact, "remote", remote.empty() ? word_behind(text, "remoteGids ") : remote);
+  put_device(text, text.substr(0, at), fact);
+  return fact;
+}
+
+/// "NET/IB : mlx5_0:1 Got async event : port error"; a port that is active again is one, too.
+std::optional<model::Fact> async_event(std::string_view text) {
+  std::size_t at = text.find("Got async event : ");
+  at = at == text.npos ? text.find("Got async fatal event") : at;
+  at = at == text.npos ? text.find("Got non-fatal async event") : at;
+  if (at == std::string_view::npos) {
+    return std::nullopt;
+  }
+  const std::string_view rest = text.substr(at);
+  const bool port = has(rest, "port");
+  model::Fact fact = event(port && has(rest, "active") ? "port-up"
+                           : port                      ? "port-down"
+                                                       : "device-error",
+                           "nccl", text);
+  put_device(text, text.substr(0, at), fact);
+  return fact;
+}
+
+std::optional<model::Fact> of_nccl(std::string_view text) {
+  if (!has(text, "NET/")) {
+    return std::nullopt;
+  }
+  if (auto fact = completion(text)) {
+    return fact;
+  }
+  if (auto fact = async_event(text)) {
+    return fact;
+  }
+  const bool failed = has(text, "NET/OFI") && has(text, "completed with error");
+  return failed ? std::optional(event("completion-error", "nccl", text)) : std::nullopt;
+}
+
+/// "mlx5_core 0000:a1:00.0 ens1np0: Link down", "bond0: link status definitely down for interface
+/// ens1f0", "nvidia-nvswitch3: SXid (PCI:0000:85:00.0): 12028, Non-fatal, Link 31 …".
+std::optional<model::Fact> of_kernel(std::string_view text) {
+  std::string_view device = text.substr(0, text.find(": "));
+  if (has(text, "SXid (")) {
+    model::Fact fact = event("switch-error", "kernel", text);
+    put(fact, "device", base::printable(device.substr(0, kLongestWord)));
+    put(fact, "status", number_behind(text, "): "));
+    fact.fields["fatal"] = has(text, ", Fatal");
+    put(fact, "port", number_behind(text, "Link "));
+    return fact;
+  }
+  const bool adapter = text.starts_with("mlx5_core ") || text.starts_with("mlx4_core ") ||
+                       text.starts_with("mlx5_") || text.starts_with("bnxt_en ") ||
+                       text.starts_with("irdma") || text.starts_with("efa ") ||
+                       text.starts_with("infiniband ");
+  const bool interface = has(device, "bond") || device.starts_with("ib") || has(device, "eth") ||
+                         device.starts_with("en");
+  if (!adapter && !interface) {
+    return std::nullopt;
+  }
+  const std::string_view rest = text.substr(std::min(device.size(), text.size()));
+  const bool down = has(rest, "Link down") || has(rest, "link down") || has(rest, "Link is Down") ||
+                    has(rest, "link status definitely down") || has(rest, "Cable unplugged") ||
+                    has(rest, "module event[error]") || has(rest, "Cable error");
+  const bool up = has(rest, "Link up") || has(rest, "link up") || has(rest, "Link is Up") ||
+                  has(rest, "link status definitely up");
+  const bool broken = adapter && (has(rest, "health compromised") || has(rest, "fatal error") ||
+                                  has(rest, "device is in error state") ||
+                                  has(rest, "assert_var") || has(rest, "internal error"));
+  if (!down && !up && !broken) {
+    return std::nullopt;
+  }
+  model::Fact fact = event(down ? "port-down" : up ? "port-up" : "device-error", "kernel", text);
+  const std::size_t interface_at = rest.find("interface ");
+  device = interface_at == rest.npos ? device : rest.substr(interface_at + 10);
+  put(fact, "device", base::printable(device.substr(0, std::min(device.find(','), kLongestWord))));
+  return fact;
+}
+
+/// Events of one sort, place and peer are one fact with a count.
+using Sort = std::tuple<std::string, std::string, std::string, std::string, std::optional<pid_t>>;
+
+Sort sort_of(const model::Fact& fact) {
+  return {fact.text("event").value_or(""), fact.text("host").value_or(""),
+          fact.text("device").value_or(""), fact.text("peer").value_or(""), fact.pid};
+}
+
+}  // namespace
+
+std::optional<NcclTag> nccl_tag(std::string_view line) {
+  const std::size_t at = line.find(" NCCL ");
+  const std::size_t open = line.substr(0, at).rfind(" [");
+  if (at == std::string_view::npos || open == std::string_view::npos) {
+    return std::nullopt;
+  }
+  std::string_view name = line.substr(0, open);
+  name = name.substr(name.rfind(' ') + 1);
+  const std::size_t last = name.rfind(':');
+  const std::size_t first = last == name.npos || last == 0 ? name.npos : name.rfind(':', last - 1);
+  const auto pid =
+      first == name.npos ? std::nullopt : pid_of(name.substr(first + 1, last - first - 1));
+  if (!pid || first == 0 || first > kLongestWord || !number_of(name.substr(last + 1), INT32_MAX)) {
+    return std::nullopt;
+  }
+  std::string_view gpu = line.substr(open + 2);
+  return NcclTag{.host = name.substr(0, first), .pid = *pid, .gpu = take_number(gpu, 1023)};
+}
+
+std::map<HostPid, model::Rank> ranks_of_nccl(std::string_view log) {
+  struct Largest {
+    std::int64_t size = 0;
+    model::Rank rank = 0;
+  };
+  std::map<HostPid, Largest> known;
+  for (std::string_view line : base::split(log, '\n')) {
+    line = line.substr(0, kLongestLine);
+    const std::size_t at = line.find(" comm 0x");
+    const auto tag = at == line.npos ? std::nullopt : nccl_tag(line);
+    const auto rank = tag ? number_behind(line.substr(at), " rank ") : std::nullopt;
+    auto size = rank ? number_behind(line.substr(at), " nranks ") : std::nullopt;
+    size = rank && !size ? number_behind(line.substr(at), " nRanks ") : size;
+    if (!size || *rank > kMaxRank || *rank >= *size || known.size() >= kMostProcesses) {
+      continue;
+    }
+    Largest& own = known[{std::string(tag->host), tag->pid}];
+    if (*size > own.size) {
+      own = {.size = *size, .rank = static_cast<model::Rank>(*rank)};
+    }
+  }
+  std::map<HostPid, model::Rank> out;
+  std::int64_t world = 0;
+  for (const auto& [process, own] : known) {
+    world = std::max(world, own.size);
+  }
+  for (const auto& [process, own] : known) {
+    if (own.size == world) {
+      out.emplace(process, own.rank);
+    }
+  }
+  return out;
+}
+
+KernelLine kernel_line(std::string_view line) {
+  const std::size_t named = line.find("kernel: ");
+  KernelLine out{.host = {}, .text = line};
+  if (named != line.npos && named <= kLongestWord) {
+    const std::string_view before = base::trim(line.substr(0, named));
+    const std::string_view host = before.substr(before.rfind(' ') + 1);
+    const bool timed = has(host, ":");
+    out = {.host = timed ? std::string_view() : host, .text = line.substr(named + 8)};
+  }
+  // "[12345.678901] …", "[Fri Sep 11 04:12:09 2026] …", "[  +0.000316] …" of dmesg.
+  std::string_view text = base::trim(out.text);
+  const std::size_t end = text.starts_with('[') ? text.find("] ") : text.npos;
+  const std::string_view inside = text.substr(0, end == text.npos ? 0 : end);
+  const bool stamp = inside.size() > 5 && inside.size() < 40 &&
+                     (has(inside, ".") || has(inside, ":")) &&
+                     std::any_of(inside.begin(), inside.end(),
+                                 [](unsigned char c) { return std::isdigit(c) != 0; }) &&
+                     !has(inside, "=") && !has(inside, ".py");
+  out.text = stamp ? text.substr(end + 2) : text;
+  return stamp || named != line.npos ? out : KernelLine{};
+}
+
+bool is_kernel_line(std::string_view line) {
+  constexpr std::array<std::string_view, 6> kWords = {
+      "NVRM: ",    "nvidia-nvswitch",       "Out of memory: Killed process",
+      "oom-kill:", "blocked for more than", "oom_reaper: "};
+  const std::string_view text = kernel_line(line).text;
+  return line.starts_with("NVRM: ") || of_kernel(text).has_value() ||
+         std::any_of(kWords.begin(), kWords.end(),
+                     [text](std::string_view word) { return has(text, word); });
+}
+
+void read_fabric_text(std::string_view log, model::JobModel& job) {
+  const auto ranks = ranks_of_nccl(log);
+  std::map<Sort, std::size_t> known;  // its fact
+  for (const std::string_view raw : base::split(log, '\n')) {
+    const model::LogLine line = model::read_log_line(raw.substr(0, kLongestLine));
+    auto fact = of_nccl(line.text);
+    std::string host;
+    if (fact) {
+      if (const auto tag = nccl_tag(line.text)) {
+        host = base::printable(tag->host);
+        fact->pid = tag->pid;
+        put(*fact, "gpu", tag->gpu);
+        const auto rank = ranks.find({std::string(tag->host), tag->pid});
+        fact->rank = rank == ranks.end() ? line.rank : std::optional(rank->second);
+      }
+      fact->rank = fact->rank ? fact->rank : line.rank;
+    } else if (const KernelLine kernel = kernel_line(raw.substr(0, kLongestLine));
+               !kernel.text.empty()) {
+      fact = of_kernel(kernel.text);
+      host = base::printable(kernel.host.substr(0, kLongestWord));
+    }
+    if (!fact) {
+      continue;
+    }
+    put(*fact, "host", host);
+    if (line.time) {
+      fact->fields["time"] = *line.time;
+    }
+    const auto same = known.find(sort_of(*fact));
+    if (same != known.end()) {
+      auto& count = std::get<std::int64_t>(job.facts[same->second].fields["count"]);
+      ++count;
+    } else if (known.size() < kMostEvents) {
+      fact->fields["count"] = std::int64_t{1};
+      known.emplace(sort_of(*fact), job.facts.size());
+      job.facts.push_back(std::move(*fact));
+    }
+  }
+}
+
+}  // namespace ddpdoctor::imports

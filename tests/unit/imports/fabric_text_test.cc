@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// What NCCL and the kernel report of links, ports and switches.
+#include "collector/imports/logs/fabric_text.h"
+
+#include <gtest/gtest.h>
+
+#include "collector/model/questions.h"
+#include "tests/unit/imports/read_text.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+const model::Fact& event(const model::JobModel& job, std::size_t index = 0) {
+  const auto all = model::facts(job, "fabric-event");
+  EXPECT_GT(all.size(), index);
+  return *all.at(index);
+}
+
+TEST(FabricText, ACompletionErrorNamesBothEnds) {
+  const auto job = read_log(
+      "node7:984:984 [4] NCCL INFO comm 0x55d0 rank 12 nranks 16 cudaDev 4 busId c1000 commId 0x7 "
+      "- Init COMPLETE\n"
+      "node7:984:1357 [4] transport/net_ib.cc:1615 NCCL WARN NET/IB : Got completion from peer "
+      "10.0.0.9<44206> with status=12 opcode=129 len=65536 vendor err 129 (Recv) localGid "
+      "::ffff:10.1.88.182 remoteGids::ffff:10.1.4.221 hca mlx5_3\n");
+  const model::Fact& fact = event(job);
+  EXPECT_EQ(fact.rank, 12);
+  EXPECT_EQ(fact.pid, 984);
+  EXPECT_EQ(fact.text("event"), "completion-error");
+  EXPECT_EQ(fact.text("host"), "node7");
+  EXPECT_EQ(fact.number("gpu"), 4);
+  EXPECT_EQ(fact.text("peer"), "10.0.0.9<44206>");
+  EXPECT_EQ(fact.number("status"), 12);
+  EXPECT_EQ(fact.number("vendor_error"), 129);
+  EXPECT_EQ(fact.text("local"), "::ffff:10.1.88.182");
+  EXPECT_EQ(fact.text("remote"), "::ffff:10.1.4.221");
+  EXPECT_EQ(fact.text("device"), "mlx5_3");
+}
+
+TEST(FabricText, NewerNcclSpellsTheStatus) {
+  const auto job = read_log(
+      "a:7:9 [0] x.cc:1 NCCL WARN NET/IB: Got completion from peer 10.0.0.9<1> with "
+      "status=IBV_WC_RETRY_EXC_ERR(12) opcode=IBV_WC_SEND(0) reqSize=0 vendor_err=129 (Send)\n");
+  EXPECT_EQ(event(job).number("status"), 12);
+  EXPECT_EQ(event(job).number("vendor_error"), 129);
+}
+
+TEST(FabricText, EqualEventsAreCounted) {
+  std::string log;
+  for (int i = 0; i < 5; ++i) {
+    log +=
+        "gpu-48:34050:34121 [0] transport/net_ib.cc:93 NCCL WARN NET/IB : mlx5_2:1 Got async "
+        "event : port error\n\n";
+  }
+  log +=
+      "gpu-48:34050:34121 [0] transport/net_ib.cc:93 NCCL WARN NET/IB : mlx5_2:1 Got async "
+      "event : port active\n";
+  const auto job = read_log(log);
+  EXPECT_EQ(event(job).text("event"), "port-down");
+  EXPECT_EQ(event(job).number("count"), 5);
+  EXPECT_EQ(event(job).text("device"), "mlx5_2");
+  EXPECT_EQ(event(job).number("port"), 1);
+  EXPECT_EQ(event(job, 1).text("event"), "port-up");
+}
+
+TEST(FabricText, TheKernelNamesLinksAndSwitches) {
+  const auto job = read_log(
+      "Sep 11 04:12:09 node7 kernel: [81234.100] mlx5_core 0000:a1:00.0 ens1np0: Link down\n"
+      "Sep 11 04:12:10 node7 kernel: nvidia-nvswitch3: SXid (PCI:0000:85:00.0): 12028, Non-fatal, "
+      "Link 31 egress non-posted PRIV error (First)\n"
+      "Sep 11 04:12:11 node7 kernel: bond0: (slave ens1f0): link status definitely down, "
+      "disabling\n"
+      "Sep 11 04:12:12 node7 kernel: audit: type=1400 apparmor=\"ALLOWED\"\n");
+  EXPECT_EQ(event(job).text("event"), "port-down");
+  EXPECT_EQ(event(job).text("host"), "node7");
+  EXPECT_EQ(event(job).text("device"), "mlx5_core 0000:a1:00.0 ens1np0");
+  EXPECT_EQ(event(job, 1).text("event"), "switch-error");
+  EXPECT_EQ(event(job, 1).number("status"), 12'028);
+  EXPECT_EQ(event(job, 1).flag("fatal"), false);
+  EXPECT_EQ(event(job, 2).text("event"), "port-down");
+  EXPECT_EQ(model::facts(job, "fabric-event").size(), 3U);
+}
+
+TEST(FabricText, OneLineOfDmesgIsALog) {
+  for (const std::string_view line :
+       {"[Fri Sep 11 04:12:09 2026] NVRM: Xid (PCI:0000:66:00): 145, RLW_REMAP Nonfatal",
+        "[81234.567890] NVRM: Xid (PCI:0000:66:00): 79, GPU has fallen off the bus.",
+        "NVRM: Xid (PCI:0000:66:00): 79, GPU has fallen off the bus.",
+        "[   12.5] mlx5_core 0000:a1:00.0 ens1np0: Link down"}) {
+    EXPECT_TRUE(is_log(line, "dmesg.txt")) << line;
+  }
+  EXPECT_FALSE(is_log("[12:30] a talk about kernels", "notes.txt"));
+  EXPECT_FALSE(is_log("bond0: the name is bond", "notes.txt"));
+}
+
+TEST(FabricText, TrainingLinesAreNoEvents) {
+  const auto job = read_log(
+      "[rank0]: env: Link down the tree\n"
+      "a:7:9 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [1]mlx5_1:1/IB\n"
+      "[12.5] ens1 loss 0.3\n");
+  EXPECT_TRUE(model::facts(job, "fabric-event").empty());
+}
+
+TEST(FabricText, ATagOfNcclHasAHostAndTwoNumbers) {
+  const auto tag =
+      nccl_tag("[2026-05-05 06:16:47] node-01:189884:189890 [3] plugin/net.cc:3 NCCL WARN x");
+  ASSERT_TRUE(tag);
+  EXPECT_EQ(tag->host, "node-01");
+  EXPECT_EQ(tag->pid, 189'884);
+  EXPECT_EQ(tag->gpu, 3);
+  EXPECT_FALSE(nccl_tag("[3] NCCL WARN x"));
+  EXPECT_FALSE(nccl_tag("a:b:9 [3] NCCL WARN x"));
+}
+
+}  // namespace
+}  // namespace ddpdoctor::imports
