@@ -81,7 +81,7 @@ def free_port():
 class Job:
     """One case running under a shell, output in a file; ended by pid, children first."""
 
-    def __init__(self, folder, case, healthy, prefix=(), work=None):
+    def __init__(self, folder, case, healthy, prefix=(), work=None, more=None):
         self.case, self.port = case, free_port()
         self.folder = Path(work or tempfile.mkdtemp(prefix="ddpzoo_"))
         shutil.copytree(HERE / folder, self.folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", "expected.json"))
@@ -90,6 +90,8 @@ class Job:
         environment = {k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "TMPDIR")}
         environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMP_NUM_THREADS="1", GLOO_SOCKET_IFNAME="lo", PYTHONUNBUFFERED="1", ZOO_PORT=str(self.port))
         environment.update(case.get("environment", {}))
+        if more:  # a case's own modules come before those of the device
+            environment.update(more, PYTHONPATH=":".join(filter(None, [environment.get("PYTHONPATH"), more.get("PYTHONPATH")])))
         stdin = subprocess.PIPE if case.get("stdin") == "pipe" else subprocess.DEVNULL
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen([*prefix, "bash", "cmd.sh"], cwd=self.folder, env=environment, stdin=stdin, stdout=log, stderr=log,
@@ -129,7 +131,7 @@ class Job:
     def output(self):
         return self.log.read_text(errors="replace")
 
-    def wait_ready(self, healthy, limit=90):
+    def wait_ready(self, healthy, limit=90, least=1.5):
         """Every rank has said READY and the job has settled; false when it ended or never came up."""
         case, start = self.case, time.time()
         wanted = case.get("healthy_ready") if healthy and case.get("healthy_ready") else case.get("ready", case.get("started", case["ranks"]))
@@ -143,7 +145,7 @@ class Job:
             now = ticks(self.process.pid)
             calm = calm + 1 if now - last < 0.1 * UNITS else 0
             last = now
-        time.sleep(max(0.0, case.get("settle", 1.5) - (time.time() - settle)))
+        time.sleep(max(0.0, max(case.get("settle", 1.5), least) - (time.time() - settle)))
         return self.process.poll() is None
 
     def end(self):

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A job on the simulated device: `device.py [--seconds N] -- COMMAND…`, or `Device` for who starts the job itself. After so many seconds its ranks are killed."""
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import build  # noqa: E402
+
+SITE = Path(__file__).resolve().parent / "site"
+
+
+class Device:
+    """The process that stands for the GPUs of one job's ranks, and the environment that leads to it."""
+
+    def __init__(self, seconds=90):
+        built = build.folder()
+        self.folder = Path(tempfile.mkdtemp(prefix="simulated_device_"))
+        self.process = subprocess.Popen([str(built / "device"), str(self.folder), str(seconds)], stdin=subprocess.DEVNULL, start_new_session=True)
+        self.environment = {"SIMULATED_DEVICE": str(self.folder), "SIMULATED_DEVICE_LIBRARY": str(built / "libtorch_cuda.so"), "PYTHONPATH": str(SITE)}
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=int, default=90)
+    parser.add_argument("command", nargs="+")
+    options = parser.parse_args()
+    device = Device(options.seconds)
+    try:
+        return subprocess.run(options.command, env={**os.environ, **device.environment}).returncode
+    finally:
+        device.end()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

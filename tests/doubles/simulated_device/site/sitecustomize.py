@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes a gloo program one of NCCL's on the simulated device ($SIMULATED_DEVICE), without a change in it: once torch.distributed is loaded, its
+ProcessGroupNCCL is the double's, and who asks for gloo gets NCCL. No frame of this file is on a stack afterwards."""
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import sys
+
+MODULE = "torch.distributed.distributed_c10d"
+
+
+def load_double():
+    loader = importlib.machinery.ExtensionFileLoader("simulated_nccl", os.environ["SIMULATED_DEVICE_LIBRARY"])
+    spec = importlib.util.spec_from_file_location("simulated_nccl", loader=loader)
+    double = importlib.util.module_from_spec(spec)
+    loader.exec_module(double)
+    return double
+
+
+def install(c10d):
+    import datetime
+
+    import torch
+    double = load_double()
+    group = double.ProcessGroupNCCL
+    group.__module__ = MODULE
+    torch._C._distributed_c10d.ProcessGroupNCCL = c10d.ProcessGroupNCCL = group
+    c10d._NCCL_AVAILABLE = True
+    c10d.default_pg_nccl_timeout = datetime.timedelta(minutes=10)
+    backend = c10d.Backend
+    backend.default_device_backend_map.update(cpu="nccl")
+    backend.backend_capability["nccl"] = ["cpu", "cuda"]
+    made = backend.__new__
+    backend.__new__ = lambda cls, name: made(cls, name.replace("gloo", "nccl") if isinstance(name, str) else name)
+    double.stand_before(torch.Tensor)
+
+
+class Finder(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name != MODULE:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.machinery.PathFinder.find_spec(name, path)
+        execute = spec.loader.exec_module
+
+        def exec_module(module):
+            execute(module)
+            install(module)
+        spec.loader.exec_module = exec_module
+        return spec
+
+
+if os.environ.get("SIMULATED_DEVICE") and "torch.distributed.run" not in sys.orig_argv:
+    sys.meta_path.insert(0, Finder())

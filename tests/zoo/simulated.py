@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The zoo on the simulated device (tests/doubles/simulated_device): unchanged scripts as jobs of NCCL, whose hosts run ahead and spin in the driver.
+Each side is judged three times: under `run`, by `attach`, and from Python-only dumps of all ranks (as of `py-spy dump`) given to `report`.
+
+In a case, `"simulated": "why not"` leaves it out, and `"simulated": {…}` says what is otherwise there than over gloo."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from cases import HERE, cases, missing_need
+from jobs import Job
+from judge import problems
+
+DOUBLE = HERE.parent / "doubles" / "simulated_device"
+sys.path.insert(0, str(DOUBLE))
+import build  # noqa: E402
+import device  # noqa: E402
+
+TOOL = os.environ.get("DDPDOCTOR", "ddpdoctor")
+MODES = ("run", "attach", "stacks")
+LIMIT = 85  # seconds until a job is ended by the device
+SETTLE = 7  # a host stays 2 s for its first late call, and then runs ahead
+CI = {"rank_conditional_collective/train.py", "uneven_inputs/train.py", "p2p_deadlock/both_receive.py", "healthy/barrier.py"}
+
+
+def chosen(options):
+    """(folder, case) that make collectives, with what is otherwise on the device."""
+    for folder, case in cases(options.names, False, "run"):
+        script = HERE / folder / case.get("source", case["script"])
+        label = f"{folder}/{case['script']}"
+        other = case.get("simulated", {})
+        if case["launch"] == "mpirun" or not script.exists() or (options.ci and label not in CI):
+            continue
+        if isinstance(other, str):
+            print(f"skip {label}: {other}", flush=True)
+        elif "torch.distributed" in script.read_text() or other:
+            yield folder, {**case, **other}
+
+
+def dump_of(process):
+    """What `py-spy dump` prints of a process, from the stacks that ddpdoctor read."""
+    lines = [f"Process {process['pid']}: {' '.join(process.get('command', []))}", f"Python v{sys.version.split()[0]} ({sys.executable})", ""]
+    for thread in process.get("threads", []):
+        python = [frame for frame in thread["frames"] if frame["language"] == "python"]
+        if python:
+            state = "active" if thread.get("state") == "R" else "idle"
+            lines.append(f"Thread {thread['tid']} ({state}): \"{thread['name']}\"")
+            lines += [f"    {frame['function']} ({short(frame['file'])}:{frame['line']})" for frame in python]
+    return "\n".join([*lines, ""])
+
+
+def short(file):
+    """As py-spy does: from a folder of sys.path on."""
+    for folder in ("/site-packages/", f"/python3.{sys.version_info.minor}/"):
+        if folder in file:
+            return file.split(folder, 1)[1]
+    return Path(file).name
+
+
+def report_on_dumps(job, report):
+    """Reports on dumps of all ranks alone, in the job's own folder."""
+    files = []
+    for process in report["processes"]:
+        if process.get("role") == "rank" and process.get("rank") is not None and process.get("threads"):
+            file = job.folder / f"rank{process['rank']}.txt"
+            file.write_text(dump_of(process))
+            files.append(file.name)
+    target = job.folder / "stacks.json"
+    done = subprocess.run([TOOL, "report", *files, "-o", target.name], cwd=job.folder, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+    return json.loads(target.read_text()) if target.exists() else {"findings": []}, done.stdout + done.stderr
+
+
+class Seen:
+    """What one side of a case came to in one mode."""
+
+    def __init__(self, wrong, report=None, text=""):
+        self.wrong, self.report, self.text = wrong, report, text
+
+
+def attach(folder, case, healthy):
+    gpu = device.Device(LIMIT)
+    job = Job(folder, case, healthy, prefix=("nice", "-n", "10"), more=gpu.environment)
+    try:
+        if not job.wait_ready(healthy, limit=40, least=SETTLE):
+            lost = Seen([f"the job did not come up: {job.output()[-600:]}"])
+            return {"attach": lost, "stacks": lost}
+        target = job.folder / "report.json"
+        done = subprocess.run([TOOL, "attach", str(job.process.pid), "-o", str(target)], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+        if done.returncode not in (0, 1):
+            return {"attach": Seen([f"attach ended with {done.returncode}: {done.stderr.strip()[:300]}"])}
+        report = json.loads(target.read_text())
+        ended = job.process.poll() is not None
+        wrong = ["the job ended while it was observed"] if ended else problems(folder, case, healthy, report, done.returncode)
+        stacks, text = report_on_dumps(job, report)
+        return {"attach": Seen(wrong, report, done.stdout + done.stderr + "\n" + job.output()[-3000:]),
+                "stacks": Seen(problems(folder, case, healthy, stacks, None, "stacks"), stacks, text)}
+    finally:
+        job.end()
+        gpu.end()
+
+
+def run(folder, case, healthy):
+    reports = Path(tempfile.mkdtemp(prefix="ddpzoo_report_"))
+    gpu = device.Device(LIMIT)
+    job = Job(folder, case, healthy, more=gpu.environment,
+              prefix=("nice", "-n", "10", TOOL, "run", "--hang-timeout", "6", "--on-hang", "kill", "--always", "--report-dir", str(reports), "--"))
+    try:
+        limit = time.time() + (35 if healthy or case.get("healthy_only") else 70)
+        while job.process.poll() is None and time.time() < limit:
+            time.sleep(0.2)
+        ours = job.process.poll() is None
+        if ours:
+            job.process.send_signal(signal.SIGINT)
+            job.process.wait(30)
+        file = reports / "report.json"
+        if not file.exists():
+            return {"run": Seen([f"no report (exit {job.process.returncode})"], None, job.output())}
+        report = json.loads(file.read_text())
+        status = None if ours else job.process.returncode
+        return {"run": Seen(problems(folder, case, healthy, report, status, "run"), report, job.output())}
+    except subprocess.TimeoutExpired:
+        return {"run": Seen(["ddpdoctor run did not end after SIGINT"], None, job.output())}
+    finally:
+        job.end()
+        gpu.end()
+        shutil.rmtree(reports, ignore_errors=True)
+
+
+def keep(folder, label, mode, seen):
+    stem = f"{mode}-{label.replace('/', '_').replace(' --', '-')}"
+    (Path(folder) / f"{stem}.json").write_text(json.dumps(seen.report, indent=1))
+    (Path(folder) / f"{stem}.txt").write_text(seen.text)
+
+
+def observe(folder, case, healthy, wanted):
+    seen = {}
+    if case.get("mode") != "run" and set(wanted) & {"attach", "stacks"}:
+        seen.update(attach(folder, case, healthy))
+    if "run" in wanted:
+        seen.update(run(folder, case, healthy))
+    return {mode: one for mode, one in seen.items() if mode in wanted}
+
+
+def judged(folder, case, healthy, options, wanted):
+    """{mode: right} of one side; printed."""
+    label = f"{folder}/{case['script']}{' --healthy' if healthy else ''}"
+    seen = observe(folder, case, healthy, wanted)
+    again = [mode for mode, one in seen.items() if one.wrong]
+    if again and options.ci:  # a shared machine: a second look tells a defect from a bad moment, and both are printed
+        print(f"again {label}: " + "; ".join(seen[mode].wrong[0] for mode in again), flush=True)
+        seen.update(observe(folder, case, healthy, again))
+    for mode, one in seen.items():
+        print(f"{'MISS' if one.wrong else 'ok  '} {mode:6} {label}" + "".join(f"\n       {w}" for w in one.wrong), flush=True)
+        if options.keep:
+            keep(options.keep, label, mode, one)
+    return {mode: not one.wrong for mode, one in seen.items()}
+
+
+def main(options):
+    if lack := build.why_not():
+        print(f"skip the simulated device: {lack}")
+        return 0
+    wanted = [options.mode] if options.mode else list(MODES)
+    counts = {(mode, side): [0, 0] for mode in wanted for side in ("faulty", "healthy")}
+    shard, shards = (int(word) for word in options.shard.split("/"))
+    for folder, case in list(chosen(options))[shard - 1::shards]:
+        if lack := missing_need(case):
+            print(f"skip {folder}/{case['script']}: {lack}", flush=True)
+            continue
+        for healthy in (False, True):
+            twin = healthy or case.get("healthy_only", False)
+            if (healthy and (case.get("healthy_only") or case.get("healthy") is False)) or (options.no_twins and twin) or (options.twins and not twin):
+                continue
+            for mode, right in judged(folder, case, healthy, options, wanted).items():
+                counts[mode, "healthy" if twin else "faulty"][0 if right else 1] += 1
+    for (mode, side), (right, wrong) in counts.items():
+        share = f" ({100 * right / (right + wrong):.0f} %)" if right + wrong else ""
+        print(f"zoo (simulated device, {mode}): {right} of {right + wrong} {'faulty sides named' if side == 'faulty' else 'healthy sides met with silence'}{share}")
+    failed = sum(wrong for _, wrong in counts.values())
+    print(f"{sum(right for right, _ in counts.values())} passed, {failed} failed")
+    return 1 if failed else 0
