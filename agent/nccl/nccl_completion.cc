@@ -10,6 +10,7 @@
 #include "agent/cuda/cupti_window.h"
 #include "agent/inside.h"
 #include "agent/nccl/nccl_driver.h"
+#include "agent/real.h"
 #include "agent/record/recorder.h"
 
 namespace ddpdoctor::agent::nccl {
@@ -242,6 +243,11 @@ void* watch(void*) {
   return nullptr;
 }
 
+// glibc before 2.34 has these in libpthread, which the agent does not ask for.
+constinit Real<int (*)(pthread_attr_t*, std::size_t)> real_attr_setstacksize{
+    "pthread_attr_setstacksize"};
+constinit Real<int (*)(pthread_t, const char*)> real_setname_np{"pthread_setname_np"};
+
 void start_watcher() {
   int expected = 0;
   if (!watcher.compare_exchange_strong(expected, 1, std::memory_order_acq_rel)) {
@@ -251,23 +257,27 @@ void start_watcher() {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are the job's
+  sigprocmask(SIG_SETMASK, &all, &before);  // signals are the job's; glibc's is this thread's alone
   pthread_attr_t attributes;
   pthread_t thread{};
   constexpr std::size_t kStack = 256 * 1024;
   bool made = pthread_attr_init(&attributes) == 0;
   if (made) {
-    pthread_attr_setstacksize(&attributes, kStack);
+    if (const auto limit = real_attr_setstacksize.get(); limit != nullptr) {
+      limit(&attributes, kStack);
+    }
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     made = pthread_create(&thread, &attributes, watch, nullptr) == 0;
     pthread_attr_destroy(&attributes);
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  sigprocmask(SIG_SETMASK, &before, nullptr);
   if (!made) {
     readiness.store(kOff, std::memory_order_release);
     return;
   }
-  pthread_setname_np(thread, "ddpdoctor");
+  if (const auto call_it = real_setname_np.get(); call_it != nullptr) {
+    call_it(thread, "ddpdoctor");
+  }
   on_exit(process_ends, nullptr);
 }
 

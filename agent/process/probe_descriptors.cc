@@ -12,6 +12,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 
 #include "agent/inside.h"
 #include "agent/process_state.h"
@@ -185,6 +186,9 @@ EXPORT int epoll_create1(int flags) noexcept {
 }
 
 EXPORT int memfd_create(const char* name, unsigned flags) noexcept {
-  return checked(real_memfd_create.get()(name, flags), "memfd_create");
+  const auto real = real_memfd_create.get();  // null: glibc before 2.27
+  return checked(real != nullptr ? real(name, flags)
+                                 : static_cast<int>(syscall(SYS_memfd_create, name, flags)),
+                 "memfd_create");
 }
 }

@@ -7,13 +7,13 @@
 #include <unistd.h>
 
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "agent/inside.h"
 #include "agent/process/segments.h"
 #include "agent/real.h"
 #include "agent/record/decimal.h"
+#include "agent/record/file_status.h"
 #include "agent/record/recorder.h"
 
 namespace ddpdoctor::agent {
@@ -30,7 +30,7 @@ bool is_shared_memory(const struct stat& status) {
   std::uint64_t device = shm_device.load(std::memory_order_relaxed);
   if (device == 0) {
     struct stat folder{};
-    device = stat(kFolder, &folder) == 0 ? folder.st_dev + 1 : ~std::uint64_t{0};
+    device = status_of(kFolder, folder) ? folder.st_dev + 1 : ~std::uint64_t{0};
     shm_device.store(device, std::memory_order_relaxed);
   }
   return status.st_dev + 1 == device && S_ISREG(status.st_mode) && status.st_nlink > 0;
@@ -80,7 +80,7 @@ void remember_mapping(wire::Ring& ring, const char* name, const struct stat& sta
 __attribute__((noinline)) void mapped(int descriptor) {
   const Inside inside;
   struct stat status{};
-  if (!inside || fstat(descriptor, &status) != 0 || !is_shared_memory(status)) {
+  if (!inside || !status_of(descriptor, status) || !is_shared_memory(status)) {
     return;
   }
   wire::Ring* const there = ring();

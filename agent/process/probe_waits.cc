@@ -3,6 +3,7 @@
 // wait stands in a table of the ring while it lasts, and becomes an event only when it was long:
 // programs that meet at a barrier a million times a second must not push everything else out.
 #include <atomic>
+#include <cerrno>
 #include <cstring>
 #include <ctime>
 #include <pthread.h>
@@ -23,6 +24,7 @@ constinit Real<int (*)(pthread_barrier_t*)> real_barrier_wait{"pthread_barrier_w
 constinit Real<int (*)(sem_t*)> real_sem_wait{"sem_wait"};
 constinit Real<int (*)(sem_t*, const timespec*)> real_sem_timedwait{"sem_timedwait"};
 constinit Real<int (*)(sem_t*, clockid_t, const timespec*)> real_sem_clockwait{"sem_clockwait"};
+constinit Real<int (*)(sem_t*, int*)> real_sem_getvalue{"sem_getvalue"};
 
 constexpr std::uint64_t kLong = 10'000'000;  // nanoseconds from which a wait becomes an event
 constexpr std::uint32_t kTries = 8;
@@ -88,7 +90,8 @@ int waited(wire::WaitKind kind, const void* object, const char* name, Call call)
 
 bool is_free(sem_t* semaphore) {
   int value = 0;
-  return sem_getvalue(semaphore, &value) == 0 && value > 0;
+  const auto real = real_sem_getvalue.get();  // null: glibc before 2.34 and no libpthread
+  return real != nullptr && real(semaphore, &value) == 0 && value > 0;
 }
 
 }  // namespace
@@ -99,6 +102,7 @@ void find_functions_of_waits() {
   real_sem_wait.get();
   real_sem_timedwait.get();
   real_sem_clockwait.get();
+  real_sem_getvalue.get();
 }
 
 }  // namespace ddpdoctor::agent
@@ -130,6 +134,10 @@ EXPORT int sem_timedwait(sem_t* semaphore, const struct timespec* until) {
 }
 
 EXPORT int sem_clockwait(sem_t* semaphore, clockid_t clock, const struct timespec* until) {
+  if (real_sem_clockwait.get() == nullptr) {  // glibc before 2.30, in which nobody looked before
+    errno = ENOSYS;
+    return -1;
+  }
   if (is_free(semaphore)) {
     return real_sem_clockwait.get()(semaphore, clock, until);
   }

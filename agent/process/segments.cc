@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstring>
 
-#include <sys/stat.h>
+#include "agent/record/file_status.h"
 
 namespace ddpdoctor::agent {
 namespace {
@@ -27,7 +27,7 @@ constinit thread_local Opened opened{.descriptor = -1, .inode = 0, .name = {}};
 
 std::uint64_t inode_of(int descriptor) {
   struct stat status{};
-  return fstat(descriptor, &status) == 0 ? status.st_ino : 0;
+  return status_of(descriptor, status) ? status.st_ino : 0;
 }
 
 void give_row(wire::Ring& ring, std::uint32_t row, std::uint64_t inode) {

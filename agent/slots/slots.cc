@@ -10,9 +10,9 @@
 #include <link.h>
 
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #include "agent/inside.h"
+#include "agent/record/file_status.h"
 #include "agent/slots/definitions.h"
 #include "agent/slots/names.h"
 #include "agent/slots/object.h"
@@ -337,7 +337,7 @@ void note_who_else_runs() {
   const Inside inside;
   struct stat tasks{};
   constexpr nlink_t kOfOneThread = 3;
-  alone.store(stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == kOfOneThread,
+  alone.store(status_of("/proc/self/task", tasks) && tasks.st_nlink == kOfOneThread,
               std::memory_order_relaxed);
 }
 

@@ -17,7 +17,14 @@ def readelf(*arguments):
 
 
 def test_needs_libc_alone():
-    assert re.findall(r"NEEDED.*\[(.*)\]", readelf("-d")) == ["libc.so.6"]
+    """libdl is a part of libc: an empty file from glibc 2.34 on."""
+    assert sorted(re.findall(r"NEEDED.*\[(.*)\]", readelf("-d"))) == ["libc.so.6", "libdl.so.2"]
+    assert not re.search(r"R(UN)?PATH", readelf("-d"))
+
+
+def test_loads_where_glibc_is_2_17():
+    needs = re.findall(r"Name: GLIBC_(\d+)\.(\d+)", readelf("-V"))
+    assert needs and max((int(major), int(minor)) for major, minor in needs) <= (2, 17)
 
 
 def test_exports_only_what_it_intercepts():
