@@ -6,7 +6,7 @@
 namespace ddpdoctor::cli {
 
 std::span<const Command> commands() {
-  static constexpr std::array<Command, 7> kCommands{{
+  static constexpr std::array<Command, 8> kCommands{{
       {.name = "attach", .summary = "look at a job that hangs now", .declare = declare_attach},
       {.name = "run",
        .summary = "run a job and say why it hangs, dies or computes nonsense",
@@ -26,6 +26,9 @@ std::span<const Command> commands() {
       {.name = "explain",
        .summary = "what a kind of finding means, and its fix",
        .declare = declare_explain},
+      {.name = "pyspy",
+       .summary = "the stacks of a Python process, in the words of py-spy dump",
+       .declare = declare_pyspy},
   }};
   return kCommands;
 }

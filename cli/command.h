@@ -44,5 +44,6 @@ std::unique_ptr<Action> declare_explain(CLI::App& app);
 std::unique_ptr<Action> declare_check(CLI::App& app);
 std::unique_ptr<Action> declare_clean(CLI::App& app);
 std::unique_ptr<Action> declare_watch(CLI::App& app);
+std::unique_ptr<Action> declare_pyspy(CLI::App& app);
 
 }  // namespace ddpdoctor::cli

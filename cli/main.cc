@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // ddpdoctor: parse, run, exit.
-#include <csignal>
 #include <exception>
 #include <map>
 #include <new>
+#include <vector>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "cli/command.h"
 #include "cli/exit_codes.h"
+#include "cli/own_process.h"
 #include "cli/usage.h"
 #include "viewer/render.h"
 
@@ -17,6 +18,7 @@ namespace ddpdoctor::cli {
 namespace {
 
 int run(int argc, char** argv) {
+  std::vector<char*> typed = words_of(argc, argv);
   CLI::App app("Names the cause of a hung distributed PyTorch job.", "ddpdoctor");
   app.set_version_flag("--version", fmt::format("ddpdoctor {}", viewer::tool_version()));
   app.allow_extras();
@@ -27,7 +29,7 @@ int run(int argc, char** argv) {
     actions[std::string(command.name)] = command.declare(*words);
   }
   try {
-    app.parse(argc, argv);
+    app.parse(static_cast<int>(typed.size()), typed.data());
   } catch (const CLI::Success& asked) {  // --help, --version
     return app.exit(asked);
   } catch (const CLI::ParseError& error) {
@@ -46,9 +48,7 @@ int run(int argc, char** argv) {
 }  // namespace ddpdoctor::cli
 
 int main(int argc, char** argv) {
-  // The write that meets a closed pipe or a size limit tells it.
-  std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);
+  ddpdoctor::cli::prepare_own_process();
   try {
     return ddpdoctor::cli::run(argc, argv);
   } catch (const std::bad_alloc&) {

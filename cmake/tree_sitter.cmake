@@ -49,6 +49,9 @@ function(fetch_archives folder)
 endfunction()
 
 set(tree_sitter_folder ${DDPDOCTOR_TREE_SITTER_DIR})
+if(NOT tree_sitter_folder AND EXISTS ${PROJECT_SOURCE_DIR}/third_party)  # in the sdist
+  set(tree_sitter_folder ${PROJECT_SOURCE_DIR}/third_party)
+endif()
 if(NOT tree_sitter_folder)
   set(cache $ENV{XDG_CACHE_HOME})
   if(NOT cache)

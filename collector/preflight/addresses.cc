@@ -14,6 +14,7 @@
 #include <arpa/inet.h>
 
 #include "base/unique_fd.h"
+#include "collector/preflight/name_service.h"
 
 namespace ddpdoctor::preflight {
 
@@ -95,16 +96,20 @@ int bind_error_of(int family, int port) {
   return ::listen(fd.get(), 1) == 0 ? 0 : errno;
 }
 
-}  // namespace
+#ifdef DDPDOCTOR_STATIC
+constexpr bool kStatic = true;
+#else
+constexpr bool kStatic = false;
+#endif
+constexpr std::chrono::seconds kPatienceWithGetent{30};  // longer than a check may take
 
-Resolved resolve(const std::string& name) {
-  Resolved out;
+void add_addresses(const std::string& name, Resolved& out) {
   addrinfo wanted{};
   wanted.ai_socktype = SOCK_STREAM;
   addrinfo* first = nullptr;
   if (const int error = ::getaddrinfo(name.c_str(), nullptr, &wanted, &first); error != 0) {
     out.problem = ::gai_strerror(error);
-    return out;
+    return;
   }
   const auto ours = own_addresses();
   for (const addrinfo* each = first; each != nullptr; each = each->ai_next) {
@@ -122,6 +127,23 @@ Resolved resolve(const std::string& name) {
     out.addresses.push_back(std::move(address));
   }
   ::freeaddrinfo(first);
+}
+
+}  // namespace
+
+Resolved resolve(const std::string& name) {
+  Resolved out;
+  const Names names = kStatic ? ask_getent(name, kPatienceWithGetent) : Names{};
+  if (!names.asked) {
+    add_addresses(name, out);
+    return out;
+  }
+  for (const std::string& address : names.addresses) {
+    add_addresses(address, out);
+  }
+  if (out.addresses.empty() && out.problem.empty()) {
+    out.problem = ::gai_strerror(EAI_NONAME);
+  }
   return out;
 }
 

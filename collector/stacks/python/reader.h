@@ -21,6 +21,7 @@ namespace ddpdoctor::stacks {
 struct PythonThreadState {
   RemoteAddress address = 0;  // PyThreadState
   pid_t inner_tid = 0;        // tid in the target's pid namespace
+  std::uint64_t ident = 0;    // threading.get_ident()
 };
 
 /// One raw frame: what must be copied while the thread stands still.

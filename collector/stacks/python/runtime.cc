@@ -40,6 +40,7 @@ PythonThread read_thread(RemoteMemory& memory, const PythonLayout& layout, Remot
   PythonThread thread;
   thread.state.address = address;
   thread.ident = memory.get<std::uint64_t>(at(address, layout.thread_ident)).value_or(0);
+  thread.state.ident = thread.ident;
   if (layout.thread_native_id >= 0) {
     const auto tid = memory.get<std::uint64_t>(at(address, layout.thread_native_id)).value_or(0);
     thread.state.inner_tid =

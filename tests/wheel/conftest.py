@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The wheel in an empty environment. $DDPDOCTOR_WHEEL is the file; without it, the newest in dist/ (`./dev wheel`)."""
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/zoo"))
+
+
+@pytest.fixture(scope="session")
+def wheel():
+    told = os.environ.get("DDPDOCTOR_WHEEL")
+    found = [Path(told)] if told else sorted((ROOT / "dist").glob("ddpdoctor-*.whl"), key=lambda file: file.stat().st_mtime)
+    if not found:
+        pytest.skip("no wheel: ./dev wheel")
+    return found[-1].resolve()
+
+
+@pytest.fixture(scope="session")
+def installed(wheel, tmp_path_factory):
+    """An environment that has nothing but the wheel; `seconds` is what pip took."""
+    folder = tmp_path_factory.mktemp("empty") / "venv"
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    began = time.monotonic()
+    subprocess.run([str(folder / "bin/pip"), "install", "-q", "--no-index", "--disable-pip-version-check", str(wheel)], check=True, env=bare())
+    Installed.seconds = time.monotonic() - began
+    return Installed(folder)
+
+
+def bare():
+    """The environment without what would lead to another ddpdoctor."""
+    return {name: value for name, value in os.environ.items() if name not in ("DDPDOCTOR", "PYTHONPATH")}
+
+
+class Installed:
+    seconds = 0.0
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.program = folder / "bin" / "ddpdoctor"
+        self.python = folder / "bin" / "python"
+
+    def libraries(self):
+        return sorted((self.folder / "lib" / "ddpdoctor").glob("*.so"))
+
+    def run(self, *words, limit=120, **more):
+        return subprocess.run([str(self.program), *map(str, words)], capture_output=True, text=True, timeout=limit, env=bare(), stdin=subprocess.DEVNULL, **more)
+
+
+@pytest.fixture
+def hung_job():
+    """A real 2-rank job that hangs: rank 0 calls a collective that only it reaches. Started by calling it, ended with the test."""
+    torch = pytest.importorskip("torch")
+    assert torch.distributed.is_available()
+    import jobs
+    case = {"script": "train.py", "kind": "rank-conditional-collective", "launch": "torchrun", "ranks": 2, "culprits": [0]}
+    started = []
+
+    def start(*prefix):
+        started.append(jobs.Job("rank_conditional_collective", case, False, prefix=prefix))
+        return started[-1]
+
+    yield start
+    for job in started:
+        job.end()
