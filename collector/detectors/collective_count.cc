@@ -12,8 +12,8 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/parting_finding.h"
 #include "collector/program/questions/blocks.h"
+#include "collector/program/questions/deciding.h"
 #include "collector/program/source_text.h"
-#include "collector/python_source/blocks.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -50,7 +50,7 @@ std::optional<Test> filter_of(const model::JobModel& job, const Explanation& exp
   if (at == in.path.end()) {
     return std::nullopt;
   }
-  for (const program::Block& block : python_source::deciding_branches(lines, at->line)) {
+  for (const program::Block& block : program::deciding_branches(lines, at->line)) {
     const auto around = program::loop_around(lines, block.line);
     if (!is_loop(block) && around && around->line == loop.where.line) {
       model::CallSite where = loop.where;

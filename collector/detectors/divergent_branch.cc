@@ -13,8 +13,8 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/parting_finding.h"
 #include "collector/detectors/partings/skipped_step.h"
-#include "collector/python_source/cases.h"
-#include "collector/python_source/expressions.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/expressions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -99,16 +99,15 @@ void tell_callback(const Explanation& explanation, Finding& finding) {
 }
 
 /// "barrier", and what stands between the match and it: "self.save" leads there, too.
-bool makes_call(const python_source::Lines& lines, const python_source::Case& one,
-                const Side& side) {
+bool makes_call(const program::SourceText& lines, const program::Case& one, const Side& side) {
   for (int line = one.line; line <= one.last_line; ++line) {
-    const std::string statement = python_source::statement_at(lines, line);
-    for (const python_source::Call& call : python_source::calls_in(statement)) {
-      const std::string_view name = python_source::last_name(call.callee);
+    const std::string statement = program::statement_at(lines, line);
+    for (const program::Call& call : program::calls_in(statement)) {
+      const std::string_view name = program::last_name(call.callee);
       const bool leads_there =
           name.find(side.operation) != std::string_view::npos ||
           std::any_of(side.path.begin(), side.path.end(), [name](const model::CallSite& site) {
-            return python_source::last_name(site.function) == name;
+            return program::last_name(site.function) == name;
           });
       if (leads_there) {
         return true;
@@ -126,7 +125,7 @@ void tell_cases(const graph::Examination& examination, const Explanation& explan
   const auto& lines = lines_of(examination.job, branch.where.file);
   const Side& side = branch.leads_to_ours ? explanation.parting.odd : explanation.parting.rest;
   std::string lacking;
-  for (const python_source::Case& one : python_source::cases_of(lines, branch.where.line)) {
+  for (const program::Case& one : program::cases_of(lines, branch.where.line)) {
     if (makes_call(lines, one, side)) {
       continue;
     }

@@ -20,6 +20,9 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/cause.h"
 #include "collector/model/questions.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/deciding.h"
+#include "collector/program/questions/dependence.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -44,15 +47,15 @@ struct Guard {
 
 /// The test of the rank that leads to `site`.
 std::optional<Guard> rank_guard(const model::JobModel& job, const model::CallSite& site) {
-  const python_source::Lines& lines = lines_of(job, site.file);
-  for (const python_source::Block& block : python_source::deciding_branches(lines, site.line)) {
+  const program::SourceText& lines = lines_of(job, site.file);
+  for (const program::Block& block : program::deciding_branches(lines, site.line)) {
     const program::Origin origin = origin_of(job, lines, block);
     // Not known, but compared with numbers: whether it keeps ranks away is worked out from them.
     const bool compared =
         origin.source == program::Source::kUnknown && holds_for(block.condition, 0).has_value();
-    if (dependence_of(origin) == python_source::Dependence::kRank || compared) {
+    if (dependence_of(origin) == program::Dependence::kRank || compared) {
       const bool within =
-          block.kind != python_source::BlockKind::kElse && encloses(lines, block, site.line);
+          block.kind != program::BlockKind::kElse && encloses(lines, block, site.line);
       return Guard{
           .call = site,
           .where = {.file = site.file, .line = block.line, .function = site.function},

@@ -15,7 +15,8 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/mpi_partings.h"
 #include "collector/model/questions.h"
-#include "collector/python_source/blocks.h"
+#include "collector/program/questions/dependence.h"
+#include "collector/program/questions/exits.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -66,10 +67,10 @@ std::vector<Location> recorded_ends(const model::JobModel& job, const model::Ran
 }
 
 /// How much a condition tells ranks apart.
-int weight_of(python_source::Dependence dependence) {
-  return dependence == python_source::Dependence::kRank   ? 0
-         : dependence == python_source::Dependence::kData ? 1
-                                                          : 2;
+int weight_of(program::Dependence dependence) {
+  return dependence == program::Dependence::kRank   ? 0
+         : dependence == program::Dependence::kData ? 1
+                                                    : 2;
 }
 
 /// All who wait do so in the rendezvous.
@@ -93,16 +94,16 @@ std::vector<Location> ways_out(const graph::Examination& examination, const Find
     if (source == examination.job.sources.end()) {
       continue;
     }
-    const python_source::Lines& lines = source->second;
-    auto ways = python_source::ways_out_before(lines, site.line);
+    const program::SourceText& lines = source->second;
+    auto ways = program::ways_out_before(lines, site.line);
     std::stable_sort(ways.begin(), ways.end(), [&](const auto& a, const auto& b) {
-      const auto weight = [&](const python_source::WayOut& way) {
+      const auto weight = [&](const program::WayOut& way) {
         return weight_of(dependence_of(examination.job, lines,
                                        {.line = way.line, .text = {}, .condition = way.condition}));
       };
       return weight(a) < weight(b);
     });
-    for (const python_source::WayOut& way : ways) {
+    for (const program::WayOut& way : ways) {
       if (out.size() < kEnough) {
         out.push_back(
             location({site.file, way.line, site.function}, finding.culprits,

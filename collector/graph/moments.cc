@@ -13,10 +13,10 @@
 #include "collector/graph/working.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/blocks.h"
+#include "collector/program/questions/dependence.h"
 #include "collector/program/questions/exceptions.h"
 #include "collector/program/questions/exits.h"
 #include "collector/program/source_text.h"
-#include "collector/python_source/blocks.h"
 
 namespace ddpdoctor::graph {
 namespace {
@@ -140,8 +140,7 @@ bool in_waiting_loop(const program::SourceText& lines, int line) {
         return is_endless_range(block.condition);
       case program::BlockKind::kIf:
       case program::BlockKind::kElif:
-        if (python_source::dependence(block.condition, lines, block.line) ==
-            python_source::Dependence::kRank) {
+        if (program::dependence(block.condition, lines, block.line) == program::Dependence::kRank) {
           return false;
         }
         break;

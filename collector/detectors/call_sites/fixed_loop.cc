@@ -2,17 +2,15 @@
 #include "collector/detectors/call_sites/fixed_loop.h"
 
 #include <algorithm>
-#include <cctype>
 
 #include "base/text.h"
 #include "base/word.h"
 #include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/program/origin/items.h"
 #include "collector/program/questions/blocks.h"
+#include "collector/program/questions/deciding.h"
 #include "collector/program/questions/exits.h"
-#include "collector/program/questions/expressions.h"
-#include "collector/program/questions/passing.h"
 #include "collector/program/source_text.h"
-#include "collector/python_source/blocks.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -20,90 +18,6 @@ namespace {
 using program::Block;
 using program::BlockKind;
 using Lines = program::SourceText;
-
-/// "300", "10_000".
-bool is_number(std::string_view word) {
-  return !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
-    return c == '_' || std::isdigit(static_cast<unsigned char>(c)) != 0;
-  });
-}
-
-/// "STEPS", where the file says "STEPS = 300" and nothing else of it.
-bool is_constant(std::string_view word, const Lines& lines) {
-  const bool upper = !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
-    return c == '_' || std::isupper(static_cast<unsigned char>(c)) != 0 ||
-           std::isdigit(static_cast<unsigned char>(c)) != 0;
-  });
-  bool numbers = false;
-  for (const auto& [number, text] : lines) {
-    std::string_view code = base::trim(std::string_view(text).substr(0, text.find('#')));
-    if (!upper || !code.starts_with(word)) {
-      continue;
-    }
-    code = base::trim(code.substr(word.size()));
-    if (code.starts_with('=') && !code.starts_with("==")) {
-      if (!is_number(base::trim(code.substr(1)))) {
-        return false;
-      }
-      numbers = true;
-    }
-  }
-  return numbers;
-}
-
-/// The function around `line` gives the name another value.
-bool changes_above(const Lines& lines, int line, std::string_view name) {
-  const auto extent = program::function_extent(lines, line);
-  for (auto at = lines.lower_bound(extent ? extent->first + 1 : line);
-       at != lines.end() && at->first < line; ++at) {
-    if (program::changes(program::statement_at(lines, at->first), name)) {
-      return true;
-    }
-  }
-  return false;
-}
-
-/// A parameter of the function around `line` for which every call in the file passes one number:
-/// `def epoch(steps)`, `epoch(12)`.
-bool is_passed_number(std::string_view word, const Lines& lines, int line) {
-  const auto parameters = program::parameters_behind(word, lines, line);
-  if (parameters.size() != 1 || parameters.front().name != word ||
-      changes_above(lines, line, word)) {
-    return false;
-  }
-  const auto passed = program::arguments_for(parameters.front(), lines);
-  return !passed.empty() && std::all_of(passed.begin(), passed.end(), [&](const auto& argument) {
-    return argument.text == passed.front().text &&
-           (is_number(argument.text) || is_constant(argument.text, lines));
-  });
-}
-
-/// What stands between the parentheses of range(); nothing when there is more to it.
-std::optional<std::string_view> range_of(std::string_view header) {
-  constexpr std::string_view kRange = "range(";
-  const std::size_t at = header.find(kRange);
-  if (at == std::string_view::npos) {
-    return std::nullopt;
-  }
-  const std::string_view rest = header.substr(at + kRange.size());
-  const std::size_t end = rest.find(')');
-  const bool nested = rest.substr(0, end).find('(') != std::string_view::npos;
-  return end == std::string_view::npos || nested ? std::nullopt
-                                                 : std::optional(rest.substr(0, end));
-}
-
-bool has_fixed_range(const Lines& lines, const Block& loop) {
-  const auto range = loop.kind == BlockKind::kFor ? range_of(loop.text) : std::nullopt;
-  if (!range) {
-    return false;
-  }
-  const auto bounds = base::split(*range, ',');
-  return std::all_of(bounds.begin(), bounds.end(), [&](std::string_view bound) {
-    bound = base::trim(bound);
-    return is_number(bound) || is_constant(bound, lines) ||
-           is_passed_number(bound, lines, loop.line);
-  });
-}
 
 /// "lines" of `for line in lines(rank)`; nothing for methods and for what is more than one call.
 std::string_view called_in(const Block& loop) {
@@ -119,7 +33,7 @@ std::string_view called_in(const Block& loop) {
 }
 
 /// `def lines(…)` gives out its items in a loop of fixed length only, whatever they are.
-bool gives_fixed_number(const Lines& lines, std::string_view function) {
+bool gives_fixed_number(const model::JobModel& job, const Lines& lines, std::string_view function) {
   bool gives = false;
   for (const auto& [number, text] : lines) {
     const std::string_view code = base::trim(text);
@@ -127,9 +41,10 @@ bool gives_fixed_number(const Lines& lines, std::string_view function) {
       continue;
     }
     const std::vector<Block> around = program::enclosing(lines, number);
-    const auto deciding = python_source::deciding_branches(lines, number);
+    const auto deciding = program::deciding_branches(lines, number);
     const bool fixed = !code.starts_with("yield from") && around.size() >= 2 &&
-                       has_fixed_range(lines, around[0]) &&
+                       around[0].kind == BlockKind::kFor &&
+                       program::is_as_long_everywhere(lines, around[0].line, job.sources) &&
                        around[1].kind == BlockKind::kFunction &&
                        program::loop_exits(lines, number).empty() &&
                        std::all_of(deciding.begin(), deciding.end(), is_loop);
@@ -143,9 +58,11 @@ bool gives_fixed_number(const Lines& lines, std::string_view function) {
 
 }  // namespace
 
-bool is_fixed(const Lines& lines, const Block& loop, int inside) {
+bool is_fixed(const model::JobModel& job, const Lines& lines, const Block& loop, int inside) {
   const std::string_view called = called_in(loop);
-  if (!has_fixed_range(lines, loop) && (called.empty() || !gives_fixed_number(lines, called))) {
+  const bool as_long =
+      loop.kind == BlockKind::kFor && program::is_as_long_everywhere(lines, loop.line, job.sources);
+  if (!as_long && (called.empty() || !gives_fixed_number(job, lines, called))) {
     return false;
   }
   for (const Block& block : program::enclosing(lines, inside)) {
@@ -162,7 +79,7 @@ bool is_fixed(const Lines& lines, const Block& loop, int inside) {
 }
 
 bool is_filtered(const Lines& lines, const Block& loop, int inside) {
-  for (const Block& block : python_source::deciding_branches(lines, inside)) {
+  for (const Block& block : program::deciding_branches(lines, inside)) {
     if (!is_loop(block) && block.line != loop.line && encloses(lines, loop, block.line)) {
       return true;
     }

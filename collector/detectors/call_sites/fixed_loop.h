@@ -9,10 +9,11 @@
 
 namespace ddpdoctor::detectors {
 
-/// "for step in range(300)" with numbers, constants of the file, or a parameter for which every
-/// call passes one number, or over a generator of the file that is made so, and no way out of it
+/// "for step in range(300)", "for p in model.parameters()": what it goes over is as long on every
+/// rank, by its origin, or a generator of the file that is made so; and there is no way out of it
 /// before its end on the way to line `inside`. An exception that is caught inside is such a way.
-bool is_fixed(const program::SourceText& lines, const program::Block& loop, int inside);
+bool is_fixed(const model::JobModel& job, const program::SourceText& lines,
+              const program::Block& loop, int inside);
 
 /// A test that drops some of what a loop goes over ("if p.grad is not None") stands between the
 /// loop and line `inside`.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loop that some ranks have left while the others are still in it, and what led out of it.
 #include <algorithm>
-#include <array>
 #include <string>
 #include <vector>
 
@@ -13,28 +12,25 @@
 #include "collector/graph/history.h"
 #include "collector/model/questions.h"
 #include "collector/program/origin/items.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/data_ends.h"
+#include "collector/program/questions/deciding.h"
+#include "collector/program/questions/dependence.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
-using python_source::Block;
-using python_source::BlockKind;
-using python_source::DataEnd;
-using python_source::Dependence;
-using python_source::Lines;
-
-template <typename Words>
-bool mentions(std::string_view text, const Words& words) {
-  return std::any_of(words.begin(), words.end(), [text](std::string_view word) {
-    return text.find(word) != std::string_view::npos;
-  });
-}
+using program::Block;
+using program::BlockKind;
+using program::DataEnd;
+using program::Dependence;
+using Lines = program::SourceText;
 
 // "if not isfinite(loss): continue" before the call: a rank that skipped it once ends the loop one
 // call short.
 std::optional<Branch> skip_of(const model::JobModel& job, const Lines& lines, const Block& loop,
                               const model::CallSite& in) {
-  for (const Block& block : python_source::deciding_branches(lines, in.line)) {
+  for (const Block& block : program::deciding_branches(lines, in.line)) {
     if (is_loop(block) || !encloses(lines, loop, block.line) || block.line == loop.line) {
       continue;
     }
@@ -53,7 +49,7 @@ std::optional<Branch> skip_of(const model::JobModel& job, const Lines& lines, co
 // "if not found_inf: for p in parameters: …": who did not enter the loop has not left it either.
 std::optional<Branch> guard_of(const model::JobModel& job, const Lines& lines, const Block& loop,
                                const model::CallSite& in) {
-  for (const Block& block : python_source::enclosing(lines, loop.line)) {
+  for (const Block& block : program::enclosing(lines, loop.line)) {
     const bool guards =
         (block.kind == BlockKind::kIf || block.kind == BlockKind::kElif) && block.line != loop.line;
     const program::Origin origin = guards ? origin_of(job, lines, block) : program::Origin{};
@@ -85,13 +81,12 @@ std::string header_of(const Lines& lines, const Block& loop, const std::optional
   constexpr std::size_t kLongest = 60;
   return !end || end->taken == loop.line
              ? loop.text
-             : loop.text + ": " +
-                   base::elide(python_source::statement_at(lines, end->taken), kLongest);
+             : loop.text + ": " + base::elide(program::statement_at(lines, end->taken), kLongest);
 }
 
 LeftLoop loop_of(const model::JobModel& job, const Lines& lines, const Block& loop,
                  const model::CallSite& in, bool ours_left) {
-  const std::optional<DataEnd> end = python_source::data_end_of(lines, loop.line);
+  const std::optional<DataEnd> end = program::data_end_of(lines, loop.line);
   LeftLoop left{.where = {.file = in.file, .line = loop.line, .function = in.function},
                 .header = header_of(lines, loop, end),
                 .ours_left = ours_left,
@@ -101,7 +96,8 @@ LeftLoop loop_of(const model::JobModel& job, const Lines& lines, const Block& lo
   left.over_keys = items == program::Items::kElements ||
                    (items == program::Items::kUnknown &&
                     program::reduces_each(lines, loop.line, in.line, job.sources));
-  left.fixed = !left.way_out && !end && is_fixed(lines, loop, in.line);
+  left.fixed = !left.way_out && !end && is_fixed(job, lines, loop, in.line) &&
+               !(left.over_keys && is_filtered(lines, loop, in.line));
   return left;
 }
 
@@ -109,7 +105,7 @@ LeftLoop loop_of(const model::JobModel& job, const Lines& lines, const Block& lo
 std::optional<Block> loop_without(const Lines& lines, int in, int out) {
   std::optional<Block> found;
   bool shared_outer = false;
-  for (const Block& block : python_source::enclosing(lines, in)) {
+  for (const Block& block : program::enclosing(lines, in)) {
     if (!is_loop(block)) {
       continue;
     }
@@ -123,20 +119,15 @@ std::optional<Block> loop_without(const Lines& lines, int in, int out) {
   return behind ? found : std::nullopt;
 }
 
-// What is as long on every rank, unless the loops around it are shared as well.
-constexpr std::array<std::string_view, 3> kOfOneModel = {".parameters()", ".named_parameters()",
-                                                         "param_groups"};
-
 // All loops on the way were left: the innermost, or the one around it that a condition of the data
-// leads out of, or that goes over more than the parameters of one model.
+// leads out of, or where the inner one is as long on every rank.
 std::optional<LeftLoop> loop_below(const model::JobModel& job, const Path& below, bool ours_left) {
   std::optional<LeftLoop> found;
   for (const model::CallSite& site : below) {
     const Lines& lines = lines_of(job, site.file);
-    if (const auto block = python_source::loop_around(lines, site.line)) {
+    if (const auto block = program::loop_around(lines, site.line)) {
       LeftLoop loop = loop_of(job, lines, *block, site, ours_left);
-      const bool of_one_model = found && mentions(found->header, kOfOneModel);
-      if (!found || (!found->way_out && (loop.way_out || of_one_model))) {
+      if (!found || (!found->way_out && (loop.way_out || found->fixed))) {
         found = std::move(loop);
       }
     }
@@ -151,14 +142,12 @@ std::optional<LeftLoop> differing_inside(const model::JobModel& job, const Path&
   std::optional<LeftLoop> over_keys;
   for (const model::CallSite& site : below) {
     const Lines& lines = lines_of(job, site.file);
-    for (const Block& block : python_source::enclosing(lines, site.line)) {
+    for (const Block& block : program::enclosing(lines, site.line)) {
       if (!is_loop(block)) {
         continue;
       }
       LeftLoop loop = loop_of(job, lines, block, site, ours_left);
-      const bool all_alike = block.text.find("parameters(") != std::string::npos &&
-                             !is_filtered(lines, block, site.line);
-      if (loop.over_keys && !over_keys && !all_alike) {
+      if (loop.over_keys && !over_keys && !loop.fixed) {
         over_keys = std::move(loop);
       } else if (!loop.fixed && is_over_batches(loop)) {
         loop.in_step = !loop.over_batches;
@@ -232,15 +221,14 @@ std::optional<LeftLoop> loop_left_with(const model::JobModel& job, const Fork& f
   if (in.file != inner.where.file) {
     return std::nullopt;
   }
-  for (const Block& block : python_source::enclosing(lines, inner.where.line)) {
+  for (const Block& block : program::enclosing(lines, inner.where.line)) {
     if (!is_loop(block) || block.line == inner.where.line) {
       continue;
     }
     if (out.file == in.file && encloses(lines, block, out.line)) {
       break;
     }
-    const auto exit =
-        way_out_of(job, lines, block, in, python_source::data_end_of(lines, block.line));
+    const auto exit = way_out_of(job, lines, block, in, program::data_end_of(lines, block.line));
     const bool by_data =
         exit && exit->on == Dependence::kData &&
         (begun == BegunAnew::kProbably || is_flag(exit->condition) ||
@@ -263,7 +251,7 @@ std::optional<LeftLoop> loop_of_calls(const model::JobModel& job, const Fork& fo
     return below;
   }
   const Lines& lines = lines_of(job, in.file);
-  const auto block = python_source::loop_around(lines, in.line);
+  const auto block = program::loop_around(lines, in.line);
   return block && !encloses(lines, *block, out.line)
              ? std::optional(loop_of(job, lines, *block, in, !of_ours))
              : std::nullopt;
@@ -276,7 +264,7 @@ bool stands_in_left_loop(const model::JobModel& job, const Fork& fork, const Bra
     return false;
   }
   const Lines& lines = lines_of(job, branch.where.file);
-  const std::vector<Block> around = python_source::enclosing(lines, branch.where.line);
+  const std::vector<Block> around = program::enclosing(lines, branch.where.line);
   return std::any_of(around.begin(), around.end(),
                      [&loop](const Block& block) { return block.line == loop->where.line; });
 }

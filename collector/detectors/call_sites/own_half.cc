@@ -6,20 +6,23 @@
 #include <vector>
 
 #include "collector/detectors/call_sites/source_blocks.h"
-#include "collector/python_source/expressions.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/deciding.h"
+#include "collector/program/questions/dependence.h"
+#include "collector/program/questions/expressions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
-using python_source::Block;
-using python_source::Dependence;
-using python_source::Lines;
+using program::Block;
+using program::Dependence;
+using Lines = program::SourceText;
 
 bool calls(const Lines& lines, int line, std::string_view operation) {
-  const std::string statement = python_source::statement_at(lines, line);
-  const std::vector<python_source::Call> all = python_source::calls_in(statement);
-  return std::any_of(all.begin(), all.end(), [operation](const python_source::Call& call) {
-    return python_source::last_name(call.callee) == operation;
+  const std::string statement = program::statement_at(lines, line);
+  const std::vector<program::Call> all = program::calls_in(statement);
+  return std::any_of(all.begin(), all.end(), [operation](const program::Call& call) {
+    return program::last_name(call.callee) == operation;
   });
 }
 
@@ -35,11 +38,11 @@ bool may_be_rank(const model::JobModel& job, const Lines& lines, const Block& bl
 /// A test of the rank that is not around `first` leads these ranks to the line, as far as it says.
 bool is_for(const model::JobModel& job, const Lines& lines, int line, int first,
             const model::RankSet& ranks) {
-  for (const Block& block : python_source::enclosing(lines, line)) {
+  for (const Block& block : program::enclosing(lines, line)) {
     const bool tests = !block.condition.empty() && !is_loop(block) &&
                        !encloses(lines, block, first) && may_be_rank(job, lines, block, ranks);
     if (tests) {
-      const bool holds = block.kind != python_source::BlockKind::kElse;
+      const bool holds = block.kind != program::BlockKind::kElse;
       return std::none_of(ranks.begin(), ranks.end(), [&](model::Rank rank) {
         return holds_for(block.condition, rank) == !holds;
       });
@@ -53,7 +56,7 @@ bool is_for(const model::JobModel& job, const Lines& lines, int line, int first,
 std::optional<OwnHalf> own_half(const model::JobModel& job, const model::CallSite& first,
                                 std::string_view operation, const model::RankSet& ranks) {
   const Lines& lines = lines_of(job, first.file);
-  const auto extent = python_source::function_extent(lines, first.line);
+  const auto extent = program::function_extent(lines, first.line);
   if (!extent || operation.empty()) {
     return std::nullopt;
   }
@@ -63,7 +66,7 @@ std::optional<OwnHalf> own_half(const model::JobModel& job, const model::CallSit
     }
     OwnHalf half{.call = {.file = first.file, .line = line, .function = first.function},
                  .way_out = std::nullopt};
-    for (const Block& block : python_source::deciding_branches(lines, line)) {
+    for (const Block& block : program::deciding_branches(lines, line)) {
       if (!is_loop(block) && block.line > first.line && !encloses(lines, block, line)) {
         half.way_out =
             Test{.where = {.file = first.file, .line = block.line, .function = first.function},

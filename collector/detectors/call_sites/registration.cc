@@ -8,15 +8,18 @@
 #include "base/word.h"
 #include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/program/libraries/libraries.h"
-#include "collector/python_source/expressions.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/deciding.h"
+#include "collector/program/questions/dependence.h"
+#include "collector/program/questions/expressions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
-using python_source::Block;
-using python_source::BlockKind;
-using python_source::Dependence;
-using python_source::Lines;
+using program::Block;
+using program::BlockKind;
+using program::Dependence;
+using Lines = program::SourceText;
 
 constexpr std::string_view kLocals = "<locals>.";
 
@@ -80,7 +83,7 @@ std::optional<Branch> rank_test_at(const model::JobModel& job, const std::string
           Dependence::kRank) {
     return branch_at(file, line, function, std::string(condition), guarded);
   }
-  for (const Block& block : python_source::deciding_branches(lines, line)) {
+  for (const Block& block : program::deciding_branches(lines, line)) {
     if (!is_loop(block) && dependence_of(job, lines, block) == Dependence::kRank) {
       return branch_at(file, block.line, function, block.condition, guarded);
     }
@@ -110,7 +113,7 @@ std::optional<Branch> under_rank(const model::JobModel& job, std::string_view na
 /// A function inside another one exists only where that came to its `def`.
 std::optional<Branch> defined_under_rank(const model::JobModel& job, const model::CallSite& site) {
   const Lines& lines = lines_of(job, site.file);
-  for (const Block& block : python_source::enclosing(lines, site.line)) {
+  for (const Block& block : program::enclosing(lines, site.line)) {
     if (block.kind == BlockKind::kFunction) {
       return rank_test_at(job, site.file, lines, block.line, {});
     }
@@ -129,11 +132,11 @@ bool is_logging_hook(std::string_view function) {
 /// not before; `f"loss {mean}"` becomes text first.
 bool is_formatted_late(const model::JobModel& job, const model::CallSite& caller,
                        const model::CallSite& method) {
-  const std::string_view name = python_source::last_name(method.function);
+  const std::string_view name = program::last_name(method.function);
   if (name != "__str__" && name != "__repr__" && name != "__format__") {
     return false;
   }
-  const std::string code = python_source::statement_at(lines_of(job, caller.file), caller.line);
+  const std::string code = program::statement_at(lines_of(job, caller.file), caller.line);
   constexpr std::string_view kAtOnce[] = {"f\"", "f'", ".format(", "\" % ", "' % ", "str("};
   return std::none_of(std::begin(kAtOnce), std::end(kAtOnce), [&code](std::string_view one) {
     return code.find(one) != std::string::npos;
@@ -143,7 +146,7 @@ bool is_formatted_late(const model::JobModel& job, const model::CallSite& caller
 bool writes_to_log(const model::JobModel& job, const model::CallSite& site) {
   constexpr std::string_view kCalls[] = {".debug(", ".info(",     ".warning(",  ".error(",
                                          ".log(",   ".critical(", ".exception("};
-  const std::string code = python_source::statement_at(lines_of(job, site.file), site.line);
+  const std::string code = program::statement_at(lines_of(job, site.file), site.line);
   return std::any_of(std::begin(kCalls), std::end(kCalls), [&code](std::string_view call) {
     return code.find(call) != std::string::npos;
   });
@@ -176,19 +179,19 @@ std::optional<Branch> logging_for_ranks(const model::JobModel& job) {
 /// `self.run = accelerator.on_main_process(self.run)`: a function that is given, without being
 /// called, to what lets single ranks in.
 std::optional<Branch> wrapped_for_ranks(const model::JobModel& job, const model::CallSite& site) {
-  const std::string_view name = python_source::last_name(site.function);
+  const std::string_view name = program::last_name(site.function);
   for (const auto& [file, lines] : job.sources) {
     for (const auto& [number, text] : lines) {
       const std::string_view code = base::trim(text);
       if (name.empty() || only_declares(code) || !names(code, name)) {
         continue;
       }
-      for (const python_source::Call& call : python_source::calls_in(code)) {
+      for (const program::Call& call : program::calls_in(code)) {
         const std::string_view arguments = code.substr(call.begin + call.callee.size() + 1);
         const std::string_view given =
             base::trim(arguments.substr(0, arguments.find_first_of(",)")));
-        if (python_source::last_name(given) == name &&
-            program::lets_ranks_in_by_attribute(python_source::last_name(call.callee))) {
+        if (program::last_name(given) == name &&
+            program::lets_ranks_in_by_attribute(program::last_name(call.callee))) {
           return branch_at(file, number, function_around(lines, number), std::string(code), site);
         }
       }

@@ -5,33 +5,35 @@
 #include <vector>
 
 #include "base/text.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/dependence.h"
 
 namespace ddpdoctor::detectors {
 
-const python_source::Lines& lines_of(const model::JobModel& job, const std::string& file) {
-  static const python_source::Lines kNone;
+const program::SourceText& lines_of(const model::JobModel& job, const std::string& file) {
+  static const program::SourceText kNone;
   const auto found = job.sources.find(file);
   return found == job.sources.end() ? kNone : found->second;
 }
 
-using python_source::Block;
-using python_source::BlockKind;
-using python_source::Dependence;
-using python_source::Lines;
+using program::Block;
+using program::BlockKind;
+using program::Dependence;
+using Lines = program::SourceText;
 
 bool is_loop(const Block& block) {
   return block.kind == BlockKind::kFor || block.kind == BlockKind::kWhile;
 }
 
 bool encloses(const Lines& lines, const Block& block, int line) {
-  const std::vector<Block> around = python_source::enclosing(lines, line);
+  const std::vector<Block> around = program::enclosing(lines, line);
   return std::any_of(around.begin(), around.end(),
                      [&block](const Block& one) { return one.line == block.line; });
 }
 
-std::string function_around(const python_source::Lines& lines, int line) {
-  for (const python_source::Block& block : python_source::enclosing(lines, line)) {
-    if (block.kind == python_source::BlockKind::kFunction) {
+std::string function_around(const program::SourceText& lines, int line) {
+  for (const program::Block& block : program::enclosing(lines, line)) {
+    if (block.kind == program::BlockKind::kFunction) {
       const std::size_t start = block.text.find("def ");  // also behind "async"
       const std::size_t end = block.text.find('(');
       return start == std::string::npos || end == std::string::npos || end < start + 4

@@ -7,39 +7,40 @@
 
 #include "collector/detectors/call_sites/source_path.h"
 #include "collector/program/origin/origin.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/dependence.h"
 
 namespace ddpdoctor::detectors {
 
 /// Lines of a user file that the model carries; empty when none.
-const python_source::Lines& lines_of(const model::JobModel& job, const std::string& file);
+const program::SourceText& lines_of(const model::JobModel& job, const std::string& file);
 
-bool is_loop(const python_source::Block& block);
+bool is_loop(const program::Block& block);
 
 /// The block is one of those around the line.
-bool encloses(const python_source::Lines& lines, const python_source::Block& block, int line);
+bool encloses(const program::SourceText& lines, const program::Block& block, int line);
 
 /// The name of the innermost function around a line; empty at module level.
-std::string function_around(const python_source::Lines& lines, int line);
+std::string function_around(const program::SourceText& lines, int line);
 
 /// Where the value of a condition comes from, followed through all files at hand; parameters to
 /// `callers` (the frames around its function, innermost first) before all other calls.
-program::Origin origin_of(const model::JobModel& job, const python_source::Lines& lines,
-                          const python_source::Block& block, const Path& callers = {});
+program::Origin origin_of(const model::JobModel& job, const program::SourceText& lines,
+                          const program::Block& block, const Path& callers = {});
 
 /// The same in three words; what is not known is kData: nothing says that it is alike.
-python_source::Dependence dependence_of(const program::Origin& origin);
-python_source::Dependence dependence_of(const model::JobModel& job,
-                                        const python_source::Lines& lines,
-                                        const python_source::Block& block);
+program::Dependence dependence_of(const program::Origin& origin);
+program::Dependence dependence_of(const model::JobModel& job, const program::SourceText& lines,
+                                  const program::Block& block);
 
 /// The condition plainly asks for something that is the rank's own: its data, clock, files.
-bool reads_own(const model::JobModel& job, const python_source::Lines& lines,
-               const python_source::Block& block);
+bool reads_own(const model::JobModel& job, const program::SourceText& lines,
+               const program::Block& block);
 
 /// Nothing at hand says where it comes from, or only the name of an attribute does.
 bool is_unproven(const program::Origin& origin);
 
-Branch branch_of(const python_source::Block& block, const model::CallSite& guarded,
-                 python_source::Dependence on, bool leads_to_ours);
+Branch branch_of(const program::Block& block, const model::CallSite& guarded,
+                 program::Dependence on, bool leads_to_ours);
 
 }  // namespace ddpdoctor::detectors

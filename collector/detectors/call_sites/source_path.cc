@@ -11,14 +11,17 @@
 #include "collector/detectors/call_sites/unlike_environment.h"
 #include "collector/detectors/call_sites/ways_out.h"
 #include "collector/graph/history.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/data_ends.h"
+#include "collector/program/questions/deciding.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
-using python_source::Block;
-using python_source::BlockKind;
-using python_source::Dependence;
-using python_source::Lines;
+using program::Block;
+using program::BlockKind;
+using program::Dependence;
+using Lines = program::SourceText;
 
 bool is_arm(const Block& block) {
   return block.kind == BlockKind::kIf || block.kind == BlockKind::kElif ||
@@ -29,8 +32,7 @@ bool is_arm(const Block& block) {
 // holds.
 bool leads_to_first(const Lines& lines, const Block& block, int first, int second) {
   if (block.within) {
-    return python_source::statement_at(lines, first) ==
-           python_source::statement_at(lines, block.line);
+    return program::statement_at(lines, first) == program::statement_at(lines, block.line);
   }
   const bool holds_first = encloses(lines, block, first);
   const bool holds_second = encloses(lines, block, second);
@@ -114,7 +116,7 @@ std::optional<Branch> branch_below(const model::JobModel& job, const Fork& fork,
     if (lines.empty()) {
       continue;
     }
-    for (const Block& block : python_source::deciding_branches(lines, site.line)) {
+    for (const Block& block : program::deciding_branches(lines, site.line)) {
       if (is_loop(block)) {
         continue;
       }
@@ -154,7 +156,7 @@ std::optional<Branch> branch_at_half(const model::JobModel& job, const Lines& li
       return holds_for(block.condition, rank) == wanted;
     });
   };
-  for (const Block& block : python_source::enclosing(lines, known.line)) {
+  for (const Block& block : program::enclosing(lines, known.line)) {
     if (block.kind != BlockKind::kIf || !holds_all(block, know_ours ? ours : theirs, true) ||
         !holds_all(block, know_ours ? theirs : ours, false)) {
       continue;
@@ -169,8 +171,8 @@ std::optional<Branch> branch_at_half(const model::JobModel& job, const Lines& li
 
 // `if x is END: break`: a loop over data that is out of data.
 bool ends_the_data(const Lines& lines, const Block& block) {
-  const auto loop = python_source::loop_around(lines, block.line);
-  const auto end = loop ? python_source::data_end_of(lines, loop->line) : std::nullopt;
+  const auto loop = program::loop_around(lines, block.line);
+  const auto end = loop ? program::data_end_of(lines, loop->line) : std::nullopt;
   return end && end->noticed == block.line;
 }
 
@@ -187,8 +189,7 @@ std::optional<Branch> branch_at(const model::JobModel& job, const Fork& fork, De
   }
   const auto behind =
       ours_behind ? std::optional(*ours_behind ? fork.ours.line : fork.theirs.line) : std::nullopt;
-  const auto block =
-      python_source::separating_branch(lines, fork.ours.line, fork.theirs.line, behind);
+  const auto block = program::separating_branch(lines, fork.ours.line, fork.theirs.line, behind);
   if (!block || is_loop(*block) || ends_the_data(lines, *block)) {
     return std::nullopt;
   }
@@ -257,7 +258,7 @@ bool asks_for_any(const Lines& lines, std::string_view condition) {
 std::optional<Branch> empty_below(const model::JobModel& job, const Path& below, bool ours) {
   for (const model::CallSite& site : below) {
     const Lines& lines = lines_of(job, site.file);
-    for (const Block& block : python_source::deciding_branches(lines, site.line)) {
+    for (const Block& block : program::deciding_branches(lines, site.line)) {
       if (!is_loop(block) && asks_for_any(lines, block.condition)) {
         return branch_of(block, site, Dependence::kData, ours);
       }
@@ -366,8 +367,8 @@ std::optional<Branch> any_branch(const model::JobModel& job, const Fork& fork) {
 
 bool are_siblings(const model::JobModel& job, const Fork& fork) {
   const Lines& lines = lines_of(job, fork.ours.file);
-  const std::vector<Block> ours = python_source::enclosing(lines, fork.ours.line);
-  const std::vector<Block> theirs = python_source::enclosing(lines, fork.theirs.line);
+  const std::vector<Block> ours = program::enclosing(lines, fork.ours.line);
+  const std::vector<Block> theirs = program::enclosing(lines, fork.theirs.line);
   for (const Block& a : ours) {
     for (const Block& b : theirs) {
       if (is_arm(a) && is_arm(b) && same_chain(lines, a, b)) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "collector/model/job_model.h"
-#include "collector/python_source/blocks.h"
+#include "collector/program/questions/dependence.h"
 
 namespace ddpdoctor::detectors {
 
@@ -39,7 +39,7 @@ struct Test {
 struct Branch {
   model::CallSite where;  // the line of the condition
   std::string condition;  // as the user wrote it
-  python_source::Dependence on = python_source::Dependence::kNone;
+  program::Dependence on = program::Dependence::kNone;
   bool leads_to_ours = true;
   model::CallSite guarded;      // the line that it guards
   bool skips = false;           // leads to a `continue`: leaves out what is left of the round

@@ -30,7 +30,7 @@ std::string ranks(const std::string& ranges) {
 
 }  // namespace
 
-std::string unlike_variable(const model::JobModel& job, const python_source::Lines& lines,
+std::string unlike_variable(const model::JobModel& job, const program::SourceText& lines,
                             std::string_view condition, int line) {
   if (model::facts(job, "variable-unlike").empty()) {
     return {};

@@ -6,13 +6,12 @@
 #include <string_view>
 
 #include "collector/model/job_model.h"
-#include "collector/python_source/blocks.h"
 
 namespace ddpdoctor::detectors {
 
 /// The name of such a variable, which the condition reads itself or through a name that a line of
 /// its file binds to it (`debug = os.getenv("DEBUG")`); empty when there is none.
-std::string unlike_variable(const model::JobModel& job, const python_source::Lines& lines,
+std::string unlike_variable(const model::JobModel& job, const program::SourceText& lines,
                             std::string_view condition, int line);
 
 /// "RESUME is not set on rank 1", "MODE has one value on rank 0 and another on ranks 1-3".

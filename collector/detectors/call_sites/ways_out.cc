@@ -5,15 +5,19 @@
 #include <vector>
 
 #include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/data_ends.h"
+#include "collector/program/questions/dependence.h"
+#include "collector/program/questions/exits.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
-using python_source::Block;
-using python_source::BlockKind;
-using python_source::DataEnd;
-using python_source::Dependence;
-using python_source::Lines;
+using program::Block;
+using program::BlockKind;
+using program::DataEnd;
+using program::Dependence;
+using Lines = program::SourceText;
 
 // A sentence with more alternatives than this helps nobody.
 constexpr std::size_t kMostAlternatives = 2;
@@ -34,7 +38,7 @@ int weight(const WayOut& way) {
 std::vector<WayOut> ways_out(const model::JobModel& job, const Lines& lines, const Block& loop,
                              int in, const std::optional<DataEnd>& end) {
   std::vector<WayOut> ways;
-  for (const Block& exit : python_source::loop_exits(lines, in)) {
+  for (const Block& exit : program::loop_exits(lines, in)) {
     if (!encloses(lines, loop, exit.line) || (end && end->noticed == exit.line)) {
       continue;
     }
@@ -95,13 +99,13 @@ std::optional<Branch> way_out_of(const model::JobModel& job, const Lines& lines,
 
 void add_other_ways_out(const model::JobModel& job, const Lines& lines, const model::CallSite& in,
                         const model::CallSite& out, Branch& branch) {
-  const auto loop = python_source::loop_around(lines, branch.where.line);
+  const auto loop = program::loop_around(lines, branch.where.line);
   if (branch.on != Dependence::kData || !loop || !encloses(lines, *loop, in.line) ||
       encloses(lines, *loop, out.line)) {
     return;
   }
   const std::vector<WayOut> ways =
-      ways_out(job, lines, *loop, in.line, python_source::data_end_of(lines, loop->line));
+      ways_out(job, lines, *loop, in.line, program::data_end_of(lines, loop->line));
   if (std::any_of(ways.begin(), ways.end(), [&branch](const WayOut& way) {
         return way.is_exit && way.block.line == branch.where.line;
       })) {

@@ -8,6 +8,8 @@
 #include <string_view>
 
 #include "collector/detectors/call_sites/source_path.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/data_ends.h"
 
 namespace ddpdoctor::detectors {
 
@@ -17,12 +19,12 @@ bool is_flag(std::string_view condition);
 
 /// A condition that leaves this loop on some ranks only, the likeliest first, the others as its
 /// `or_else`. Who notices that there is no more data (`end`) only ends as any loop over data does.
-std::optional<Branch> way_out_of(const model::JobModel& job, const python_source::Lines& lines,
-                                 const python_source::Block& loop, const model::CallSite& in,
-                                 const std::optional<python_source::DataEnd>& end);
+std::optional<Branch> way_out_of(const model::JobModel& job, const program::SourceText& lines,
+                                 const program::Block& loop, const model::CallSite& in,
+                                 const std::optional<program::DataEnd>& end);
 
 /// What else leads out of the loop that the branch leaves, where `in` is in it and `out` is not.
-void add_other_ways_out(const model::JobModel& job, const python_source::Lines& lines,
+void add_other_ways_out(const model::JobModel& job, const program::SourceText& lines,
                         const model::CallSite& in, const model::CallSite& out, Branch& branch);
 
 }  // namespace ddpdoctor::detectors

@@ -6,8 +6,8 @@
 #include "collector/detectors/call_sites/call_runs.h"
 #include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/program/questions/blocks.h"
+#include "collector/program/questions/deciding.h"
 #include "collector/program/source_text.h"
-#include "collector/python_source/blocks.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -27,7 +27,7 @@ bool each_of_rest_made(const Examination& examination, const Parting& parting, Q
 
 /// Whoever comes to this function comes to the line.
 bool is_unconditional(const Lines& lines, int line) {
-  const std::vector<Block> blocks = python_source::deciding_branches(lines, line);
+  const std::vector<Block> blocks = program::deciding_branches(lines, line);
   return lines.contains(line) &&
          std::all_of(blocks.begin(), blocks.end(), [](const Block& one) { return is_loop(one); });
 }

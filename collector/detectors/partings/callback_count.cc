@@ -6,23 +6,26 @@
 
 #include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/partings/passes.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/deciding.h"
+#include "collector/program/questions/dependence.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
-using python_source::Block;
-using python_source::Lines;
+using program::Block;
+using Lines = program::SourceText;
 
 /// Everybody who is in the loops around `in` comes to `out` after it.
 bool follows(const model::JobModel& job, const Lines& lines, int in, int out) {
-  const auto loop = python_source::loop_around(lines, in);
+  const auto loop = program::loop_around(lines, in);
   if (loop && !encloses(lines, *loop, out)) {
     return false;  // it may have left that loop
   }
-  const std::vector<Block> before = python_source::deciding_branches(lines, out);
+  const std::vector<Block> before = program::deciding_branches(lines, out);
   return std::all_of(before.begin(), before.end(), [&](const Block& block) {
     return is_loop(block) || encloses(lines, block, in) ||
-           dependence_of(job, lines, block) == python_source::Dependence::kNone;
+           dependence_of(job, lines, block) == program::Dependence::kNone;
   });
 }
 

@@ -27,7 +27,7 @@
 #include "collector/detectors/partings/trainer_loop.h"
 #include "collector/detectors/partings/two_groups.h"
 #include "collector/model/questions.h"
-#include "collector/python_source/blocks.h"
+#include "collector/program/questions/dependence.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -77,7 +77,7 @@ bool read_valued_branch(const Examination& examination, Explanation& explanation
     explanation.branch.reset();
     return false;
   }
-  take_branch(examination, explanation, explanation.branch->on == python_source::Dependence::kRank);
+  take_branch(examination, explanation, explanation.branch->on == program::Dependence::kRank);
   return true;
 }
 

@@ -16,14 +16,17 @@
 #include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"
-#include "collector/python_source/expressions.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/deciding.h"
+#include "collector/program/questions/dependence.h"
+#include "collector/program/questions/expressions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
-using python_source::Block;
-using python_source::BlockKind;
-using python_source::Lines;
+using program::Block;
+using program::BlockKind;
+using Lines = program::SourceText;
 
 /// Where the values come from that a metric computes.
 struct Update {
@@ -63,7 +66,7 @@ bool uses_torchmetrics(const graph::Examination& examination) {
 /// What `compute` is asked of in this statement: "self.auc"; empty when it is none.
 std::string_view metric_of(std::string_view statement) {
   constexpr std::string_view kCompute = ".compute";
-  for (const python_source::Call& call : python_source::calls_in(statement)) {
+  for (const program::Call& call : program::calls_in(statement)) {
     if (call.callee.ends_with(kCompute) && call.callee.size() > kCompute.size()) {
       return call.callee.substr(0, call.callee.size() - kCompute.size());
     }
@@ -72,9 +75,9 @@ std::string_view metric_of(std::string_view statement) {
 }
 
 bool updates(const Lines& lines, int line, std::string_view metric) {
-  const std::string statement = python_source::statement_at(lines, line);
-  const std::vector<python_source::Call> calls = python_source::calls_in(statement);
-  return std::any_of(calls.begin(), calls.end(), [metric](const python_source::Call& call) {
+  const std::string statement = program::statement_at(lines, line);
+  const std::vector<program::Call> calls = program::calls_in(statement);
+  return std::any_of(calls.begin(), calls.end(), [metric](const program::Call& call) {
     return call.callee.size() == metric.size() + std::string_view(".update").size() &&
            call.callee.starts_with(metric) && call.callee.ends_with(".update");
   });
@@ -86,7 +89,7 @@ bool updates(const Lines& lines, int line, std::string_view metric) {
 std::optional<Update> update_of(const model::JobModel& job, const model::CallSite& compute,
                                 std::string_view metric) {
   const Lines& lines = lines_of(job, compute.file);
-  const auto extent = python_source::function_extent(lines, compute.line);
+  const auto extent = program::function_extent(lines, compute.line);
   const bool attribute = metric.find('.') != std::string_view::npos;
   std::optional<Update> found;
   for (const auto& [line, text] : lines) {
@@ -101,13 +104,13 @@ std::optional<Update> update_of(const model::JobModel& job, const model::CallSit
                   .line = line,
                   .function = elsewhere ? function_around(lines, line) : compute.function},
         .under = std::nullopt};
-    for (Block& block : python_source::deciding_branches(lines, line)) {
-      if (!is_loop(block) && dependence_of(job, lines, block) != python_source::Dependence::kNone) {
+    for (Block& block : program::deciding_branches(lines, line)) {
+      if (!is_loop(block) && dependence_of(job, lines, block) != program::Dependence::kNone) {
         update.under = std::move(block);
         break;
       }
     }
-    const bool may_be_left_out = update.under || python_source::loop_around(lines, line);
+    const bool may_be_left_out = update.under || program::loop_around(lines, line);
     if (may_be_left_out && (!found || (update.under && !found->under))) {
       found = std::move(update);
     }
@@ -152,8 +155,7 @@ void tell_update(const Update& update, const model::RankSet& empty, Finding& fin
         update.call, place_of_it);
     return;
   }
-  const Branch branch =
-      branch_of(*update.under, update.where, python_source::Dependence::kData, true);
+  const Branch branch = branch_of(*update.under, update.where, program::Dependence::kData, true);
   finding.locations.push_back(location(branch.where, {}, "the condition in front of it"));
   finding.fix = fmt::format(
       "Let every rank come to {}() ({}): `{}` kept {} from it. Or agree on the number of values "
@@ -168,8 +170,7 @@ bool tell_empty_metric(const graph::Examination& examination, const Disagreed& d
   const auto odd = odd_is_empty(disagreed);
   const model::CallSite& site = disagreed.odd_call->call_site;
   const std::string statement =
-      odd ? python_source::statement_at(lines_of(examination.job, site.file), site.line)
-          : std::string();
+      odd ? program::statement_at(lines_of(examination.job, site.file), site.line) : std::string();
   const std::string_view metric = metric_of(statement);
   const auto update = metric.empty() ? std::nullopt : update_of(examination.job, site, metric);
   if (!update || !uses_torchmetrics(examination)) {

@@ -5,12 +5,15 @@
 #include <utility>
 
 #include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/deciding.h"
+#include "collector/program/questions/dependence.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
-using python_source::Block;
-using python_source::Dependence;
+using program::Block;
+using program::Dependence;
 
 constexpr std::string_view kOrBatches =
     "Ranks with different numbers of batches would look alike: compare those.";
@@ -28,8 +31,8 @@ Path way_of_hook(const Side& side) {
 
 std::optional<Branch> own_condition(const model::JobModel& job, const Path& way) {
   for (const model::CallSite& site : way) {
-    const python_source::Lines& lines = lines_of(job, site.file);
-    for (const Block& block : python_source::deciding_branches(lines, site.line)) {
+    const program::SourceText& lines = lines_of(job, site.file);
+    for (const Block& block : program::deciding_branches(lines, site.line)) {
       if (!is_loop(block) && dependence_of(job, lines, block) == Dependence::kData) {
         return branch_of(block, site, Dependence::kData, false);
       }

@@ -9,18 +9,23 @@
 #include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/model/questions.h"
-#include "collector/python_source/expressions.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/deciding.h"
+#include "collector/program/questions/dependence.h"
+#include "collector/program/questions/exits.h"
+#include "collector/program/questions/expressions.h"
+#include "collector/program/questions/leaving.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
-using python_source::Block;
-using python_source::Dependence;
+using program::Block;
+using program::Dependence;
 
 std::optional<Branch> choice_at(const model::JobModel& job, const Path& path,
-                                const std::string& file, const python_source::Lines& lines,
+                                const std::string& file, const program::SourceText& lines,
                                 int line) {
-  for (const Block& block : python_source::deciding_branches(lines, line)) {
+  for (const Block& block : program::deciding_branches(lines, line)) {
     const program::Origin origin = origin_of(job, lines, block, path);
     const Dependence on = dependence_of(origin);
     if (is_loop(block) || on == Dependence::kNone) {
@@ -41,10 +46,10 @@ std::optional<Branch> choice_at(const model::JobModel& job, const Path& path,
 std::set<std::string> entered_around(const model::JobModel& job, const Path& path) {
   std::set<std::string> names;
   for (const model::CallSite& site : path) {
-    for (const Block& block : python_source::enclosing(lines_of(job, site.file), site.line)) {
-      if (block.kind == python_source::BlockKind::kWith) {
-        for (const python_source::Call& call : python_source::calls_in(block.text)) {
-          names.insert(std::string(python_source::last_name(call.callee)));
+    for (const Block& block : program::enclosing(lines_of(job, site.file), site.line)) {
+      if (block.kind == program::BlockKind::kWith) {
+        for (const program::Call& call : program::calls_in(block.text)) {
+          names.insert(std::string(program::last_name(call.callee)));
         }
       }
     }
@@ -89,13 +94,13 @@ std::optional<model::CallSite> branch_in_forward(const model::JobModel& job) {
       if (!header.starts_with("if ") || header.find("self.training") != std::string_view::npos) {
         continue;
       }
-      const std::vector<python_source::Block> around = python_source::enclosing(lines, number);
+      const std::vector<program::Block> around = program::enclosing(lines, number);
       const bool in_forward =
-          std::any_of(around.begin(), around.end(), [](const python_source::Block& block) {
-            return block.kind == python_source::BlockKind::kFunction &&
+          std::any_of(around.begin(), around.end(), [](const program::Block& block) {
+            return block.kind == program::BlockKind::kFunction &&
                    block.text.find("forward") != std::string::npos;
           });
-      if (!in_forward || python_source::always_fails(lines, number)) {
+      if (!in_forward || program::always_fails(lines, number)) {
         continue;
       }
       if (found) {

@@ -12,7 +12,8 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/partings/side_questions.h"
 #include "collector/program/origin/items.h"
-#include "collector/python_source/expressions.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/expressions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -22,7 +23,7 @@ constexpr std::ptrdiff_t kRounds = 8;
 
 /// "map(partial(step, model), loader)" of a statement; empty where it has none.
 std::string map_in(const std::string& statement) {
-  for (const python_source::Call& call : python_source::calls_in(statement)) {
+  for (const program::Call& call : program::calls_in(statement)) {
     if (call.callee == "map") {
       return statement.substr(call.begin, call.end - call.begin);
     }
@@ -33,8 +34,8 @@ std::string map_in(const std::string& statement) {
 /// Nothing in the source repeats any of these lines.
 bool has_no_loop(const model::JobModel& job, const Path& path) {
   return std::all_of(path.begin(), path.end(), [&job](const model::CallSite& site) {
-    const python_source::Lines& lines = lines_of(job, site.file);
-    return !lines.empty() && !python_source::loop_around(lines, site.line);
+    const program::SourceText& lines = lines_of(job, site.file);
+    return !lines.empty() && !program::loop_around(lines, site.line);
   });
 }
 
@@ -64,7 +65,7 @@ std::optional<LeftLoop> left_by(const graph::Examination& examination, const Par
   within.push_back(inside);
   for (const model::CallSite& site : within) {
     const std::string map =
-        map_in(python_source::statement_at(lines_of(examination.job, site.file), site.line));
+        map_in(program::statement_at(lines_of(examination.job, site.file), site.line));
     const bool repeated = !map.empty() &&
                           repeat(examination, parting, parting.odd.ranks, in.call->call_site) &&
                           repeat(examination, parting, parting.rest.ranks, in.call->call_site);
@@ -117,9 +118,9 @@ bool calls_once_more(const graph::Examination& examination, const Parting& parti
 /// "all_gather_object" of the line that makes an all_gather; empty where it does not name it.
 std::string named_call(const graph::Examination& examination, const Side& in) {
   const std::string statement =
-      python_source::statement_at(lines_of(examination.job, in.site().file), in.site().line);
-  for (const python_source::Call& call : python_source::calls_in(statement)) {
-    const std::string_view name = python_source::last_name(call.callee);
+      program::statement_at(lines_of(examination.job, in.site().file), in.site().line);
+  for (const program::Call& call : program::calls_in(statement)) {
+    const std::string_view name = program::last_name(call.callee);
     if (name.find(in.operation) != std::string_view::npos) {
       return std::string(name);
     }
@@ -138,8 +139,8 @@ std::optional<LeftLoop> repeated_by(const graph::Examination& examination, const
   std::string_view callee = innermost;  // what the line calls: the function of the frame below it
   for (const model::CallSite& site : in.path) {
     const std::string statement =
-        python_source::statement_at(lines_of(examination.job, site.file), site.line);
-    std::string header(python_source::comprehension_calling(statement, callee));
+        program::statement_at(lines_of(examination.job, site.file), site.line);
+    std::string header(program::comprehension_calling(statement, callee));
     callee = site.function;
     callee = callee.substr(callee.rfind('.') + 1);  // npos + 1 = 0
     if (header.empty() && goes_over_elements(in)) {

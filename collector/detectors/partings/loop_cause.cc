@@ -11,6 +11,7 @@
 #include "collector/detectors/partings/not_out_of_data.h"
 #include "collector/detectors/partings/passes.h"
 #include "collector/detectors/partings/side_questions.h"
+#include "collector/program/questions/dependence.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -83,7 +84,7 @@ bool read_left_loop(const Examination& examination, Explanation& explanation) {
   explanation.cause = Cause::kUneven;
   if (explanation.loop->way_out) {
     explanation.branch = explanation.loop->way_out;
-    explanation.cause = explanation.branch->on == python_source::Dependence::kRank
+    explanation.cause = explanation.branch->on == program::Dependence::kRank
                             ? Cause::kRankConditional
                             : Cause::kDivergent;
   }

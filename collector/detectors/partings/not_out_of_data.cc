@@ -14,16 +14,20 @@
 #include "collector/detectors/partings/loops_seen.h"
 #include "collector/detectors/partings/skipped_step.h"
 #include "collector/graph/history.h"
-#include "collector/python_source/expressions.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/deciding.h"
+#include "collector/program/questions/dependence.h"
+#include "collector/program/questions/exceptions.h"
+#include "collector/program/questions/expressions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
 using graph::Examination;
-using python_source::Block;
-using python_source::BlockKind;
-using python_source::Dependence;
-using python_source::Lines;
+using program::Block;
+using program::BlockKind;
+using program::Dependence;
+using Lines = program::SourceText;
 
 constexpr std::string_view kOrBatches =
     "Ranks with different numbers of batches would look alike: compare those.";
@@ -37,7 +41,7 @@ std::set<std::string_view> caught_by(const Block& clause) {
     return {};
   }
   text.remove_prefix(kExcept.size());
-  const auto names = python_source::values_read(text.substr(0, text.find(" as ")));
+  const auto names = program::values_read(text.substr(0, text.find(" as ")));
   return {names.begin(), names.end()};
 }
 
@@ -56,7 +60,7 @@ bool is_class_of_program(const model::JobModel& job, std::string_view name) {
 bool raises(std::string_view code, std::string_view name) {
   constexpr std::string_view kRaise = "raise ";
   return code.starts_with(kRaise) &&
-         python_source::last_name(code.substr(
+         program::last_name(code.substr(
              kRaise.size(), code.find_first_of("( ;#", kRaise.size()) - kRaise.size())) == name;
 }
 
@@ -68,7 +72,7 @@ std::vector<Branch> tests_that_raise(const model::JobModel& job, std::string_vie
       if (!raises(base::trim(text), name)) {
         continue;
       }
-      for (const Block& block : python_source::deciding_branches(lines, number)) {
+      for (const Block& block : program::deciding_branches(lines, number)) {
         const Dependence on = is_loop(block) ? Dependence::kNone : dependence_of(job, lines, block);
         if (on == Dependence::kData) {
           tests.push_back(branch_of(
@@ -101,7 +105,7 @@ std::vector<Block> clauses_around(const model::JobModel& job, const Fork& fork,
     const Lines& lines = lines_of(job, site.file);
     const bool of_loop = site.function == loop.where.function && site.file == loop.where.file;
     for (Block& clause :
-         python_source::swallowing_clauses(lines, of_loop ? loop.where.line : site.line)) {
+         program::swallowing_clauses(lines, of_loop ? loop.where.line : site.line)) {
       found.push_back(std::move(clause));
     }
   }
@@ -138,8 +142,8 @@ std::optional<Branch> caught_before(const model::JobModel& job, const Side& in,
   }
   for (auto line = lines.upper_bound(loop.where.line);
        line != lines.end() && line->first < at->line; ++line) {
-    for (const Block& clause : python_source::swallowing_clauses(lines, line->first)) {
-      const auto around = python_source::loop_around(lines, clause.line);
+    for (const Block& clause : program::swallowing_clauses(lines, line->first)) {
+      const auto around = program::loop_around(lines, clause.line);
       if (clause.line <= line->first || clause.line >= at->line ||
           clause.kind != BlockKind::kExcept || !around || around->line != loop.where.line) {
         continue;

@@ -9,8 +9,8 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/blocks.h"
+#include "collector/program/questions/deciding.h"
 #include "collector/program/source_text.h"
-#include "collector/python_source/blocks.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -221,7 +221,7 @@ bool goes_on_in_one_line(const Question& asked, const Side& side, int other) {
                     const auto text = model::source_line(job, site.file, site.line);
                     return text && text->find(" for ") != std::string_view::npos;
                   });
-  const std::vector<Block> before = python_source::deciding_branches(asked.lines(), other);
+  const std::vector<Block> before = program::deciding_branches(asked.lines(), other);
   return repeats && std::all_of(before.begin(), before.end(), [&](const Block& block) {
            return is_loop(block) || encloses(asked.lines(), block, asked.last_site().line);
          });

@@ -14,7 +14,9 @@
 #include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/observed_values.h"
-#include "collector/python_source/blocks.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/deciding.h"
+#include "collector/program/questions/dependence.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -22,8 +24,8 @@ namespace {
 using model::SeenValue;
 using model::ValueRole;
 using model::ValueState;
-using python_source::Block;
-using python_source::Dependence;
+using program::Block;
+using program::Dependence;
 
 constexpr std::size_t kMostShown = 3;
 
@@ -99,7 +101,7 @@ std::optional<Branch> branch_before(const model::JobModel& job, const std::vecto
                                     const model::CallSite& site, const Parting& parting) {
   const auto& lines = lines_of(job, site.file);
   std::optional<Branch> found;
-  for (const Block& block : python_source::deciding_branches(lines, site.line)) {
+  for (const Block& block : program::deciding_branches(lines, site.line)) {
     const auto decided = decided_at(all, site.file, block.line);
     if (say(decided, parting) != ValuesSay::kDiffers || (found && found->where.line > block.line)) {
       continue;

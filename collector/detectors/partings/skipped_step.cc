@@ -9,17 +9,20 @@
 #include "collector/detectors/partings/side_questions.h"
 #include "collector/graph/history.h"
 #include "collector/model/questions.h"
-#include "collector/python_source/answers.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/data_ends.h"
+#include "collector/program/questions/dependence.h"
+#include "collector/program/questions/exceptions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
-using python_source::Block;
-using python_source::Dependence;
-using python_source::Lines;
+using program::Block;
+using program::Dependence;
+using Lines = program::SourceText;
 
 std::optional<Block> round_of_both(const Lines& lines, const Fork& fork) {
-  for (const Block& block : python_source::enclosing(lines, fork.theirs.line)) {
+  for (const Block& block : program::enclosing(lines, fork.theirs.line)) {
     if (is_loop(block) && encloses(lines, block, fork.ours.line)) {
       return block;
     }
@@ -35,17 +38,17 @@ Branch caught(const Block& clause, const model::CallSite& at) {
 }
 
 bool has_clause(const Lines& lines, int line, const Block& clause) {
-  const std::vector<Block> all = python_source::swallowing_clauses(lines, line);
+  const std::vector<Block> all = program::swallowing_clauses(lines, line);
   return std::any_of(all.begin(), all.end(),
                      [&clause](const Block& one) { return one.line == clause.line; });
 }
 
 /// A helper caught it and answered None, and its caller left out the rest.
 std::optional<Branch> caught_in_helper(const model::JobModel& job, const model::CallSite& site) {
-  for (const python_source::NoneTest& tested :
-       python_source::none_tests_before(lines_of(job, site.file), site.line)) {
+  for (const program::NoneTest& tested :
+       program::none_tests_before(lines_of(job, site.file), site.line)) {
     for (const auto& [file, lines] : job.sources) {
-      if (const auto clause = python_source::clause_that_answers_none(lines, tested.helper)) {
+      if (const auto clause = program::clause_that_answers_none(lines, tested.helper)) {
         return caught(*clause, {.file = file, .line = clause->line, .function = tested.helper});
       }
     }
@@ -57,7 +60,7 @@ std::optional<Branch> caught_in_helper(const model::JobModel& job, const model::
 std::optional<Branch> caught_on_the_way(const model::JobModel& job, const Fork& fork,
                                         const std::optional<Block>& round) {
   for (const model::CallSite& site : fork.below_theirs) {
-    const auto clauses = python_source::swallowing_clauses(lines_of(job, site.file), site.line);
+    const auto clauses = program::swallowing_clauses(lines_of(job, site.file), site.line);
     if (!clauses.empty()) {
       return caught(clauses.front(), site);
     }
@@ -68,7 +71,7 @@ std::optional<Branch> caught_on_the_way(const model::JobModel& job, const Fork& 
     }
   }
   const Lines& lines = lines_of(job, fork.theirs.file);
-  for (const Block& clause : python_source::swallowing_clauses(lines, fork.theirs.line)) {
+  for (const Block& clause : program::swallowing_clauses(lines, fork.theirs.line)) {
     // One around the whole loop would have ended it.
     if (round ? encloses(lines, *round, clause.line) : !has_clause(lines, fork.ours.line, clause)) {
       return caught(clause, fork.theirs);
@@ -79,7 +82,7 @@ std::optional<Branch> caught_on_the_way(const model::JobModel& job, const Fork& 
 
 std::optional<Branch> skip_by_data(const model::JobModel& job, const Lines& lines,
                                    const model::CallSite& waiting) {
-  for (const Block& block : python_source::skips_before(lines, waiting.line)) {
+  for (const Block& block : program::skips_before(lines, waiting.line)) {
     const program::Origin origin = origin_of(job, lines, block);
     const bool asks_for_none =
         origin.source != program::Source::kRank && origin.source >= program::Source::kUnknown;

@@ -13,6 +13,9 @@
 #include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/model/questions.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/deciding.h"
+#include "collector/program/questions/dependence.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -110,17 +113,17 @@ bool read_logged(const graph::Examination& examination, Explanation& explanation
   if (reduces(explanation.parting.rest)) {
     explanation.turn();
   }
-  const python_source::Lines& lines = lines_of(examination.job, site->file);
-  for (const python_source::Block& block : python_source::deciding_branches(lines, site->line)) {
+  const program::SourceText& lines = lines_of(examination.job, site->file);
+  for (const program::Block& block : program::deciding_branches(lines, site->line)) {
     if (!is_loop(block) &&
-        dependence_of(examination.job, lines, block) == python_source::Dependence::kRank) {
-      explanation.branch = branch_of(block, *site, python_source::Dependence::kRank, true);
+        dependence_of(examination.job, lines, block) == program::Dependence::kRank) {
+      explanation.branch = branch_of(block, *site, program::Dependence::kRank, true);
       explanation.cause = Cause::kRankConditional;
       return true;
     }
   }
   explanation.loop = LeftLoop{.where = *site,
-                              .header = python_source::statement_at(lines, site->line),
+                              .header = program::statement_at(lines, site->line),
                               .ours_left = false,
                               .over_keys = true,
                               .way_out = std::nullopt};
@@ -145,9 +148,9 @@ bool read_validation(const model::CallSite& fit, Explanation& explanation) {
 }
 
 /// Ranks ask each other somewhere in this function.
-bool agrees(const python_source::Lines& lines, int line) {
+bool agrees(const program::SourceText& lines, int line) {
   constexpr std::array<std::string_view, 4> kAgree = {"reduce", "broadcast", "gather", "barrier"};
-  const auto extent = python_source::function_extent(lines, line);
+  const auto extent = program::function_extent(lines, line);
   for (auto at = lines.lower_bound(extent ? extent->first : line);
        at != lines.end() && at->first <= (extent ? extent->second : line); ++at) {
     if (std::any_of(kAgree.begin(), kAgree.end(), [&at](std::string_view word) {
@@ -167,9 +170,9 @@ std::optional<Branch> own_test_of(const model::JobModel& job, Wanted wanted) {
       if (!model::is_user_file(file) || !wanted(lines, line, text) || agrees(lines, line)) {
         continue;
       }
-      for (const python_source::Block& block : python_source::deciding_branches(lines, line)) {
+      for (const program::Block& block : program::deciding_branches(lines, line)) {
         const auto on = dependence_of(job, lines, block);
-        if (!is_loop(block) && on == python_source::Dependence::kData) {
+        if (!is_loop(block) && on == program::Dependence::kData) {
           const model::CallSite site = {
               .file = file, .line = line, .function = function_around(lines, line)};
           return branch_of(block, site, on, true);

@@ -19,16 +19,18 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/loops_seen.h"
 #include "collector/model/questions.h"
-#include "collector/python_source/blocks.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/deciding.h"
+#include "collector/program/questions/exits.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
 using graph::Activity;
 using graph::Examination;
-using python_source::Block;
-using python_source::BlockKind;
-using python_source::Lines;
+using program::Block;
+using program::BlockKind;
+using Lines = program::SourceText;
 
 // A rank runs ahead of the others by what fits into a step; more is another epoch.
 constexpr std::int64_t kApart = 2;
@@ -157,7 +159,7 @@ const Lines* source_of(const model::JobModel& job, const model::CallSite& site) 
 
 /// Nothing decides whether this line is reached once `loop` (0: the function) goes round.
 bool is_reached_always(const Lines& lines, int line, int loop) {
-  for (const Block& block : python_source::enclosing(lines, line)) {
+  for (const Block& block : program::enclosing(lines, line)) {
     if (block.line == loop) {
       break;
     }
@@ -168,7 +170,7 @@ bool is_reached_always(const Lines& lines, int line, int loop) {
       return false;
     }
   }
-  const std::vector<Block> deciding = python_source::deciding_branches(lines, line);
+  const std::vector<Block> deciding = program::deciding_branches(lines, line);
   return std::none_of(deciding.begin(), deciding.end(),
                       [loop](const Block& block) { return block.line > loop; });
 }
@@ -180,7 +182,7 @@ std::size_t frame_in_loop(const model::JobModel& job, const SharedLoop& loop, co
     if (lines == nullptr || path[i].file != loop.where.file) {
       continue;
     }
-    const std::vector<Block> around = python_source::enclosing(*lines, path[i].line);
+    const std::vector<Block> around = program::enclosing(*lines, path[i].line);
     if (std::any_of(around.begin(), around.end(),
                     [&loop](const Block& block) { return block.line == loop.where.line; })) {
       return i;
@@ -208,7 +210,7 @@ bool every_step_calls(const model::JobModel& job, const SharedLoop& loop, const 
 /// Ways to end the loop early that may make the lengths equal after all; a bad loss does not.
 bool may_end_early(const model::JobModel& job, const Lines& lines, const SharedLoop& loop,
                    int inside) {
-  const std::vector<Block> exits = python_source::loop_exits(lines, inside);
+  const std::vector<Block> exits = program::loop_exits(lines, inside);
   return std::any_of(exits.begin(), exits.end(), [&](const Block& exit) {
     return exit.line > loop.where.line && !reads_own(job, lines, exit);
   });
@@ -222,7 +224,7 @@ std::size_t indent_of(std::string_view line) {
 /// Behind the loop, in the same function: one that may take part for those who are through.
 bool may_even_out(const Lines& lines, const SharedLoop& loop) {
   const auto header = lines.find(loop.where.line);
-  const auto extent = python_source::function_extent(lines, loop.where.line);
+  const auto extent = program::function_extent(lines, loop.where.line);
   const int last = extent ? extent->second : (lines.empty() ? 0 : lines.rbegin()->first);
   for (auto line = lines.upper_bound(loop.where.line);
        header != lines.end() && line != lines.end() && line->first <= last; ++line) {

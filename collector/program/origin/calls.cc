@@ -52,8 +52,11 @@ Origin Slicer::call(Node node, const Where& where) {
       out = entered(*is.file, is.scope, node, where);
       known = true;
       break;
-    case Definition::Kind::kClass:
-      return of(Source::kUniform);  // an object, on every rank
+    case Definition::Kind::kClass: {
+      Origin made = of(Source::kUniform);  // an object, on every rank
+      made.object = true;
+      return made;
+    }
     case Definition::Kind::kLibrary:
       out = library_call(is.qualified, node, where);
       known = true;
@@ -99,6 +102,7 @@ Origin Slicer::builtin(std::string_view name, Node node, const Where& where, boo
   if (name == "len") {
     Origin out = arguments(node, where);
     out.number = false;
+    out.object = false;
     out.source = out.source == Source::kData ? Source::kLength : out.source;
     return out;
   }
@@ -157,6 +161,7 @@ Origin Slicer::library_call(const std::string& qualified, Node node, const Where
     // A class that is made, or a function of which no row speaks.
     const std::string_view last = last_of(qualified);
     const bool makes_object = !last.empty() && last.front() >= 'A' && last.front() <= 'Z';
+    out.object = makes_object;
     return makes_object ? out : unknown(qualified);
   }
   return out;
@@ -211,6 +216,7 @@ Origin Slicer::method_call(Node node, const Where& where) {
   }
   Origin of_object = evaluate(object, where);
   of_object.number = false;
+  of_object.object = of_object.object && !gives_elements(name);
   of_object.like_an_option = false;
   if (row != nullptr && of_object.source >= Source::kUnknown) {
     return of_row(*row, true);  // what a tensor holds, unless the ranks agreed on it
@@ -220,6 +226,7 @@ Origin Slicer::method_call(Node node, const Where& where) {
   }
   Origin given = arguments(node, where);
   given.number = false;
+  given.object = false;
   return stronger(std::move(of_object), std::move(given));
 }
 

@@ -57,6 +57,7 @@ Origin stronger(Origin a, Origin b) {
   // Two things that may differ: like an option only where both are.
   out.like_an_option =
       out.like_an_option && (other.source < Source::kUnknown || other.like_an_option);
+  out.object = out.object || other.object;
   for (std::string& variable : other.variables) {
     if (out.variables.size() < kMostVariables &&
         std::find(out.variables.begin(), out.variables.end(), variable) == out.variables.end()) {
@@ -143,8 +144,12 @@ Origin Slicer::evaluate(Node node, const Where& where) {
       case NodeKind::kFalse:
       case NodeKind::kNone:
       case NodeKind::kEllipsis:
-      case NodeKind::kLambda:
         return of(Source::kUniform);
+      case NodeKind::kLambda: {
+        Origin function = of(Source::kUniform);
+        function.object = true;
+        return function;
+      }
       case NodeKind::kName:
         return name(node, where);
       case NodeKind::kAttribute:
@@ -214,6 +219,7 @@ Origin Slicer::comparison(Node node, const Where& where) {
     }
   }
   Origin out = joined(operands, where);
+  out.object = false;
   out.number_compared = !operands.empty() && evaluate(operands.front(), where).number;
   out.number = false;
   // Its own clock against something made of the rank is still its own clock.
@@ -259,6 +265,7 @@ Origin Slicer::arithmetic(Node node, const Where& where) {
   }
   Origin out = stronger(std::move(left), std::move(right));
   out.number = false;
+  out.object = false;
   out.like_an_option = every_nth;
   return out;
 }

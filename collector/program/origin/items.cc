@@ -16,13 +16,6 @@ bool is_one_of(std::string_view word, std::initializer_list<std::string_view> wo
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// Methods of dict and torch.nn.Module that give their own elements.
-bool gives_elements(std::string_view method) {
-  return is_one_of(method, {"items", "keys", "values", "parameters", "named_parameters", "buffers",
-                            "named_buffers", "modules", "named_modules", "children",
-                            "named_children", "state_dict"});
-}
-
 /// Gives the items of its first argument.
 bool passes_on(std::string_view function) {
   return is_one_of(function, {"enumerate", "iter", "sorted", "reversed", "list", "tuple", "zip",
@@ -213,6 +206,12 @@ bool hands_on(const Files& files, const File& file, std::size_t scope, Node node
 
 }  // namespace
 
+bool gives_elements(std::string_view method) {
+  return is_one_of(method, {"items", "keys", "values", "parameters", "named_parameters", "buffers",
+                            "named_buffers", "modules", "named_modules", "children",
+                            "named_children", "state_dict"});
+}
+
 Items items_of(const SourceText& text, int line, const Sources& sources) {
   const Node loop = loop_at(index_of(text), line);
   if (!loop) {
@@ -242,6 +241,22 @@ Items items_of(std::string_view iterable, const Asked& asked, const Sources& sou
                     .scope = at == kNone ? 0 : file.facts->index->statements()[at].scope,
                     .statement = at};
   return Kinds(files, slicer).of(statement.first_child(), where, 0);
+}
+
+bool is_as_long_everywhere(const SourceText& text, int line, const Sources& sources) {
+  const Node loop = loop_at(index_of(text), line);
+  if (!loop) {
+    return false;
+  }
+  const Files files(text, sources);
+  Slicer slicer(files, nullptr);
+  const File& file = files.file_of(text);
+  const std::size_t statement = file.facts->index->statement_of(loop);
+  const Where where{.file = &file,
+                    .scope = file.facts->index->statements()[statement].scope,
+                    .statement = statement};
+  const Origin over = slicer.value(loop.field(Field::kRight), where);
+  return over.source == Source::kUniform && !over.object;
 }
 
 bool reduces_each(const SourceText& text, int loop, int statement, const Sources& sources) {

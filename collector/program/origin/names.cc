@@ -58,6 +58,16 @@ bool takes_in(std::string_view method) {
                             "setdefault", "put_nowait"});
 }
 
+/// What is put into a container once is a choice; what is put in round by round is data.
+bool is_in_loop(Node node, Node scope) {
+  for (Node at = node.parent(); at && at != scope && at.parent() != at; at = at.parent()) {
+    if (at.is(NodeKind::kFor) || at.is(NodeKind::kWhile)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// "i" of `for i, x in enumerate(…)`.
 bool is_first_target(Node target) {
   const Node list = target.parent();
@@ -101,8 +111,11 @@ Origin Slicer::defined(const Definition& definition, const Where& where, std::st
     }
     case Definition::Kind::kFunction:
     case Definition::Kind::kClass:
-    case Definition::Kind::kModule:
-      return of(Source::kUniform);  // there, on every rank
+    case Definition::Kind::kModule: {
+      Origin out = of(Source::kUniform);  // there, on every rank
+      out.object = true;
+      return out;
+    }
     case Definition::Kind::kLibrary: {
       if (const SourceRow* row = source_of_name(definition.qualified)) {
         return of_row(*row);
@@ -192,7 +205,7 @@ Origin Slicer::bound(const Binding& binding, const File& file, std::size_t scope
       }
       out = arguments(binding.node, there);
       out.source = out.source == Source::kRank ? Source::kData : out.source;
-      flag = true;
+      flag = !is_in_loop(binding.node, file.scopes()[scope].node);
       break;
     }
     case BindingKind::kAssign:
@@ -219,8 +232,9 @@ Origin Slicer::bound(const Binding& binding, const File& file, std::size_t scope
   if (guard.source == Source::kRank && !flag) {
     // `if rank == 1: batch = []` makes data that differ.
     guard.source = out.source == Source::kUniform && !derived ? Source::kRank : Source::kData;
-    guard.source = binding.kind == BindingKind::kAssign && !is_flag(binding.value) ? Source::kData
-                                                                                   : guard.source;
+    const bool makes_data = binding.kind == BindingKind::kMethod ||
+                            (binding.kind == BindingKind::kAssign && !is_flag(binding.value));
+    guard.source = makes_data ? Source::kData : guard.source;
   }
   if (guard.source != Source::kUniform) {
     out = stronger(std::move(out), std::move(guard));

@@ -27,6 +27,7 @@ struct Origin {
   Source source = Source::kUniform;
   bool by_name = false;  // only the name of a library's attribute says so, its object is not known
   bool number = false;   // the value is the number of the rank itself
+  bool object = false;   // an instance or a function goes into it: what it gives out is its own
   bool number_compared = false;          // a comparison of that number, and nothing else
   std::vector<OriginStep> chain{};       // from the condition to where its value comes from
   std::vector<std::string> variables{};  // of the environment that go into it

@@ -114,6 +114,8 @@ void add_step(Origin& origin, const File& file, Node node);
 bool is_flag(Node value);
 /// The text of a plain string; empty for any other node.
 std::string_view string_text(Node node);
+/// Methods of dict and torch.nn.Module that give their own elements.
+bool gives_elements(std::string_view method);
 /// Positional arguments and keywords of a call.
 std::vector<Node> arguments_of(Node call);
 

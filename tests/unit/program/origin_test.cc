@@ -284,5 +284,57 @@ TEST(Items, AreReducedOneByOne) {
   EXPECT_FALSE(each("for batch in out", "model(batch)"));
 }
 
+struct Length {
+  const char* before;
+  const char* loop;
+  bool everywhere;
+};
+
+void PrintTo(const Length& c, std::ostream* out) {
+  *out << c.before << " ?? " << c.loop;
+}
+
+class Lengths : public testing::TestWithParam<Length> {};
+
+TEST_P(Lengths, AreAlikeWhereNothingOfTheRankGoesIn) {
+  const Sources sources{{"t.py", source("import torch\nimport torch.distributed as d\n" +
+                                        std::string(GetParam().before) + "\nfor x in " +
+                                        GetParam().loop + ":\n    pass")}};
+  const SourceText& text = sources.at("t.py");
+  EXPECT_EQ(is_as_long_everywhere(text, line_with(text, "for x in"), sources),
+            GetParam().everywhere);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Alike, Lengths,
+    testing::Values(Length{"", "range(300)", true}, Length{"q = 300", "range(q)", true},
+                    Length{"m = torch.nn.Linear(1, 1)\nq = list(m.parameters())", "q", true},
+                    Length{"m = torch.nn.Linear(1, 1)", "m.named_parameters()", true},
+                    Length{"", "unseen.parameters()", true},
+                    Length{"q = []\nq.append(1)", "enumerate(q)", true},
+                    Length{"", "range(d.get_world_size())", true}));
+
+INSTANTIATE_TEST_SUITE_P(
+    NotKnownToBe, Lengths,
+    testing::Values(
+        Length{"", "q", false}, Length{"", "range(q)", false},
+        Length{"", "range(d.get_rank())", false},
+        Length{"class L:\n    def __iter__(self):\n        yield 1\nq = L()", "q", false},
+        Length{"q = torch.utils.data.DataLoader(y)", "range(len(q))", false},
+        Length{"m = torch.nn.Linear(1, 1)", "filter(lambda p: p.grad, m.parameters())", false},
+        Length{"q = []\nfor y in z:\n    if y.sum() > 3:\n        q.append(y)", "q", false},
+        Length{"q = {}\nif d.get_rank() == 0:\n    q['a'] = 1", "q.items()", false}));
+
+TEST(Origins, PutInRoundByRoundIsDataPutInOnceIsAChoice) {
+  const std::string before = "import torch.distributed as d\nq = []\n";
+  const std::string mine = "if d.get_rank() == 0:\n    q.append(1)\n";
+  const std::string often = "for y in z:\n    if d.get_rank() == 0:\n        q.append(3)\n";
+  const auto asked = [](const std::string& text) {
+    return asked_at({{"train.py", source(text + "a()  # HERE")}}, "train.py", "not q").source;
+  };
+  EXPECT_EQ(asked(before + mine), kRank);
+  EXPECT_EQ(asked(before + often), kData);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::program

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/unit/python_source/source_text.h"
+#include "collector/program/questions/dependence.h"
+#include "tests/unit/program/lines_of.h"
 
-namespace ddpdoctor::python_source {
+namespace ddpdoctor::program {
 namespace {
 
 constexpr auto kRank = Dependence::kRank;
@@ -83,4 +84,4 @@ TEST(Dependence, EndsOnCirclesAndOnManyNames) {
 }
 
 }  // namespace
-}  // namespace ddpdoctor::python_source
+}  // namespace ddpdoctor::program

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The branches that the program's text gives for a line, weighed by what their conditions depend
-// on.
+#include "collector/program/questions/deciding.h"
+
+#include <utility>
+
 #include "collector/program/questions/branches.h"
+#include "collector/program/questions/dependence.h"
 
-#include <algorithm>
-
-#include "collector/python_source/blocks.h"
-
-namespace ddpdoctor::python_source {
+namespace ddpdoctor::program {
 namespace {
 
-using program::Branching;
-
-Dependence dependence_of(const Lines& lines, const Branching& branching) {
-  return dependence(branching.block.condition, lines, branching.block.line);
+Dependence dependence_of(const SourceText& text, const Branching& branching) {
+  return dependence(branching.block.condition, text, branching.block.line);
 }
 
 /// How much a branch explains.
@@ -29,25 +26,25 @@ int worth_of(const Branching& branching, Dependence on) {
 
 }  // namespace
 
-std::vector<Block> deciding_branches(const Lines& lines, int line) {
+std::vector<Block> deciding_branches(const SourceText& text, int line) {
   std::vector<Block> out;
-  for (Branching& one : program::branches_to(lines, line)) {
-    if (!one.by_rank_only || dependence_of(lines, one) == Dependence::kRank) {
+  for (Branching& one : branches_to(text, line)) {
+    if (!one.by_rank_only || dependence_of(text, one) == Dependence::kRank) {
       out.push_back(std::move(one.block));
     }
   }
   return out;
 }
 
-std::optional<Block> separating_branch(const Lines& lines, int line_a, int line_b,
+std::optional<Block> separating_branch(const SourceText& text, int line_a, int line_b,
                                        std::optional<int> behind) {
   std::optional<Block> best;
   int highest = 0;
-  for (Branching& one : program::branches_between(lines, line_a, line_b, behind)) {
+  for (Branching& one : branches_between(text, line_a, line_b, behind)) {
     if (one.forks) {
       return std::move(one.block);
     }
-    const Dependence on = dependence_of(lines, one);
+    const Dependence on = dependence_of(text, one);
     const int worth = worth_of(one, on);
     const bool while_true = worth == 0 && one.block.kind == BlockKind::kWhile;
     if ((one.by_rank_only && on != Dependence::kRank) || while_true) {
@@ -61,4 +58,4 @@ std::optional<Block> separating_branch(const Lines& lines, int line_a, int line_
   return best;
 }
 
-}  // namespace ddpdoctor::python_source
+}  // namespace ddpdoctor::program

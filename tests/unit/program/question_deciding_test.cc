@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/python_source/blocks.h"
-#include "tests/unit/python_source/source_text.h"
+#include "collector/program/questions/deciding.h"
+#include "collector/program/questions/dependence.h"
+#include "tests/unit/program/lines_of.h"
 
-namespace ddpdoctor::python_source {
+namespace ddpdoctor::program {
 namespace {
 
 struct Deciding {
@@ -195,4 +196,4 @@ def evaluate():
 }
 
 }  // namespace
-}  // namespace ddpdoctor::python_source
+}  // namespace ddpdoctor::program
