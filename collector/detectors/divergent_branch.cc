@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "collector/detectors/call_sites/deciding_origin.h"
 #include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/call_sites/unlike_environment.h"
 #include "collector/detectors/detector.h"
@@ -31,6 +32,55 @@ void tell_calls(const graph::Examination& examination, const Explanation& explan
       "a flag), and let the ranks decide together: all_reduce or broadcast what it tests.";
 }
 
+/// How ranks come to one answer, by what of their own decides it now; `{}` is the condition with
+/// its place.
+std::string agree_on(program::Source source, const std::string& condition) {
+  switch (source) {
+    case program::Source::kClock:
+      return fmt::format(
+          "Read the clock on rank 0 only and broadcast the answer to {}: each rank's own clock "
+          "decides it now.",
+          condition);
+    case program::Source::kRandom:
+      return fmt::format(
+          "Draw on rank 0 only and broadcast the answer to {}, or give every rank a generator of "
+          "one seed: each rank's own random state decides it now.",
+          condition);
+    case program::Source::kFiles:
+      return fmt::format(
+          "Ask the file system on rank 0 only and broadcast the answer to {}: each rank's own view "
+          "of the file system decides it now.",
+          condition);
+    case program::Source::kCache:
+      return fmt::format(
+          "Count a miss on any rank as a miss on all (all_reduce with MAX) before {} is tested: "
+          "each rank's own cache decides it now.",
+          condition);
+    case program::Source::kQueue:
+      return fmt::format(
+          "Take from the queue on rank 0 only and broadcast what came, or all_reduce the answer to "
+          "{}: each rank's own queue decides it now.",
+          condition);
+    case program::Source::kException:
+      return fmt::format(
+          "Set a flag in the except clause and all_reduce it before {} is tested: each rank's own "
+          "exception decides it now.",
+          condition);
+    case program::Source::kUniform:
+    case program::Source::kEnvironment:
+    case program::Source::kUnknown:
+    case program::Source::kLength:
+    case program::Source::kData:
+    case program::Source::kSignal:
+    case program::Source::kRank:
+      break;
+  }
+  return fmt::format(
+      "Let the ranks decide together: all_reduce or broadcast the value behind {} before it is "
+      "tested.",
+      condition);
+}
+
 // A step that was left out: what else can have done it is not known unless the reducers count.
 void tell_skip(const graph::Examination& examination, const Explanation& explanation,
                Finding& finding) {
@@ -41,6 +91,7 @@ void tell_skip(const graph::Examination& examination, const Explanation& explana
   const std::string quote = condition_quote(branch);
   const std::string where = place(branch.where);
   if (branch.catches) {
+    finding.details["decided_by"] = std::string(decider(program::Source::kException));
     finding.summary = fmt::format(
         "{} went on to {} without {}: {} ({}) caught an exception there that {} did not have", odd,
         odd_place(examination, explanation), waiting_call(examination, explanation), quote, where,
@@ -173,10 +224,12 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
         variable, condition_quote(branch), place(branch.where));
     return;
   }
-  finding.fix = fmt::format(
-      "Let the ranks decide together: all_reduce or broadcast the value behind {} before it is "
-      "tested.",
-      conditions_placed(branch));
+  const program::Source source = branch.or_else.empty() ? origin_of(examination.job, branch).source
+                                                        : program::Source::kUnknown;
+  finding.fix = agree_on(source, conditions_placed(branch));
+  if (const std::string_view own = decider(source); !own.empty()) {
+    finding.details["decided_by"] = std::string(own);
+  }
   tell_cases(examination, explanation, finding);
 }
 
@@ -194,6 +247,8 @@ trains on.
 Why: a collective, or the way out of the loop, stands under a condition that each rank evaluates by itself: its own loss, the clock,
 os.path.exists on a shared file system, a NaN in its own batch. Sooner or later the answers differ, and one side makes a call that
 the other does not.
+
+The fix names what decides: the rank's clock, its random state, its view of the file system, an exception, a cache hit, a queue, or data.
 
 A `continue` on a rank's own batch, or an except that goes on after an exception ("out of memory: skip the batch"), leaves out a whole
 step: from then on each call of this rank meets one of a step before on the others.

@@ -4,9 +4,12 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "base/text.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/compared.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/model/gpu_queue.h"
 
@@ -15,6 +18,8 @@ namespace {
 
 using graph::Activity;
 using graph::Standing;
+
+constexpr std::size_t kLongestCommand = 80;
 
 bool is_gpu_backend(const std::string& backend) {
   return backend.find("nccl") != std::string::npos || backend.find("rccl") != std::string::npos ||
@@ -73,6 +78,41 @@ bool somebody_parted(const graph::Examination& examination) {
       [](const graph::GroupView& view) { return view.end_of_agreement() != nullptr; });
 }
 
+/// Only a reduce operation that differs does not keep NCCL from completing.
+bool may_be_the_cause(const std::vector<Compared>& parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [](Compared part) { return part != Compared::kReduceOp; });
+}
+
+/// All that may differ was seen to be alike: nothing is left but what carries the data.
+void tell_transport(Finding& finding) {
+  finding.summary += ": nobody is missing";
+  finding.fix =
+      "Test the transport: NCCL_P2P_DISABLE=1, NCCL_IB_DISABLE=1, NCCL_NVLS_ENABLE=0 one at a "
+      "time; look for Xid errors (dmesg) and ask NCCL RAS.";
+}
+
+void tell_what_is_open(const graph::Examination& examination, const std::vector<Compared>& parts,
+                       Finding& finding) {
+  const std::string names = listed(parts);
+  const std::vector<std::string>& command = examination.job.command;
+  finding.summary += fmt::format("; their {} could not be compared", names);
+  finding.fix = fmt::format(
+      "Compare the {} first: run the job as `ddpdoctor run -- {}`, which records them of every "
+      "call.",
+      names,
+      command.empty() ? std::string("COMMAND")
+                      : base::elide(fmt::format("{}", fmt::join(command, " ")), kLongestCommand));
+  std::vector<std::string> list;
+  for (const Compared part : parts) {
+    list.emplace_back(name_of(part));
+  }
+  finding.details["not_compared"] = std::move(list);
+  if (may_be_the_cause(parts)) {
+    finding.confidence = Confidence::kPossible;
+  }
+}
+
 Findings detect(const graph::Examination& examination) {
   Findings findings;
   if (!may_hang(examination) || !unobserved_ranks(examination).empty() ||
@@ -89,13 +129,15 @@ Findings detect(const graph::Examination& examination) {
     const bool sure = examination.still() && examination.job.world_size.has_value();
     finding.confidence = sure ? Confidence::kLikely : Confidence::kPossible;
     finding.waiting = waiting_ranks(examination);
-    finding.summary =
-        fmt::format("all {} ranks{} launched {} and it does not complete: nobody is missing",
-                    view.progress.size(), examination.job.world_size ? "" : " that are known of",
-                    call_name(examination.job, *call));
-    finding.fix =
-        "Test the transport: NCCL_P2P_DISABLE=1, NCCL_IB_DISABLE=1, NCCL_NVLS_ENABLE=0 one at a "
-        "time; look for Xid errors (dmesg) and ask NCCL RAS.";
+    finding.summary = fmt::format(
+        "all {} ranks{} launched {} and it does not complete", view.progress.size(),
+        examination.job.world_size ? "" : " that are known of", call_name(examination.job, *call));
+    const std::vector<Compared> open = not_compared(examination, view, call->sequence);
+    if (open.empty()) {
+      tell_transport(finding);
+    } else {
+      tell_what_is_open(examination, open, finding);
+    }
     if (call->call_site.known()) {
       finding.locations.push_back(
           location(call->call_site, finding.waiting, "the collective that does not complete"));
@@ -114,7 +156,9 @@ constexpr std::string_view kExplanation =
 Why: the program is right, all ranks came. The data does not: peer-to-peer access that does not work (ACS, IOMMU), a network interface that
 the other side cannot reach, a faulty link or GPU, a kernel of another stream that holds the device.
 
-How it is recognised: the same newest sequence number, operation and size on all members of the group, unfinished, and no rank unobserved.
+How it is recognised: the same newest sequence number on all members of the group, unfinished, no rank unobserved; and operation, size, data
+type, splits, reduce operation, root and members of the group were compared and are alike. Where a record lacks one of them (torch's flight
+recorder keeps no reduce operation), the report names it: a call that differs there looks the same, so the transport is not accused.
 
 What to do next: rule out one transport after the other with NCCL_P2P_DISABLE=1, NCCL_IB_DISABLE=1, NCCL_NVLS_ENABLE=0; read dmesg for Xid
 messages; run all_reduce_perf of nccl-tests on the same nodes.

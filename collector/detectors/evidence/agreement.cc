@@ -108,6 +108,14 @@ std::vector<Forsaken> forsaken_calls(const graph::Examination& examination) {
   return out;
 }
 
+bool somebody_is_gone(const graph::Examination& examination) {
+  return std::any_of(
+      examination.standings.begin(), examination.standings.end(), [](const graph::Standing& one) {
+        return one.activity == graph::Activity::kDead || one.activity == graph::Activity::kExited ||
+               one.activity == graph::Activity::kAbsent;
+      });
+}
+
 bool may_hang(const graph::Examination& examination) {
   return examination.job.progress != model::Progress::kMoving;
 }

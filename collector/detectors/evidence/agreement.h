@@ -47,6 +47,10 @@ model::RankSet unobserved_ranks(const graph::Examination& examination);
 /// Members of the group that have not come to this sequence although we know how far they came.
 model::RankSet absent_from(const graph::GroupView& group, std::int64_t sequence);
 
+/// A rank is dead, has exited or never came: its peers' connections and kernels fail because of
+/// that.
+bool somebody_is_gone(const graph::Examination& examination);
+
 /// A call that failed or never ended because members had not come to it when the job was over.
 struct Forsaken {
   std::string group;

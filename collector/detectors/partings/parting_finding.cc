@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/detectors/call_sites/deciding_origin.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/ahead_of_device.h"
 #include "collector/detectors/evidence/gloo_words.h"
@@ -282,12 +282,7 @@ namespace {
 
 /// Where the value that decides comes from, when another line says it; or that none does.
 void add_origin(const model::JobModel& job, const Branch& branch, Finding& finding) {
-  const auto& lines = lines_of(job, branch.where.file);
-  if (branch.catches || branch.condition.starts_with("@") || lines.empty()) {
-    return;
-  }
-  const program::Origin origin = program::origin_of(
-      branch.condition, {.text = &lines, .line = branch.where.line}, job.sources);
+  const program::Origin origin = origin_of(job, branch);
   const bool elsewhere = !origin.chain.empty() && (origin.chain.back().line != branch.where.line ||
                                                    origin.chain.back().file != branch.where.file);
   if (origin.source > program::Source::kUnknown && elsewhere) {

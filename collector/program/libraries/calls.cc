@@ -152,6 +152,25 @@ constexpr auto kRuns = std::to_array<RunsRow>({
     {"accelerate", "notebook_launcher", "function", 0, false},
 });
 
+// module, call, position of the function, what makes it run, alone
+constexpr auto kHandlers = std::to_array<HandlerRow>({
+    {"signal", "signal", 1, Source::kSignal, false},
+    {"asyncio", "add_signal_handler", 1, Source::kSignal, true},
+    {"threading", "Timer", 1, Source::kClock, false},
+});
+
+// module, call, whether it draws
+constexpr auto kOrders = std::to_array<OrderRow>({
+    {"os", "listdir", false},
+    {"os", "scandir", false},
+    {"os", "walk", false},
+    {"glob", "glob", false},
+    {"glob", "iglob", false},
+    {"random", "sample", true},
+    {"numpy.random", "permutation", true},
+    {"torch", "randperm", true},
+});
+
 // module, decorator or wrapper; `alone`: no other library has an attribute of that name
 struct LetsInRow {
   std::string_view module;
@@ -185,6 +204,29 @@ const RunsRow* runs_function(std::string_view qualified) {
     return row.name == last && lies_in(qualified, row.module);
   });
   return found == kRuns.end() ? nullptr : &*found;
+}
+
+const HandlerRow* handler_of(std::string_view qualified) {
+  const std::string_view last = qualified.substr(qualified.rfind('.') + 1);
+  const auto found = std::find_if(kHandlers.begin(), kHandlers.end(), [&](const HandlerRow& row) {
+    return row.name == last && lies_in(qualified, row.module);
+  });
+  return found == kHandlers.end() ? nullptr : &*found;
+}
+
+const HandlerRow* handler_of_attribute(std::string_view attribute) {
+  const auto found = std::find_if(kHandlers.begin(), kHandlers.end(), [&](const HandlerRow& row) {
+    return row.alone && row.name == attribute;
+  });
+  return found == kHandlers.end() ? nullptr : &*found;
+}
+
+const OrderRow* order_of_name(std::string_view qualified) {
+  const std::string_view last = qualified.substr(qualified.rfind('.') + 1);
+  const auto found = std::find_if(kOrders.begin(), kOrders.end(), [&](const OrderRow& row) {
+    return row.name == last && lies_in(qualified, row.module);
+  });
+  return found == kOrders.end() ? nullptr : &*found;
 }
 
 const CallRow* call_of_name(std::string_view qualified) {

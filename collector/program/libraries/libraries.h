@@ -4,6 +4,7 @@
 // exported, never what a user calls it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -17,10 +18,13 @@ enum class Source : std::uint8_t {
   kUnknown,
   kLength,     // how much data the rank has
   kData,       // what the rank computes from its own data
+  kQueue,      // what has come to a queue of its own
   kException,  // whether something failed
+  kCache,      // what a cache of its own holds
   kFiles,      // what its file system says
   kRandom,
   kClock,
+  kSignal,  // whether a signal has reached it
   kRank,
 };
 
@@ -72,6 +76,28 @@ struct RunsRow {
 };
 
 const RunsRow* runs_function(std::string_view qualified);
+
+/// A call that has the user's function run when something happens: `signal.signal(SIGTERM, stop)`.
+struct HandlerRow {
+  std::string_view module;
+  std::string_view name;
+  std::size_t position = 0;  // of the function
+  Source source = Source::kUnknown;
+  bool alone = false;  // as in SourceRow
+};
+
+/// By the call's qualified name, else (only rows that are `alone`) by the name of the attribute.
+const HandlerRow* handler_of(std::string_view qualified);
+const HandlerRow* handler_of_attribute(std::string_view attribute);
+
+/// A call that gives its elements in an order of the process's own.
+struct OrderRow {
+  std::string_view module;
+  std::string_view name;
+  bool is_random = false;  // drawn; else as the file system has them
+};
+
+const OrderRow* order_of_name(std::string_view qualified);
 
 /// What a library's call does with the other ranks.
 enum class CallDoes : std::uint8_t {

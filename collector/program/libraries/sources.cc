@@ -16,6 +16,9 @@ constexpr auto kClock = Source::kClock;
 constexpr auto kRandom = Source::kRandom;
 constexpr auto kFiles = Source::kFiles;
 constexpr auto kLength = Source::kLength;
+constexpr auto kQueue = Source::kQueue;
+constexpr auto kCache = Source::kCache;
+constexpr auto kSignal = Source::kSignal;
 
 // module, owner, name, source, number, alone
 constexpr auto kRows = std::to_array<SourceRow>({
@@ -179,14 +182,46 @@ constexpr auto kRows = std::to_array<SourceRow>({
     {"sys", "", "platform", kSame, false, false},
     {"typing", "", "TYPE_CHECKING", kSame, false, false},
     {"omegaconf", "OmegaConf", "from_cli", kSame, false, true},
+    {"signal", "", "sigpending", kSignal, false, true},
+    {"signal", "", "sigtimedwait", kSignal, false, true},
+    {"signal", "", "sigwait", kSignal, false, true},
     {"signal", "", "", kData, false, false},
+    {"lightning", "Trainer", "received_sigterm", kSignal, false, true},
     {"threading", "Event", "is_set", kData, false, true},
     {"multiprocessing", "Event", "is_set", kData, false, false},
-    {"queue", "Queue", "get", kData, false, false},
-    {"queue", "Queue", "empty", kLength, false, false},
-    {"queue", "Queue", "qsize", kLength, false, true},
-    {"multiprocessing", "Queue", "get", kData, false, false},
-    {"multiprocessing", "Queue", "empty", kLength, false, false},
+    {"queue", "Queue", "get", kQueue, false, false},
+    {"queue", "Queue", "get_nowait", kQueue, false, true},
+    {"queue", "Queue", "empty", kQueue, false, false},
+    {"queue", "Queue", "full", kQueue, false, false},
+    {"queue", "Queue", "qsize", kQueue, false, true},
+    {"queue", "PriorityQueue", "get", kQueue, false, false},
+    {"queue", "PriorityQueue", "empty", kQueue, false, false},
+    {"queue", "SimpleQueue", "get", kQueue, false, false},
+    {"queue", "SimpleQueue", "empty", kQueue, false, false},
+    {"multiprocessing", "Queue", "get", kQueue, false, false},
+    {"multiprocessing", "Queue", "empty", kQueue, false, false},
+    {"torch.multiprocessing", "Queue", "get", kQueue, false, false},
+    {"torch.multiprocessing", "Queue", "empty", kQueue, false, false},
+    {"asyncio", "Queue", "get", kQueue, false, false},
+    {"asyncio", "Queue", "empty", kQueue, false, false},
+    {"zmq", "Socket", "poll", kQueue, false, false},
+    {"zmq", "Socket", "recv", kQueue, false, false},
+    {"zmq", "Socket", "recv_pyobj", kQueue, false, true},
+    {"ray.util.queue", "Queue", "get", kQueue, false, false},
+    {"ray.util.queue", "Queue", "empty", kQueue, false, false},
+    {"functools", "", "cache_info", kCache, false, true},
+    {"diskcache", "Cache", "get", kCache, false, false},
+    {"diskcache", "Cache", "", kCache, false, false},
+    {"cachetools", "", "", kCache, false, false},
+    {"joblib", "Memory", "", kCache, false, false},
+    {"joblib", "", "check_call_in_cache", kCache, false, true},
+    {"shelve", "", "open", kCache, false, false},
+    {"huggingface_hub", "", "try_to_load_from_cache", kCache, false, true},
+    {"huggingface_hub", "", "scan_cache_dir", kCache, false, true},
+    {"torch.compiler", "", "load_cache_artifacts", kCache, false, true},
+    {"torch._inductor", "FxGraphCache", "load", kCache, false, false},
+    {"lmdb", "", "", kCache, false, false},
+    {"redis", "", "", kCache, false, false},
     {"psutil", "", "", kData, false, false},
 });
 
@@ -217,12 +252,18 @@ std::string_view name_of(Source source) {
       return "the rank's own data";
     case Source::kException:
       return "an exception on the rank";
+    case Source::kQueue:
+      return "what has come to the rank's own queue";
+    case Source::kCache:
+      return "what the rank's cache holds";
     case Source::kFiles:
       return "the rank's file system";
     case Source::kRandom:
       return "random numbers";
     case Source::kClock:
       return "the rank's clock";
+    case Source::kSignal:
+      return "whether a signal has reached the rank";
     case Source::kRank:
       return "the number of the rank";
   }

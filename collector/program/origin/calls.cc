@@ -176,7 +176,8 @@ Origin Slicer::method_call(Node node, const Where& where) {
                                                                         : files_.bases_of(owner)) {
     if (one.kind == Definition::Kind::kLibrary) {
       if (const SourceRow* row = source_of_member(one.qualified, name)) {
-        return of_row(*row);
+        // Who sets an Event decides what it says.
+        return row->owner == "Event" ? stronger(of_row(*row), raised(object)) : of_row(*row);
       }
       const CallRow* makes = call_of_member(one.qualified, name);
       if (makes != nullptr && makes->does == CallDoes::kAgrees) {

@@ -234,7 +234,9 @@ Origin Slicer::comparison(Node node, const Where& where) {
   if (out.source == Source::kRank && presence) {
     out.source = Source::kUniform;
   }
-  const bool none = presence && sign.starts_with("is");
+  // A cache or a queue is asked for what it has in that way, too.
+  const bool none = presence && sign.starts_with("is") && out.source != Source::kQueue &&
+                    out.source != Source::kCache;
   const bool limit = out.source == Source::kUnknown && is_counter(operands.front(), where);
   out.like_an_option = out.like_an_option || none || limit;
   return out;

@@ -199,8 +199,9 @@ Origin Slicer::bound(const Binding& binding, const File& file, std::size_t scope
       out = of(Source::kException);
       break;
     case BindingKind::kMethod: {
-      const Node callee = binding.node.field(Field::kFunction);
-      if (!takes_in(callee.field(Field::kAttribute).text())) {
+      const std::string_view method =
+          binding.node.field(Field::kFunction).field(Field::kAttribute).text();
+      if (!takes_in(method)) {
         return out;
       }
       out = arguments(binding.node, there);
@@ -238,6 +239,9 @@ Origin Slicer::bound(const Binding& binding, const File& file, std::size_t scope
   }
   if (guard.source != Source::kUniform) {
     out = stronger(std::move(out), std::move(guard));
+  }
+  if (Origin when = run_when(file, scope); when.source != Source::kUniform) {
+    out = stronger(std::move(out), std::move(when));
   }
   if (out.source != Source::kUniform) {
     add_step(out, file, binding.node);

@@ -89,6 +89,10 @@ class Slicer {
   Origin environment(Node key, Node call, const Where& where);
   // what decides whether a statement is run
   Origin guards(const File& file, std::size_t scope, std::size_t statement, const Where& where);
+  /// The function runs when something happens (a signal, a timer): what it sets depends on that.
+  Origin run_when(const File& file, std::size_t scope);
+  /// The same of a threading.Event that such a function sets.
+  Origin raised(Node event);
   bool agreed(const File& file, std::size_t scope, std::string_view name, const Where& where);
 
   /// Marks something as being followed; false: it is already, or the slice is long enough.

@@ -36,6 +36,61 @@ TEST(DivergentBranch, NamesTheRankWhoseFileTestCameOutDifferently) {
   EXPECT_NE(findings[0].summary.find("os.path.exists"), std::string::npos);
 }
 
+struct Decider {
+  const char* setting;
+  const char* condition;
+  const char* expected;
+  const char* word;  // of the fix
+};
+
+void PrintTo(const Decider& one, std::ostream* out) {
+  *out << one.condition;
+}
+
+class DivergentBranchBy : public testing::TestWithParam<Decider> {};
+
+TEST_P(DivergentBranchBy, NamesWhatOfTheRanksOwnDecides) {
+  JobBuilder builder = job();
+  builder.ranks(4).source(kTrain, std::string(GetParam().setting) +
+                                      "\ndef main():\n    while True:\n        "
+                                      "dist.broadcast(weights, src=0)\n        if " +
+                                      GetParam().condition +
+                                      ":\n            dist.all_gather(a, b)\n");
+  builder.stack(kAll, in("broadcast", at("main", "broadcast")));
+  builder.stack(2, in("all_gather", at("main", "all_gather")));
+  const Findings findings = asked("divergent-branch", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(std::get<std::string>(findings[0].details.at("decided_by")), GetParam().expected);
+  EXPECT_NE(findings[0].fix.find(GetParam().word), std::string::npos) << findings[0].fix;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Own, DivergentBranchBy,
+    testing::Values(
+        Decider{"import time\nt = time.time()", "time.time() - t > 60", "clock", "own clock"},
+        Decider{"import random", "random.random() < 0.01", "random state", "own random state"},
+        Decider{"import os", "os.path.exists('x')", "file system", "file system"},
+        Decider{"import queue\nq = queue.Queue()", "not q.empty()", "queue", "own queue"},
+        Decider{"import diskcache\nc = diskcache.Cache('x')", "c.get('k') is None", "cache",
+                "own cache"},
+        Decider{"bad = False\ndef f():\n    global bad\n    try:\n        g()\n    except "
+                "OSError:\n        bad = True\n",
+                "bad", "exception", "own exception"},
+        Decider{"", "loss.item() > 3", "data", "decide together"}));
+
+TEST(DivergentBranch, NamesNothingOfItsOwnAfterAVariablesName) {
+  JobBuilder builder = job();
+  builder.ranks(4).source(kTrain,
+                          "def main():\n    while True:\n        dist.broadcast(weights, src=0)\n"
+                          "        if clock_queue_cache:\n            dist.all_gather(a, b)\n");
+  builder.stack(kAll, in("broadcast", at("main", "broadcast")));
+  builder.stack(2, in("all_gather", at("main", "all_gather")));
+  for (const Finding& finding : asked("divergent-branch", builder.build())) {
+    EXPECT_FALSE(finding.details.contains("decided_by"));
+    EXPECT_EQ(finding.fix.find("own clock"), std::string::npos);
+  }
+}
+
 TEST(DivergentBranch, SeesAConditionAroundALoopThatOneRankDidNotEnter) {
   constexpr const char* kGuarded = R"(
 def step(params):

@@ -6,14 +6,26 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-JobBuilder told() {
+using tests::CallStory;
+
+CallStory the_call() {
+  return {.operation = "all_reduce",
+          .sequence = 808,
+          .site = "step@/srv/train.py:8",
+          .count = 1024,
+          .dtype = "float32",
+          .reduce_op = "sum",
+          .state = model::CallState::kStarted};
+}
+
+JobBuilder told(const CallStory& call) {
   JobBuilder builder = job();
-  builder.ranks(4).backend("nccl").history(kAll, 1, 807);
-  builder.call(kAll, {.operation = "all_reduce",
-                      .sequence = 808,
-                      .site = "step@/srv/train.py:8",
-                      .state = model::CallState::kStarted});
+  builder.ranks(4).backend("nccl").history(kAll, 1, 807).call(kAll, call);
   return builder;
+}
+
+JobBuilder told() {
+  return told(the_call());
 }
 
 TEST(GpuStalled, BlamesNobodyWhenAllRanksAreThere) {
@@ -21,6 +33,62 @@ TEST(GpuStalled, BlamesNobodyWhenAllRanksAreThere) {
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_TRUE(findings[0].culprits.empty());
   EXPECT_NE(findings[0].summary.find("#808"), std::string::npos);
+}
+
+TEST(GpuStalled, AccusesTheTransportOnlyWhenEverythingWasCompared) {
+  const Findings findings = asked("gpu-stalled", told().build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  EXPECT_NE(findings[0].summary.find("nobody is missing"), std::string::npos);
+  EXPECT_NE(findings[0].fix.find("transport"), std::string::npos);
+  EXPECT_FALSE(findings[0].details.contains("not_compared"));
+}
+
+struct Lacking {
+  const char* part;
+  Confidence confidence;
+  void (*lose)(CallStory&);
+};
+
+void PrintTo(const Lacking& one, std::ostream* out) {
+  *out << one.part;
+}
+
+class GpuStalledLacks : public testing::TestWithParam<Lacking> {};
+
+TEST_P(GpuStalledLacks, NamesWhatCouldNotBeComparedAndNoTransport) {
+  CallStory lesser = the_call();
+  GetParam().lose(lesser);
+  const Findings findings = asked("gpu-stalled", told(lesser).build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].confidence, GetParam().confidence);
+  EXPECT_NE(findings[0].summary.find(GetParam().part), std::string::npos) << findings[0].summary;
+  EXPECT_NE(findings[0].fix.find(GetParam().part), std::string::npos) << findings[0].fix;
+  for (const std::string& text : {findings[0].summary, findings[0].fix}) {
+    EXPECT_EQ(text.find("transport"), std::string::npos) << text;
+    EXPECT_EQ(text.find("nobody is missing"), std::string::npos) << text;
+    EXPECT_EQ(text.find("NCCL_P2P_DISABLE"), std::string::npos) << text;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Parts, GpuStalledLacks,
+    testing::Values(
+        Lacking{"sizes", Confidence::kPossible, [](CallStory& call) { call.count = {}; }},
+        Lacking{"data types", Confidence::kPossible, [](CallStory& call) { call.dtype.clear(); }},
+        Lacking{"reduce operations", Confidence::kLikely,
+                [](CallStory& call) { call.reduce_op.clear(); }},
+        Lacking{"split sizes", Confidence::kPossible,
+                [](CallStory& call) { call.operation = "all_to_all_single"; }},
+        Lacking{"roots", Confidence::kPossible,
+                [](CallStory& call) { call.operation = "broadcast"; }}));
+
+TEST(GpuStalled, DoesNotKnowWhoIsInAGroupWithoutMembers) {
+  model::JobModel untold = told().build();
+  untold.groups[0].ranks.clear();
+  const Findings findings = asked("gpu-stalled", untold);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_NE(findings[0].summary.find("members of the group"), std::string::npos);
 }
 
 TEST(GpuStalled, NamesTheOldestOfThoseUnderWay) {

@@ -74,6 +74,47 @@ INSTANTIATE_TEST_SUITE_P(
              "args.r == 0", kRank}));
 
 INSTANTIATE_TEST_SUITE_P(
+    OfItsOwn, Origins,
+    testing::Values(
+        Case{"import signal\nstop = False\ndef note(*_):\n    global stop\n    stop = True\n"
+             "signal.signal(signal.SIGTERM, note)\na()  # HERE",
+             "stop", Source::kSignal},
+        Case{"import signal\nclass T:\n    def __init__(self):\n        self.stop = False\n"
+             "        signal.signal(signal.SIGTERM, self.note)\n    def note(self, *_):\n"
+             "        self.stop = True\n    def f(self):\n        a()  # HERE",
+             "self.stop and step > 3", Source::kSignal},
+        Case{"import signal, threading\ne = threading.Event()\n"
+             "signal.signal(signal.SIGUSR1, lambda *_: e.set())\na()  # HERE",
+             "e.is_set()", Source::kSignal},
+        Case{"import asyncio\nq = False\ndef note():\n    global q\n    q = True\n"
+             "asyncio.get_running_loop().add_signal_handler(15, note)\na()  # HERE",
+             "q", Source::kSignal},
+        Case{"from lightning import Trainer\nt = Trainer()\na()  # HERE", "t.received_sigterm",
+             Source::kSignal},
+        Case{"import threading\nlate = False\ndef note():\n    global late\n    late = True\n"
+             "threading.Timer(60, note).start()\na()  # HERE",
+             "late", Source::kClock},
+        // The same words, and no signal registers them.
+        Case{"stop = False\ndef note(*_):\n    global stop\n    stop = True\nnote()\na()  # HERE",
+             "stop", kSame},
+        Case{"import signal\nstop = False\ndef note(*_):\n    global stop\n    stop = True\n"
+             "def other(*_):\n    pass\nsignal.signal(signal.SIGTERM, other)\na()  # HERE",
+             "stop", kSame},
+        Case{"import threading\ne = threading.Event()\ndef f():\n    e.set()\na()  # HERE",
+             "e.is_set()", kData},
+        Case{"import signal, torch, torch.distributed as d\nstop = False\ndef note(*_):\n"
+             "    global stop\n    stop = True\nsignal.signal(signal.SIGTERM, note)\ndef f():\n"
+             "    flag = torch.tensor(stop)\n    d.all_reduce(flag)\n    a()  # HERE",
+             "flag.item()", kSame},
+        Case{"import queue\nq = queue.Queue()\na()  # HERE", "q.empty()", Source::kQueue},
+        Case{"import queue\nq = queue.Queue()\nx = q.get()\na()  # HERE", "x is None",
+             Source::kQueue},
+        Case{"import diskcache\nc = diskcache.Cache('x')\na()  # HERE", "c.get(k) is None",
+             Source::kCache},
+        Case{"a()  # HERE", "cache.hit", kUnknown},
+        Case{"a()  # HERE", "queue_is_empty", kUnknown}));
+
+INSTANTIATE_TEST_SUITE_P(
     Spellings, Origins,
     testing::Values(Case{"a()  # HERE", "cfg.tim", kUnknown},
                     Case{"a()  # HERE", "cfg.time", kUnknown},

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+// Making a communicator, splitting one and registering a window are collective, too: some ranks do
+// it where the others are somewhere else, or in another order. It often happens inside the first
+// collective of a group, where no line of the program says so.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "collector/detectors/detector.h"
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/suspects.h"
+#include "collector/detectors/evidence/wording.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kKind = "communicator-setup-order";
+
+enum class Step { kSplit, kWindow, kInit };
+
+/// A native function that waits for all ranks of a communicator. NCCL 2.18 – 2.32, torch 2.1
+/// – 2.14.
+struct SetupRow {
+  std::string_view function;  // piece of its name
+  Step step = Step::kInit;
+};
+
+constexpr auto kSetup = std::to_array<SetupRow>({
+    {"ncclCommSplit", Step::kSplit},
+    {"NCCLComm::split", Step::kSplit},
+    {"bootstrapSplit", Step::kSplit},
+    {"commGetSplitInfo", Step::kSplit},
+    {"ncclCommShrink", Step::kSplit},
+    {"ncclCommGrow", Step::kSplit},
+    {"ncclCommWindowRegister", Step::kWindow},
+    {"ncclDevCommCreate", Step::kWindow},
+    {"NCCLSymmetricMemoryAllocator::rendezvous", Step::kWindow},
+    {"ncclCommInitRank", Step::kInit},
+    {"NCCLComm::create", Step::kInit},
+    {"broadcastUniqueNCCLID", Step::kInit},
+    {"allgatherUniqueNCCLIDs", Step::kInit},
+    {"bootstrapInit", Step::kInit},
+});
+
+/// A rank in such a function.
+struct InSetup {
+  const graph::Standing* standing = nullptr;
+  Step step = Step::kInit;
+  std::string function;  // "ncclCommSplit"
+};
+
+std::optional<InSetup> setup_of(const graph::Standing& standing) {
+  if (standing.thread == nullptr || standing.thread->frames.empty()) {
+    return std::nullopt;
+  }
+  for (const SetupRow& row : kSetup) {
+    for (const model::Frame& frame : standing.thread->frames) {
+      if (frame.language == model::Language::kNative &&
+          frame.function.find(row.function) != std::string::npos) {
+        return InSetup{
+            .standing = &standing, .step = row.step, .function = std::string(row.function)};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+/// The first call of a group makes its communicator: what the program called.
+std::string called(const model::JobModel& job, const graph::Standing& standing) {
+  if (!standing.call || standing.call->operation.empty()) {
+    return {};
+  }
+  const std::string group = group_name(job, standing.call->group);
+  return fmt::format("its first {}{}", standing.call->operation,
+                     group.empty() ? std::string() : " of " + group);
+}
+
+std::string doing(const model::JobModel& job, const InSetup& one) {
+  const std::string call = called(job, *one.standing);
+  const std::string_view what = one.step == Step::kSplit    ? "splitting a communicator"
+                                : one.step == Step::kWindow ? "registering a window"
+                                                            : "making a communicator";
+  return fmt::format("{} ({}{}{})", what, one.function, call.empty() ? "" : ", ", call);
+}
+
+/// What must be alike on those who make one communicator together; a group that is not known may be
+/// the same.
+std::string key_of(const InSetup& one) {
+  const auto& call = one.standing->call;
+  return fmt::format("{} {}", static_cast<int>(one.step), call ? call->group : std::string());
+}
+
+/// Whom those inside can be waiting for: the other side of a message, the rest of the group; of a
+/// split anybody.
+model::RankSet expected(const graph::Examination& examination, const InSetup& one) {
+  const auto& call = one.standing->call;
+  if (call && graph::is_point_to_point(call->operation) && call->peer) {
+    return {*call->peer};
+  }
+  const model::ProcessGroup* const group =
+      one.step == Step::kInit && call ? model::group(examination.job, call->group) : nullptr;
+  return group == nullptr || group->ranks.empty() ? model::all_ranks(examination.job)
+                                                  : model::RankSet(group->ranks);
+}
+
+/// "are in all_reduce …" of several.
+std::string whereabouts_of(const model::JobModel& job, const graph::Standing& standing,
+                           const model::RankSet& ranks) {
+  const std::string text = whereabouts(job, standing);
+  return ranks.size() > 1 && text.starts_with("is ") ? "are " + text.substr(3) : text;
+}
+
+std::string_view fix_for(Step step, bool message) {
+  switch (step) {
+    case Step::kSplit:
+      return "Make the group on every rank of the parent and in one order, or leave device_id= out "
+             "of init_process_group(): with it each new group is a split of its parent.";
+    case Step::kWindow:
+      return "Register windows and symmetric memory on every rank of the group, equally often and "
+             "in one order.";
+    case Step::kInit:
+      break;
+  }
+  return message ? "Call barrier() once on every rank of the group before its first "
+                   "batch_isend_irecv(): the first call makes the communicator, and all must join "
+                   "it."
+                 : "Use every group for the first time on all of its ranks and in one order: call "
+                   "barrier(group=…) of each right after new_group().";
+}
+
+/// Groups of a rank in the order of their first calls, where times are recorded.
+std::vector<std::string> first_uses(const graph::Examination& examination, model::Rank rank) {
+  std::vector<std::pair<double, std::string>> uses;
+  for (const graph::Calls* calls : examination.history.lanes(rank)) {
+    if (!calls->empty() && calls->front()->sequence == 1 && calls->front()->time) {
+      uses.emplace_back(*calls->front()->time, calls->front()->group);
+    }
+  }
+  std::sort(uses.begin(), uses.end());
+  std::vector<std::string> out;
+  for (auto& [time, group] : uses) {
+    out.push_back(group_name(examination.job, group));
+  }
+  return out;
+}
+
+void add_order(const graph::Examination& examination, const model::RankSet& ranks,
+               Finding& finding) {
+  std::map<std::string, model::RankSet> orders;
+  for (const model::Rank rank : ranks) {
+    const std::vector<std::string> uses = first_uses(examination, rank);
+    std::string text;
+    for (const std::string& group : uses) {
+      text += (text.empty() ? "" : ", ") + group;
+    }
+    if (uses.size() > 1) {
+      orders[text].insert(rank);
+    }
+  }
+  for (const auto& [order, of] : orders) {
+    if (orders.size() > 1 && finding.evidence.size() < 10) {
+      finding.evidence.push_back(
+          {.rank = of.front(), .text = fmt::format("{} first used {}", said(of), order)});
+    }
+  }
+}
+
+/// Ranks that do one thing together, the most first.
+struct Party {
+  InSetup one;
+  model::RankSet ranks;
+};
+
+std::vector<Party> parties_of(const graph::Examination& examination) {
+  std::map<std::string, Party> by_key;
+  for (const graph::Standing& standing : examination.standings) {
+    if (auto in = setup_of(standing)) {
+      Party& party = by_key[key_of(*in)];
+      party.one = party.ranks.empty() ? std::move(*in) : std::move(party.one);
+      party.ranks.insert(standing.rank);
+    }
+  }
+  std::vector<Party> out;
+  for (auto& [key, party] : by_key) {
+    out.push_back(std::move(party));
+  }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Party& a, const Party& b) { return a.ranks.size() > b.ranks.size(); });
+  return out;
+}
+
+/// Observed, in none of the parties, and not on the way into the job.
+model::RankSet outside_of(const graph::Examination& examination,
+                          const std::vector<Party>& parties) {
+  return ranks_where(examination, [&](const graph::Standing& one) {
+    const bool inside = std::any_of(parties.begin(), parties.end(), [&one](const Party& party) {
+      return party.ranks.contains(one.rank);
+    });
+    return !inside && one.thread != nullptr && one.activity != graph::Activity::kRendezvous;
+  });
+}
+
+Findings detect(const graph::Examination& examination) {
+  const std::vector<Party> parties = parties_of(examination);
+  const auto sure = stuck(examination);
+  if (parties.empty() || !sure || !working_ranks(examination).empty()) {
+    return {};
+  }
+  const Party& first = parties.front();
+  const model::RankSet outside = outside_of(examination, parties);
+  const model::RankSet missing =
+      outside.common(expected(examination, first.one)).minus(first.ranks);
+  if (parties.size() == 1 && missing.empty()) {
+    return {};  // they are all there: the network, or a rank that was not seen
+  }
+  Finding finding;
+  finding.kind = kKind;
+  const bool whole = unobserved_ranks(examination).empty() && !somebody_is_gone(examination);
+  finding.confidence = whole ? *sure : Confidence::kPossible;
+  model::RankSet in = first.ranks;
+  for (const Party& party : parties) {
+    in = in.united(party.ranks);
+  }
+  const model::RankSet& others = parties.size() > 1 ? parties[1].ranks : missing;
+  if (parties.size() > 1) {
+    finding.culprits = first.ranks.size() > others.size() ? others : in;
+  } else if (in.size() != missing.size()) {
+    finding.culprits = in.size() < missing.size() ? in : missing;
+  }
+  finding.waiting = waiting_ranks(examination).united(in).minus(finding.culprits);
+  const graph::Standing* other = examination.standing(others.front());
+  finding.summary = fmt::format(
+      "{} {} {}, which all its ranks must do together; {} {}", said(first.ranks),
+      is_or_are(first.ranks), doing(examination.job, first.one), said(others),
+      parties.size() > 1
+          ? fmt::format("{} {}", is_or_are(others), doing(examination.job, parties[1].one))
+          : whereabouts_of(examination.job, *other, others));
+  const auto& call = first.one.standing->call;
+  finding.fix =
+      std::string(fix_for(first.one.step, call && graph::is_point_to_point(call->operation)));
+  for (const graph::Standing* standing : {first.one.standing, other}) {
+    if (standing->user.known()) {
+      const model::RankSet& ranks = standing == other ? others : first.ranks;
+      finding.locations.push_back(location(
+          standing->user, ranks, fmt::format("{} {} here", said(ranks), is_or_are(ranks))));
+    }
+  }
+  if (!finding.culprits.empty() && finding.culprits == others && finding.locations.size() == 2) {
+    std::swap(finding.locations[0], finding.locations[1]);
+  }
+  add_whereabouts(finding, examination, first.ranks);
+  add_whereabouts(finding, examination, others);
+  add_order(examination, in.united(outside), finding);
+  return {finding};
+}
+
+constexpr std::string_view kExplanation =
+    R"(What you see: ranks are in ncclCommInitRank, ncclCommSplit or ncclCommWindowRegister (below: bootstrap, recvmsg), often inside an
+all_reduce or batch_isend_irecv that is the first of its group; the others are in another call.
+
+Why: torch makes NCCL's communicators lazily, in the first call of each group, and all members must come there in one order. With device_id=
+given to init_process_group(), new_group() is a split of its parent instead, and every rank of the parent has to take part, members or not.
+A window or symmetric memory must be registered by all ranks as well.
+
+How it is recognised: some ranks are in one of these functions and the ranks that belong to it are elsewhere, or in the making of another
+communicator. The order in which each rank first used its groups is shown where it was recorded. new_group() that some ranks never call is
+new-group-subset.
+
+The fix: one order, on all ranks, early.
+
+         tp, dp = dist.new_group(tp_ranks), dist.new_group(dp_ranks)
+    +    for group in (tp, dp):
+    +        dist.barrier(group=group)
+)";
+
+}  // namespace
+
+extern const Detector communicator_setup_order;
+const Detector communicator_setup_order = {
+    .kind = kKind,
+    .title = "Communicators are made by some ranks only, or in another order",
+    .explanation = kExplanation,
+    .detect = detect,
+    .specificity = kMechanism};
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages between two ranks pair in the order of the calls (NCCL knows no tags): one side sends
+// them in another order, or of another size, than the other receives them.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "collector/detectors/detector.h"
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/wording.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kKind = "crossed-messages";
+constexpr std::size_t kMostShown = 4;  // messages of a side in a sentence
+
+using Messages = std::vector<const model::CollectiveCall*>;
+
+bool is_send(const model::CollectiveCall& call) {
+  return call.operation == "send" || call.operation == "isend";
+}
+
+bool is_receive(const model::CollectiveCall& call) {
+  return call.operation == "recv" || call.operation == "irecv";
+}
+
+/// Messages that pair with each other by order alone.
+struct Lane {
+  model::Rank from = 0;
+  model::Rank to = 0;
+  std::string group;
+  std::optional<int> tag;  // absent: the backend ignores it
+  auto operator<=>(const Lane&) const = default;
+};
+
+struct Sides {
+  Messages sent;
+  Messages received;
+};
+
+bool ignores_tags(const model::JobModel& job, const std::string& group) {
+  const model::ProcessGroup* const known = model::group(job, group);
+  return known != nullptr && (known->backend.find("nccl") != std::string::npos ||
+                              known->backend.find("rccl") != std::string::npos);
+}
+
+/// All of the job's messages, or those under way where older ones may be lost.
+std::map<Lane, Sides> lanes_of(const graph::Examination& examination, bool complete) {
+  std::map<Lane, Sides> lanes;
+  std::set<std::pair<model::Rank, std::string>> from_anybody;
+  for (const graph::Standing& standing : examination.standings) {
+    for (const model::CollectiveCall* call : examination.history.point_to_point(standing.rank)) {
+      const bool sends = is_send(*call);
+      if (!call->peer && is_receive(*call)) {
+        from_anybody.emplace(standing.rank, call->group);
+      }
+      if (!call->peer || (!sends && !is_receive(*call)) ||
+          (!complete && model::is_over(call->state))) {
+        continue;
+      }
+      Lane lane{.from = sends ? standing.rank : *call->peer,
+                .to = sends ? *call->peer : standing.rank,
+                .group = call->group,
+                .tag = std::nullopt};
+      if (!ignores_tags(examination.job, call->group)) {
+        lane.tag = call->tag.value_or(0);
+      }
+      (sends ? lanes[lane].sent : lanes[lane].received).push_back(call);
+    }
+  }
+  // Who receives from anybody may have taken any of them.
+  std::erase_if(lanes, [&](const auto& one) {
+    return from_anybody.contains({one.first.to, one.first.group});
+  });
+  return lanes;
+}
+
+std::size_t bytes_of(std::string_view dtype) {
+  static constexpr std::pair<std::string_view, std::size_t> kSizes[] = {
+      {"float64", 8}, {"int64", 8}, {"float32", 4}, {"int32", 4}, {"float16", 2}, {"bfloat16", 2},
+      {"int16", 2},   {"uint8", 1}, {"int8", 1},    {"bool", 1},  {"float8", 1}};
+  for (const auto& [name, size] : kSizes) {
+    if (dtype == name || (name == "float8" && dtype.starts_with(name))) {
+      return size;
+    }
+  }
+  return 0;
+}
+
+/// Nothing where one of the sizes is not known.
+std::optional<bool> same_size(const model::CollectiveCall& a, const model::CollectiveCall& b) {
+  if (!a.count || !b.count) {
+    return std::nullopt;
+  }
+  const std::size_t of_a = bytes_of(a.dtype);
+  const std::size_t of_b = bytes_of(b.dtype);
+  if (of_a != 0 && of_b != 0) {
+    return *a.count * static_cast<std::int64_t>(of_a) == *b.count * static_cast<std::int64_t>(of_b);
+  }
+  return a.dtype == b.dtype ? std::optional(*a.count == *b.count) : std::nullopt;
+}
+
+bool belong_together(const model::CollectiveCall& sent, const model::CollectiveCall& received) {
+  const bool tags = sent.tag && received.tag && *sent.tag != *received.tag;
+  return !tags && same_size(sent, received).value_or(false);
+}
+
+bool differ(const model::CollectiveCall& sent, const model::CollectiveCall& received) {
+  const bool tags = sent.tag && received.tag && *sent.tag != *received.tag;
+  return tags || !same_size(sent, received).value_or(true);
+}
+
+/// The first messages that meet and were not meant for each other.
+struct Crossing {
+  Lane lane;
+  Sides sides;
+  std::size_t at = 0;
+  bool permuted = false;  // what each of the two was meant for comes in another place
+
+  [[nodiscard]] const model::CollectiveCall& sent() const {
+    return *sides.sent[at];
+  }
+  [[nodiscard]] const model::CollectiveCall& received() const {
+    return *sides.received[at];
+  }
+};
+
+std::optional<Crossing> crossing_in(const Lane& lane, const Sides& sides) {
+  const std::size_t pairs = std::min(sides.sent.size(), sides.received.size());
+  for (std::size_t i = 0; i < pairs; ++i) {
+    if (!differ(*sides.sent[i], *sides.received[i])) {
+      continue;
+    }
+    Crossing out{.lane = lane, .sides = sides, .at = i};
+    const bool sent_is_wanted = std::any_of(
+        sides.received.begin() + static_cast<std::ptrdiff_t>(i) + 1, sides.received.end(),
+        [&](const model::CollectiveCall* one) { return belong_together(*sides.sent[i], *one); });
+    const bool received_comes =
+        std::any_of(sides.sent.begin() + static_cast<std::ptrdiff_t>(i) + 1, sides.sent.end(),
+                    [&](const model::CollectiveCall* one) {
+                      return belong_together(*one, *sides.received[i]);
+                    });
+    out.permuted = sent_is_wanted && received_comes;
+    return out;
+  }
+  return std::nullopt;
+}
+
+/// The crossing keeps one of the two from going on: its call is not over, or it was ended in it.
+bool is_stuck(const graph::Examination& examination, const Crossing& crossing) {
+  const auto open = [&](const Messages& messages) {
+    return std::any_of(
+        messages.begin() + static_cast<std::ptrdiff_t>(crossing.at), messages.end(),
+        [](const auto* call) { return call->state != model::CallState::kCompleted; });
+  };
+  return examination.job.ended || open(crossing.sides.sent) || open(crossing.sides.received);
+}
+
+std::string message_text(const model::CollectiveCall& call) {
+  std::string out = call.count ? fmt::format("{}", *call.count) : std::string("?");
+  out += call.dtype.empty() ? "" : " " + call.dtype;
+  return out + (call.tag && *call.tag != 0 ? fmt::format(" (tag {})", *call.tag) : "");
+}
+
+/// "4 float32, 8 float32" from the crossing on.
+std::string listed(const Messages& messages, std::size_t from) {
+  std::string out;
+  for (std::size_t i = from; i < messages.size() && i < from + kMostShown; ++i) {
+    out += (out.empty() ? "" : ", ") + message_text(*messages[i]);
+  }
+  return out + (messages.size() > from + kMostShown ? ", …" : "");
+}
+
+std::string fix_for(const model::JobModel& job, const Crossing& crossing) {
+  const std::string where = crossing.received().call_site.known()
+                                ? " (" + place(crossing.received().call_site) + ")"
+                                : std::string();
+  if (!crossing.permuted) {
+    return fmt::format(
+        "Give both sides of the message one size and one order{}: send the shape first, or pad it.",
+        where);
+  }
+  return fmt::format(
+      "Receive on rank {} in the order in which rank {} sends{}, or use {} for each kind of "
+      "message.",
+      crossing.lane.to, crossing.lane.from, where,
+      ignores_tags(job, crossing.lane.group) ? "a group of its own (NCCL ignores tags)"
+                                             : "a tag of its own");
+}
+
+Finding finding_of(const graph::Examination& examination, const Crossing& crossing, bool complete) {
+  Finding finding;
+  finding.kind = kKind;
+  finding.culprits = {crossing.lane.from, crossing.lane.to};
+  finding.waiting = waiting_ranks(examination).minus(finding.culprits);
+  const bool sure = complete && crossing.permuted && (examination.still() || examination.job.ended);
+  finding.confidence = sure ? Confidence::kCertain : Confidence::kLikely;
+  if (!complete && !crossing.permuted) {
+    finding.confidence = Confidence::kPossible;  // the ends of what was lost may not meet
+  }
+  finding.summary = fmt::format(
+      "rank {} sends {} to rank {}, which receives {}: messages between two ranks pair in the "
+      "order "
+      "of the calls",
+      crossing.lane.from, listed(crossing.sides.sent, crossing.at), crossing.lane.to,
+      listed(crossing.sides.received, crossing.at));
+  finding.fix = fix_for(examination.job, crossing);
+  const auto add = [&](const model::CollectiveCall& call, std::string_view what) {
+    if (call.call_site.known()) {
+      finding.locations.push_back(
+          location(call.call_site, {call.rank},
+                   fmt::format("rank {} {} {} here", call.rank, what, message_text(call))));
+    }
+  };
+  add(crossing.received(), "receives");
+  add(crossing.sent(), "sends");
+  finding.evidence.push_back(
+      {.rank = std::nullopt,
+       .text = fmt::format("message {} of rank {} to rank {} is the first that meets another one",
+                           crossing.at + 1, crossing.lane.from, crossing.lane.to)});
+  return finding;
+}
+
+Findings detect(const graph::Examination& examination) {
+  if (!may_hang(examination)) {
+    return {};
+  }
+  const bool complete =
+      examination.job.history_complete && examination.job.coverage.events_lost == 0;
+  for (const auto& [lane, sides] : lanes_of(examination, complete)) {
+    const auto crossing = crossing_in(lane, sides);
+    // gloo accepts a message that is shorter than its buffer.
+    if (crossing && !crossing->permuted && !ignores_tags(examination.job, lane.group)) {
+      continue;
+    }
+    if (crossing && is_stuck(examination, *crossing)) {
+      return {finding_of(examination, *crossing, complete)};
+    }
+  }
+  return {};
+}
+
+constexpr std::string_view kExplanation =
+    R"(What you see: two neighbouring stages of a pipeline wait in send and recv, or one of them gets a tensor of another layer; with gloo the
+receiver aborts, with NCCL both wait or the numbers are wrong.
+
+Why: between two ranks of a group, the n-th send meets the n-th recv. NCCL ignores tags altogether. A rank that receives the gradient first
+where its neighbour sends the activation first gets the one for the other.
+
+How it is recognised: the recorded messages between two ranks are put side by side in the order of the calls; two that meet differ in size
+or tag, and what one of them was meant for comes in another place. Without a record since the start, those that are under way are compared.
+
+The fix: one order on both sides.
+
+    -    dist.recv(gradient, src=nxt); dist.recv(activation, src=nxt)
+    +    dist.recv(activation, src=nxt); dist.recv(gradient, src=nxt)
+)";
+
+}  // namespace
+
+extern const Detector crossed_messages;
+const Detector crossed_messages = {.kind = kKind,
+                                   .title = "Messages pair in another order than meant",
+                                   .explanation = kExplanation,
+                                   .detect = detect,
+                                   .specificity = kMechanism};
+
+}  // namespace ddpdoctor::detectors

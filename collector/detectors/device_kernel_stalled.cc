@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kernel that is none of NCCL's waits for other ranks and never ends: DeepEP, symmetric memory, a
+// custom all-reduce. No recorder of collectives knows of it.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "collector/detectors/detector.h"
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/device_libraries.h"
+#include "collector/detectors/evidence/suspects.h"
+#include "collector/detectors/evidence/wording.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kKind = "device-kernel-stalled";
+constexpr std::size_t kMostLines = 6;
+
+/// What is known of one rank in such a library.
+struct Stalled {
+  const DeviceLibrary* library = nullptr;
+  std::string function;  // of the wrapper, or the kernel
+  const graph::Standing* standing = nullptr;
+};
+
+struct Sightings {
+  std::map<model::Rank, Stalled> ranks;
+  std::set<std::string> kinds;  // of evidence: "stack", "kernel", "log"
+  std::vector<Evidence> evidence;
+  std::vector<DeviceTimeout> timeouts;
+};
+
+/// The wrapper on the stack, in which the host itself waits or for whose kernel it does.
+void add_stacks(const graph::Examination& examination, Sightings& seen) {
+  for (const graph::Standing& standing : examination.standings) {
+    if (standing.thread == nullptr || standing.call || standing.moved) {
+      continue;
+    }
+    if (const auto in = library_in(standing.thread->frames)) {
+      seen.ranks[standing.rank] = {
+          .library = in->library, .function = in->function, .standing = &standing};
+      seen.kinds.insert("stack");
+    }
+  }
+}
+
+/// The oldest kernel of a stream that has not ended: what stands behind it waits for it.
+void add_kernels(const graph::Examination& examination, Sightings& seen) {
+  std::map<std::pair<model::Rank, double>, const model::Fact*> oldest;
+  for (const model::Fact* fact : model::facts(examination.job, "gpu-kernel")) {
+    if (!fact->rank || fact->flag("finished").value_or(true)) {
+      continue;
+    }
+    const model::Fact*& one = oldest[{*fact->rank, fact->number("stream").value_or(0)}];
+    if (one == nullptr || fact->number("place").value_or(0) > one->number("place").value_or(0)) {
+      one = fact;
+    }
+  }
+  for (const auto& [key, fact] : oldest) {
+    const std::string kernel = fact->text("kernel").value_or("");
+    const DeviceLibrary* const library = library_of_kernel(kernel);
+    if (library == nullptr) {
+      continue;
+    }
+    Stalled& rank = seen.ranks[key.first];
+    rank.standing = examination.standing(key.first);
+    rank.library = library;
+    rank.function = rank.function.empty() ? kernel : rank.function;
+    seen.kinds.insert("kernel");
+    seen.evidence.push_back(
+        {.rank = key.first, .text = fmt::format("its GPU has not finished {}", kernel)});
+  }
+}
+
+void add_timeouts(const graph::Examination& examination, Sightings& seen) {
+  seen.timeouts = device_timeouts(examination.job);
+  std::set<std::string> lines;
+  for (const DeviceTimeout& one : seen.timeouts) {
+    seen.kinds.insert("log");
+    if (one.waiting) {
+      Stalled& rank = seen.ranks[*one.waiting];
+      rank.library = one.library;
+      rank.standing = rank.standing == nullptr ? examination.standing(*one.waiting) : rank.standing;
+    }
+    if (lines.size() < kMostLines && lines.insert(one.line).second) {
+      seen.evidence.push_back({.rank = one.waiting, .text = "log: " + one.line});
+    }
+  }
+}
+
+/// Ranks that others waited for in vain and that waited for nobody themselves.
+model::RankSet never_came(const Sightings& seen) {
+  model::RankSet missing;
+  model::RankSet waiting;
+  for (const DeviceTimeout& one : seen.timeouts) {
+    if (one.missing) {
+      missing.insert(*one.missing);
+    }
+    if (one.waiting) {
+      waiting.insert(*one.waiting);
+    }
+  }
+  return missing.minus(waiting);
+}
+
+std::string function_text(const Stalled& one) {
+  return one.function.empty() ? std::string(one.library->name)
+                              : fmt::format("{} of {}", one.function, one.library->name);
+}
+
+/// Those who are in something else than most; nobody where it is half and half.
+model::RankSet odd_ones(const graph::Examination& examination, const Sightings& seen) {
+  std::map<model::Rank, std::string> does;
+  for (const graph::Standing& standing : examination.standings) {
+    const auto in = seen.ranks.find(standing.rank);
+    if (in != seen.ranks.end()) {
+      does[standing.rank] = function_text(in->second);
+    } else if (standing.thread != nullptr) {
+      does[standing.rank] = "elsewhere";
+    }
+  }
+  return minority(camps(does));
+}
+
+model::RankSet inside(const Sightings& seen) {
+  std::vector<model::Rank> ranks;
+  for (const auto& [rank, one] : seen.ranks) {
+    ranks.push_back(rank);
+  }
+  return model::RankSet(std::move(ranks));
+}
+
+/// Nothing while the job moves, or where one look at a wrapper is all there is: a host in it is
+/// what a healthy job looks like.
+std::optional<Confidence> confidence_in(const graph::Examination& examination,
+                                        const Sightings& seen) {
+  const bool said_so = seen.kinds.contains("log");
+  const bool over = examination.job.ended || examination.still();
+  if (examination.job.progress == model::Progress::kMoving || (!over && !said_so)) {
+    return std::nullopt;
+  }
+  // Those inside spin; whoever works elsewhere may yet come.
+  const bool others_work = !working_ranks(examination).minus(inside(seen)).empty();
+  if (!over || others_work || somebody_is_gone(examination)) {
+    return Confidence::kPossible;  // whoever is gone sets no flags, and has a cause of its own
+  }
+  const Confidence result = confidence_of(static_cast<int>(seen.kinds.size()));
+  return unobserved_ranks(examination).empty() ? result : at_most(result, Confidence::kLikely);
+}
+
+void tell(const graph::Examination& examination, const Sightings& seen, Finding& finding) {
+  const Stalled& first = seen.ranks.empty() ? Stalled{} : seen.ranks.begin()->second;
+  const DeviceLibrary& library =
+      *(first.library == nullptr ? seen.timeouts.front().library : first.library);
+  const std::string what =
+      first.library == nullptr ? std::string(library.name) : function_text(first);
+  const model::RankSet in = inside(seen).minus(finding.culprits);
+  const std::string who = in.empty() ? std::string("a rank") : said(in);
+  finding.summary =
+      fmt::format("{} {} waiting in {}, whose kernel (none of NCCL's) does not finish", who,
+                  in.size() > 1 ? "are" : "is", what);
+  finding.details["library"] = std::string(library.name);
+  if (finding.culprits.empty()) {
+    finding.fix = std::string(library.check);
+    return;
+  }
+  const graph::Standing* odd = examination.standing(finding.culprits.front());
+  const bool known = odd != nullptr && odd->thread != nullptr;
+  finding.summary +=
+      known ? fmt::format("; {} {}", said(finding.culprits), whereabouts(examination.job, *odd))
+            : fmt::format("; {} never took part", said(finding.culprits));
+  finding.fix = fmt::format(
+      "Make {} take part: every rank of the group must call {} equally often, with no tokens to "
+      "send, too.",
+      said(finding.culprits), what);
+}
+
+Findings detect(const graph::Examination& examination) {
+  Sightings seen;
+  add_stacks(examination, seen);
+  add_kernels(examination, seen);
+  add_timeouts(examination, seen);
+  const auto sure = seen.kinds.empty() ? std::nullopt : confidence_in(examination, seen);
+  if (!sure) {
+    return {};
+  }
+  Finding finding;
+  finding.kind = kKind;
+  finding.confidence = *sure;
+  const model::RankSet missing = never_came(seen);
+  finding.culprits = missing.empty() ? odd_ones(examination, seen) : missing;
+  std::vector<model::Rank> inside;
+  for (const auto& [rank, one] : seen.ranks) {
+    inside.push_back(rank);
+  }
+  finding.waiting =
+      waiting_ranks(examination).united(model::RankSet(std::move(inside))).minus(finding.culprits);
+  tell(examination, seen, finding);
+  for (const model::Rank rank : finding.culprits) {
+    const graph::Standing* standing = examination.standing(rank);
+    if (standing != nullptr && standing->user.known() && finding.locations.size() < 3) {
+      finding.locations.push_back(location(*standing, fmt::format("rank {} is here", rank)));
+    }
+  }
+  for (const auto& [rank, one] : seen.ranks) {
+    if (one.standing != nullptr && one.standing->user.known()) {
+      finding.locations.push_back(
+          location(*one.standing, fmt::format("rank {} called {} here", rank, function_text(one))));
+      break;
+    }
+  }
+  finding.evidence = std::move(seen.evidence);
+  add_whereabouts(finding, examination, finding.culprits);
+  return {finding};
+}
+
+}  // namespace
+
+extern const Detector device_kernel_stalled;
+const Detector device_kernel_stalled{
+    .kind = kKind,
+    .title = "A kernel that is none of NCCL's never ends",
+    .explanation =
+        R"(What you see: GPUs at 100 %, no NCCL call open, the watchdog silent or in an innocent call behind; hosts in dispatch or combine of
+DeepEP, in a custom all-reduce, in symmetric memory. Later "DeepEP error: timeout" or "DeepEP dispatch NVL receiver timeout".
+
+Why: such a kernel spins until flags of all peers arrive. A rank that does not call it (no tokens, another branch, another CUDA graph), or a
+link that does not carry its writes, keeps all others. The exception on a rank that timed out is its peers' doing, as with NCCL's watchdog.
+
+How it is recognised: the wrapper on the stack, the oldest kernel that a GPU has not finished, and the timeouts that these libraries print
+with both ranks. A rank that others waited for and that waited for nobody is the one to look at; else those who are elsewhere than most.
+
+Fix: let every rank take part
+    -    if tokens.numel():
+    -        out = buffer.dispatch(tokens, ...)
+    +    out = buffer.dispatch(tokens, ...)   # also with no tokens)",
+    .detect = detect,
+    .specificity = kPlaceOfCause,
+};
+
+}  // namespace ddpdoctor::detectors

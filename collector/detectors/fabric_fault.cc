@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+// fabric-fault: a link, a port or a switch of the network failed: NCCL's transport or a driver says
+// so, with the adapter, the port and both addresses. A peer that has ended looks the same from the
+// other side, so a transfer that failed accuses the network only while all ranks are there.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "collector/detectors/detector.h"
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/suspects.h"
+#include "collector/detectors/evidence/wording.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kKind = "fabric-fault";
+constexpr std::size_t kLongestLine = 240;
+constexpr std::size_t kMostLines = 8;
+constexpr double kFlushedStatus = 5;  // a request that was dropped after an earlier failure
+
+/// The worst last.
+enum class Sort { kNone, kFlushed, kTransfer, kSwitch, kDevice, kPort };
+
+Sort sort_of(const model::Fact& fact) {
+  const std::string event = fact.text("event").value_or("");
+  if (event == "port-down") {
+    return Sort::kPort;
+  }
+  if (event == "device-error") {
+    return Sort::kDevice;
+  }
+  if (event == "switch-error") {
+    return Sort::kSwitch;
+  }
+  if (event == "completion-error") {
+    return fact.number("status") == kFlushedStatus ? Sort::kFlushed : Sort::kTransfer;
+  }
+  return Sort::kNone;
+}
+
+/// "mlx5_3 port 1 on node7"; what is unknown is left out.
+std::string device_text(const model::Fact& fact) {
+  std::string out = fact.text("device").value_or("");
+  if (const auto port = fact.number("port")) {
+    out += fmt::format("{}{} {}", out.empty() ? "" : " ",
+                       sort_of(fact) == Sort::kSwitch ? "link" : "port",
+                       static_cast<std::int64_t>(*port));
+  }
+  if (const auto host = fact.text("host"); host && !host->empty()) {
+    out += (out.empty() ? "an adapter of " : " on ") + *host;
+  }
+  return out.empty() ? "an adapter" : out;
+}
+
+/// Addresses without ports: "10.0.0.2" of "10.0.0.2<44206>".
+std::string address(std::string text) {
+  return text.substr(0, text.find('<'));
+}
+
+std::set<std::string> ends_of(const model::Fact& fact) {
+  std::set<std::string> out;
+  for (const char* field : {"host", "local", "peer", "remote"}) {
+    if (const auto text = fact.text(field); text && !text->empty()) {
+      out.insert(address(*text));
+    }
+  }
+  return out;
+}
+
+/// The end that all failed transfers have in common, where they have two others at least.
+std::string common_end(const std::vector<const model::Fact*>& transfers) {
+  std::map<std::string, std::size_t> seen;
+  std::set<std::set<std::string>> pairs;
+  for (const model::Fact* fact : transfers) {
+    const std::set<std::string> ends = ends_of(*fact);
+    pairs.insert(ends);
+    for (const std::string& end : ends) {
+      ++seen[end];
+    }
+  }
+  std::string common;
+  for (const auto& [end, times] : seen) {
+    if (times == transfers.size() && pairs.size() > 1) {
+      common += (common.empty() ? "" : ", ") + end;
+    }
+  }
+  return common;
+}
+
+/// A port that came back, on the same machine and device.
+bool came_back(const model::JobModel& job, const model::Fact& down) {
+  const auto all = model::facts(job, "fabric-event");
+  return std::any_of(all.begin(), all.end(), [&down](const model::Fact* one) {
+    return one->text("event") == "port-up" && one->text("host") == down.text("host") &&
+           one->text("device") == down.text("device");
+  });
+}
+
+std::string what_happened(const model::JobModel& job, const model::Fact& fact,
+                          const std::vector<const model::Fact*>& transfers) {
+  const std::string device = device_text(fact);
+  switch (sort_of(fact)) {
+    case Sort::kPort:
+      return fmt::format("{} went down{}", device, came_back(job, fact) ? " and came back" : "");
+    case Sort::kDevice:
+      return fmt::format("{} reported an error of its own", device);
+    case Sort::kSwitch:
+      return fmt::format("{} reported SXid {}", device,
+                         static_cast<std::int64_t>(fact.number("status").value_or(0)));
+    case Sort::kTransfer:
+    case Sort::kFlushed:
+    case Sort::kNone:
+      break;
+  }
+  const std::string peer = fact.text("peer") ? address(*fact.text("peer")) : std::string();
+  const auto status = fact.number("status");
+  std::string text =
+      fmt::format("transfers of {}{} failed{}", device, peer.empty() ? "" : " with " + peer,
+                  status == 12   ? " after all retries"
+                  : status == 13 ? " because the receiver was not ready"
+                                 : "");
+  if (status) {
+    const auto vendor = fact.number("vendor_error");
+    text +=
+        fmt::format(" (status {}{})", static_cast<std::int64_t>(*status),
+                    vendor ? fmt::format(", vendor error {}", static_cast<std::int64_t>(*vendor))
+                           : std::string());
+  }
+  const std::string common = transfers.size() > 1 ? common_end(transfers) : std::string();
+  return common.empty() ? text : text + "; all failed transfers have one end at " + common;
+}
+
+std::string fix_for(const model::Fact& fact) {
+  const std::string device = fact.text("device").value_or("");
+  const std::string host = fact.text("host").value_or("");
+  const std::string where = host.empty() ? "that node" : host;
+  if (sort_of(fact) == Sort::kSwitch) {
+    return fmt::format(
+        "Drain {} and run `nvidia-smi nvlink -e` there; restart the fabric manager or replace the "
+        "link.",
+        where);
+  }
+  if (device.empty()) {
+    return fmt::format(
+        "Check cable, port and switch between the two addresses; run `ibstat` and `ib_write_bw` on "
+        "{}.",
+        where);
+  }
+  return fmt::format(
+      "Check cable, port and switch of {} on {} (`ibstat {}`, `ethtool -S`); until it is repaired, "
+      "set `NCCL_IB_HCA=^{}` or drain the node.",
+      device, where, device, device);
+}
+
+void add_lines(const std::vector<const model::Fact*>& facts, Finding& finding) {
+  std::set<std::string> sources;
+  for (const model::Fact* fact : facts) {
+    sources.insert(fact->text("source").value_or(""));
+    if (finding.evidence.size() >= kMostLines) {
+      continue;
+    }
+    const bool kernel = fact->text("source") == "kernel";
+    const auto count = fact->number("count").value_or(1);
+    finding.evidence.push_back(
+        {.rank = fact->rank,
+         .text =
+             fmt::format("{}: {}{}", kernel ? "kernel" : "log",
+                         base::elide(fact->text("text").value_or(""), kLongestLine),
+                         count > 1 ? fmt::format(" ({} times)", static_cast<std::int64_t>(count))
+                                   : std::string())});
+  }
+  finding.details["sources"] = static_cast<std::int64_t>(sources.size());
+}
+
+void add_details(const model::Fact& fact, Finding& finding) {
+  for (const char* field : {"event", "device", "host", "peer", "local", "remote"}) {
+    if (const auto text = fact.text(field); text && !text->empty()) {
+      finding.details[field] = *text;
+    }
+  }
+  for (const char* field : {"port", "status", "vendor_error"}) {
+    if (const auto number = fact.number(field)) {
+      finding.details[field] = static_cast<std::int64_t>(*number);
+    }
+  }
+}
+
+Confidence confidence_in(const graph::Examination& examination, const model::Fact& worst,
+                         bool both_say_so) {
+  const Sort sort = sort_of(worst);
+  const bool mild =
+      sort == Sort::kFlushed || (sort == Sort::kSwitch && !worst.flag("fatal").value_or(false));
+  const bool of_a_peer = sort == Sort::kTransfer && somebody_is_gone(examination);
+  if (examination.job.progress == model::Progress::kMoving || mild || of_a_peer) {
+    return Confidence::kPossible;
+  }
+  return both_say_so ? Confidence::kCertain : Confidence::kLikely;
+}
+
+Findings detect(const graph::Examination& examination) {
+  std::vector<const model::Fact*> events;
+  for (const model::Fact* fact : model::facts(examination.job, "fabric-event")) {
+    if (sort_of(*fact) != Sort::kNone) {
+      events.push_back(fact);
+    }
+  }
+  if (events.empty()) {
+    return {};
+  }
+  const auto weaker = [](const model::Fact* a, const model::Fact* b) {
+    return sort_of(*a) > sort_of(*b);
+  };
+  std::stable_sort(events.begin(), events.end(), weaker);
+  std::vector<const model::Fact*> transfers;
+  std::set<std::string> sources;
+  Finding finding;
+  finding.kind = kKind;
+  for (const model::Fact* fact : events) {
+    if (sort_of(*fact) == Sort::kTransfer) {
+      transfers.push_back(fact);
+    }
+    sources.insert(fact->text("source").value_or(""));
+    if (fact->rank) {
+      finding.waiting.insert(*fact->rank);
+    }
+  }
+  const model::Fact& worst = *events.front();
+  finding.confidence = confidence_in(examination, worst, sources.size() > 1);
+  finding.waiting = finding.waiting.united(waiting_ranks(examination));
+  finding.summary = what_happened(examination.job, worst, transfers);
+  if (sort_of(worst) > Sort::kTransfer && !transfers.empty() && transfers.front()->text("peer")) {
+    finding.summary += "; transfers with " + address(*transfers.front()->text("peer")) + " failed";
+  }
+  if (!finding.waiting.empty()) {
+    finding.summary +=
+        fmt::format("; {} {} waiting for data", said(finding.waiting), is_or_are(finding.waiting));
+  }
+  finding.fix = fix_for(worst);
+  add_details(transfers.empty() ? worst : *transfers.front(), finding);
+  add_details(worst, finding);
+  add_lines(events, finding);
+  return {finding};
+}
+
+}  // namespace
+
+extern const Detector fabric_fault;
+const Detector fabric_fault{
+    .kind = kKind,
+    .title = "A link, a port or a switch of the network failed",
+    .explanation =
+        R"(What you see: all ranks are in one collective and it does not finish, or NCCL ends the job with "unhandled system error"; the log has
+"NET/IB : Got completion from peer … status=12", "Got async event : port error", or dmesg has "Link down" or an SXid.
+
+Why: a cable, a port, an adapter or a switch lost packets until the retries were used up, or went down for a moment. NCCL does not
+reconnect: one flap is enough.
+
+How it is recognised: the lines of NCCL's transports and of the kernel's drivers name the adapter, the port and both addresses. Both of
+them together are certain, one is likely. A failed transfer alone is only possible when a rank is gone, as its connections break, too;
+so are flushed requests (status 5) and switch errors that are not fatal.
+
+Fix: check the link, and leave it out until then
+    $ ibstat mlx5_3; ethtool -S ens1f0 | grep -i err
+    $ NCCL_IB_HCA=^mlx5_3 torchrun ...)",
+    .detect = detect,
+    .specificity = kMechanism,
+};
+
+}  // namespace ddpdoctor::detectors

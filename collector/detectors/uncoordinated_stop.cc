@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// A signal (preemption, the end of the time limit) reaches the ranks at different steps, and each
+// acts on it by itself: one leaves the loop or saves while the others make their next step.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "collector/detectors/call_sites/deciding_origin.h"
+#include "collector/detectors/detector.h"
+#include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/signal_handlers.h"
+#include "collector/detectors/evidence/suspects.h"
+#include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/partings/loops_seen.h"
+#include "collector/detectors/partings/parting_finding.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kKind = "uncoordinated-stop";
+constexpr std::size_t kMostLines = 4;
+constexpr std::size_t kLongestLine = 200;
+
+/// The condition that a signal decides.
+struct Stop {
+  Test test;
+  program::Origin origin;
+};
+
+std::optional<Stop> stop_of(const model::JobModel& job, const Explanation& explanation) {
+  if (!explanation.branch || explanation.branch->catches) {
+    return std::nullopt;
+  }
+  const Branch& branch = *explanation.branch;
+  std::vector<Test> tests = branch.or_else;
+  tests.insert(tests.begin(), {.where = branch.where, .condition = branch.condition});
+  for (const Test& test : tests) {
+    program::Origin origin = origin_of(job, test);
+    if (origin.source == program::Source::kSignal) {
+      return Stop{.test = test, .origin = std::move(origin)};
+    }
+  }
+  return std::nullopt;
+}
+
+/// "SIGTERM" of `signal.signal(signal.SIGTERM, self.stop)`; "a signal" where no line names it.
+std::string signal_name(const program::Origin& origin) {
+  for (const program::OriginStep& step : origin.chain) {
+    const std::size_t at = step.text.find("SIG");
+    if (at == std::string::npos) {
+      continue;
+    }
+    const std::size_t end = step.text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", at);
+    const std::string name = step.text.substr(at, end == std::string::npos ? end : end - at);
+    if (name.size() > 3) {
+      return name;
+    }
+  }
+  return "a signal";
+}
+
+/// What launchers and schedulers write when they end a job.
+void add_announcements(const model::JobModel& job, Finding& finding) {
+  constexpr std::array<std::string_view, 5> kWords = {"DUE TO PREEMPTION", "DUE TO TIME LIMIT",
+                                                      "closing signal SIGTERM", "death signal",
+                                                      "Received SIGTERM"};
+  std::size_t lines = 0;
+  for (const model::Log& log : job.logs) {
+    for (const std::string_view line : base::split(log.text, '\n')) {
+      const bool says = std::any_of(kWords.begin(), kWords.end(), [line](std::string_view words) {
+        return line.find(words) != std::string_view::npos;
+      });
+      if (says && lines < kMostLines) {
+        ++lines;
+        finding.evidence.push_back(
+            {.rank = log.rank,
+             .text = "log: " + base::elide(base::printable(std::string(line)), kLongestLine)});
+      }
+    }
+  }
+}
+
+/// How far each rank had come when it acted, or did not: by its calls, or by its loop.
+void add_progress(const graph::Examination& examination, const Explanation& explanation,
+                  Finding& finding) {
+  std::map<std::int64_t, model::RankSet> made;
+  std::vector<std::pair<model::Rank, model::Iteration>> steps;
+  for (const model::Rank rank :
+       explanation.parting.odd.ranks.united(explanation.parting.rest.ranks)) {
+    const model::CollectiveCall* last = examination.history.last(explanation.parting.group, rank);
+    if (last != nullptr) {
+      made[last->sequence].insert(rank);
+    }
+    const graph::Standing* standing = examination.standing(rank);
+    const std::vector<LoopSeen> loops = standing == nullptr || standing->thread == nullptr
+                                            ? std::vector<LoopSeen>()
+                                            : loops_seen(examination.job, *standing->thread);
+    if (!loops.empty()) {
+      steps.emplace_back(rank, loops.front().over);
+    }
+  }
+  for (const auto& [sequence, ranks] : made) {
+    finding.evidence.push_back(
+        {.rank = ranks.front(),
+         .text = fmt::format("{} made {} calls of {}", said(ranks), sequence,
+                             group_name(examination.job, explanation.parting.group))});
+  }
+  add_steps(steps, finding);
+}
+
+void tell(const graph::Examination& examination, const Explanation& explanation, const Stop& stop,
+          Finding& finding) {
+  const Parting& parting = explanation.parting;
+  const bool odd_acted = explanation.branch->leads_to_ours || explanation.loop;
+  const Side& acted = odd_acted ? parting.odd : parting.rest;
+  const Side& others = odd_acted ? parting.rest : parting.odd;
+  const std::string name = signal_name(stop.origin);
+  const std::string condition = base::elide(stop.test.condition, 60);
+  finding.kind = kKind;
+  finding.summary = fmt::format(
+      "{} acted on {} (`{}`, {}) and went on to {}; {} had not at that step and {} in {}",
+      said(acted.ranks), name, condition, place(stop.test.where),
+      odd_acted ? odd_place(examination, explanation)
+                : waiting_call(examination, explanation) + " at " + place(acted.site()),
+      said(others.ranks), is_or_are(others.ranks),
+      odd_acted ? waiting_call(examination, explanation) : odd_place(examination, explanation));
+  finding.fix = fmt::format(
+      "All_reduce the flag with MAX in every step before `{}` ({}) is tested, so that all ranks "
+      "stop at one step.",
+      condition, place(stop.test.where));
+  if (!stop.origin.chain.empty()) {
+    const program::OriginStep& handler = stop.origin.chain.back();
+    finding.locations.push_back(
+        location({.file = handler.file.empty() ? stop.test.where.file : handler.file,
+                  .line = handler.line,
+                  .function = {}},
+                 {}, fmt::format("{} is handled from here on", name)));
+  }
+  finding.details["signal"] = name;
+  add_progress(examination, explanation, finding);
+  add_announcements(examination.job, finding);
+}
+
+/// Ranks that wait for others from within a handler, while those are not in it.
+std::optional<Finding> from_handlers(const graph::Examination& examination) {
+  model::RankSet inside;
+  Interruption seen;
+  for (const graph::Standing& standing : examination.standings) {
+    const auto handler = standing.thread != nullptr && standing.waits_for_ranks()
+                             ? interruption(examination.job, *standing.thread)
+                             : std::nullopt;
+    if (handler) {
+      inside.insert(standing.rank);
+      seen = *handler;
+    }
+  }
+  const auto sure = stuck(examination);
+  const model::RankSet others = waiting_ranks(examination).minus(inside);
+  if (inside.empty() || others.empty() || !sure) {
+    return std::nullopt;
+  }
+  Finding finding;
+  finding.kind = kKind;
+  finding.confidence = unobserved_ranks(examination).empty() ? *sure : Confidence::kPossible;
+  finding.culprits = inside;
+  finding.waiting = others;
+  const model::CallSite handler = model::call_site(*seen.handler);
+  finding.summary = fmt::format(
+      "{} {} waiting for the other ranks in the signal handler {} ({}); {} {} not in it",
+      said(inside), is_or_are(inside), named_function(seen.handler->function), place(handler),
+      said(others), is_or_are(others));
+  finding.fix = fmt::format(
+      "Let {} only set a flag; all_reduce the flag in every step and save or stop where any rank "
+      "has it.",
+      named_function(seen.handler->function));
+  finding.locations.push_back(location(handler, inside, "runs when a signal comes"));
+  finding.locations.push_back(
+      location(model::call_site(*seen.interrupted), inside, "was interrupted here"));
+  add_whereabouts(finding, examination, inside);
+  add_whereabouts(finding, examination, others);
+  add_announcements(examination.job, finding);
+  return finding;
+}
+
+Findings detect(const graph::Examination& examination) {
+  Findings findings;
+  for (const Explanation& explanation : explanations(examination)) {
+    const auto stop = explanation.cause == Cause::kSlow || explanation.cause == Cause::kNone
+                          ? std::nullopt
+                          : stop_of(examination.job, explanation);
+    if (stop) {
+      Finding finding = finding_of(examination, explanation, 1);
+      tell(examination, explanation, *stop, finding);
+      findings.push_back(std::move(finding));
+    }
+  }
+  if (findings.empty()) {
+    if (auto finding = from_handlers(examination)) {
+      findings.push_back(std::move(*finding));
+    }
+  }
+  return findings;
+}
+
+constexpr std::string_view kExplanation =
+    R"(What you see: the scheduler preempts the job, or its time is up; the job neither saves nor ends, and is killed. One rank is in the
+save, in a barrier behind the loop or in its exit, the others are in the next step's all_reduce.
+
+Why: the signal reaches every process at another moment, and Python runs the handler between two lines. A flag that the handler sets is
+seen by one rank in this step and by another in the next one, so one leaves the loop a step earlier.
+
+How it is recognised: the ranks part at a condition whose value comes, in your source, from a function that signal.signal() (or
+add_signal_handler(), or a threading.Event that such a function sets) registers; or a rank waits for others inside its handler while they
+are not in theirs. A limit that each rank reads off its own clock is divergent-branch.
+
+The fix: agree on the stop.
+
+    +    flag = torch.tensor([int(stop.requested)])
+    +    dist.all_reduce(flag, op=dist.ReduceOp.MAX)
+    -    if stop.requested:
+    +    if flag.item():
+             break
+)";
+
+}  // namespace
+
+extern const Detector uncoordinated_stop;
+const Detector uncoordinated_stop = {.kind = kKind,
+                                     .title = "Ranks act on a signal at different steps",
+                                     .explanation = kExplanation,
+                                     .detect = detect,
+                                     .specificity = kPlaceOfCause};
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/detectors/asked.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using namespace ddpdoctor::tests;
+using Fields = std::map<std::string, model::FactValue>;
+
+constexpr std::string_view kKind = "fabric-fault";
+
+Fields transfer(const std::string& host, const std::string& peer, std::int64_t status = 12) {
+  return {{"event", std::string("completion-error")},
+          {"source", std::string("nccl")},
+          {"text", "NET/IB : Got completion from peer " + peer},
+          {"host", host},
+          {"device", std::string("mlx5_3")},
+          {"peer", peer},
+          {"local", std::string("fe80::1")},
+          {"remote", std::string("fe80::2")},
+          {"status", status},
+          {"vendor_error", std::int64_t{129}},
+          {"count", std::int64_t{3}}};
+}
+
+Fields port_down() {
+  return {{"event", std::string("port-down")},
+          {"source", std::string("kernel")},
+          {"text", std::string("mlx5_core 0000:a1:00.0 mlx5_3: Link down")},
+          {"host", std::string("node7")},
+          {"device", std::string("mlx5_3")},
+          {"port", std::int64_t{1}}};
+}
+
+JobBuilder hung() {
+  return job().ranks(2).stack(kAll, kInBarrier);
+}
+
+TEST(FabricFault, NamesAdapterPortAndBothAddresses) {
+  const auto findings =
+      asked(kKind, hung().fact("fabric-event", transfer("node7", "10.0.0.2<44206>"), 0).build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  for (const char* part : {"mlx5_3", "node7", "10.0.0.2", "status 12", "vendor error 129"}) {
+    EXPECT_NE(findings[0].summary.find(part), std::string::npos) << findings[0].summary;
+  }
+  EXPECT_NE(findings[0].fix.find("NCCL_IB_HCA=^mlx5_3"), std::string::npos) << findings[0].fix;
+  EXPECT_TRUE(findings[0].culprits.empty()) << "no rank is to blame";
+  EXPECT_EQ(findings[0].waiting, (model::RankSet{0, 1}));
+}
+
+TEST(FabricFault, IsCertainWhenTheKernelSaysSo) {
+  const auto findings = asked(kKind, hung()
+                                         .fact("fabric-event", transfer("node7", "10.0.0.2<1>"), 0)
+                                         .fact("fabric-event", port_down())
+                                         .build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
+  EXPECT_NE(findings[0].summary.find("port 1"), std::string::npos) << findings[0].summary;
+  EXPECT_NE(findings[0].summary.find("went down"), std::string::npos) << findings[0].summary;
+}
+
+TEST(FabricFault, SaysThatAPortCameBack) {
+  Fields up = port_down();
+  up["event"] = std::string("port-up");
+  const auto findings =
+      asked(kKind, hung().fact("fabric-event", port_down()).fact("fabric-event", up).build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_NE(findings[0].summary.find("came back"), std::string::npos);
+  EXPECT_TRUE(asked(kKind, hung().fact("fabric-event", up).build()).empty()) << "nothing failed";
+}
+
+TEST(FabricFault, FindsTheEndThatAllFailuresShare) {
+  const auto findings = asked(kKind, hung()
+                                         .fact("fabric-event", transfer("node1", "10.0.0.9<1>"), 0)
+                                         .fact("fabric-event", transfer("node2", "10.0.0.9<2>"), 1)
+                                         .build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_NE(findings[0].summary.find("one end at 10.0.0.9"), std::string::npos)
+      << findings[0].summary;
+}
+
+TEST(FabricFault, OnlySuspectsItWhereAPeerIsGone) {
+  EXPECT_TRUE(nothing_likely(asked(
+      kKind,
+      hung().killed(1, 9).fact("fabric-event", transfer("node7", "10.0.0.2<1>"), 0).build())));
+  EXPECT_FALSE(
+      nothing_likely(asked(kKind, hung().killed(1, 9).fact("fabric-event", port_down()).build())))
+      << "a port that is down is no consequence";
+}
+
+TEST(FabricFault, OnlySuspectsFlushedRequestsAndMovingJobs) {
+  EXPECT_TRUE(nothing_likely(
+      asked(kKind, hung().fact("fabric-event", transfer("node7", "10.0.0.2<1>", 5), 0).build())));
+  EXPECT_TRUE(nothing_likely(asked(
+      kKind, hung().fact("fabric-event", port_down()).progress(model::Progress::kMoving).build())));
+  Fields mild = port_down();
+  mild["event"] = std::string("switch-error");
+  mild["status"] = std::int64_t{12028};
+  mild["fatal"] = false;
+  EXPECT_TRUE(nothing_likely(asked(kKind, hung().fact("fabric-event", mild).build())));
+  mild["fatal"] = true;
+  EXPECT_FALSE(nothing_likely(asked(kKind, hung().fact("fabric-event", mild).build())));
+}
+
+TEST(FabricFault, IsSilentOnTheHealthyTwin) {
+  EXPECT_TRUE(asked(kKind, hung().build()).empty());
+}
+
+TEST(FabricFault, DoesNotDependOnTheOrderOfFacts) {
+  const auto told = hung()
+                        .fact("fabric-event", port_down())
+                        .fact("fabric-event", transfer("node7", "10.0.0.2<1>"), 0)
+                        .build();
+  EXPECT_EQ(essence(asked(kKind, told)), essence(asked(kKind, reversed(told))));
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors
