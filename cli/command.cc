@@ -6,7 +6,7 @@
 namespace ddpdoctor::cli {
 
 std::span<const Command> commands() {
-  static constexpr std::array<Command, 8> kCommands{{
+  static constexpr std::array<Command, 9> kCommands{{
       {.name = "attach", .summary = "look at a job that hangs now", .declare = declare_attach},
       {.name = "run",
        .summary = "run a job and say why it hangs, dies or computes nonsense",
@@ -29,6 +29,10 @@ std::span<const Command> commands() {
       {.name = "pyspy",
        .summary = "the stacks of a Python process, in the words of py-spy dump",
        .declare = declare_pyspy},
+      {.name = "capture",
+       .summary = "one node's part of attach --hosts",
+       .declare = declare_capture,
+       .hidden = true},
   }};
   return kCommands;
 }

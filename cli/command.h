@@ -33,6 +33,7 @@ struct Command {
   std::string_view name;
   std::string_view summary;
   std::unique_ptr<Action> (*declare)(CLI::App& app);
+  bool hidden = false;  // of the program's own use: no list shows it
 };
 
 std::span<const Command> commands();
@@ -45,5 +46,6 @@ std::unique_ptr<Action> declare_check(CLI::App& app);
 std::unique_ptr<Action> declare_clean(CLI::App& app);
 std::unique_ptr<Action> declare_watch(CLI::App& app);
 std::unique_ptr<Action> declare_pyspy(CLI::App& app);
+std::unique_ptr<Action> declare_capture(CLI::App& app);
 
 }  // namespace ddpdoctor::cli

@@ -26,6 +26,7 @@ int run(int argc, char** argv) {
   for (const Command& command : commands()) {
     CLI::App* words = app.add_subcommand(std::string(command.name), std::string(command.summary));
     words->allow_extras();
+    words->group(command.hidden ? "" : words->get_group());
     actions[std::string(command.name)] = command.declare(*words);
   }
   try {

@@ -37,7 +37,9 @@ std::size_t distance(std::string_view a, std::string_view b) {
 std::string command_names() {
   std::string names;
   for (const Command& command : commands()) {
-    names += (names.empty() ? "" : ", ") + std::string(command.name);
+    if (!command.hidden) {
+      names += (names.empty() ? "" : ", ") + std::string(command.name);
+    }
   }
   return names;
 }

@@ -4,15 +4,17 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <sys/resource.h>
 
+#include "cli/attach_nodes.h"
 #include "cli/command.h"
 #include "cli/exit_codes.h"
+#include "cli/memory_limit.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/ras.h"
 #include "cli/usage.h"
 #include "collector/diagnosis/diagnosis.h"
+#include "collector/diagnosis/several_hosts.h"
 #include "collector/monitor/chosen_job.h"
 #include "collector/monitor/observe.h"
 #include "collector/monitor/ras.h"
@@ -21,20 +23,8 @@ namespace ddpdoctor::cli {
 
 namespace {
 
-// The job's files are read as they are, and a crafted one can make libdw ask for gigabytes
-// (docs/adr: native unwinding). A capture of 100 threads needs a tenth of this.
-constexpr rlim_t kMostMemory = rlim_t{768} << 20U;
-
 constexpr int kMostSamples = 1000;
 constexpr double kLongestInterval = 3600;
-
-void limit_memory() {
-  struct rlimit limit{};
-  if (::getrlimit(RLIMIT_DATA, &limit) == 0 && limit.rlim_cur > kMostMemory) {
-    limit.rlim_cur = kMostMemory;
-    ::setrlimit(RLIMIT_DATA, &limit);
-  }
-}
 
 class Attach : public Action {
  public:
@@ -50,16 +40,20 @@ class Attach : public Action {
     app.add_option("--interval", options_.interval, "seconds between two looks")
         ->type_name("S")
         ->capture_default_str();
+    declare_nodes(app, nodes_);
     declare_output(app, output_);
   }
 
   base::Result<int> run() override {
-    if (pid_.empty()) {
-      return base::failure("attach: no pid was given",
-                           "ddpdoctor attach PID, with the pid of any process of the job");
+    if (const auto sound = check(nodes_); !sound) {
+      return tl::make_unexpected(sound.error());
     }
-    const auto pid =
-        static_cast<pid_t>(TRY(number(pid_, "pid", 1, std::numeric_limits<pid_t>::max())));
+    if (pid_.empty() && !nodes_.wanted()) {
+      return base::failure(
+          "attach: no pid was given",
+          "ddpdoctor attach PID, with the pid of any process of the job; for a job "
+          "on many nodes --slurm, --hosts or --kubernetes");
+    }
     if (options_.samples < 1 || options_.samples > kMostSamples) {
       return base::failure(fmt::format("--samples {}: it must lie between 1 and {}",
                                        options_.samples, kMostSamples));
@@ -68,10 +62,17 @@ class Attach : public Action {
       return base::failure(fmt::format("--interval {}: it must lie between 0 and {} seconds",
                                        options_.interval, kLongestInterval));
     }
-    const Output output = TRY(Output::create(output_));
     options_.whole_tree = !no_tree_;
     options_.allow_stop = !no_stop_;
     options_.values = !no_values_;
+    return nodes_.wanted() ? run_on_nodes() : run_here();
+  }
+
+ private:
+  base::Result<int> run_here() {
+    const auto pid =
+        static_cast<pid_t>(TRY(number(pid_, "pid", 1, std::numeric_limits<pid_t>::max())));
+    const Output output = TRY(Output::create(output_));
     limit_memory();
     monitor::JobChoice chosen{.pid = pid, .note = {}};
     if (!no_tree_) {
@@ -96,12 +97,26 @@ class Attach : public Action {
     return output.present(diagnosis::diagnose(*job));
   }
 
- private:
+  base::Result<int> run_on_nodes() {
+    if (!pid_.empty() || no_tree_) {
+      return base::failure("attach: a pid and --no-tree are of one node",
+                           "leave them out: each node finds its part of the job by itself");
+    }
+    const Output output = TRY(Output::create(output_));
+    auto job = look_at_nodes(nodes_, options_);
+    if (!job) {
+      print_error(job.error());
+      return kNotObserved;
+    }
+    return output.present(diagnosis::diagnose_hosts(*job));
+  }
+
   std::string pid_;
   bool no_tree_ = false;
   bool no_stop_ = false;
   bool no_values_ = false;
   monitor::ObserveOptions options_;
+  NodeOptions nodes_;
   OutputOptions output_;
 };
 

@@ -8,7 +8,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/usage.h"
-#include "collector/diagnosis/diagnosis.h"
+#include "collector/diagnosis/several_hosts.h"
 
 namespace ddpdoctor::cli {
 
@@ -32,12 +32,12 @@ class Report : public Action {
     }
     const Output output = TRY(Output::create(output_));
     const Progress progress("reading …");
-    const auto job = read_inputs(files_, logs_);
+    auto job = read_inputs(files_, logs_);
     if (!job) {
       print_error(job.error());
       return kNotObserved;
     }
-    return output.present(diagnosis::diagnose(*job));
+    return output.present(diagnosis::diagnose_hosts(*job));
   }
 
  private:

@@ -8,6 +8,7 @@
 
 #include "collector/imports/merge_parts.h"
 #include "collector/imports/second_look.h"
+#include "collector/model/host_pids.h"
 #include "collector/model/seen_elsewhere.h"
 
 namespace ddpdoctor::imports {
@@ -37,6 +38,8 @@ model::Progress merged(model::Progress a, model::Progress b) {
 }  // namespace
 
 void merge(model::JobModel& whole, model::JobModel part) {
+  model::name_host_of_facts(whole);
+  model::name_host_of_facts(part);
   if (show_one_process(whole, part)) {
     const std::optional<int> size = std::max(whole.world_size, part.world_size);
     const model::RankSet unseen =
@@ -50,6 +53,8 @@ void merge(model::JobModel& whole, model::JobModel part) {
   const model::RankSet others = ranks_of_other_processes(whole, part);
   const bool only_part_looked = is_mere_log(whole) && !is_mere_log(part);
   const bool both_looked = !is_mere_log(whole) && !is_mere_log(part);
+  const model::RankSet answered =
+      model::ranks_answered_for(whole).united(model::ranks_answered_for(part));
   whole.world_size = std::max(whole.world_size, part.world_size);
   if (whole.command.empty()) {
     whole.command = std::move(part.command);
@@ -67,7 +72,7 @@ void merge(model::JobModel& whole, model::JobModel part) {
   whole.coverage.unobserved_ranks =
       whole.coverage.unobserved_ranks.united(part.coverage.unobserved_ranks);
   merge_coverage(whole.coverage, std::move(part.coverage));
-  model::forget_seen_elsewhere(whole);
+  model::forget_seen_elsewhere(whole, answered);
   warn_of_another_job(others, whole);
   if (both_looked) {
     whole.progress = merged(whole.progress, part.progress);

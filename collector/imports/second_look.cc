@@ -101,7 +101,10 @@ Away away_from(const std::set<std::string>& here, std::vector<model::Observation
   return away;
 }
 
-bool is_away(const Away& away, const model::Fact& fact) {
+bool is_away(const Away& away, const std::set<std::string>& here, const model::Fact& fact) {
+  if (const auto host = fact.text("host")) {
+    return !here.contains(*host);
+  }
   return fact.rank ? away.ranks.contains(*fact.rank) : fact.pid && away.pids.contains(*fact.pid);
 }
 
@@ -179,7 +182,7 @@ void join_looks(JobModel& whole, JobModel part) {
   merge_observations(whole.observations, std::move(away.looks));
   merge_groups(whole.groups, std::move(part.groups));
   append(whole.collectives, only_here(std::move(part.collectives), whole.collectives));
-  std::erase_if(part.facts, [&away](const model::Fact& fact) { return !is_away(away, fact); });
+  std::erase_if(part.facts, [&](const model::Fact& fact) { return !is_away(away, here, fact); });
   append(whole.facts, std::move(part.facts));
   for (model::Log& log : part.logs) {
     const auto same = [&log](const model::Log& other) {

@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "collector/model/coverage.h"
+#include "collector/model/questions.h"
 #include "collector/sources/processes/process_table.h"
 
 namespace ddpdoctor::model {
@@ -54,18 +55,24 @@ std::optional<RankSet> ranks_in(std::string_view text) {
   return RankSet(std::move(ranks));
 }
 
+/// Whom "ranks 2-3: run on another machine" is about, which ends with `why`.
+std::optional<RankSet> ranks_named(std::string_view sentence, std::string_view why) {
+  sentence.remove_suffix(why.size());
+  sentence.remove_prefix(sentence.starts_with("ranks ")  ? 6
+                         : sentence.starts_with("rank ") ? 5
+                                                         : sentence.size());
+  return ranks_in(sentence);
+}
+
 /// "ranks 2-3: run on another machine" without those that another capture saw; empty when it saw
 /// all of them.
 std::string without_seen(const std::string& sentence, const RankSet& seen) {
   for (const std::string_view reason : kReasonsNotHere) {
     const std::string why = fmt::format(": {}", reason);
-    std::string_view who = sentence;
-    if (!who.ends_with(why)) {
+    if (!sentence.ends_with(why)) {
       continue;
     }
-    who.remove_suffix(why.size());
-    who.remove_prefix(who.starts_with("ranks ") ? 6 : who.starts_with("rank ") ? 5 : who.size());
-    const auto ranks = ranks_in(who);
+    const auto ranks = ranks_named(sentence, why);
     if (!ranks || ranks->common(seen).empty()) {
       return sentence;
     }
@@ -89,8 +96,22 @@ bool speaks_of_one_machine(const std::string& warning, const RankSet& seen) {
 
 }  // namespace
 
-void forget_seen_elsewhere(JobModel& job) {
-  std::vector<Rank> ranks;
+RankSet ranks_answered_for(const JobModel& job) {
+  RankSet elsewhere = job.coverage.unobserved_ranks;
+  bool speaks_of_machines = false;
+  for (const std::string& sentence : job.coverage.unobserved) {
+    for (std::size_t i = 0; i < 2; ++i) {  // "runs on another machine", "run …"
+      const std::string why = fmt::format(": {}", kReasonsNotHere[i]);
+      const auto ranks = sentence.ends_with(why) ? ranks_named(sentence, why) : std::nullopt;
+      speaks_of_machines = speaks_of_machines || ranks;
+      elsewhere = ranks ? elsewhere.united(*ranks) : elsewhere;
+    }
+  }
+  return job.world_size && speaks_of_machines ? all_ranks(job).minus(elsewhere) : RankSet();
+}
+
+void forget_seen_elsewhere(JobModel& job, const RankSet& answered) {
+  std::vector<Rank> ranks = answered.values();
   for (const Observation& observation : job.observations) {
     for (const Process& process : observation.processes) {
       if (process.rank && process.role == Role::kRank && !process.threads.empty()) {

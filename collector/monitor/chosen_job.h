@@ -8,5 +8,8 @@ namespace ddpdoctor::monitor {
 
 using sources::choose_job;
 using sources::JobChoice;
+using sources::JobFilter;
+using sources::JobHere;
+using sources::jobs_here;
 
 }  // namespace ddpdoctor::monitor

@@ -25,6 +25,9 @@ constexpr std::size_t kLongestCommand = 60;
 struct Job {
   std::set<pid_t> tops;
   std::set<int> ranks;
+  std::string text;  // that of its ranks; empty = unknown
+  bool launched = false;
+  bool meant = false;  // by a filter's variable
 };
 
 class Chooser {
@@ -53,7 +56,54 @@ class Chooser {
                          "choose one of them: " + listed(jobs));
   }
 
+  std::vector<JobHere> here(const JobFilter& filter) {
+    std::vector<pid_t> all;
+    for (const auto& [pid, row] : candidates_.table()) {
+      const bool ours = !filter.except.empty() && std::find(row.command.begin(), row.command.end(),
+                                                            filter.except) != row.command.end();
+      if (!ours && pid != ::getpid()) {
+        all.push_back(pid);
+      }
+    }
+    auto jobs = jobs_among(all, filter.variable);
+    std::erase_if(jobs, [&](const auto& job) { return !is_meant(job.second, filter); });
+    jobs = with_ranks_first(std::move(jobs));
+    const auto launched = [](const auto& job) { return job.second.launched; };
+    if (std::any_of(jobs.begin(), jobs.end(), launched)) {
+      std::erase_if(
+          jobs, [](const auto& job) { return !job.second.launched && job.second.ranks.empty(); });
+    }
+    std::vector<JobHere> out;
+    for (const auto& [key, job] : jobs) {
+      const pid_t top = *job.tops.begin();
+      out.push_back(
+          {.pid = top, .text = job.text, .command = command_of(top), .ranks = job.ranks.size()});
+    }
+    return out;
+  }
+
  private:
+  bool is_meant(const Job& job, const JobFilter& filter) const {
+    const auto speaks_of_it = [&](pid_t top) {
+      const ProcessRow* row = candidates_.row(top);
+      return row != nullptr &&
+             fmt::format("{}", fmt::join(row->command, " ")).find(filter.text) != std::string::npos;
+    };
+    const bool text = filter.text.empty() || job.text.find(filter.text) != std::string::npos ||
+                      std::any_of(job.tops.begin(), job.tops.end(), speaks_of_it);
+    return text && (filter.variable.empty() || job.meant);
+  }
+
+  bool has_variable(pid_t pid, const std::string& variable) {
+    const std::size_t sign = variable.find('=');
+    if (sign == std::string::npos) {
+      return false;
+    }
+    const auto& environment = candidates_.completed(pid).environment;
+    const auto found = environment.find(variable.substr(0, sign));
+    return found != environment.end() && found->second == variable.substr(sign + 1);
+  }
+
   /// Part of a job by itself, or below a process that is; also when it may not be read.
   bool belongs(pid_t pid) {
     const Program program = candidates_.program(pid);
@@ -82,7 +132,8 @@ class Chooser {
             has_torch_(pid).value_or(false));
   }
 
-  std::map<std::string, Job> jobs_among(const std::vector<pid_t>& pids) {
+  std::map<std::string, Job> jobs_among(const std::vector<pid_t>& pids,
+                                        const std::string& variable = {}) {
     std::map<std::string, Job> jobs;
     for (const pid_t pid : pids) {
       const ProcessRow* row = candidates_.row(pid);
@@ -93,6 +144,9 @@ class Chooser {
       const std::string text = candidates_.job_below(top);
       Job& job = jobs[text.empty() ? fmt::format("pid {}", top) : text];
       job.tops.insert(top);
+      job.text = text;
+      job.launched = job.launched || candidates_.program(pid) == Program::kLauncher;
+      job.meant = job.meant || has_variable(pid, variable);
       if (const auto rank = candidates_.claim(pid).rank) {
         job.ranks.insert(*rank);
       }
@@ -202,6 +256,15 @@ base::Result<JobChoice> choose_job(pid_t asked) {
 
 base::Result<JobChoice> choose_job(pid_t asked, ProcessTable table, const HasTorch& has_torch) {
   return Chooser(std::move(table), has_torch).choose(asked);
+}
+
+std::vector<JobHere> jobs_here(const JobFilter& filter) {
+  return jobs_here(filter, read_process_table(), maps_torch);
+}
+
+std::vector<JobHere> jobs_here(const JobFilter& filter, ProcessTable table,
+                               const HasTorch& has_torch) {
+  return Chooser(std::move(table), has_torch).here(filter);
 }
 
 }  // namespace ddpdoctor::sources
