@@ -62,7 +62,7 @@ bool waits_for_nodes(const model::Process& process) {
   const model::Thread* main = model::main_thread(process);
   return alive(process) && main != nullptr &&
          std::any_of(main->frames.begin(), main->frames.end(), [](const model::Frame& frame) {
-           return frame.function.ends_with("next_rendezvous") &&
+           return frame.function.ends_with("_rendezvous") &&  // also once its own part is done
                   frame.file.find("torch/distributed/elastic/") != std::string::npos;
          });
 }
