@@ -25,8 +25,7 @@ int run(int argc, char** argv) {
   std::map<std::string, std::unique_ptr<Action>> actions;
   for (const Command& command : commands()) {
     CLI::App* words = app.add_subcommand(std::string(command.name), std::string(command.summary));
-    words->allow_extras();
-    words->group(command.hidden ? "" : words->get_group());
+    words->allow_extras()->group(command.hidden ? "" : words->get_group());
     actions[std::string(command.name)] = command.declare(*words);
   }
   try {
