@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Where files are installed: the program into bin, the agent and the CUPTI plugin into lib/ddpdoctor beside it, where `run` looks for
-# them. In a wheel these are the folders of the environment that pip installs into.
+# them. In a wheel these are folders of the environment that pip installs into; `pip install --target` loses what is in lib.
 if(DEFINED SKBUILD)
   set(DDPDOCTOR_BIN_FOLDER ${SKBUILD_SCRIPTS_DIR})
-  set(DDPDOCTOR_AGENT_FOLDER ${SKBUILD_DATA_DIR}/lib/ddpdoctor)
+  set(DDPDOCTOR_AGENT_FOLDER ${SKBUILD_DATA_DIR}/libexec/ddpdoctor)
   set(DDPDOCTOR_LICENCE_FOLDER ${SKBUILD_METADATA_DIR}/licenses)
 else()
   set(DDPDOCTOR_BIN_FOLDER bin)

@@ -121,7 +121,8 @@ std::string find_agent() {
   const std::string program(self.data(), static_cast<std::size_t>(length));
   const std::string folder = program.substr(0, program.rfind('/'));
   for (const char* const place :
-       {"/libddpdoctor_agent.so", "/../lib/ddpdoctor/libddpdoctor_agent.so"}) {
+       {"/libddpdoctor_agent.so", "/../lib/ddpdoctor/libddpdoctor_agent.so",
+        "/../libexec/ddpdoctor/libddpdoctor_agent.so"}) {
     std::array<char, PATH_MAX> real{};
     if (::realpath((folder + place).c_str(), real.data()) != nullptr) {
       return real.data();

@@ -46,7 +46,7 @@ class Installed:
         self.python = folder / "bin" / "python"
 
     def libraries(self):
-        return sorted((self.folder / "lib" / "ddpdoctor").glob("*.so"))
+        return sorted((self.folder / "libexec" / "ddpdoctor").glob("*.so"))
 
     def run(self, *words, limit=120, **more):
         return subprocess.run([str(self.program), *map(str, words)], capture_output=True, text=True, timeout=limit, env=bare(), stdin=subprocess.DEVNULL, **more)

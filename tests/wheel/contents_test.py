@@ -67,6 +67,6 @@ def test_both_ways_to_call_it_give_one_version(installed, wheel):
 
 def test_a_folder_of_its_own_works_too(wheel, tmp_path):
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-index", "--target", str(tmp_path), str(wheel)], check=True, env=bare())
-    assert (tmp_path / "lib/ddpdoctor/libddpdoctor_agent.so").is_file()
+    assert (tmp_path / "libexec/ddpdoctor/libddpdoctor_agent.so").is_file()
     said = subprocess.run([sys.executable, "-m", "ddpdoctor", "--version"], capture_output=True, text=True, env={**bare(), "PYTHONPATH": str(tmp_path)})
     assert said.stdout.startswith("ddpdoctor ")
