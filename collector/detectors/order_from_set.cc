@@ -17,6 +17,7 @@
 #include "collector/model/questions.h"
 #include "collector/program/origin/items.h"
 #include "collector/program/origin/order.h"
+#include "collector/program/questions/blocks.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -57,10 +58,10 @@ bool is_own_order(const model::JobModel& job, OwnOrder order) {
 /// A loop over batches or one with `while` around both lines: what is further out is another step.
 bool steps_around(const model::JobModel& job, const model::CallSite& site) {
   const auto& lines = lines_of(job, site.file);
-  for (const python_source::Block& block : python_source::enclosing(lines, site.line)) {
+  for (const program::Block& block : program::enclosing(lines, site.line)) {
     const bool steps =
-        block.kind == python_source::BlockKind::kWhile ||
-        (block.kind == python_source::BlockKind::kFor &&
+        block.kind == program::BlockKind::kWhile ||
+        (block.kind == program::BlockKind::kFor &&
          program::items_of(lines, block.line, job.sources) == program::Items::kBatches);
     if (steps) {
       return true;
