@@ -208,6 +208,14 @@ model::RankSet outside_of(const graph::Examination& examination,
   });
 }
 
+/// In another call, not in a file, a lock or a worker of their own.
+bool all_wait_for_ranks(const graph::Examination& examination, const model::RankSet& ranks) {
+  return std::all_of(ranks.begin(), ranks.end(), [&examination](model::Rank rank) {
+    const graph::Standing* one = examination.standing(rank);
+    return one != nullptr && (one->waits_for_ranks() || one->activity == graph::Activity::kGpu);
+  });
+}
+
 Findings detect(const graph::Examination& examination) {
   const std::vector<Party> parties = parties_of(examination);
   const auto sure = stuck(examination);
@@ -218,8 +226,8 @@ Findings detect(const graph::Examination& examination) {
   const model::RankSet outside = outside_of(examination, parties);
   const model::RankSet missing =
       outside.common(expected(examination, first.one)).minus(first.ranks);
-  if (parties.size() == 1 && missing.empty()) {
-    return {};  // they are all there: the network, or a rank that was not seen
+  if (parties.size() == 1 && (missing.empty() || !all_wait_for_ranks(examination, missing))) {
+    return {};  // they are all there; or who is missing has a trouble of its own
   }
   Finding finding;
   finding.kind = kKind;

@@ -94,6 +94,15 @@ TEST(CommunicatorSetupOrder, LeavesRanksThatHaveNotStartedToRendezvous) {
   EXPECT_TRUE(asked(kKind, builder.build()).empty());
 }
 
+TEST(CommunicatorSetupOrder, LeavesARankWithATroubleOfItsOwnToThatCause) {
+  JobBuilder builder = job();
+  builder.ranks(3).backend("nccl");
+  builder.stack(kAll, making("ncclCommInitRankConfig", "all_reduce", kStep, "0"));
+  builder.stack(2, "native:read@libc.so.6 | py:load@/srv/train.py:12 | py:main@/srv/train.py:4")
+      .state(2, 'D', "nfs_wait_bit_killable");
+  EXPECT_TRUE(asked(kKind, builder.build()).empty());
+}
+
 TEST(CommunicatorSetupOrder, IsSilentWhileSomebodyWorksOrTheJobMoves) {
   JobBuilder builder = told();
   builder.computing(3);
