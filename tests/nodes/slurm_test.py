@@ -39,6 +39,14 @@ def start(slurm, *words):
     return job
 
 
+def cancel(slurm, job):
+    """Until its processes are gone: the next job wants their port."""
+    slurm.run("scancel", job)
+    until = time.time() + 40
+    while slurm.run("squeue", "-h").stdout.strip() and time.time() < until:
+        time.sleep(0.3)
+
+
 def attach(slurm, job):
     target = slurm.folder / "report.json"
     target.unlink(missing_ok=True)
@@ -55,7 +63,7 @@ def test_a_fault_is_named_with_its_node(slurm):
     try:
         report, done = attach(slurm, job)
     finally:
-        slurm.run("scancel", job)
+        cancel(slurm, job)
     assert done.returncode == 1, done.stderr
     (first, *_) = report["findings"]
     assert (first["kind"], first["culprits"], first["details"]["hosts"]) == ("mismatched-op", [4], ["node3"]), done.stdout
@@ -70,7 +78,7 @@ def test_a_healthy_job_goes_on_and_nothing_is_said(slurm):
         report, done = attach(slurm, job)
         assert job in slurm.run("squeue", "-h", "-o", "%i").stdout
     finally:
-        slurm.run("scancel", job)
+        cancel(slurm, job)
     assert done.returncode == 0, done.stdout
     assert report["verdict"] == "running" and not report["findings"]
 
