@@ -40,7 +40,16 @@ def chosen(options):
         if isinstance(other, str):
             print(f"skip {label}: {other}", flush=True)
         elif "torch.distributed" in script.read_text() or other:
-            yield folder, {**case, **other}
+            told = {**case, **other}
+            if "command" in told:  # one that has its own modules keeps those of the device
+                told["command"] = told["command"].replace("PYTHONPATH=", f"PYTHONPATH={device.SITE}:")
+            yield folder, told
+
+
+def ask_for_nccl(folder):
+    """The program of a GPU says so; its lines stay where they are."""
+    for script in folder.rglob("*.py"):
+        script.write_text(script.read_text().replace('"gloo"', '"nccl"'))
 
 
 def dump_of(process):
@@ -85,13 +94,13 @@ class Seen:
 
 def attach(folder, case, healthy, kept=None):
     gpu = device.Device(LIMIT)
-    job = Job(folder, case, healthy, prefix=("nice", "-n", "10"), more=gpu.environment)
+    job = Job(folder, case, healthy, prefix=("nice", "-n", "10"), more=gpu.environment, prepare=ask_for_nccl)
     try:
         if not job.wait_ready(healthy, limit=40, least=SETTLE):
             lost = Seen([f"the job did not come up: {job.output()[-600:]}"])
             return {"attach": lost, "stacks": lost}
         if not healthy and not case.get("healthy_only"):
-            gpu.settle()
+            gpu.settle(limit=15)
         target = job.folder / "report.json"
         done = subprocess.run([TOOL, "attach", str(job.process.pid), "-o", str(target), "-o", str(job.folder / "job.ddpd")], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
         if done.returncode not in (0, 1):
@@ -112,7 +121,7 @@ def attach(folder, case, healthy, kept=None):
 def run(folder, case, healthy):
     reports = Path(tempfile.mkdtemp(prefix="ddpzoo_report_"))
     gpu = device.Device(LIMIT)
-    job = Job(folder, case, healthy, more=gpu.environment,
+    job = Job(folder, case, healthy, more=gpu.environment, prepare=ask_for_nccl,
               prefix=("nice", "-n", "10", TOOL, "run", "--hang-timeout", "6", "--on-hang", "kill", "--always", "--report-dir", str(reports), "--"))
     try:
         limit = time.time() + (35 if healthy or case.get("healthy_only") else 70)

@@ -32,6 +32,7 @@ struct Rank {
   }
 };
 
+inline constexpr std::size_t kSlots = 8;  // messages between two ranks that nobody waits for
 inline constexpr std::size_t kBuffered =
     128 * 1024;  // bytes between two ranks that nobody waits for
 
@@ -89,6 +90,9 @@ struct Transfer {
   /// The message it fills or takes; null as long as there is none for it.
   void find_message(std::deque<std::shared_ptr<Message>>& queue) {
     if (sends) {
+      if (queue.size() >= kSlots) {
+        return;
+      }
       message = queue.emplace_back(std::make_shared<Message>(bytes.size()));
       return;
     }
