@@ -16,6 +16,7 @@
 #include "collector/detectors/evidence/message_sizes.h"
 #include "collector/detectors/evidence/origins.h"
 #include "collector/detectors/evidence/processes.h"
+#include "collector/detectors/evidence/split_sizes.h"
 #include "collector/detectors/evidence/tracebacks.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/ddp_constructor.h"
@@ -61,6 +62,9 @@ Finding from_records(const graph::Examination& examination, const graph::Diverge
                                 size_of(*disagreed.odd_call, splits),
                                 call_name(examination.job, *disagreed.rest_call),
                                 said(disagreed.rest), size_of(*disagreed.rest_call, splits));
+  if (std::string pair = splits ? split_pair(examination, divergence) : ""; !pair.empty()) {
+    finding.summary = std::move(pair);
+  }
   if (splits && contradicts_itself(examination, *disagreed.odd_call)) {
     finding.culprits = disagreed.odd;  // two ranks are no tie then
   }
@@ -273,6 +277,8 @@ Findings detect(const graph::Examination& examination) {
       findings.push_back(from_records(examination, *splits));
     } else if (auto finding = from_splits(examination, view)) {
       findings.push_back(std::move(*finding));
+    } else if (auto sums = mismatched_sums(examination, view)) {
+      findings.push_back(std::move(*sums));
     }
   }
   if (findings.empty() && examination.history.empty()) {

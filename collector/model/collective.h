@@ -48,6 +48,10 @@ struct CollectiveCall {
   std::optional<int> tag{};                                // of a message
   std::optional<std::vector<std::int64_t>> splits;         // what goes to each group rank
   std::optional<std::vector<std::int64_t>> output_splits;  // what is expected from each
+  // Of an all_to_all whose splits are not known: elements that go to all peers together, and that
+  // are expected from them. Of one rank these may differ, over all ranks they are the same.
+  std::optional<std::int64_t> sent_elements{};
+  std::optional<std::int64_t> expected_elements{};
   CallState state = CallState::kUnknown;
   std::optional<double> time;      // seconds, when it was enqueued
   std::optional<double> end_time;  // seconds, when it completed or failed

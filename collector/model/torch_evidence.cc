@@ -98,8 +98,7 @@ std::optional<std::int64_t> elements_of(const std::vector<std::vector<std::int64
 }
 
 /// Fills count, shape and dtype with what every member must pass alike. A scatter's input exists on
-/// its root only, an all_to_all's extents may differ: there the record says nothing that could be
-/// compared.
+/// its root only, an all_to_all's extents may differ: of that only the sums can be compared.
 void add_size(const FlightRecord& record, CollectiveCall& call) {
   const bool by_output = call.operation == "scatter" || call.operation == "recv";
   const auto& shapes = by_output ? record.output_shapes : record.input_shapes;
@@ -107,7 +106,14 @@ void add_size(const FlightRecord& record, CollectiveCall& call) {
   if (!dtypes.empty()) {
     call.dtype = dtype_of(dtypes.front());
   }
-  if (shapes.empty() || call.operation.starts_with("all_to_all") || call.operation == "barrier") {
+  if (call.operation.starts_with("all_to_all")) {
+    if (!record.input_shapes.empty() && !record.output_shapes.empty()) {
+      call.sent_elements = elements_of(record.input_shapes);
+      call.expected_elements = elements_of(record.output_shapes);
+    }
+    return;
+  }
+  if (shapes.empty() || call.operation == "barrier") {
     return;
   }
   call.count = elements_of(shapes);

@@ -60,6 +60,10 @@ void read_sizes(const Cursor& in, model::CollectiveCall& out) {
   out.splits = splits.wholes(0, kMaxNumber);
   const Cursor expected = in["output_splits"];
   out.output_splits = expected.wholes(0, kMaxNumber);
+  const Cursor sent = in["sent_elements"];
+  out.sent_elements = sent.whole(0, kMaxNumber);
+  const Cursor wanted = in["expected_elements"];
+  out.expected_elements = wanted.whole(0, kMaxNumber);
   if (const std::string dtype = text(in, "dtype"); !dtype.empty()) {
     out.dtype = model::dtype_of(dtype);
   }

@@ -106,6 +106,8 @@ ordered_json write_call(const model::CollectiveCall& call) {
   put(out, "tag", call.tag);
   put(out, "splits", call.splits);
   put(out, "output_splits", call.output_splits);
+  put(out, "sent_elements", call.sent_elements);
+  put(out, "expected_elements", call.expected_elements);
   const auto state = std::find_if(kCallStates.begin(), kCallStates.end(),
                                   [&call](const auto& entry) { return entry.first == call.state; });
   if (state != kCallStates.end()) {
