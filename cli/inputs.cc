@@ -16,6 +16,7 @@
 #include "cli/input_formats.h"
 #include "cli/packed_file.h"
 #include "cli/piped_input.h"
+#include "cli/unpacked_inputs.h"
 #include "collector/imports/logs/text_file.h"
 #include "collector/imports/merge.h"
 #include "collector/imports/stack_dumps/dump_processes.h"
@@ -42,6 +43,7 @@ struct Sorted {
   std::vector<std::string> too_deep;  // folders
   std::vector<std::string> cut;       // folders of which a part was looked at
   std::vector<std::string> packed;
+  UnpackedInputs* archives = nullptr;
 
   /// Everything but the unknown.
   [[nodiscard]] std::size_t count() const {
@@ -79,6 +81,19 @@ const InputFormat* format_of(std::string_view head, const std::string& path) {
   return format;
 }
 
+void sort_folder(const std::string& folder, Sorted& out);
+
+/// What is in it, as of a folder.
+void sort_archive(const std::string& path, Sorted& out) {
+  const auto folder = out.archives->folder_for(path);
+  if (folder) {
+    sort_folder(*folder, out);
+  } else {
+    out.failures.push_back(folder.error());
+  }
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): archives within archives, three at most
 void sort_file(const std::string& path, bool from_folder, Sorted& out) {
   const auto head = read_head(path);
   if (!head) {
@@ -89,7 +104,9 @@ void sort_file(const std::string& path, bool from_folder, Sorted& out) {
     return;
   }
   if (const auto archive = packed(*head)) {
-    if (from_folder) {
+    if (can_unpack()) {
+      sort_archive(path, out);
+    } else if (from_folder) {
       out.packed.push_back(path);
     } else {
       out.failures.push_back(
@@ -131,27 +148,9 @@ std::string nothing_in(const std::string& folder, const FolderContents& contents
   return contents.too_deep.empty() ? what : what + "; " + too_deep(contents.too_deep);
 }
 
-/// Hosts that share a spool folder have folders in it, all but one.
-void add_spools_of_other_hosts(const std::string& folder, Sorted& out) {
-  std::vector<std::string> others;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error); !error && entry != fs::end(entry);
-       entry.increment(error)) {
-    const std::string path = entry->path().string();
-    std::error_code unreadable;
-    if (entry->is_directory(unreadable) && !entry->is_symlink(unreadable) &&
-        monitor::holds_rings(path)) {
-      others.push_back(path);
-    }
-  }
-  std::sort(others.begin(), others.end());
-  out.spools.insert(out.spools.end(), others.begin(), others.end());
-}
-
 void sort_folder(const std::string& folder, Sorted& out) {
   if (monitor::holds_rings(folder)) {
     out.spools.push_back(folder);
-    add_spools_of_other_hosts(folder, out);
     return;
   }
   const std::size_t useful = out.count();
@@ -282,8 +281,10 @@ void tell_what_is_left_out(const Sorted& sorted, const Reading& reading,
 }
 
 base::Result<model::JobModel> read_files(const std::vector<std::string>& paths,
-                                         const std::vector<std::string>& logs) {
+                                         const std::vector<std::string>& logs,
+                                         UnpackedInputs& archives) {
   Sorted sorted;
+  sorted.archives = &archives;
   for (const std::string& path : paths) {
     std::error_code error;
     if (fs::is_directory(path, error)) {
@@ -334,15 +335,19 @@ base::Result<model::JobModel> read_inputs(const std::vector<std::string>& paths,
   PipedInputs piped;
   const auto files = TRY(unpiped(paths, piped));
   const auto texts = TRY(unpiped(logs, piped));
-  auto job = read_files(files, texts);
+  UnpackedInputs archives;
+  auto job = read_files(files, texts, archives);
+  const auto as_given = [&](std::string sentence) {
+    return piped.as_given(archives.as_given(std::move(sentence)));
+  };
   if (!job) {
-    return tl::make_unexpected(base::Error{.what = piped.as_given(job.error().what),
-                                           .hint = piped.as_given(job.error().hint)});
+    return tl::make_unexpected(
+        base::Error{.what = as_given(job.error().what), .hint = as_given(job.error().hint)});
   }
   for (auto* sentences :
        {&job->coverage.observed, &job->coverage.unobserved, &job->coverage.warnings}) {
     for (std::string& sentence : *sentences) {
-      sentence = piped.as_given(std::move(sentence));
+      sentence = as_given(std::move(sentence));
     }
   }
   return job;
