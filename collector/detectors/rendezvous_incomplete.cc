@@ -81,33 +81,56 @@ bool count_differently(const model::JobModel& job) {
   return worlds.size() > 1;
 }
 
-/// "3/4 clients joined", "(world_size=4, num_workers_joined=3": 4.
-std::optional<int> world_in(std::string_view line) {
-  const std::size_t joined = line.find(" clients joined");
-  const std::size_t slash = joined == line.npos ? line.npos : line.rfind('/', joined);
-  const std::size_t size = line.find("world_size=");
-  const std::string_view text = size != line.npos    ? line.substr(size + 11)
-                                : slash != line.npos ? line.substr(slash + 1)
-                                                     : std::string_view();
-  int world = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), world);
-  return error == std::errc() && world > 0 && world < model::kMaxWorldSize ? std::optional(world)
+std::optional<int> count_at(std::string_view text) {
+  int count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  return error == std::errc() && count > 0 && count < model::kMaxWorldSize ? std::optional(count)
                                                                            : std::nullopt;
 }
 
-/// Who gave up waiting is there; those of the world who did not write so are not.
+std::optional<int> count_behind(std::string_view line, std::string_view word) {
+  const std::size_t at = line.find(word);
+  return at == line.npos ? std::nullopt : count_at(line.substr(at + word.size()));
+}
+
+/// "3/4 clients joined", "(world_size=4, num_workers_joined=3", "(world_size=4, worker_count=3": 4.
+std::optional<int> world_in(std::string_view line) {
+  const std::size_t joined = line.find(" clients joined");
+  const std::size_t slash = joined == line.npos ? line.npos : line.rfind('/', joined);
+  const auto size = count_behind(line, "world_size=");
+  return size || slash == line.npos ? size : count_at(line.substr(slash + 1));
+}
+
+/// 3 of these.
+std::optional<int> joined_in(std::string_view line) {
+  const auto workers = count_behind(line, "num_workers_joined=");
+  const auto older = workers ? workers : count_behind(line, "worker_count=");
+  const std::size_t joined = line.find(" clients joined");
+  const std::size_t slash = joined == line.npos ? line.npos : line.rfind('/', joined);
+  if (older || slash == line.npos) {
+    return older;
+  }
+  const std::size_t space = line.rfind(' ', slash);
+  return count_at(line.substr(space == line.npos ? 0 : space + 1));
+}
+
+/// Who gave up waiting is there; those of the world who did not write so are not, unless more had
+/// joined than wrote.
 Findings told_by_logs(const graph::Examination& examination) {
   Findings findings = findings_from_text(examination, kKind);
   std::optional<int> world;
+  std::size_t joined = 0;
   model::RankSet there;
   for (const Sighting& sighting : sightings(examination.job, kKind)) {
     world = world ? world : world_in(sighting.line);
+    joined = std::max(joined, static_cast<std::size_t>(joined_in(sighting.line).value_or(0)));
     there = sighting.rank ? there.united({*sighting.rank}) : there;
   }
   for (Finding& finding : findings) {
     finding.waiting = there;
     finding.culprits = {};
-    for (model::Rank rank = 0; !there.empty() && rank < world.value_or(0); ++rank) {
+    const bool all_spoke = !there.empty() && there.size() >= joined;
+    for (model::Rank rank = 0; all_spoke && rank < world.value_or(0); ++rank) {
       if (!there.contains(rank)) {
         finding.culprits.insert(rank);
       }

@@ -96,6 +96,33 @@ TEST(RendezvousIncomplete, WhoeverDidNotWriteThatItGaveUpNeverCame) {
       asked("rendezvous-incomplete", job().log(0, "3/3 clients joined.\n").build()).empty());
 }
 
+TEST(RendezvousIncomplete, AccusesNobodyWhenMoreJoinedThanWrote) {
+  const auto findings =
+      asked(kKind, job()
+                       .log(0,
+                            "RuntimeError: x.cpp Timed out after 1801 seconds waiting for clients. "
+                            "15/16 clients joined.\n")
+                       .build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_TRUE(findings[0].culprits.empty());
+  EXPECT_EQ(findings[0].waiting, model::RankSet({0}));
+}
+
+TEST(RendezvousIncomplete, ReadsTheStoreBarrierOfOlderTorch) {
+  auto builder = job();
+  for (int rank = 1; rank < 3; ++rank) {
+    builder = builder.log(
+        rank,
+        "RuntimeError: Timed out initializing process group in store based barrier on rank: " +
+            std::to_string(rank) +
+            ", for key: store_based_barrier_key:1 (world_size=3, worker_count=2, "
+            "timeout=0:30:00)\n");
+  }
+  const auto findings = asked(kKind, builder.build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0}));
+}
+
 TEST(RendezvousIncomplete, IsSilentWhenEveryoneIsThere) {
   EXPECT_TRUE(asked(kKind, job().ranks(4).stack(kAll, kInInit).build()).empty());
 }
