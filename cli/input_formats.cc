@@ -7,7 +7,9 @@
 #include "base/text.h"
 #include "cli/input_file.h"
 #include "collector/imports/capture/capture.h"
+#include "collector/imports/clog.h"
 #include "collector/imports/flight_recorder/flight_recorder.h"
+#include "collector/imports/logs/json_log.h"
 #include "collector/imports/logs/text_file.h"
 #include "collector/imports/logs/torchrun_text.h"
 #include "collector/imports/nccl_ras.h"
@@ -48,6 +50,14 @@ constexpr InputFormat kFormats[] = {
      .recognises = imports::is_flight_recorder_dump,
      .read = nullptr,
      .read_all = read_dumps},
+    {.name = "torchcomms' clog",
+     .recognises = imports::is_clog,
+     .read = imports::read_clog,
+     .read_all = nullptr},
+    {.name = "logs as JSON lines",
+     .recognises = imports::is_json_log,
+     .read = imports::read_text,
+     .read_all = nullptr},
     {.name = "ddpdoctor.capture/1 (JSON)",
      .recognises = is_json_object,
      .read = imports::read_capture,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/own_process.h"
 
+#include <array>
 #include <csignal>
 
 #ifdef DDPDOCTOR_STATIC
@@ -22,10 +23,11 @@ void prepare_own_process() {
 #endif
 }
 
-std::vector<std::string> words_of(int argc, char** argv) {
-  std::vector<std::string> words(argv, argv + argc);
+std::vector<char*> words_of(int argc, char** argv) {
+  static std::array<char, 6> name{"pyspy"};
+  std::vector<char*> words(argv, argv + argc);
   if (!words.empty() && base::file_name(words.front()) == "py-spy") {
-    words.insert(words.begin() + 1, "pyspy");
+    words.insert(words.begin() + 1, name.data());
   }
   return words;
 }

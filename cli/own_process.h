@@ -2,7 +2,6 @@
 // What this program settles of its own process before it does anything.
 #pragma once
 
-#include <string>
 #include <vector>
 
 namespace ddpdoctor::cli {
@@ -12,6 +11,6 @@ namespace ddpdoctor::cli {
 void prepare_own_process();
 
 /// The words of the command line; those of a link named py-spy begin with `pyspy`.
-std::vector<std::string> words_of(int argc, char** argv);
+std::vector<char*> words_of(int argc, char** argv);
 
 }  // namespace ddpdoctor::cli

@@ -13,7 +13,7 @@
 namespace ddpdoctor::model {
 namespace {
 
-constexpr int kMostPrefixes = 6;  // a CI's time, torchrun's tee, torch's own, a logger's, …
+constexpr int kMostPrefixes = 8;  // a CI's time, torchrun's tee, torch's own, a logger's, …
 
 bool digit(char c) {
   return c >= '0' && c <= '9';
@@ -237,8 +237,45 @@ bool take_clock(std::string_view& text) {
   return true;
 }
 
-/// "[pod/trainer-0/torch] " of kubectl, "(RayTrainWorker pid=7, ip=10.0.0.1) " of Ray.
-bool take_whom(std::string_view& text) {
+/// "ERROR 05-27 23:44:35 [core.py:708] ", "INFO 01-03 18:47:35 core.py:48] " of vLLM: no year, so
+/// no time.
+bool take_logger(std::string_view& text) {
+  constexpr std::size_t kLongestPlace = 100;
+  constexpr std::array<std::string_view, 5> kLevels = {"DEBUG ", "INFO ", "WARNING ", "ERROR ",
+                                                       "CRITICAL "};
+  std::string_view rest = text;
+  for (const std::string_view level : kLevels) {
+    if (rest.starts_with(level)) {
+      rest.remove_prefix(level.size());
+      break;
+    }
+  }
+  const bool dated = rest.size() < text.size() && take_digits(rest, 2) && take(rest, '-') &&
+                     take_digits(rest, 2) && take(rest, ' ') && take_digits(rest, 2) &&
+                     take(rest, ':') && take_digits(rest, 2) && take(rest, ':') &&
+                     take_digits(rest, 2);
+  const std::size_t space = dated ? rest.find(' ') : rest.npos;  // behind milliseconds
+  const std::size_t end = rest.substr(0, kLongestPlace).find(']');
+  if (space == rest.npos || end == rest.npos || end < space ||
+      rest.substr(0, end).find(".py:") == rest.npos) {
+    return false;
+  }
+  text = rest.substr(end + 1);
+  take(text, ' ');
+  return true;
+}
+
+/// "(VllmWorker rank=3 pid=7) ": the rank inside.
+std::optional<int> rank_of_whom(std::string_view label) {
+  const std::size_t at = label.find(" rank=");
+  std::string_view rest = at == label.npos ? std::string_view() : label.substr(at + 6);
+  const auto rank = take_number(rest);
+  return rank && *rank < kMaxWorldSize && rest.starts_with(' ') ? rank : std::nullopt;
+}
+
+/// "[pod/trainer-0/torch] " of kubectl, "(RayTrainWorker pid=7, ip=10.0.0.1) " of Ray, "(VllmWorker
+/// rank=3 pid=7) " of vLLM.
+bool take_whom(std::string_view& text, std::optional<Rank>& rank) {
   const bool pod = text.starts_with("[pod/");
   const bool ray = text.starts_with('(');
   const std::size_t end = pod || ray ? text.substr(0, 200).find(pod ? "] " : ") ") : text.npos;
@@ -246,6 +283,8 @@ bool take_whom(std::string_view& text) {
       (ray && text.substr(0, end).find(" pid=") == std::string_view::npos)) {
     return false;
   }
+  const auto named = ray ? rank_of_whom(text.substr(0, end)) : std::nullopt;
+  rank = named ? named : rank;
   text.remove_prefix(end + 2);
   return true;
 }
@@ -264,7 +303,7 @@ LogLine read_log_line(std::string_view line) {
       out.rank =
           rank;  // torchrun's tee names the local rank, torch's own the global one: the inner
     } else if (!(out.time && take_stream(out.text)) && !take_clock(out.text) &&
-               !take_whom(out.text)) {
+               !take_whom(out.text, out.rank) && !take_logger(out.text)) {
       break;
     }
   }

@@ -20,7 +20,9 @@ struct LogLine {
 };
 
 /// Takes off, in any order: "2026-11-20T12:34:56.789Z ", "[2026-11-20 12:34:56,789] ", "[rank3]: ",
-/// "[rank: 3] ", "rank 3: ", "[default3]:", "[1,3]<stderr>:", "rank3 | ". A mere number is no rank.
+/// "[rank: 3] ", "rank 3: ", "[default3]:", "[1,3]<stderr>:", "rank3 | ", "(VllmWorker rank=3
+/// pid=7)
+/// ", "ERROR 05-27 23:44:35 [core.py:708] ". A mere number is no rank.
 LogLine read_log_line(std::string_view line);
 
 }  // namespace ddpdoctor::model

@@ -7,6 +7,8 @@
 #include <string_view>
 
 #include "collector/diagnosis/diagnosis.h"
+#include "collector/imports/clog.h"
+#include "collector/imports/logs/json_log.h"
 #include "collector/imports/logs/text_file.h"
 #include "collector/imports/logs/torchrun_text.h"
 #include "collector/imports/nccl_ras.h"
@@ -26,6 +28,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
        {Format{imports::is_py_spy_json, imports::read_py_spy_dump},
         Format{imports::is_ras_json, imports::read_ras_json},
         Format{imports::is_error_file, imports::read_error_file},
+        Format{imports::is_clog, imports::read_clog},
+        Format{imports::is_json_log, imports::read_text},
         Format{imports::is_py_spy, imports::read_text},
         Format{imports::is_pystack, imports::read_text},
         Format{imports::is_gdb, imports::read_text},

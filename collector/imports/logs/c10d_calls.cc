@@ -212,6 +212,24 @@ void add_barrier(const Reading& reading, model::JobModel& job) {
   job.collectives.push_back(std::move(call));
 }
 
+/// What every rank was about to call; of those whom the log does not name nothing is known.
+void add_running(Reading& reading, model::JobModel& job) {
+  if (reading.running.size() < 2) {
+    return;
+  }
+  std::int64_t first = 0;  // that every rank's lines still hold
+  for (const auto& [rank, calls] : reading.running) {
+    first = std::max(first, calls.front().sequence);
+  }
+  for (auto& [rank, calls] : reading.running) {
+    for (CollectiveCall& call : calls) {
+      if (call.sequence >= first || &call == &calls.back()) {
+        job.collectives.push_back(std::move(call));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 Told add_calls(Reading& reading, model::JobModel& job) {
@@ -225,7 +243,11 @@ Told add_calls(Reading& reading, model::JobModel& job) {
     return Told::kMismatch;
   }
   add_barrier(reading, job);
-  return job.collectives.size() > before ? Told::kBarrier : Told::kNothing;
+  if (job.collectives.size() > before) {
+    return Told::kBarrier;
+  }
+  add_running(reading, job);
+  return Told::kNothing;
 }
 
 }  // namespace ddpdoctor::imports

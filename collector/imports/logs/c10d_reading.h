@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -36,9 +37,10 @@ struct Reading {
   std::map<Idle, std::int64_t> enqueued;  // the newest call that it has begun there
   std::optional<std::size_t> traced;      // the timeout whose stack trace is being printed
   std::map<Rank, CollectiveCall> mismatched;
-  std::map<std::int64_t, int> mismatched_at;  // votes for the sequence number
-  std::set<Rank> own;                         // told of their own call
-  std::optional<Place> barrier;               // who watched a monitored_barrier
+  std::map<Rank, std::deque<CollectiveCall>> running;  // told before they are made
+  std::map<std::int64_t, int> mismatched_at;           // votes for the sequence number
+  std::set<Rank> own;                                  // told of their own call
+  std::optional<Place> barrier;                        // who watched a monitored_barrier
   std::set<Rank> barrier_missing;
   std::set<Rank> lagging;  // as torch's own report on a desync says
   std::set<Rank> barrier_reached;

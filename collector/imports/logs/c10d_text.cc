@@ -26,6 +26,7 @@ using model::CollectiveCall;
 using model::Rank;
 
 constexpr std::size_t kMostCalls = 200'000;  // of one log
+constexpr std::size_t kMostRunning = 64;     // newest calls of a rank that are kept
 
 std::optional<std::int64_t> number_behind(std::string_view line, std::string_view word) {
   const std::size_t at = line.find(word);
@@ -210,6 +211,23 @@ void read_mismatch(std::string_view line, const model::CallSite& site, Reading& 
   }
 }
 
+/// "[Rank 1] Running collective: CollectiveFingerPrint(…)": DETAIL with TORCH_CPP_LOG_LEVEL=INFO
+/// tells every call before it is made.
+void read_running(std::string_view line, std::optional<Rank> rank, Reading& reading) {
+  const auto whose = rank ? rank : rank_in_message(line);
+  CollectiveCall call = fingerprint(line, whose.value_or(0));
+  if (!whose || call.sequence <= 0) {
+    return;
+  }
+  call.group = "0";
+  call.state = model::CallState::kEnqueued;
+  auto& own = reading.running[*whose];
+  if (own.size() == kMostRunning) {
+    own.pop_front();
+  }
+  own.push_back(std::move(call));
+}
+
 /// "Rank 2 failed to pass monitoredBarrier", "Ranks 1, 2 failed to pass monitoredBarrier".
 void read_barrier(std::string_view line, const Place& place, Reading& reading) {
   const std::size_t end = line.find(" failed to pass monitoredBarrier");
@@ -260,6 +278,8 @@ void read_line(std::string_view line, std::optional<Rank> rank, const model::Cal
   } else if (line.find("Detected mismatch between collectives on ranks") !=
              std::string_view::npos) {
     read_mismatch(line, site, reading);
+  } else if (line.find("Running collective: CollectiveFingerPrint(") != std::string_view::npos) {
+    read_running(line, whose, reading);
   } else if (const auto late = between(line, "To our best knowledge, rank", " lagging rank")) {
     read_lagging(*late, reading);
   } else if (line.find("failed to pass monitoredBarrier") != std::string_view::npos) {

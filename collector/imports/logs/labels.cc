@@ -140,6 +140,17 @@ Tag stern_tag(std::string_view line) {
   return {.name = head.substr(0, end), .rest = line, .sure = true, .words = true};
 }
 
+/// "[pod/trainer-0/torch] text" of kubectl logs --prefix.
+Tag kubectl_tag(std::string_view line) {
+  constexpr std::string_view kPod = "[pod/";
+  const std::size_t end = line.substr(0, 2 * kLongestHost).find("] ");
+  if (!line.starts_with(kPod) || end == line.npos) {
+    return {};
+  }
+  const std::string_view pod = line.substr(kPod.size(), end - kPod.size());
+  return {.name = pod.substr(0, pod.find('/')), .rest = line.substr(end + 2), .sure = true};
+}
+
 /// "Nov 22 19:15:00 node0 python[31098]: text" of journald and syslog.
 Tag journal_tag(std::string_view line) {
   constexpr std::size_t kTime = 16;  // "Nov 22 19:15:00 "
@@ -166,7 +177,8 @@ Tag journal_tag(std::string_view line) {
 }
 
 Tag tag_of(std::string_view line) {
-  for (Tag (*const one)(std::string_view) : {journal_tag, compose_tag, pdsh_tag, stern_tag}) {
+  for (Tag (*const one)(std::string_view) :
+       {kubectl_tag, journal_tag, compose_tag, pdsh_tag, stern_tag}) {
     if (const Tag tag = one(line); !tag.name.empty()) {
       return tag;
     }

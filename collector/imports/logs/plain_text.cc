@@ -56,6 +56,28 @@ std::string without_escapes(std::string_view line) {
   return out;
 }
 
+/// "[36m", "[1;31m", "[0m" at `at`, whose escape was lost: the index behind it, 0 for anything
+/// else. "[0]" and "[3m" of a text stay.
+std::size_t behind_bare_colour(std::string_view text, std::size_t at) {
+  const std::size_t end = text.find_first_not_of("0123456789;", at + 1);
+  const bool colour = end != text.npos && end > at + 1 && end - at <= 8 && text[end] == 'm';
+  return colour && (end - at >= 3 || text[at + 1] == '0') ? end + 1 : 0;
+}
+
+std::string without_bare_colours(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t behind = text[at] == '[' ? behind_bare_colour(text, at) : 0;
+    if (behind > 0) {
+      at = behind;
+    } else {
+      out += text[at++];
+    }
+  }
+  return out;
+}
+
 /// "[00:01<00:01, 9.81it/s]" at `at`: the index behind it, 0 for anything else.
 std::size_t behind_speed(std::string_view text, std::size_t at) {
   const std::string_view inside = text.substr(at + 1, kLongestSpeed);
@@ -146,6 +168,14 @@ bool may_need_it(std::string_view line) {
 }
 
 }  // namespace
+
+std::optional<std::string> without_colours(std::string_view text) {
+  if (text.find('\x1b') != text.npos) {
+    return without_escapes(text);
+  }
+  const bool bare = text.find("[0m") != text.npos || text.find("[36m(") != text.npos;
+  return bare ? std::optional(without_bare_colours(text)) : std::nullopt;
+}
 
 std::optional<std::string> plain_text(std::string_view text) {
   const auto lines = base::split(text, '\n');

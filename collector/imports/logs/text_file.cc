@@ -15,8 +15,10 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "collector/imports/logs/actors.h"
 #include "collector/imports/logs/c10d_text.h"
 #include "collector/imports/logs/fabric_text.h"
+#include "collector/imports/logs/json_log.h"
 #include "collector/imports/logs/labels.h"
 #include "collector/imports/logs/launcher_text.h"
 #include "collector/imports/logs/plain_text.h"
@@ -232,10 +234,16 @@ std::string tool_names(const Finding& finding) {
 base::Result<model::JobModel> read_text(std::string_view bytes, const std::string& path) {
   const bool cut = bytes.size() > kMostBytes;
   bytes = without_padding(bytes.substr(cut ? bytes.size() - kMostBytes : 0));
+  const auto unpacked = json_log_text(bytes);
+  bytes = unpacked ? std::string_view(*unpacked) : bytes;
+  const auto uncoloured = without_colours(bytes);
+  bytes = uncoloured ? std::string_view(*uncoloured) : bytes;
   const auto pasted = without_margins(bytes);
   bytes = pasted ? std::string_view(*pasted) : bytes;
   const Labels labels = with_ranks_named(bytes);
-  const std::string_view named = labels.text.empty() ? bytes : std::string_view(labels.text);
+  const std::string_view tagged = labels.text.empty() ? bytes : std::string_view(labels.text);
+  const Labels actors = with_actors_named(tagged);
+  const std::string_view named = actors.text.empty() ? tagged : std::string_view(actors.text);
   const auto plain = plain_text(named);
   const std::string_view text = plain ? std::string_view(*plain) : named;
   const auto lines = base::split(text, '\n');
@@ -275,8 +283,10 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
                          .kind = std::string(model::kCallsOfLog),
                          .fields = {{"count", told_calls}}});
   }
-  if (!labels.warning.empty()) {
-    job.coverage.warnings.push_back(labels.warning);
+  for (const Labels* const one : {&labels, &actors}) {
+    if (!one->warning.empty()) {
+      job.coverage.warnings.push_back(one->warning);
+    }
   }
   if (cut) {
     job.coverage.warnings.push_back(fmt::format("of {} only the last {} were read", path,

@@ -98,6 +98,9 @@ bool is_pystack(std::string_view head, std::string_view) {
 }
 
 bool is_gdb(std::string_view head, std::string_view) {
+  if (printable(head) && is_bare_backtrace(head)) {
+    return true;
+  }
   return any_line(head, [](std::string_view line) {
     return line.starts_with("Thread ") && line.find("):") != std::string_view::npos &&
            (line.find("(LWP ") != std::string_view::npos ||

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "collector/imports/logs/actors.h"
 
 namespace ddpdoctor::imports {
 namespace {
@@ -68,8 +69,11 @@ void add_silent(std::map<model::Rank, bool>& known, model::JobModel& job) {
     return;
   }
   model::RankSet& unobserved = job.coverage.unobserved_ranks;
-  const bool spoken = unobserved.empty();  // and it is known of which group
-  const model::Rank last = std::max(known.rbegin()->first, spoken ? 0 : unobserved.values().back());
+  const bool folded = std::any_of(job.logs.begin(), job.logs.end(),
+                                  [](const model::Log& log) { return folds_lines(log.text); });
+  const bool spoken = unobserved.empty() && !folded;  // and it is known of which group
+  const model::Rank last =
+      std::max(known.rbegin()->first, unobserved.empty() ? 0 : unobserved.values().back());
   const auto ranks = static_cast<std::size_t>(last) + 1;
   if (ranks > kMostForEach * known.size()) {
     return;  // excerpts of a very large job
@@ -211,7 +215,7 @@ void settle_timed_out(std::map<model::Rank, bool> raised, model::JobModel& job) 
     const bool known =
         std::any_of(processes.begin(), processes.end(),
                     [rank = rank](const model::Process& process) { return process.rank == rank; });
-    if (known || failed) {
+    if (known || failed || job.coverage.unobserved_ranks.contains(rank)) {
       continue;
     }
     model::Process process;

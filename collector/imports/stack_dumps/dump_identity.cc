@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "collector/imports/stack_dumps/process_titles.h"
+
 namespace ddpdoctor::imports {
 namespace {
 
@@ -18,6 +20,12 @@ using Place = std::pair<std::string, std::int64_t>;  // machine and pid
 
 Place place_of(const model::Process& process) {
   return {process.host, process.pid};
+}
+
+/// Two containers have one pid, and no name: what their titles say tells them apart.
+std::string machine_of(const model::Process& process) {
+  const Coordinates place = place_of_title(process.command);
+  return place.empty() ? process.host : process.host + "|" + said(place);
 }
 
 /// The processes that may be the one rank of a file; empty when there are several.
@@ -38,7 +46,7 @@ std::vector<model::Process*> only_rank(std::vector<model::Process>& processes) {
 Identity identity_of(const model::Process& process) {
   const std::int64_t rank = process.rank.value_or(-1);
   if (process.pid != 0 || process.rank) {
-    return {process.host, process.pid, rank};
+    return {machine_of(process), process.pid, rank};
   }
   return {process.host + "/?", process.threads.empty() ? 0 : process.threads.front().tid, rank};
 }
@@ -47,11 +55,11 @@ void share_ranks(std::vector<model::Process>& processes) {
   std::map<Place, std::set<model::Rank>> claimed;
   for (const model::Process& process : processes) {
     if (process.pid != 0 && process.rank) {
-      claimed[place_of(process)].insert(*process.rank);
+      claimed[{machine_of(process), process.pid}].insert(*process.rank);
     }
   }
   for (model::Process& process : processes) {
-    const auto ranks = claimed.find(place_of(process));
+    const auto ranks = claimed.find({machine_of(process), process.pid});
     if (process.role == model::Role::kRank && !process.rank && ranks != claimed.end() &&
         ranks->second.size() == 1) {
       process.rank = *ranks->second.begin();

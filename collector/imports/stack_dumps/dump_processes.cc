@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "collector/imports/stack_dumps/dump_identity.h"
+#include "collector/imports/stack_dumps/process_titles.h"
 #include "collector/model/progress.h"
 #include "collector/model/questions.h"
 #include "collector/model/torch_evidence.h"
@@ -59,11 +60,18 @@ bool launches(const model::Process& process, const model::Thread& main) {
          names(process, "/torchrun");
 }
 
+/// SGLang and vLLM start their ranks by multiprocessing.
+bool serves_a_model(const model::Thread& main) {
+  return has_file(main, "scheduler.py", "run_scheduler_process") ||
+         has_file(main, "multiproc_executor.py", "worker_main") ||
+         has_file(main, "multiproc_executor.py", "worker_busy_loop");
+}
+
 /// A process that multiprocessing started for itself or for the user, and that is no rank.
 bool serves(const model::Thread& main) {
   const bool started = has_file(main, "multiprocessing/process.py", "_bootstrap");
   const bool as_rank = has_file(main, "torch/multiprocessing/spawn.py", "_wrap") ||
-                       has_file(main, "torch/distributed/");
+                       has_file(main, "torch/distributed/") || serves_a_model(main);
   return started && !as_rank;
 }
 
@@ -248,6 +256,9 @@ model::Role role_in_dump(const model::Process& process) {
     return model::Role::kOther;
   }
   const model::Thread& main = process.threads.front();
+  if (const auto titled = role_of_title(process.command)) {
+    return *titled;
+  }
   if (has_file(main, "torch/utils/data/_utils/worker.py", "_worker_loop") ||
       main.name.starts_with("pt_data_worker")) {
     return model::Role::kDataLoaderWorker;
@@ -324,6 +335,7 @@ bool settle_dumps(model::JobModel& job) {
     job.observations = separated(std::move(job.observations.front().processes), 0);
   }
   forget_local_ranks(job);
+  name_by_titles(job);
   number_ranks(job);
   for (model::Observation& observation : job.observations) {
     give_parents(observation);

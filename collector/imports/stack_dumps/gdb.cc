@@ -16,6 +16,7 @@ namespace ddpdoctor::imports {
 namespace {
 
 constexpr std::string_view kEval = "_PyEval_EvalFrame";
+constexpr std::size_t kMostContinued = 16;    // lines of one frame
 constexpr std::size_t kMostInterjected = 32;  // lines of others between two threads
 
 struct Heading {
@@ -276,18 +277,52 @@ void read_process(Lines& lines, StackDump& dump) {
   }
 }
 
+/// "#0  0x00007f26 in poll () from …", "#1  …": bt of one thread, without a heading.
+bool begins_bare_bt(const Lines& lines) {
+  const auto numbered = [&lines](std::size_t ahead, std::string_view number) {
+    std::string_view line = base::trim(lines.peek(ahead));
+    return take_prefix(line, number) && line.starts_with(' ') &&
+           (line.find(" in ") != line.npos || line.find(" (") != line.npos);
+  };
+  std::size_t next = 1;  // a long frame goes on in lines of its own
+  while (next < kMostContinued && goes_on(lines.peek(next))) {
+    ++next;
+  }
+  return numbered(0, "#0") && numbered(next, "#1");
+}
+
+/// One thread of a process that nothing else is known of.
+void read_bare_bt(Lines& lines, StackDump& dump) {
+  model::Thread* const thread = add_thread(dump, 0, {});
+  while (thread != nullptr && begins_frame(lines.peek())) {
+    read_bt(lines, *thread);
+  }
+}
+
 }  // namespace
 
+bool is_bare_backtrace(std::string_view head) {
+  std::vector<std::string_view> lines = base::split(head, '\n');
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (base::trim(lines[i]).starts_with("#0 ") &&
+        begins_bare_bt(Lines(std::span<const std::string_view>(lines).subspan(i)))) {
+      return true;
+    }
+  }
+  return false;
+}
+
 bool read_gdb(Lines& lines, std::vector<StackDump>& out) {
-  if (out.size() >= kMostDumps || !thread_heading(lines.peek())) {
+  const bool bare = begins_bare_bt(lines);
+  if (out.size() >= kMostDumps || (!bare && !thread_heading(lines.peek()))) {
     return false;
   }
   StackDump dump = new_dump();
-  read_process(lines, dump);
+  bare ? read_bare_bt(lines, dump) : read_process(lines, dump);
   if (dump.process.threads.empty()) {
     return false;
   }
-  if (dump.process.pid == 0) {
+  if (dump.process.pid == 0 && !bare) {
     const auto lowest = std::min_element(
         dump.process.threads.begin(), dump.process.threads.end(),
         [](const model::Thread& a, const model::Thread& b) { return a.tid < b.tid; });

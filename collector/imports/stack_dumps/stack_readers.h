@@ -30,6 +30,9 @@ bool read_pystack(Lines& lines, std::vector<StackDump>& out);
 /// gdb's `thread apply all bt`, with and without symbols, and py-bt of python-gdb.py.
 bool read_gdb(Lines& lines, std::vector<StackDump>& out);
 
+/// gdb's `bt` of one thread, without a heading that names it.
+bool is_bare_backtrace(std::string_view head);
+
 /// `eu-stack -p PID`, also with -s, -m, -i, -b.
 bool read_eu_stack(Lines& lines, std::vector<StackDump>& out);
 

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/imports/coordinates.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <span>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "collector/imports/stack_dumps/stack_text.h"
+#include "collector/model/collective.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+constexpr std::size_t kLongestDimension = 4;  // of a dimension
+constexpr std::size_t kMostDimensions = 8;
+
+/// The dimensions that place a process, the outermost first; of others (EP, MOE, DCP) these are a
+/// function.
+constexpr std::array<std::string_view, 5> kOrder = {"DP", "PP", "PCP", "CP", "TP"};
+
+int at(const Coordinates& place, std::string_view dimension) {
+  const auto found = place.find(std::string(dimension));
+  return found == place.end() ? 0 : found->second;
+}
+
+/// Every process has a number of its own in these dimensions.
+bool tell_apart(const std::set<Coordinates>& places, std::span<const std::string_view> dimensions) {
+  std::set<std::vector<int>> seen;
+  for (const Coordinates& place : places) {
+    std::vector<int> key;
+    for (const std::string_view dimension : dimensions) {
+      key.push_back(at(place, dimension));
+    }
+    seen.insert(std::move(key));
+  }
+  return seen.size() == places.size();
+}
+
+}  // namespace
+
+Coordinates coordinates_of(std::string_view words) {
+  Coordinates out;
+  std::string text(base::trim(words));
+  std::replace(text.begin(), text.end(), '_', ' ');
+  for (const std::string_view word : base::split(text, ' ')) {
+    const std::size_t digit = std::min(word.find_first_of("0123456789"), word.size());
+    const std::string_view name = word.substr(0, digit);
+    const auto number = number_of(word.substr(digit), model::kMaxWorldSize - 1);
+    const bool upper =
+        std::all_of(name.begin(), name.end(), [](unsigned char c) { return std::isupper(c) != 0; });
+    if (name.size() < 2 || name.size() > kLongestDimension || !upper || !number ||
+        out.size() >= kMostDimensions) {
+      return {};
+    }
+    out.emplace(name, static_cast<int>(*number));
+  }
+  return out;
+}
+
+std::string said(const Coordinates& place) {
+  std::string out;
+  for (const auto& [dimension, number] : place) {
+    out += fmt::format("{}{}{}", out.empty() ? "" : " ", dimension, number);
+  }
+  return out;
+}
+
+std::map<Coordinates, model::Rank> ranks_of(const std::set<Coordinates>& places) {
+  std::span<const std::string_view> order(kOrder);
+  if (tell_apart(places, order.subspan(1))) {
+    order = order.subspan(1);
+  } else if (!tell_apart(places, order)) {
+    return {};
+  }
+  std::map<Coordinates, model::Rank> out;
+  for (const Coordinates& place : places) {
+    std::int64_t rank = 0;
+    for (const std::string_view dimension : order) {
+      int size = 1;
+      for (const Coordinates& other : places) {
+        size = std::max(size, at(other, dimension) + 1);
+      }
+      rank = rank * size + at(place, dimension);
+      if (rank >= model::kMaxWorldSize) {
+        return {};
+      }
+    }
+    out.emplace(place, static_cast<model::Rank>(rank));
+  }
+  return out;
+}
+
+}  // namespace ddpdoctor::imports

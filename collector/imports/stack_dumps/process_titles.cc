@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/imports/stack_dumps/process_titles.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::imports {
+namespace {
+
+constexpr std::size_t kMostNamed = 8;  // processes that a warning names
+
+struct Title {
+  std::string_view begins;
+  model::Role role;
+};
+
+/// The most special first. A task of Ray is a rank only if its stack says so.
+constexpr std::array<Title, 14> kTitles = {{{"sglang::scheduler", model::Role::kRank},
+                                            {"sglang::", model::Role::kOther},
+                                            {"VLLM::Worker", model::Role::kRank},
+                                            {"VLLM::EngineCore", model::Role::kOther},
+                                            {"VLLM::", model::Role::kOther},
+                                            {"ray::IDLE", model::Role::kOther},
+                                            {"ray::TaskRunner", model::Role::kOther},
+                                            {"ray::main_task", model::Role::kOther},
+                                            {"ray::RolloutManager", model::Role::kOther},
+                                            {"ray-dashboard", model::Role::kOther},
+                                            {"raylet", model::Role::kOther},
+                                            {"gcs_server", model::Role::kOther},
+                                            {"pt_elastic", model::Role::kLauncher},
+                                            {"mpirun", model::Role::kLauncher}}};
+
+}  // namespace
+
+std::optional<model::Role> role_of_title(const std::vector<std::string>& command) {
+  if (command.empty()) {
+    return std::nullopt;
+  }
+  const auto* const known = std::find_if(
+      kTitles.begin(), kTitles.end(),
+      [&command](const Title& title) { return command.front().starts_with(title.begins); });
+  return known == kTitles.end() ? std::nullopt : std::optional(known->role);
+}
+
+Coordinates place_of_title(const std::vector<std::string>& command) {
+  if (role_of_title(command) != model::Role::kRank) {
+    return {};
+  }
+  const std::string& title = command.front();
+  const std::size_t at = title.find('_');
+  return at == std::string::npos ? Coordinates() : coordinates_of(title.substr(at + 1));
+}
+
+void name_by_titles(model::JobModel& job) {
+  std::set<Coordinates> places;
+  bool several = false;  // processes of one place: pids of several nodes, or several servers
+  for (const model::Observation& observation : job.observations) {
+    std::map<Coordinates, std::set<std::pair<std::string, pid_t>>> here;
+    for (const model::Process& process : observation.processes) {
+      const Coordinates place = place_of_title(process.command);
+      if (!place.empty() && !process.rank) {
+        places.insert(place);
+        here[place].emplace(process.host, process.pid);
+      }
+    }
+    several = several || std::any_of(here.begin(), here.end(),
+                                     [](const auto& one) { return one.second.size() > 1; });
+  }
+  const auto ranks = several ? std::map<Coordinates, model::Rank>() : ranks_of(places);
+  if (ranks.empty() || !model::ranks_seen(job).empty()) {
+    return;
+  }
+  for (model::Observation& observation : job.observations) {
+    for (model::Process& process : observation.processes) {
+      const auto rank = ranks.find(place_of_title(process.command));
+      if (rank != ranks.end() && !process.rank) {
+        process.rank = rank->second;
+      }
+    }
+  }
+  std::string told;
+  std::size_t named = 0;
+  for (const auto& [place, rank] : ranks) {
+    if (named++ < kMostNamed) {
+      told += fmt::format("{}rank {} is {}", told.empty() ? ": " : ", ", rank, said(place));
+    }
+  }
+  job.coverage.warnings.push_back(
+      fmt::format("ranks are counted from the places that the processes' titles name{}", told));
+}
+
+}  // namespace ddpdoctor::imports
