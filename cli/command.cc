@@ -4,36 +4,91 @@
 #include <array>
 
 namespace ddpdoctor::cli {
+namespace {
+
+constexpr std::string_view kObserved =
+    "0 no finding, 1 findings, 2 wrong command line, 3 nothing could be observed (stderr says why)";
+
+constexpr std::array<Command, 11> kCommands{{
+    {.name = "attach",
+     .summary = "report why a running job hangs",
+     .declare = declare_attach,
+     .examples = R"(  ddpdoctor attach 4711                 the whole job around process 4711
+  ddpdoctor 4711                        the same
+  ddpdoctor attach --slurm 815          a job on many nodes; also --hosts a,b,c
+  ddpdoctor attach 4711 -o report.html  also write a page to share
+  ddpdoctor attach 4711 -o job.ddpd     also write a recording; read it with ddpdoctor report)",
+     .statuses = kObserved},
+    {.name = "run",
+     .summary = "run a job; report why it hangs, crashes or computes wrong results",
+     .declare = declare_run,
+     .examples = R"(  ddpdoctor run -- torchrun --nproc-per-node 8 train.py
+  ddpdoctor run --on-hang kill --report-dir out -- torchrun --nproc-per-node 8 train.py
+  ddpdoctor run --ci -- pytest tests/distributed)",
+     .statuses = "that of the job; 124 ddpdoctor ended a job that hung, 126 or 127 the job could "
+                 "not be started, 2 wrong command line"},
+    {.name = "report",
+     .summary = "read recordings, dumps and logs of a job; report what they show",
+     .declare = declare_report,
+     .examples = R"(  ddpdoctor report job.ddpd
+  ddpdoctor report dump_of_rank_*.txt   what py-spy or gdb printed
+  ddpdoctor report nccl_trace_rank_*    flight recorder dumps of torch
+  ddpdoctor report slurm-4711.out       the log of a job)",
+     .statuses = kObserved},
+    {.name = "watch",
+     .summary = "show a running job live: where each rank is, who waits for whom",
+     .declare = declare_watch,
+     .examples = R"(  ddpdoctor watch                       the job that `ddpdoctor run` started
+  ddpdoctor watch 4711 --once           one snapshot, as text)",
+     .statuses = "0 the job was seen, 2 wrong command line, 3 nothing could be observed"},
+    {.name = "check",
+     .summary = "before the start: report what on this machine will break a job",
+     .declare = declare_check,
+     .examples = R"(  ddpdoctor check -- torchrun --nproc-per-node 8 train.py
+  ddpdoctor check --ranks 8 --workers 4)",
+     .statuses = "0 nothing will break the job, 1 something will, 2 wrong command line"},
+    {.name = "clean",
+     .summary = "list what dead jobs left on this machine, ask, remove it",
+     .declare = declare_clean,
+     .examples = R"(  ddpdoctor clean                       list it and ask
+  ddpdoctor clean --yes                 remove it without a question)",
+     .statuses = "0 nothing of this user is left, 1 something is, 2 wrong command line, 3 the list "
+                 "could not be printed"},
+    {.name = "explain",
+     .summary = "explain a kind of finding and its fix",
+     .declare = declare_explain,
+     .examples = R"(  ddpdoctor explain                     all kinds
+  ddpdoctor explain unused-parameters)",
+     .statuses = "0 printed, 2 there is no such kind"},
+    {.name = "pyspy",
+     .summary = "print the stacks of a Python process in the format of py-spy dump",
+     .declare = declare_pyspy,
+     .examples = "  ddpdoctor pyspy dump --pid 4711",
+     .statuses = "0 printed, 1 the process could not be read, 2 wrong command line"},
+    {.name = "capture",
+     .summary = "one node's part of attach --hosts",
+     .declare = declare_capture,
+     .examples = "  ddpdoctor attach --hosts a,b          starts it on each node",
+     .statuses = kObserved,
+     .hidden = true},
+    {.name = "completion",
+     .summary = "print the completion script of a shell",
+     .declare = declare_completion,
+     .examples = R"(  source <(ddpdoctor completion bash)
+  ddpdoctor completion fish > ~/.config/fish/completions/ddpdoctor.fish)",
+     .statuses = "0 printed, 2 wrong command line",
+     .hidden = true},
+    {.name = "man",
+     .summary = "print a manual page",
+     .declare = declare_man,
+     .examples = "  ddpdoctor man attach | man -l -",
+     .statuses = "0 printed, 2 wrong command line",
+     .hidden = true},
+}};
+
+}  // namespace
 
 std::span<const Command> commands() {
-  static constexpr std::array<Command, 9> kCommands{{
-      {.name = "attach", .summary = "look at a job that hangs now", .declare = declare_attach},
-      {.name = "run",
-       .summary = "run a job and say why it hangs, dies or computes nonsense",
-       .declare = declare_run},
-      {.name = "report",
-       .summary = "read captures of a job and say what they show",
-       .declare = declare_report},
-      {.name = "watch",
-       .summary = "a running job, live: who is where, who waits for whom",
-       .declare = declare_watch},
-      {.name = "check",
-       .summary = "before the start: what here will break a job, and its fix",
-       .declare = declare_check},
-      {.name = "clean",
-       .summary = "what dead jobs left here: lists it, asks, removes it",
-       .declare = declare_clean},
-      {.name = "explain",
-       .summary = "what a kind of finding means, and its fix",
-       .declare = declare_explain},
-      {.name = "pyspy",
-       .summary = "the stacks of a Python process, in the words of py-spy dump",
-       .declare = declare_pyspy},
-      {.name = "capture",
-       .summary = "one node's part of attach --hosts",
-       .declare = declare_capture,
-       .hidden = true},
-  }};
   return kCommands;
 }
 

@@ -33,7 +33,9 @@ struct Command {
   std::string_view name;
   std::string_view summary;
   std::unique_ptr<Action> (*declare)(CLI::App& app);
-  bool hidden = false;  // of the program's own use: no list shows it
+  std::string_view examples{};  // lines to paste, with what each does
+  std::string_view statuses{};  // "0 no finding, 1 findings"
+  bool hidden = false;          // no list shows it: not for people at work on a job
 };
 
 std::span<const Command> commands();
@@ -47,5 +49,7 @@ std::unique_ptr<Action> declare_clean(CLI::App& app);
 std::unique_ptr<Action> declare_watch(CLI::App& app);
 std::unique_ptr<Action> declare_pyspy(CLI::App& app);
 std::unique_ptr<Action> declare_capture(CLI::App& app);
+std::unique_ptr<Action> declare_completion(CLI::App& app);
+std::unique_ptr<Action> declare_man(CLI::App& app);
 
 }  // namespace ddpdoctor::cli

@@ -148,9 +148,27 @@ std::string nothing_in(const std::string& folder, const FolderContents& contents
   return contents.too_deep.empty() ? what : what + "; " + too_deep(contents.too_deep);
 }
 
+/// Hosts that share a spool folder have folders in it, all but one.
+void add_spools_of_other_hosts(const std::string& folder, Sorted& out) {
+  std::vector<std::string> others;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error); !error && entry != fs::end(entry);
+       entry.increment(error)) {
+    const std::string path = entry->path().string();
+    std::error_code unreadable;
+    if (entry->is_directory(unreadable) && !entry->is_symlink(unreadable) &&
+        monitor::holds_rings(path)) {
+      others.push_back(path);
+    }
+  }
+  std::sort(others.begin(), others.end());
+  out.spools.insert(out.spools.end(), others.begin(), others.end());
+}
+
 void sort_folder(const std::string& folder, Sorted& out) {
   if (monitor::holds_rings(folder)) {
     out.spools.push_back(folder);
+    add_spools_of_other_hosts(folder, out);
     return;
   }
   const std::size_t useful = out.count();

@@ -1,35 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // ddpdoctor: parse, run, exit.
 #include <exception>
-#include <map>
 #include <new>
-#include <vector>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
 
-#include "cli/command.h"
 #include "cli/exit_codes.h"
+#include "cli/help.h"
 #include "cli/own_process.h"
 #include "cli/usage.h"
-#include "viewer/render.h"
 
 namespace ddpdoctor::cli {
 namespace {
 
 int run(int argc, char** argv) {
-  std::vector<char*> typed = words_of(argc, argv);
   CLI::App app("Names the cause of a hung distributed PyTorch job.", "ddpdoctor");
-  app.set_version_flag("--version", fmt::format("ddpdoctor {}", viewer::tool_version()));
-  app.allow_extras();
-  std::map<std::string, std::unique_ptr<Action>> actions;
-  for (const Command& command : commands()) {
-    CLI::App* words = app.add_subcommand(std::string(command.name), std::string(command.summary));
-    words->allow_extras()->group(command.hidden ? "" : words->get_group());
-    actions[std::string(command.name)] = command.declare(*words);
-  }
+  const auto actions = declare(app);
   try {
-    app.parse(static_cast<int>(typed.size()), typed.data());
+    parse(app, words_of(argc, argv));
   } catch (const CLI::Success& asked) {  // --help, --version
     return app.exit(asked);
   } catch (const CLI::ParseError& error) {

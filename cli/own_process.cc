@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/own_process.h"
 
-#include <array>
 #include <csignal>
 
 #ifdef DDPDOCTOR_STATIC
@@ -23,11 +22,10 @@ void prepare_own_process() {
 #endif
 }
 
-std::vector<char*> words_of(int argc, char** argv) {
-  static std::array<char, 6> name{"pyspy"};
-  std::vector<char*> words(argv, argv + argc);
+std::vector<std::string> words_of(int argc, char** argv) {
+  std::vector<std::string> words(argv, argv + argc);
   if (!words.empty() && base::file_name(words.front()) == "py-spy") {
-    words.insert(words.begin() + 1, name.data());
+    words.insert(words.begin() + 1, "pyspy");
   }
   return words;
 }

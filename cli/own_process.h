@@ -2,6 +2,7 @@
 // What this program settles of its own process before it does anything.
 #pragma once
 
+#include <string>
 #include <vector>
 
 namespace ddpdoctor::cli {
@@ -11,6 +12,6 @@ namespace ddpdoctor::cli {
 void prepare_own_process();
 
 /// The words of the command line; those of a link named py-spy begin with `pyspy`.
-std::vector<char*> words_of(int argc, char** argv);
+std::vector<std::string> words_of(int argc, char** argv);
 
 }  // namespace ddpdoctor::cli

@@ -44,6 +44,31 @@ std::string command_names() {
   return names;
 }
 
+/// "did you mean attach?"; empty when nothing is near.
+std::string meant(std::string_view typed, const std::vector<std::string>& words) {
+  const std::vector<std::string_view> all(words.begin(), words.end());
+  const std::vector<std::string_view> close = near(typed, all);
+  return close.empty() ? std::string() : fmt::format("did you mean {}? ", close.front());
+}
+
+std::vector<std::string> names_of_commands() {
+  std::vector<std::string> out;
+  for (const Command& command : commands()) {
+    out.emplace_back(command.name);
+  }
+  return out;
+}
+
+std::vector<std::string> names_of_options(const CLI::App& app) {
+  std::vector<std::string> out;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      out.push_back("--" + name);
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 void print_error(const base::Error& error) {
@@ -82,10 +107,12 @@ base::Result<void> check_leftovers(const CLI::App& app) {
       return base::failure("no command was given",
                            fmt::format("commands: {}; see ddpdoctor --help", command_names()));
     }
+    const bool option = words.front().starts_with('-');
     return base::failure(
-        fmt::format("unknown {} {}", words.front().starts_with('-') ? "option" : "command",
-                    words.front()),
-        fmt::format("commands: {}; see ddpdoctor --help", command_names()));
+        fmt::format("unknown {} {}", option ? "option" : "command", words.front()),
+        fmt::format("{}commands: {}; see ddpdoctor --help",
+                    option ? std::string() : meant(words.front(), names_of_commands()),
+                    command_names()));
   }
   const std::string command = chosen.front()->get_name();
   std::vector<std::string> words = chosen.front()->remaining();
@@ -93,10 +120,13 @@ base::Result<void> check_leftovers(const CLI::App& app) {
   words.insert(words.end(), before.begin(), before.end());
   std::erase(words, "--");  // CLI11 keeps the mark itself; what follows it are arguments
   if (!words.empty()) {
+    const bool option = words.front().starts_with('-');
+    const std::string name = words.front().substr(0, words.front().find('='));
     return base::failure(
-        fmt::format("{}: unknown {} {}", command,
-                    words.front().starts_with('-') ? "option" : "argument", words.front()),
-        fmt::format("see ddpdoctor {} --help", command));
+        fmt::format("{}: unknown {} {}", command, option ? "option" : "argument", words.front()),
+        fmt::format("{}see ddpdoctor {} --help",
+                    option ? meant(name, names_of_options(*chosen.front())) : std::string(),
+                    command));
   }
   return {};
 }

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "collector/model/observed_values.h"
+#include "collector/model/questions.h"
 
 namespace ddpdoctor::viewer {
 
@@ -41,10 +42,18 @@ std::string in_words(const std::vector<model::ValueGroup>& groups) {
   return out;
 }
 
+/// One answer of a test on every rank: now it separates nobody, and only puzzles whoever reads it.
+bool is_alike(const model::JobModel& job, const std::vector<model::ValueGroup>& groups) {
+  return groups.size() == 1 && groups.front().state == model::ValueState::kKnown &&
+         groups.front().ranks == model::all_ranks(job) &&
+         (groups.front().value == "True" || groups.front().value == "False");
+}
+
 }  // namespace
 
 std::string note_with_values(const model::JobModel& job, const detectors::Location& location) {
-  const std::string values = in_words(model::values_at(job, location.file, location.line));
+  const auto groups = model::values_at(job, location.file, location.line);
+  const std::string values = is_alike(job, groups) ? std::string() : in_words(groups);
   if (values.empty() || location.note.empty()) {
     return values.empty() ? location.note : values;
   }

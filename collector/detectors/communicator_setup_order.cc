@@ -17,6 +17,7 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/graph/blocked_call.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -48,16 +49,18 @@ constexpr auto kSetup = std::to_array<SetupRow>({
     {"broadcastUniqueNCCLID", Step::kInit},
     {"allgatherUniqueNCCLIDs", Step::kInit},
     {"bootstrapInit", Step::kInit},
+    {"ProcessGroupNCCL::initNCCLComm", Step::kInit},
 });
 
 /// A rank in such a function.
 struct InSetup {
   const graph::Standing* standing = nullptr;
   Step step = Step::kInit;
-  std::string function;  // "ncclCommSplit"
+  std::string function;                    // "ncclCommSplit"
+  std::optional<graph::BlockedCall> call;  // as its frames tell: no record knows the group yet
 };
 
-std::optional<InSetup> setup_of(const graph::Standing& standing) {
+std::optional<InSetup> setup_of(const model::JobModel& job, const graph::Standing& standing) {
   if (standing.thread == nullptr || standing.thread->frames.empty()) {
     return std::nullopt;
   }
@@ -65,8 +68,11 @@ std::optional<InSetup> setup_of(const graph::Standing& standing) {
     for (const model::Frame& frame : standing.thread->frames) {
       if (frame.language == model::Language::kNative &&
           frame.function.find(row.function) != std::string::npos) {
-        return InSetup{
-            .standing = &standing, .step = row.step, .function = std::string(row.function)};
+        auto call = graph::call_in_frames(job, standing.thread->frames);
+        return InSetup{.standing = &standing,
+                       .step = row.step,
+                       .function = std::string(row.function),
+                       .call = call && !call->group.empty() ? std::move(call) : standing.call};
       }
     }
   }
@@ -74,17 +80,17 @@ std::optional<InSetup> setup_of(const graph::Standing& standing) {
 }
 
 /// The first call of a group makes its communicator: what the program called.
-std::string called(const model::JobModel& job, const graph::Standing& standing) {
-  if (!standing.call || standing.call->operation.empty()) {
+std::string called(const model::JobModel& job, const InSetup& one) {
+  if (!one.call || one.call->operation.empty()) {
     return {};
   }
-  const std::string group = group_name(job, standing.call->group);
-  return fmt::format("its first {}{}", standing.call->operation,
+  const std::string group = group_name(job, one.call->group);
+  return fmt::format("its first {}{}", one.call->operation,
                      group.empty() ? std::string() : " of " + group);
 }
 
 std::string doing(const model::JobModel& job, const InSetup& one) {
-  const std::string call = called(job, *one.standing);
+  const std::string call = called(job, one);
   const std::string_view what = one.step == Step::kSplit    ? "splitting a communicator"
                                 : one.step == Step::kWindow ? "registering a window"
                                                             : "making a communicator";
@@ -94,14 +100,14 @@ std::string doing(const model::JobModel& job, const InSetup& one) {
 /// What must be alike on those who make one communicator together; a group that is not known may be
 /// the same.
 std::string key_of(const InSetup& one) {
-  const auto& call = one.standing->call;
+  const auto& call = one.call;
   return fmt::format("{} {}", static_cast<int>(one.step), call ? call->group : std::string());
 }
 
 /// Whom those inside can be waiting for: the other side of a message, the rest of the group; of a
 /// split anybody.
 model::RankSet expected(const graph::Examination& examination, const InSetup& one) {
-  const auto& call = one.standing->call;
+  const auto& call = one.call;
   if (call && graph::is_point_to_point(call->operation) && call->peer) {
     return {*call->peer};
   }
@@ -182,9 +188,11 @@ struct Party {
 std::vector<Party> parties_of(const graph::Examination& examination) {
   std::map<std::string, Party> by_key;
   for (const graph::Standing& standing : examination.standings) {
-    if (auto in = setup_of(standing)) {
+    if (auto in = setup_of(examination.job, standing)) {
       Party& party = by_key[key_of(*in)];
-      party.one = party.ranks.empty() ? std::move(*in) : std::move(party.one);
+      if (party.ranks.empty()) {
+        party.one = std::move(*in);
+      }
       party.ranks.insert(standing.rank);
     }
   }
@@ -208,6 +216,14 @@ model::RankSet outside_of(const graph::Examination& examination,
   });
 }
 
+/// In another call, not in a file, a lock or a worker of their own.
+bool all_wait_for_ranks(const graph::Examination& examination, const model::RankSet& ranks) {
+  return std::all_of(ranks.begin(), ranks.end(), [&examination](model::Rank rank) {
+    const graph::Standing* one = examination.standing(rank);
+    return one != nullptr && (one->waits_for_ranks() || one->activity == graph::Activity::kGpu);
+  });
+}
+
 Findings detect(const graph::Examination& examination) {
   const std::vector<Party> parties = parties_of(examination);
   const auto sure = stuck(examination);
@@ -218,8 +234,8 @@ Findings detect(const graph::Examination& examination) {
   const model::RankSet outside = outside_of(examination, parties);
   const model::RankSet missing =
       outside.common(expected(examination, first.one)).minus(first.ranks);
-  if (parties.size() == 1 && missing.empty()) {
-    return {};  // they are all there: the network, or a rank that was not seen
+  if (parties.size() == 1 && (missing.empty() || !all_wait_for_ranks(examination, missing))) {
+    return {};  // they are all there; or who is missing has a trouble of its own
   }
   Finding finding;
   finding.kind = kKind;
@@ -243,7 +259,7 @@ Findings detect(const graph::Examination& examination) {
       parties.size() > 1
           ? fmt::format("{} {}", is_or_are(others), doing(examination.job, parties[1].one))
           : whereabouts_of(examination.job, *other, others));
-  const auto& call = first.one.standing->call;
+  const auto& call = first.one.call;
   finding.fix =
       std::string(fix_for(first.one.step, call && graph::is_point_to_point(call->operation)));
   for (const graph::Standing* standing : {first.one.standing, other}) {

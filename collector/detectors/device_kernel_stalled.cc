@@ -183,6 +183,17 @@ void tell(const graph::Examination& examination, const Sightings& seen, Finding&
       said(finding.culprits), what);
 }
 
+/// Some of them are held up by something of their own (a file, a lock, a worker): that is the
+/// cause.
+bool have_own_trouble(const graph::Examination& examination, const Sightings& seen,
+                      const model::RankSet& ranks) {
+  return std::any_of(ranks.begin(), ranks.end(), [&](model::Rank rank) {
+    const graph::Standing* one = examination.standing(rank);
+    return one != nullptr && one->thread != nullptr && !seen.ranks.contains(rank) &&
+           !one->waits_for_ranks() && one->activity != graph::Activity::kGpu;
+  });
+}
+
 Findings detect(const graph::Examination& examination) {
   Sightings seen;
   add_stacks(examination, seen);
@@ -197,6 +208,9 @@ Findings detect(const graph::Examination& examination) {
   finding.confidence = *sure;
   const model::RankSet missing = never_came(seen);
   finding.culprits = missing.empty() ? odd_ones(examination, seen) : missing;
+  if (have_own_trouble(examination, seen, finding.culprits)) {
+    finding.confidence = Confidence::kPossible;
+  }
   std::vector<model::Rank> inside;
   for (const auto& [rank, one] : seen.ranks) {
     inside.push_back(rank);

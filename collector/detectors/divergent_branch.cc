@@ -14,6 +14,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/parting_finding.h"
 #include "collector/detectors/partings/skipped_step.h"
+#include "collector/detectors/partings/unseen_decision.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/expressions.h"
 
@@ -234,10 +235,18 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
 }
 
 Findings detect(const graph::Examination& examination) {
-  return findings_with(examination, Cause::kDivergent, "divergent-branch",
-                       [&](const Explanation& explanation, Finding& finding) {
-                         tell(examination, explanation, finding);
-                       });
+  Findings findings = findings_with(examination, Cause::kDivergent, "divergent-branch",
+                                    [&](const Explanation& explanation, Finding& finding) {
+                                      tell(examination, explanation, finding);
+                                    });
+  if (!findings.empty()) {
+    return findings;
+  }
+  if (const auto unseen = unseen_decision(examination);
+      unseen && unseen->source != program::Source::kRank) {
+    findings.push_back(finding_of(examination, *unseen, "divergent-branch"));
+  }
+  return findings;
 }
 
 constexpr std::string_view kExplanation =

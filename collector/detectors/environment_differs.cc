@@ -68,10 +68,23 @@ std::map<model::Rank, std::string> values_of(const model::JobModel& job,
 std::map<model::Rank, std::string> versions_of(const model::JobModel& job,
                                                std::string_view library) {
   std::map<model::Rank, std::string> versions;
+  std::map<std::string, std::string> of_host;  // all ranks of a host have one version
   for (const model::Fact* fact : model::facts(job, "library-version")) {
     const auto version = fact->text("version");
-    if (fact->rank && version && !version->empty() && fact->text("library") == library) {
+    if (!version || version->empty() || fact->text("library") != library) {
+      continue;
+    }
+    if (fact->rank) {
       versions[*fact->rank] = *version;
+    } else if (const auto host = fact->text("host")) {
+      of_host[*host] = *version;
+    }
+  }
+  for (const model::Rank rank : model::ranks_seen(job)) {
+    const model::Process* process = model::rank_process(job, rank);
+    const auto found = process == nullptr ? of_host.end() : of_host.find(process->host);
+    if (found != of_host.end()) {
+      versions.emplace(rank, found->second);
     }
   }
   return versions;

@@ -194,22 +194,46 @@ void add_details(const model::Fact& fact, Finding& finding) {
   }
 }
 
+/// It happened before any process of the job began.
+bool is_older_than_job(const model::JobModel& job, const model::Fact& fact) {
+  std::optional<double> start;
+  const model::Observation* look = model::latest(job);
+  for (const model::Process& process :
+       look == nullptr ? std::vector<model::Process>() : look->processes) {
+    if (process.rank && process.start_time) {
+      start = std::min(start.value_or(*process.start_time), *process.start_time);
+    }
+  }
+  const auto time = fact.number("time");
+  return start && time && *time < *start;
+}
+
+/// The program's own calls say why it hangs.
+bool ranks_parted(const graph::Examination& examination) {
+  return std::any_of(
+      examination.groups.begin(), examination.groups.end(),
+      [](const graph::GroupView& view) { return view.end_of_agreement() != nullptr; });
+}
+
 Confidence confidence_in(const graph::Examination& examination, const model::Fact& worst,
-                         bool both_say_so) {
+                         const std::set<std::string>& sources) {
   const Sort sort = sort_of(worst);
   const bool mild =
       sort == Sort::kFlushed || (sort == Sort::kSwitch && !worst.flag("fatal").value_or(false));
   const bool of_a_peer = sort == Sort::kTransfer && somebody_is_gone(examination);
-  if (examination.job.progress == model::Progress::kMoving || mild || of_a_peer) {
+  // A flap that NCCL did not notice, or a port that it does not use.
+  const bool unnoticed =
+      !sources.contains("nccl") && (came_back(examination.job, worst) || ranks_parted(examination));
+  if (examination.job.progress == model::Progress::kMoving || mild || of_a_peer || unnoticed) {
     return Confidence::kPossible;
   }
-  return both_say_so ? Confidence::kCertain : Confidence::kLikely;
+  return sources.size() > 1 ? Confidence::kCertain : Confidence::kLikely;
 }
 
 Findings detect(const graph::Examination& examination) {
   std::vector<const model::Fact*> events;
   for (const model::Fact* fact : model::facts(examination.job, "fabric-event")) {
-    if (sort_of(*fact) != Sort::kNone) {
+    if (sort_of(*fact) != Sort::kNone && !is_older_than_job(examination.job, *fact)) {
       events.push_back(fact);
     }
   }
@@ -234,7 +258,7 @@ Findings detect(const graph::Examination& examination) {
     }
   }
   const model::Fact& worst = *events.front();
-  finding.confidence = confidence_in(examination, worst, sources.size() > 1);
+  finding.confidence = confidence_in(examination, worst, sources);
   finding.waiting = finding.waiting.united(waiting_ranks(examination));
   finding.summary = what_happened(examination.job, worst, transfers);
   if (sort_of(worst) > Sort::kTransfer && !transfers.empty() && transfers.front()->text("peer")) {
@@ -266,7 +290,8 @@ reconnect: one flap is enough.
 
 How it is recognised: the lines of NCCL's transports and of the kernel's drivers name the adapter, the port and both addresses. Both of
 them together are certain, one is likely. A failed transfer alone is only possible when a rank is gone, as its connections break, too;
-so are flushed requests (status 5) and switch errors that are not fatal.
+so are flushed requests (status 5), switch errors that are not fatal, and a port of which only the kernel tells when it came back or the
+ranks are in different calls. What is older than the job is left out.
 
 Fix: check the link, and leave it out until then
     $ ibstat mlx5_3; ethtool -S ens1f0 | grep -i err

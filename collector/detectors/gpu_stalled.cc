@@ -11,6 +11,7 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/compared.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/graph/blocked_call.h"
 #include "collector/model/gpu_queue.h"
 
 namespace ddpdoctor::detectors {
@@ -113,6 +114,15 @@ void tell_what_is_open(const graph::Examination& examination, const std::vector<
   }
 }
 
+// The device of some rank has not come to this call: it is still in an older one of another group,
+// or in a message.
+bool some_device_is_elsewhere(const graph::Examination& examination, const graph::GroupView& view) {
+  return std::any_of(view.progress.begin(), view.progress.end(), [&](const auto& progress) {
+    const auto* oldest = graph::unfinished_on_gpu(examination.history, progress.rank);
+    return oldest != nullptr && (oldest->point_to_point || oldest->group != view.group.id);
+  });
+}
+
 Findings detect(const graph::Examination& examination) {
   Findings findings;
   if (!may_hang(examination) || !unobserved_ranks(examination).empty() ||
@@ -121,7 +131,7 @@ Findings detect(const graph::Examination& examination) {
   }
   for (const graph::GroupView& view : examination.groups) {
     const model::CollectiveCall* call = common_call(examination, view);
-    if (call == nullptr) {
+    if (call == nullptr || some_device_is_elsewhere(examination, view)) {
       continue;
     }
     Finding finding;

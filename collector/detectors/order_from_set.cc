@@ -14,6 +14,7 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/parting_finding.h"
+#include "collector/graph/blocked_call.h"
 #include "collector/model/questions.h"
 #include "collector/program/origin/items.h"
 #include "collector/program/origin/order.h"
@@ -231,11 +232,24 @@ std::optional<Finding> from_records(const graph::Examination& examination,
   return std::nullopt;
 }
 
-/// What a blocked call is given, as far as its stack shows.
-std::string given_to(const graph::BlockedCall& call) {
-  return fmt::format("{} {} {} {} {}", call.operation, call.group,
+/// What a blocked call is given, as far as its stack shows. A communicator that is being made has
+/// no records: its group is what the frames say.
+std::string given_to(const model::JobModel& job, const graph::Standing& standing) {
+  const graph::BlockedCall& call = *standing.call;
+  const auto in_frames = graph::call_in_frames(job, standing.thread->frames);
+  const bool known = in_frames && !in_frames->group.empty();
+  return fmt::format("{} {} {} {} {}", call.operation, known ? in_frames->group : call.group,
                      call.root ? std::to_string(*call.root) : "", call.dtype,
                      call.shape ? shape_text(*call.shape) : "");
+}
+
+/// In a collective, or in the making of its communicator.
+bool is_in_collective(const graph::Standing& standing) {
+  return standing.thread != nullptr && standing.call && !standing.call->operation.empty() &&
+         !standing.callers.empty() &&
+         (standing.activity == graph::Activity::kCollective ||
+          standing.activity == graph::Activity::kRendezvous ||
+          standing.activity == graph::Activity::kStore);
 }
 
 /// Stacks alone: ranks wait in one line of one loop with different arguments.
@@ -244,8 +258,7 @@ std::optional<Finding> from_stacks(const graph::Examination& examination) {
   std::optional<SharedLoop> shared;
   const graph::Standing* first = nullptr;
   for (const graph::Standing& standing : examination.standings) {
-    if (standing.activity != graph::Activity::kCollective || !standing.call ||
-        standing.callers.empty()) {
+    if (!is_in_collective(standing)) {
       continue;
     }
     first = first == nullptr ? &standing : first;
@@ -254,7 +267,7 @@ std::optional<Finding> from_stacks(const graph::Examination& examination) {
       return std::nullopt;
     }
     shared = loop;
-    given[standing.rank] = given_to(*standing.call);
+    given[standing.rank] = given_to(examination.job, standing);
   }
   const std::vector<Camp> all = camps(given);
   if (!shared || all.size() < 2 || !examination.still() || !unobserved_ranks(examination).empty()) {

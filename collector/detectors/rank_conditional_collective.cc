@@ -11,6 +11,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/parting_finding.h"
+#include "collector/detectors/partings/unseen_decision.h"
 #include "collector/detectors/partings/user_call.h"
 #include "collector/graph/history.h"
 
@@ -137,10 +138,19 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
 }
 
 Findings detect(const graph::Examination& examination) {
-  return findings_with(examination, Cause::kRankConditional, "rank-conditional-collective",
-                       [&](const Explanation& explanation, Finding& finding) {
-                         tell(examination, explanation, finding);
-                       });
+  Findings findings =
+      findings_with(examination, Cause::kRankConditional, "rank-conditional-collective",
+                    [&](const Explanation& explanation, Finding& finding) {
+                      tell(examination, explanation, finding);
+                    });
+  if (!findings.empty()) {
+    return findings;
+  }
+  if (const auto unseen = unseen_decision(examination);
+      unseen && unseen->source == program::Source::kRank) {
+    findings.push_back(finding_of(examination, *unseen, "rank-conditional-collective"));
+  }
+  return findings;
 }
 
 constexpr std::string_view kExplanation =

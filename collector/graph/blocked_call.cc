@@ -250,8 +250,8 @@ bool has_unfinished_call(const History& history, model::Rank rank) {
 
 const model::CollectiveCall* unfinished_on_gpu(const History& history, model::Rank rank) {
   const model::CollectiveCall* oldest = nullptr;
-  for (const Calls* calls : history.lanes(rank)) {
-    for (const model::CollectiveCall* call : *calls) {
+  const auto take_oldest = [&oldest](const Calls& calls) {
+    for (const model::CollectiveCall* call : calls) {
       const bool open =
           call->state == model::CallState::kEnqueued || call->state == model::CallState::kStarted;
       if (open && call->time && call->call_site.known() &&
@@ -259,8 +259,17 @@ const model::CollectiveCall* unfinished_on_gpu(const History& history, model::Ra
         oldest = call;
       }
     }
+  };
+  for (const Calls* calls : history.lanes(rank)) {
+    take_oldest(*calls);
   }
+  take_oldest(history.point_to_point(rank));
   return oldest;
+}
+
+const model::CollectiveCall* open_message_on_gpu(const History& history, model::Rank rank) {
+  const model::CollectiveCall* oldest = unfinished_on_gpu(history, rank);
+  return oldest != nullptr && oldest->point_to_point ? oldest : nullptr;
 }
 
 const model::CollectiveCall* polled_call(const model::Thread& thread, const History& history,

@@ -37,6 +37,9 @@ bool has_unfinished_call(const History& history, model::Rank rank);
 /// come to.
 const model::CollectiveCall* unfinished_on_gpu(const History& history, model::Rank rank);
 
+/// The same, where it is a message: a collective that the host stands in is queued behind it.
+const model::CollectiveCall* open_message_on_gpu(const History& history, model::Rank rank);
+
 /// The call of which the thread asks NCCL again and again how it goes; null when it asks of none.
 const model::CollectiveCall* polled_call(const model::Thread& thread, const History& history,
                                          model::Rank rank);

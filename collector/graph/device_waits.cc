@@ -63,6 +63,49 @@ constexpr std::array<NeedsDevice, 7> kNeedDevice = {{
     {.function = "", .file = "torch/nn/utils/clip_grad.py"},
 }};
 
+/// Functions of torch in which a value of the device is read, where the tensor is on one.
+constexpr std::array<NeedsDevice, 5> kReadDevice = {{
+    {.function = "", .file = "torch/_tensor_str.py"},
+    {.function = "__format__", .file = "torch/_tensor.py"},
+    {.function = "__array__", .file = "torch/_tensor.py"},
+    {.function = "__contains__", .file = "torch/_tensor.py"},
+    {.function = "_tensor_to_object", .file = "torch/distributed/distributed_c10d.py"},
+}};
+
+template <std::size_t N>
+bool is_one_of(const std::array<NeedsDevice, N>& table, const stacks::Frame& frame) {
+  const string_view name = plain_name(frame.function);
+  return std::any_of(table.begin(), table.end(), [&](const NeedsDevice& one) {
+    return contains(frame.file, one.file) && (one.function.empty() || name == one.function);
+  });
+}
+
+/// `float(loss)`, but neither `as_float(x)` nor `float("inf")`.
+bool converts(string_view text, string_view type) {
+  for (std::size_t at = text.find(type); at != string_view::npos; at = text.find(type, at + 1)) {
+    const char before = at == 0 ? ' ' : text[at - 1];
+    const string_view rest = text.substr(at + type.size());
+    const bool a_word =
+        std::isalnum(static_cast<unsigned char>(before)) == 0 && before != '_' && before != '.';
+    if (a_word && rest.size() > 1 && rest[0] == '(' && rest[1] != '"' && rest[1] != '\'') {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// The program asks for the backend of GPUs, as far as its source is known.
+bool asks_for_nccl(const model::JobModel& job) {
+  constexpr std::array<string_view, 2> kBackend = {"\"nccl\"", "'nccl'"};
+  return std::any_of(job.sources.begin(), job.sources.end(), [&kBackend](const auto& file) {
+    return model::is_user_file(file.first) &&
+           std::any_of(file.second.begin(), file.second.end(), [&kBackend](const auto& line) {
+             return contains(line.second, "init_process_group(") &&
+                    contains_any(line.second, kBackend);
+           });
+  });
+}
+
 /// A thread of autograd's engine: it runs what backward() waits for.
 bool is_of_autograd(const model::Thread& thread) {
   return thread.name.starts_with("pt_autograd") ||
@@ -131,9 +174,11 @@ bool is_on_gpu(const model::JobModel& job, const model::Process& process) {
                      }) ||
          std::any_of(process.environment.begin(), process.environment.end(), names_gpu) ||
          std::any_of(process.threads.begin(), process.threads.end(), of_gpu) ||
-         std::any_of(job.facts.begin(), job.facts.end(), [&process](const model::Fact& fact) {
-           return fact.kind == "gpu" && fact.rank == process.rank;
-         });
+         std::any_of(job.facts.begin(), job.facts.end(),
+                     [&process](const model::Fact& fact) {
+                       return fact.kind == "gpu" && fact.rank == process.rank;
+                     }) ||
+         asks_for_nccl(job);
 }
 
 bool waits_for_all_of_device(Frames frames) {
@@ -161,11 +206,7 @@ bool waits_for_device(Frames frames) {
       }
       continue;
     }
-    return std::any_of(kNeedDevice.begin(), kNeedDevice.end(), [&frame](const NeedsDevice& one) {
-      const string_view name = string_view(frame.function);
-      return contains(frame.file, one.file) &&
-             (one.function.empty() || name.substr(name.rfind('.') + 1) == one.function);
-    });
+    return is_one_of(kNeedDevice, frame);
   }
   return false;
 }
@@ -173,10 +214,16 @@ bool waits_for_device(Frames frames) {
 bool reads_device_value(const model::JobModel& job, const model::Thread& thread) {
   constexpr std::array<string_view, 7> kReaders = {
       ".item()", ".cpu()", ".tolist()", ".numpy()", ".synchronize()", ".nonzero(", ".to(\"cpu\")"};
+  constexpr std::array<string_view, 3> kConversions = {"float", "int", "bool"};
   const stacks::Frame* python = model::innermost_python(thread);
+  if (python != nullptr && is_one_of(kReadDevice, *python)) {
+    return true;
+  }
   const auto text =
       python == nullptr ? std::nullopt : model::source_line(job, python->file, python->line);
-  return text && contains_any(*text, kReaders);
+  return text && (contains_any(*text, kReaders) ||
+                  std::any_of(kConversions.begin(), kConversions.end(),
+                              [&text](string_view type) { return converts(*text, type); }));
 }
 
 bool is_in_backward(Frames frames) {

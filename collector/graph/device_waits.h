@@ -37,8 +37,8 @@ bool waits_for_all_of_device(std::span<const stacks::Frame> frames);
 /// In the backward of autograd.
 bool is_in_backward(std::span<const stacks::Frame> frames);
 
-/// The user's own line asks for a value of the device (`loss.item()`), and nothing is called there
-/// that has a Python frame.
+/// The innermost line of Python asks for a value of the device (`loss.item()`, `float(loss)`), and
+/// nothing is called there that has a Python frame.
 bool reads_device_value(const model::JobModel& job, const model::Thread& thread);
 
 /// "gloo" or "nccl", as native frames of a call say; empty = unknown.

@@ -107,16 +107,22 @@ bool same_tag(const std::optional<int>& a, const std::optional<int>& b) {
 }
 
 /// Messages between two ranks in one communicator, by who sends (or receives) them.
-int count_messages(const History& history, model::Rank rank, model::Rank peer, bool sends,
-                   const BlockedCall& like) {
-  int count = 0;
+struct Messages {
+  int posted = 0;
+  int open = 0;  // of these
+};
+
+Messages count_messages(const History& history, model::Rank rank, model::Rank peer, bool sends,
+                        const BlockedCall& like) {
+  Messages count;
   for (const model::CollectiveCall* call : history.point_to_point(rank)) {
     const bool is_send = call->operation == "send";
     const bool other = call->operation == "sendrecv" || call->operation == "probe";
-    count += !other && is_send == sends && call->group == like.group && call->peer == peer &&
-                     same_tag(call->tag, like.tag)
-                 ? 1
-                 : 0;
+    if (!other && is_send == sends && call->group == like.group && call->peer == peer &&
+        same_tag(call->tag, like.tag)) {
+      ++count.posted;
+      count.open += model::is_over(call->state) ? 0 : 1;
+    }
   }
   return count;
 }
@@ -227,8 +233,10 @@ std::optional<bool> is_matched(const History& history, model::Rank rank, const B
       }
     }
   }
-  const int own = count_messages(history, rank, *call.peer, sends, call);
-  return count_messages(history, *call.peer, rank, !sends, call) >= own;
+  // NCCL's recorder notes a message once its communicator is made: who still makes it is one ahead.
+  const Messages own = count_messages(history, rank, *call.peer, sends, call);
+  const int wanted = own.posted + (own.open == 0 ? 1 : 0);
+  return count_messages(history, *call.peer, rank, !sends, call).posted >= wanted;
 }
 
 const MpiFunction* mpi_function(std::span<const model::Frame> frames, bool recorded) {

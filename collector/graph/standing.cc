@@ -110,7 +110,8 @@ bool waits_for_gpu(const model::JobModel& job, const model::Process& process,
                    const model::Thread& thread, Segment frames) {
   return waits_for_device(frames) ||
          (runs(thread) && is_on_gpu(job, process) &&
-          (is_in_backward(frames) || (frames.empty() && reads_device_value(job, thread))));
+          (is_in_backward(frames) ||
+           (!has_native(frames, {""}) && reads_device_value(job, thread))));
 }
 
 // In a host function of NCCL that waits for other ranks itself.
@@ -213,13 +214,19 @@ Standing stand(const Context& context, const model::Process& process, const mode
   const bool for_a_call = on_gpu && !waits_for_all_of_device(frames);
   if (may_wait_for_gpu && !result.call && (for_a_call || waits_in_nccl(frames)) &&
       has_unfinished_call(context.history, result.rank)) {
-    result.activity = Activity::kCollective;
-    result.on_cpu = false;  // CUDA waits by polling
     head = unfinished_on_gpu(context.history, result.rank);
+    result.activity =
+        head != nullptr && head->point_to_point ? Activity::kPointToPoint : Activity::kCollective;
+    result.on_cpu = false;  // CUDA waits by polling
+  } else if (const auto* message = open_message_on_gpu(context.history, result.rank);
+             message != nullptr && on_gpu && result.activity == Activity::kCollective) {
+    head = message;  // the collective that its host stands in is queued behind it
+    result.activity = Activity::kPointToPoint;
+    result.on_cpu = false;
   } else if (on_gpu &&
              (result.activity == Activity::kComputing || result.activity == Activity::kUnknown)) {
-    result.activity = Activity::kGpu;  // for what its streams wait, no record tells
-    result.on_cpu = result.on_cpu && (context.before == nullptr || result.moved);  // it spins
+    result.activity = Activity::kGpu;               // for what its streams wait, no record tells
+    result.on_cpu = result.on_cpu && result.moved;  // it spins
   }
   if (const auto* polled = polled_call(thread, context.history, result.rank);
       polled != nullptr && !result.waits_for_ranks() && !process.exit) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/monitor/spool.h"
 
+#include <array>
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
@@ -12,10 +13,15 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "base/host_name.h"
+#include "base/text.h"
+#include "base/unique_fd.h"
 #include "wire/names.h"
 
 namespace ddpdoctor::monitor {
 namespace {
+
+constexpr std::string_view kHostFile = ".ddpdoctor-host";
 
 template <typename Action>
 void for_each_ring(const std::string& folder, Action action) {
@@ -69,11 +75,52 @@ base::Result<std::string> checked_folder(const std::string& folder) {
   return result;
 }
 
+/// The name of the host that records into this folder: the first that says so. The name is written
+/// before it is seen, so that nobody reads half of it.
+std::string host_that_records(const std::string& folder, const std::string& host) {
+  const std::string path = folder + "/" + std::string(kHostFile);
+  const std::string written = path + "." + host;
+  {
+    const base::UniqueFd file(::open(
+        written.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
+    if (!file || ::write(file.get(), host.data(), host.size()) < 0) {
+      return host;
+    }
+  }
+  ::link(written.c_str(), path.c_str());
+  ::unlink(written.c_str());
+  return recording_host(folder).value_or(host);
+}
+
+/// On a folder that several hosts share each but the first has a folder in it: processes of two
+/// hosts may have one number.
+base::Result<std::string> folder_of_host(const std::string& folder, const std::string& host) {
+  std::string own = TRY(checked_folder(folder));
+  const bool plain = !host.empty() && host.find('/') == std::string::npos && host.front() != '.';
+  if (!plain || host_that_records(own, host) == host) {
+    return own;
+  }
+  own = TRY(checked_folder(own + "/" + host));
+  host_that_records(own, host);
+  return own;
+}
+
 }  // namespace
+
+std::optional<std::string> recording_host(const std::string& folder) {
+  constexpr std::size_t kLongestName = 255;
+  const std::string path = folder + "/" + std::string(kHostFile);
+  const base::UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  std::array<char, kLongestName> text{};
+  const ssize_t length = file ? ::read(file.get(), text.data(), text.size()) : -1;
+  return length > 0
+             ? std::optional(base::printable({text.data(), static_cast<std::size_t>(length)}))
+             : std::nullopt;
+}
 
 base::Result<Spool> Spool::open(const std::string& folder) {
   return folder.empty() ? Spool(TRY(temporary_folder()), true)
-                        : Spool(TRY(checked_folder(folder)), false);
+                        : Spool(TRY(folder_of_host(folder, base::host_name())), false);
 }
 
 Spool::Spool(Spool&& other) noexcept

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,8 @@ namespace ddpdoctor::monitor {
 /// A spool folder: the caller's, or a temporary one of ours that goes away with this object.
 class Spool {
  public:
-  /// `folder` empty = a temporary one. Refuses a folder that is not ours or that others may write.
+  /// `folder` empty = a temporary one. Where another host records into it already, a folder in it
+  /// that has this host's name. Refuses a folder that is not ours or that others may write.
   static base::Result<Spool> open(const std::string& folder);
   Spool(const Spool&) = delete;
   Spool& operator=(const Spool&) = delete;
@@ -32,6 +34,9 @@ class Spool {
   std::string folder_;
   bool temporary_ = false;
 };
+
+/// The host whose processes recorded into a spool folder; nothing when it does not say.
+std::optional<std::string> recording_host(const std::string& folder);
 
 /// What happened since the last look, over all rings.
 struct Pulse {

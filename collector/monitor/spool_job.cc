@@ -10,6 +10,7 @@
 
 #include "collector/model/building/add_recordings.h"
 #include "collector/model/building/build_model.h"
+#include "collector/monitor/spool.h"
 #include "collector/sources/rings/reader.h"
 #include "wire/names.h"
 
@@ -36,6 +37,9 @@ base::Result<model::JobModel> job_of_spool(const std::string& folder) {
   }
   model::JobModel job;
   job.ended = true;
+  if (auto host = recording_host(folder)) {
+    job.hosts = {std::move(*host)};
+  }
   model::add_recordings(job, recordings);
   job.coverage.warnings.insert(job.coverage.warnings.end(), problems.begin(), problems.end());
   model::load_sources(job);

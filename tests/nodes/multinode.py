@@ -149,8 +149,8 @@ def about_place(case, first):
     return [] if right else [f"location {place.get('file')}:{place.get('line')} instead of {sorted(lines)}"]
 
 
-def one_side(case, healthy, keep=None):
-    """What is wrong, each a sentence, and what was printed."""
+def one_side(case, healthy, keep=None, reports=None):
+    """What is wrong, each a sentence, and what was printed; the report itself goes into `reports`."""
     folder = Path(tempfile.mkdtemp(prefix="ddpnodes_"))
     job = None
     try:
@@ -158,6 +158,8 @@ def one_side(case, healthy, keep=None):
         if not job.wait_ready():
             return [f"the job did not come up: {job.log.read_text(errors='replace')[-500:]}"], ""
         status, report, printed, seconds = job.look()
+        if reports is not None:
+            reports.append(report)
         if keep:
             stem = Path(keep) / f"{case['name']}{'-healthy' if healthy else ''}"
             stem.with_suffix(".json").write_text(json.dumps(report, indent=1))

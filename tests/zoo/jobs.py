@@ -81,10 +81,12 @@ def free_port():
 class Job:
     """One case running under a shell, output in a file; ended by pid, children first."""
 
-    def __init__(self, folder, case, healthy, prefix=(), work=None, more=None):
+    def __init__(self, folder, case, healthy, prefix=(), work=None, more=None, prepare=None):
         self.case, self.port = case, free_port()
         self.folder = Path(work or tempfile.mkdtemp(prefix="ddpzoo_"))
         shutil.copytree(HERE / folder, self.folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__", "expected.json"))
+        if prepare:
+            prepare(self.folder)
         self.log = self.folder / "job.log"
         (self.folder / "cmd.sh").write_text(self.script(healthy))
         environment = {k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH", "TMPDIR")}

@@ -40,7 +40,16 @@ def chosen(options):
         if isinstance(other, str):
             print(f"skip {label}: {other}", flush=True)
         elif "torch.distributed" in script.read_text() or other:
-            yield folder, {**case, **other}
+            told = {**case, **other}
+            if "command" in told:  # one that has its own modules keeps those of the device
+                told["command"] = told["command"].replace("PYTHONPATH=", f"PYTHONPATH={device.SITE}:")
+            yield folder, told
+
+
+def ask_for_nccl(folder):
+    """The program of a GPU says so; its lines stay where they are."""
+    for script in folder.rglob("*.py"):
+        script.write_text(script.read_text().replace('"gloo"', '"nccl"'))
 
 
 def dump_of(process):
@@ -83,15 +92,17 @@ class Seen:
         self.wrong, self.report, self.text = wrong, report, text
 
 
-def attach(folder, case, healthy):
+def attach(folder, case, healthy, kept=None):
     gpu = device.Device(LIMIT)
-    job = Job(folder, case, healthy, prefix=("nice", "-n", "10"), more=gpu.environment)
+    job = Job(folder, case, healthy, prefix=("nice", "-n", "10"), more=gpu.environment, prepare=ask_for_nccl)
     try:
         if not job.wait_ready(healthy, limit=40, least=SETTLE):
             lost = Seen([f"the job did not come up: {job.output()[-600:]}"])
             return {"attach": lost, "stacks": lost}
+        if not healthy and not case.get("healthy_only"):
+            gpu.settle(limit=15)
         target = job.folder / "report.json"
-        done = subprocess.run([TOOL, "attach", str(job.process.pid), "-o", str(target)], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+        done = subprocess.run([TOOL, "attach", str(job.process.pid), "-o", str(target), "-o", str(job.folder / "job.ddpd")], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
         if done.returncode not in (0, 1):
             return {"attach": Seen([f"attach ended with {done.returncode}: {done.stderr.strip()[:300]}"])}
         report = json.loads(target.read_text())
@@ -101,6 +112,8 @@ def attach(folder, case, healthy):
         return {"attach": Seen(wrong, report, done.stdout + done.stderr + "\n" + job.output()[-3000:]),
                 "stacks": Seen(problems(folder, case, healthy, stacks, None, "stacks"), stacks, text)}
     finally:
+        if kept:
+            keep_evidence(kept, f"{folder}/{case['script']}{' --healthy' if healthy else ''}", job.folder)
         job.end()
         gpu.end()
 
@@ -108,7 +121,7 @@ def attach(folder, case, healthy):
 def run(folder, case, healthy):
     reports = Path(tempfile.mkdtemp(prefix="ddpzoo_report_"))
     gpu = device.Device(LIMIT)
-    job = Job(folder, case, healthy, more=gpu.environment,
+    job = Job(folder, case, healthy, more=gpu.environment, prepare=ask_for_nccl,
               prefix=("nice", "-n", "10", TOOL, "run", "--hang-timeout", "6", "--on-hang", "kill", "--always", "--report-dir", str(reports), "--"))
     try:
         limit = time.time() + (35 if healthy or case.get("healthy_only") else 70)
@@ -132,16 +145,28 @@ def run(folder, case, healthy):
         shutil.rmtree(reports, ignore_errors=True)
 
 
+def name_of(label):
+    return label.replace("/", "_").replace(" --", "-")
+
+
+def keep_evidence(folder, label, job):
+    """The recording and the dumps of all ranks, from which `report` says the same again."""
+    evidence = Path(folder) / name_of(label)
+    evidence.mkdir(exist_ok=True)
+    for file in [*job.glob("job.ddpd"), *job.glob("rank*.txt"), *job.rglob("*.py")]:
+        shutil.copy(file, evidence)
+
+
 def keep(folder, label, mode, seen):
-    stem = f"{mode}-{label.replace('/', '_').replace(' --', '-')}"
+    stem = f"{mode}-{name_of(label)}"
     (Path(folder) / f"{stem}.json").write_text(json.dumps(seen.report, indent=1))
     (Path(folder) / f"{stem}.txt").write_text(seen.text)
 
 
-def observe(folder, case, healthy, wanted):
+def observe(folder, case, healthy, wanted, kept=None):
     seen = {}
     if case.get("mode") != "run" and set(wanted) & {"attach", "stacks"}:
-        seen.update(attach(folder, case, healthy))
+        seen.update(attach(folder, case, healthy, kept))
     if "run" in wanted:
         seen.update(run(folder, case, healthy))
     return {mode: one for mode, one in seen.items() if mode in wanted}
@@ -150,7 +175,7 @@ def observe(folder, case, healthy, wanted):
 def judged(folder, case, healthy, options, wanted):
     """{mode: right} of one side; printed."""
     label = f"{folder}/{case['script']}{' --healthy' if healthy else ''}"
-    seen = observe(folder, case, healthy, wanted)
+    seen = observe(folder, case, healthy, wanted, options.keep)
     again = [mode for mode, one in seen.items() if one.wrong]
     if again and options.ci:  # a shared machine: a second look tells a defect from a bad moment, and both are printed
         print(f"again {label}: " + "; ".join(seen[mode].wrong[0] for mode in again), flush=True)
@@ -166,7 +191,7 @@ def main(options):
     if lack := build.why_not():
         print(f"skip the simulated device: {lack}")
         return 0
-    wanted = [options.mode] if options.mode else list(MODES)
+    wanted = options.mode.split("+") if options.mode else list(MODES)
     counts = {(mode, side): [0, 0] for mode in wanted for side in ("faulty", "healthy")}
     shard, shards = (int(word) for word in options.shard.split("/"))
     for folder, case in list(chosen(options))[shard - 1::shards]:

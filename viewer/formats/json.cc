@@ -99,9 +99,19 @@ Json values(const std::vector<model::ValueGroup>& groups) {
   return out;
 }
 
+/// In a job of several hosts: where the rank runs.
+void set_host(Json& object, const model::JobModel& model, std::optional<model::Rank> rank) {
+  const model::Process* process =
+      rank && model.hosts.size() > 1 ? model::rank_process(model, *rank) : nullptr;
+  if (process != nullptr) {
+    set_text(object, "host", process->host);
+  }
+}
+
 Json location(const model::JobModel& model, const detectors::Location& where) {
   Json out = Json::object();
   set(out, "rank", where.rank);
+  set_host(out, model, where.rank);
   out.update(place(where.file, where.line, where.function));
   if (!where.ranks.empty()) {
     out["ranks"] = where.ranks.values();
@@ -129,6 +139,7 @@ Json finding(const model::JobModel& model, const detectors::Finding& found) {
   for (const detectors::Evidence& evidence : found.evidence) {
     Json entry = Json::object();
     set(entry, "rank", evidence.rank);
+    set_host(entry, model, evidence.rank);
     entry["text"] = clean(evidence.text);
     out["evidence"].push_back(std::move(entry));
   }

@@ -265,7 +265,9 @@ std::string thread_dump(const model::JobModel& job, const FileNames& names,
     return out;
   }
   for (const model::Process& process : observation->processes) {
-    const std::string who = process_role(process);
+    const bool elsewhere = job.hosts.size() > 1 && !process.host.empty();
+    const std::string who =
+        process_role(process) + (elsewhere ? " on " + base::printable(process.host) : "");
     for (const model::Thread& thread : process.threads) {
       const std::string gil = thread.gil.value_or(false) ? ", holds the GIL" : "";
       const std::string number = thread.tid > 0 ? fmt::format("{} ", thread.tid) : std::string();

@@ -50,10 +50,10 @@ model::RankSet ranks_where(const graph::Examination& examination,
 }
 
 model::RankSet waiting_ranks(const graph::Examination& examination) {
-  const bool still = examination.still();
-  return ranks_where(examination, [still](const graph::Standing& standing) {
+  const bool hangs = may_hang(examination);
+  return ranks_where(examination, [hangs](const graph::Standing& standing) {
     const bool on_device =
-        still && standing.activity == graph::Activity::kGpu && !standing.moved && !standing.on_cpu;
+        hangs && standing.activity == graph::Activity::kGpu && !standing.moved && !standing.on_cpu;
     return standing.waits_for_ranks() || on_device;
   });
 }

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "collector/detectors/call_sites/call_runs.h"
 #include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/partings/gradient_sync.h"
 #include "collector/detectors/partings/loops_seen.h"
@@ -11,6 +12,7 @@
 #include "collector/detectors/partings/not_out_of_data.h"
 #include "collector/detectors/partings/passes.h"
 #include "collector/detectors/partings/side_questions.h"
+#include "collector/detectors/partings/skipped_step.h"
 #include "collector/program/questions/dependence.h"
 
 namespace ddpdoctor::detectors {
@@ -44,6 +46,24 @@ bool read_choice_of_sync(const Examination& examination, Explanation& explanatio
   return true;
 }
 
+/// Each pass of the loop makes several calls that differ; who is out of it made whole passes only,
+/// and the others begin one more: a pass was left out, none was shorter.
+bool made_whole_passes(const Examination& examination, const Parting& parting, const Side& in_loop,
+                       const Side& out) {
+  if (!parting.sequence || in_loop.call == nullptr) {
+    return false;
+  }
+  const auto runs = runs_from(examination.history.calls(parting.group, out.ranks.front()),
+                              in_loop.path, *parting.sequence);
+  if (runs.empty() || runs.back().empty()) {
+    return false;
+  }
+  const Run& run = runs.back();
+  const std::size_t period = period_of(run);
+  return period > 1 && run.size() >= 2 * period && run.size() % period == 0 &&
+         same_content(*run.front(), *in_loop.call);
+}
+
 bool read_left_loop(const Examination& examination, Explanation& explanation) {
   const Parting& parting = explanation.parting;
   if (!explanation.loop) {
@@ -55,6 +75,21 @@ bool read_left_loop(const Examination& examination, Explanation& explanation) {
     explanation.loop.reset();
     explanation.otherwise = {};
     return false;
+  }
+  if (explanation.loop->over_keys && !explanation.loop->way_out &&
+      made_whole_passes(examination, parting, in_loop, out)) {
+    if (!explanation.loop->ours_left) {
+      explanation.turn();
+    }
+    explanation.loop.reset();
+    explanation.otherwise = {};
+    explanation.branch =
+        explanation.fork ? skipped_step(examination.job, *explanation.fork) : std::nullopt;
+    if (!explanation.branch) {
+      return false;
+    }
+    explanation.cause = Cause::kDivergent;
+    return true;
   }
   if (explanation.loop->over_keys && !explanation.loop->way_out) {
     if (explanation.loop->ours_left && parting.tie) {

@@ -29,7 +29,7 @@ using graph::Standing;
 
 // Whoever spins in the driver at one place does not work: its device waits.
 bool works(const Examination& examination, const Standing& standing) {
-  const bool on_device = standing.activity == Activity::kGpu && !examination.still();
+  const bool on_device = standing.activity == Activity::kGpu && !may_hang(examination);
   return standing.on_cpu || standing.moved || standing.activity == Activity::kComputing ||
          on_device || standing.activity == Activity::kCompiling;
 }

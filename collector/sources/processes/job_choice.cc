@@ -147,8 +147,8 @@ class Chooser {
       job.text = text;
       job.launched = job.launched || candidates_.program(pid) == Program::kLauncher;
       job.meant = job.meant || has_variable(pid, variable);
-      if (const auto rank = candidates_.claim(pid).rank) {
-        job.ranks.insert(*rank);
+      if (claims_rank(pid)) {  // a batch script's launcher has the labels of a rank, too
+        job.ranks.insert(*candidates_.claim(pid).rank);
       }
     }
     return jobs;

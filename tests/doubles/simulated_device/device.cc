@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The simulated devices of a job, a process of their own: `device FOLDER SECONDS`. A rank's file in
-// the folder is its device. Kernels exchange bytes through queues without sizes, types or names, as
-// NCCL's do: what happens when ranks disagree is not programmed, it follows. After so many seconds
-// the ranks are killed: nothing spins for ever.
+// the folder is its device. Kernels exchange messages without types or names, as NCCL's do: what
+// happens when ranks disagree is not programmed, it follows. After so many seconds the ranks are
+// killed: nothing spins for ever.
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -190,10 +190,17 @@ int main(int count, char** arguments) {
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  for (const Rank* rank : ranks) {
-    if (!has_ended(*rank)) {
-      kill(rank->pid, SIGKILL);
+  for (int late = 0; late < 600; ++late) {  // ranks that come now are too late
+    welcome(folder, known);
+    for (const Rank* rank : ranks) {
+      if (!has_ended(*rank)) {
+        kill(rank->pid, SIGKILL);
+      }
     }
+    if (getppid() != starter) {
+      break;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
   _exit(0);
 }

@@ -3,14 +3,19 @@
 import argparse
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import build  # noqa: E402
 
+STREAMS, QUEUE, COMMAND = 32, 1024, 64  # protocol.h
+STREAM = 24 + QUEUE * COMMAND
+FIRST = 8 + 64 * 8 + 128 * 40
 SITE = Path(__file__).resolve().parent / "site"
 
 
@@ -22,6 +27,26 @@ class Device:
         self.folder = Path(tempfile.mkdtemp(prefix="simulated_device_"))
         self.process = subprocess.Popen([str(built / "device"), str(self.folder), str(seconds)], stdin=subprocess.DEVNULL, start_new_session=True)
         self.environment = {"SIMULATED_DEVICE": str(self.folder), "SIMULATED_DEVICE_LIBRARY": str(built / "libtorch_cuda.so"), "PYTHONPATH": str(SITE)}
+
+    def calls(self):
+        """How many kernels each stream of each rank was given and has done."""
+        seen = {}
+        for file in self.folder.glob("*.rank"):
+            with file.open("rb") as device:
+                for stream in range(STREAMS):
+                    device.seek(FIRST + stream * STREAM)
+                    seen[file.name, stream] = struct.unpack("QQ", device.read(16))
+        return seen
+
+    def settle(self, quiet=3.0, limit=30.0):
+        """Waits until no rank launches a kernel any more and none ends: the job hangs, or goes on without calls."""
+        begin = since = time.time()
+        last = self.calls()
+        while time.time() - begin < limit and time.time() - since < quiet:
+            time.sleep(0.25)
+            now = self.calls()
+            if now != last:
+                since, last = time.time(), now
 
     def end(self):
         self.process.kill()

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -31,14 +32,23 @@ struct Rank {
   }
 };
 
+inline constexpr std::size_t kSlots = 8;  // messages between two ranks that nobody waits for
 inline constexpr std::size_t kBuffered =
     128 * 1024;  // bytes between two ranks that nobody waits for
 
-/// Bytes on their way, by (from, to). One lock and one bell for all: jobs are small.
+/// What one kernel sends to another rank. It has a length only: a kernel that expects another one
+/// waits for ever, one of equal length takes it, whatever it was meant for.
+struct Message {
+  std::size_t length;
+  std::deque<char> bytes;
+  bool taken = false;  // by a kernel that expects this length
+};
+
+/// Messages on their way, by (from, to). One lock and one bell for all: jobs are small.
 struct Communicator {
   std::mutex mutex;
   std::condition_variable changed;
-  std::map<std::pair<int, int>, std::deque<char>> queues;
+  std::map<std::pair<int, int>, std::deque<std::shared_ptr<Message>>> queues;
 };
 
 using Bytes = std::vector<char>;
@@ -75,25 +85,50 @@ struct Transfer {
   bool sends;
   Bytes bytes;
   std::size_t moved = 0;
+  std::shared_ptr<Message> message{};
+
+  /// The message it fills or takes; null as long as there is none for it.
+  void find_message(std::deque<std::shared_ptr<Message>>& queue) {
+    if (sends) {
+      if (queue.size() >= kSlots) {
+        return;
+      }
+      message = queue.emplace_back(std::make_shared<Message>(bytes.size()));
+      return;
+    }
+    const auto next =
+        std::find_if(queue.begin(), queue.end(), [](const auto& one) { return !one->taken; });
+    if (next != queue.end() && (*next)->length == bytes.size()) {
+      message = *next;
+      message->taken = true;
+    }
+  }
 
   /// True when something moved. Under the communicator's lock.
   bool step(Communicator& on) {
     auto& queue = on.queues[{from, to}];
-    const std::size_t left = bytes.size() - moved;
-    const std::size_t part = sends ? std::min(left, kBuffered - std::min(kBuffered, queue.size()))
-                                   : std::min(left, queue.size());
-    if (part == 0) {
+    if (message == nullptr && moved < bytes.size()) {
+      find_message(queue);
+    }
+    if (message == nullptr) {
       return false;
     }
+    auto& waiting = message->bytes;
+    const std::size_t left = bytes.size() - moved;
+    const std::size_t part = std::min(left, sends ? kBuffered - waiting.size() : waiting.size());
     const auto at = bytes.begin() + static_cast<std::ptrdiff_t>(moved);
     if (sends) {
-      queue.insert(queue.end(), at, at + static_cast<std::ptrdiff_t>(part));
+      waiting.insert(waiting.end(), at, at + static_cast<std::ptrdiff_t>(part));
     } else {
-      std::copy_n(queue.begin(), part, at);
-      queue.erase(queue.begin(), queue.begin() + static_cast<std::ptrdiff_t>(part));
+      std::copy_n(waiting.begin(), part, at);
+      waiting.erase(waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(part));
     }
     moved += part;
-    return true;
+    if (!sends && moved == bytes.size()) {
+      std::erase(queue, message);
+      message = nullptr;
+    }
+    return part > 0;
   }
 };
 

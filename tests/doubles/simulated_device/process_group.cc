@@ -44,9 +44,12 @@ using WorkPtr = c10::intrusive_ptr<ProcessGroupNCCL::WorkNCCL>;
 /// So long a host stays for a call: more than a healthy one takes on a loaded machine.
 constexpr auto kStay = std::chrono::seconds(2);
 
-std::mutex mutex;
-std::deque<WorkPtr> unfinished;  // their tensors live until the device is through with them
-std::deque<WorkPtr> unrecorded;  // ended, which the recorder has not been told
+// Kept to the end of the process: the watchdog's thread outlives static objects.
+std::mutex& mutex = *new std::mutex;
+std::deque<WorkPtr>& unfinished =
+    *new std::deque<WorkPtr>;  // their tensors live until the device is through with them
+std::deque<WorkPtr>& unrecorded =
+    *new std::deque<WorkPtr>;  // ended, which the recorder has not been told
 
 void finish_what_ended() {
   std::vector<WorkPtr> ended;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// check, clean and watch as a user types them.
+// check, clean, watch, help and what is close to a command, as a user types them.
 #include <filesystem>
 #include <fstream>
 #include <unistd.h>
@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "cli/command.h"
 #include "cli/exit_codes.h"
 #include "tests/support/program.h"
 #include "tests/support/temp_dir.h"
@@ -72,6 +73,51 @@ TEST(WatchCommand, OnceIsOneLookAsText) {
   EXPECT_EQ(once.status, kNothingFound) << once.err;
   EXPECT_TRUE(once.out.starts_with("ddpdoctor watch")) << once.out;
   EXPECT_EQ(once.out.find('\x1b'), std::string::npos);
+}
+
+TEST(Help, HasExamplesAndExitStatusesOfEachCommand) {
+  for (const Command& command : commands()) {
+    const Ended asked = ddpdoctor({std::string(command.name), "--help"});
+    EXPECT_EQ(asked.status, kNothingFound) << command.name;
+    EXPECT_NE(asked.out.find("\nExamples:\n  "), std::string::npos) << asked.out;
+    EXPECT_NE(asked.out.find("\nExit status: "), std::string::npos) << asked.out;
+    EXPECT_EQ(ddpdoctor({"help", std::string(command.name)}).out, asked.out);
+  }
+  EXPECT_EQ(ddpdoctor({"help"}).out, ddpdoctor({"--help"}).out);
+  EXPECT_EQ(ddpdoctor({"-V"}).out, ddpdoctor({"--version"}).out);
+  EXPECT_EQ(ddpdoctor({"version"}).out, ddpdoctor({"--version"}).out);
+}
+
+TEST(Usage, NamesTheWordThatWasMeant) {
+  expect_usage(ddpdoctor({"atach", "1"}), "did you mean attach?");
+  expect_usage(ddpdoctor({"attach", "1", "--sample=3"}), "did you mean --samples?");
+  expect_usage(ddpdoctor({"zzzzzz"}), "unknown command zzzzzz\n  commands: attach");
+}
+
+TEST(Usage, ABarePidIsAttached) {
+  const Ended ended = ddpdoctor({"999999999"});
+  EXPECT_EQ(ended.status, kNotObserved);
+  EXPECT_EQ(ended.err, ddpdoctor({"attach", "999999999"}).err);
+}
+
+TEST(ShellWords, HaveEveryCommandAndOption) {
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    const std::string script = ddpdoctor({"completion", shell}).out;
+    for (const std::string_view part : {"attach", "samples", "unused-parameters"}) {
+      EXPECT_NE(script.find(part), std::string::npos) << shell << " " << part;
+    }
+  }
+  expect_usage(ddpdoctor({"completion", "tcsh"}), "tcsh");
+  expect_usage(ddpdoctor({"completion"}), "no shell");
+}
+
+TEST(ManPages, AreOfTheProgramAndOfACommand) {
+  EXPECT_NE(ddpdoctor({"man"}).out.find("ddpdoctor\\-attach"), std::string::npos);
+  const std::string page = ddpdoctor({"man", "attach"}).out;
+  EXPECT_TRUE(page.starts_with(".TH DDPDOCTOR\\-ATTACH 1")) << page;
+  EXPECT_NE(page.find("\\-\\-samples"), std::string::npos) << page;
+  EXPECT_NE(page.find(".SH EXIT STATUS"), std::string::npos) << page;
+  expect_usage(ddpdoctor({"man", "nothing"}), "nothing");
 }
 
 }  // namespace

@@ -62,6 +62,21 @@ TEST(CommunicatorSetupOrder, SeesTwoCommunicatorsInTheMaking) {
   EXPECT_NE(findings[0].summary.find("dp"), std::string::npos) << findings[0].summary;
 }
 
+TEST(CommunicatorSetupOrder, SeesARankThatWaitsInTheStoreForTheIdOfAnother) {
+  JobBuilder builder = job();
+  builder.ranks(2).backend("nccl").group("1", {0, 1}, "tp").group("2", {0, 1}, "dp");
+  builder.stack(0, making("ncclCommInitRank", "all_reduce", kStep, "1"));
+  builder.stack(1,
+                "native:poll | native:c10d::TCPStore::get@libtorch_cpu.so | "
+                "native:c10d::ProcessGroupNCCL::initNCCLComm@libtorch_cuda.so | "
+                "py:all_reduce{group=<ProcessGroup 2>}@/v/site-packages/torch/distributed/"
+                "distributed_c10d.py:3100 | " +
+                    kStep);
+  const Findings findings = asked(kKind, builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0, 1}));
+}
+
 TEST(CommunicatorSetupOrder, SeesAWindowThatSomeRegister) {
   JobBuilder builder = told();
   builder.stack(0, making("ncclCommWindowRegister", "broadcast", kRefit, "0"));
@@ -91,6 +106,15 @@ TEST(CommunicatorSetupOrder, LeavesRanksThatHaveNotStartedToRendezvous) {
                 "native:poll | "
                 "py:init_process_group@/v/site-packages/torch/distributed/"
                 "distributed_c10d.py:1700 | py:main@/srv/train.py:2");
+  EXPECT_TRUE(asked(kKind, builder.build()).empty());
+}
+
+TEST(CommunicatorSetupOrder, LeavesARankWithATroubleOfItsOwnToThatCause) {
+  JobBuilder builder = job();
+  builder.ranks(3).backend("nccl");
+  builder.stack(kAll, making("ncclCommInitRankConfig", "all_reduce", kStep, "0"));
+  builder.stack(2, "native:read@libc.so.6 | py:load@/srv/train.py:12 | py:main@/srv/train.py:4")
+      .state(2, 'D', "nfs_wait_bit_killable");
   EXPECT_TRUE(asked(kKind, builder.build()).empty());
 }
 

@@ -116,6 +116,13 @@ TEST(DeviceKernelStalled, IsNoneWhereTheWrapperCalledTorch) {
   EXPECT_TRUE(asked(kKind, builder.build()).empty());
 }
 
+TEST(DeviceKernelStalled, OnlySuspectsItWhereARankHasATroubleOfItsOwn) {
+  JobBuilder builder = told();
+  builder.stack(3, "native:read@libc.so.6 | py:load@/srv/train.py:12 | py:main@/srv/train.py:4")
+      .state(3, 'D', "nfs_wait_bit_killable");
+  EXPECT_TRUE(nothing_likely(asked(kKind, builder.build())));
+}
+
 TEST(DeviceKernelStalled, OnlySuspectsItWhereARankIsGone) {
   JobBuilder builder = told();
   builder.killed(3, 9);

@@ -70,6 +70,29 @@ TEST(EnvironmentDiffers, WhoStartedTheOthersMayHaveSetItForItselfLater) {
   EXPECT_TRUE(asked(kKind, lightning).empty());
 }
 
+TEST(EnvironmentDiffers, AHostsVersionIsThatOfItsRanks) {
+  model::JobModel nodes = job().ranks(3).stack(kAll, kInBarrier).build();
+  for (model::Observation& observation : nodes.observations) {
+    for (model::Process& process : observation.processes) {
+      process.host = process.rank == 2 ? "node3" : "node1";
+    }
+  }
+  const auto says = [&nodes](const char* host, const char* version) {
+    nodes.facts.push_back({.rank = {},
+                           .pid = {},
+                           .kind = "library-version",
+                           .fields = {{"library", std::string("torch")},
+                                      {"version", std::string(version)},
+                                      {"host", std::string(host)}}});
+  };
+  says("node1", "2.13.0");
+  says("node3", "2.12.1");
+  const auto findings = asked(kKind, nodes);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({2}));
+  EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+}
+
 TEST(EnvironmentDiffers, IsSilentWhenAllAgree) {
   EXPECT_TRUE(
       asked(kKind,

@@ -103,6 +103,30 @@ TEST(FabricFault, OnlySuspectsFlushedRequestsAndMovingJobs) {
   EXPECT_FALSE(nothing_likely(asked(kKind, hung().fact("fabric-event", mild).build())));
 }
 
+TEST(FabricFault, OnlySuspectsAPortThatNcclDidNotMiss) {
+  Fields up = port_down();
+  up["event"] = std::string("port-up");
+  EXPECT_TRUE(nothing_likely(
+      asked(kKind, hung().fact("fabric-event", port_down()).fact("fabric-event", up).build())));
+  auto parted = hung().fact("fabric-event", port_down());
+  parted.all_reduce(0, 1).barrier(1, 1);
+  EXPECT_TRUE(nothing_likely(asked(kKind, parted.build()))) << "the calls say why";
+}
+
+TEST(FabricFault, LeavesOutWhatIsOlderThanTheJob) {
+  Fields old = port_down();
+  old["time"] = 100.0;
+  model::JobModel told = hung().fact("fabric-event", old).build();
+  for (model::Observation& look : told.observations) {
+    for (model::Process& process : look.processes) {
+      process.start_time = 200.0;
+    }
+  }
+  EXPECT_TRUE(asked(kKind, told).empty());
+  told.facts.front().fields["time"] = 300.0;
+  EXPECT_EQ(asked(kKind, told).size(), 1u);
+}
+
 TEST(FabricFault, IsSilentOnTheHealthyTwin) {
   EXPECT_TRUE(asked(kKind, hung().build()).empty());
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "collector/model/observed_values.h"
 #include "tests/unit/viewer/story.h"
 #include "viewer/formats/text_parts.h"
 #include "viewer/render.h"
@@ -31,6 +32,32 @@ stacks of 4 ranks (5 processes, 5 threads; nobody was paused), where they part
   ├ evaluate train.py:61 · barrier …             2
   └ train_step train.py:88 · Tensor.backward …   0-1,3
 )");
+}
+
+/// What `rank == 2` came out to on a rank.
+model::Fact tested(model::Rank rank, const char* value) {
+  return model::fact_of({.rank = rank,
+                         .role = model::ValueRole::kDecision,
+                         .file = tests::kScript,
+                         .line = 57,
+                         .function = "fit",
+                         .at = 97,
+                         .expression = "rank == 2",
+                         .value = value,
+                         .state = model::ValueState::kKnown,
+                         .reason = {}});
+}
+
+TEST(Text, ShowsTheValuesOfATestUnlessAllRanksHaveOne) {
+  const auto with = [](const char* on_rank_2) {
+    model::JobModel job = hung_job();
+    for (const model::Rank rank : {0, 1, 2, 3}) {
+      job.facts.push_back(tested(rank, rank == 2 ? on_rank_2 : "False"));
+    }
+    return text(diagnosis_of(job, {conditional_barrier()}), {});
+  };
+  EXPECT_NE(with("True").find("True on rank 2, False on ranks"), std::string::npos) << with("True");
+  EXPECT_EQ(with("False").find("False on"), std::string::npos) << with("False");
 }
 
 TEST(Text, TellsWhatWasNotSeenBeforeTheVerdict) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# EXPECT {"launch": "torchrun", "ranks": 3, "culprits": [2], "settle": 5}
+# EXPECT {"launch": "torchrun", "ranks": 3, "culprits": [2], "settle": 5, "simulated": "NCCL pairs the all_gather with the all_reduce: nothing hangs"}
 """SIGUSR1 (Slurm's --signal=USR1@60) asks for a checkpoint; rank 2 gets it first and gathers alone.
 Re-enacts: a checkpoint on demand that each process starts by itself."""
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# EXPECT {"launch": "torchrun", "ranks": 2, "culprits": [1], "settle": 5}
+# EXPECT {"launch": "torchrun", "ranks": 2, "culprits": [1], "settle": 5, "simulated": "NCCL pairs the barrier with the all_reduce: nothing hangs"}
 """SIGTERM reaches both ranks within a second; each looks at its flag at the end of its own step, and one leaves the loop a step earlier.
 Re-enacts: preemption with a flag that a handler sets."""
 import os

@@ -26,6 +26,7 @@ def install(c10d):
     group = double.ProcessGroupNCCL
     group.__module__ = MODULE
     torch._C._distributed_c10d.ProcessGroupNCCL = c10d.ProcessGroupNCCL = group
+    torch._C._nccl_version, torch._C._nccl_version_suffix = lambda: (2 << 32) + (28 << 16) + 9, lambda: b""
     c10d._NCCL_AVAILABLE = True
     c10d.default_pg_nccl_timeout = datetime.timedelta(minutes=10)
     backend = c10d.Backend

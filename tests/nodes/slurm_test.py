@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`attach --slurm JOBID` with a real Slurm: torchrun below srun on three nodes, asked from the login node."""
+import json
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from slurm import Slurm, missing
+
+HERE = Path(__file__).resolve().parent
+TOOL = os.environ.get("DDPDOCTOR", "ddpdoctor")
+pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
+
+
+@pytest.fixture(scope="module")
+def slurm(tmp_path_factory):
+    here = Slurm(tmp_path_factory.mktemp("slurm"))
+    yield here
+    here.end()
+
+
+def start(slurm, *words):
+    """torchrun on each node of a job of three, as docs/multinode.md says."""
+    shutil.copy(HERE / "jobs/mismatch.py", slurm.folder / "train.py")
+    log = slurm.folder / "job.log"
+    log.unlink(missing_ok=True)
+    job = slurm.submit(f"cd {slurm.folder}\n"
+                       "head=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n1)\n"
+                       f"srun bash -c \"{sys.executable} -m torch.distributed.run --nnodes $SLURM_JOB_NUM_NODES --node-rank \\$SLURM_NODEID "
+                       f"--nproc-per-node 2 --master-addr $head --master-port 29500 train.py {' '.join(words)}\"\n")
+    until = time.time() + 120
+    while (log.read_text() if log.exists() else "").count("READY") < 6:
+        assert time.time() < until, log.read_text() if log.exists() else slurm.run("squeue").stdout
+        time.sleep(0.3)
+    time.sleep(3)
+    return job
+
+
+def cancel(slurm, job):
+    """Until its processes are gone: the next job wants their port."""
+    slurm.run("scancel", job)
+    until = time.time() + 40
+    while slurm.run("squeue", "-h").stdout.strip() and time.time() < until:
+        time.sleep(0.3)
+
+
+def attach(slurm, job):
+    target = slurm.folder / "report.json"
+    target.unlink(missing_ok=True)
+    began = time.time()
+    done = slurm.run(TOOL, "attach", "--slurm", job, "-o", str(target))
+    assert target.exists(), done.stderr
+    report = json.loads(target.read_text())
+    report["seconds"] = time.time() - began
+    return report, done
+
+
+def test_a_fault_is_named_with_its_node(slurm):
+    job = start(slurm)
+    try:
+        report, done = attach(slurm, job)
+    finally:
+        cancel(slurm, job)
+    assert done.returncode == 1, done.stderr
+    (first, *_) = report["findings"]
+    assert (first["kind"], first["culprits"], first["details"]["hosts"]) == ("mismatched-op", [4], ["node3"]), done.stdout
+    assert first["confidence"] in ("likely", "certain"), done.stdout + json.dumps(report["coverage"], indent=1)
+    assert "3 of 3 nodes answered" in report["coverage"]["observed"][0]
+    assert report["coverage"]["unobserved"] == []
+
+
+def test_a_healthy_job_goes_on_and_nothing_is_said(slurm):
+    job = start(slurm, "--healthy")
+    try:
+        report, done = attach(slurm, job)
+        assert job in slurm.run("squeue", "-h", "-o", "%i").stdout
+    finally:
+        cancel(slurm, job)
+    assert done.returncode == 0, done.stdout
+    assert report["verdict"] == "running" and not report["findings"]
+
+
+def test_a_job_that_waits_and_one_that_is_not_there(slurm):
+    done = slurm.run(TOOL, "attach", "--slurm", "999999")
+    assert done.returncode == 3 and "999999" in done.stderr
