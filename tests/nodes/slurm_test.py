@@ -15,9 +15,10 @@ TOOL = os.environ.get("DDPDOCTOR", "ddpdoctor")
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
 
-@pytest.fixture(scope="module")
-def slurm(tmp_path_factory):
-    here = Slurm(tmp_path_factory.mktemp("slurm"))
+@pytest.fixture
+def slurm(tmp_path):
+    """One for each test: a node whose job was cancelled under load may stay drained."""
+    here = Slurm(tmp_path)
     yield here
     here.end()
 
@@ -39,14 +40,6 @@ def start(slurm, *words):
     return job
 
 
-def cancel(slurm, job):
-    """Until its processes are gone: the next job wants their port."""
-    slurm.run("scancel", job)
-    until = time.time() + 40
-    while slurm.run("squeue", "-h").stdout.strip() and time.time() < until:
-        time.sleep(0.3)
-
-
 def attach(slurm, job):
     target = slurm.folder / "report.json"
     target.unlink(missing_ok=True)
@@ -59,11 +52,7 @@ def attach(slurm, job):
 
 
 def test_a_fault_is_named_with_its_node(slurm):
-    job = start(slurm)
-    try:
-        report, done = attach(slurm, job)
-    finally:
-        cancel(slurm, job)
+    report, done = attach(slurm, start(slurm))
     assert done.returncode == 1, done.stderr
     (first, *_) = report["findings"]
     assert (first["kind"], first["culprits"], first["details"]["hosts"]) == ("mismatched-op", [4], ["node3"]), done.stdout
@@ -74,11 +63,8 @@ def test_a_fault_is_named_with_its_node(slurm):
 
 def test_a_healthy_job_goes_on_and_nothing_is_said(slurm):
     job = start(slurm, "--healthy")
-    try:
-        report, done = attach(slurm, job)
-        assert job in slurm.run("squeue", "-h", "-o", "%i").stdout
-    finally:
-        cancel(slurm, job)
+    report, done = attach(slurm, job)
+    assert job in slurm.run("squeue", "-h", "-o", "%i").stdout
     assert done.returncode == 0, done.stdout
     assert report["verdict"] == "running" and not report["findings"]
 
