@@ -309,13 +309,19 @@ void name_host_of_facts(JobModel& job) {
 
 std::map<Rank, std::string> hosts_of_ranks(const JobModel& job) {
   std::map<Rank, std::string> hosts;
+  std::set<Rank> twice;
   for (const Observation& look : job.observations) {
     for (const Process& process : look.processes) {
-      if (process.rank && process.role == Role::kRank && !process.host.empty()) {
-        hosts[*process.rank] = process.host;
+      if (!process.rank || process.role != Role::kRank || process.host.empty()) {
+        continue;
+      }
+      const auto [known, fresh] = hosts.emplace(*process.rank, process.host);
+      if (!fresh && known->second != process.host) {
+        twice.insert(*process.rank);
       }
     }
   }
+  std::erase_if(hosts, [&twice](const auto& one) { return twice.contains(one.first); });
   return hosts;
 }
 

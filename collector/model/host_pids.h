@@ -50,7 +50,7 @@ class HostPids {
 /// Writes into every fact of a job of one host which host that is.
 void name_host_of_facts(JobModel& job);
 
-/// The host on which the newest look saw each rank.
+/// The host of each rank; without ranks that were seen on several.
 std::map<Rank, std::string> hosts_of_ranks(const JobModel& job);
 
 }  // namespace ddpdoctor::model

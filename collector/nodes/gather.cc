@@ -273,6 +273,7 @@ base::Result<model::JobModel> gather(std::vector<Answer> answers, const GatherOp
   append(said.observed, job.coverage.observed);
   append(said.unobserved, job.coverage.unobserved);
   append(said.warnings, job.coverage.warnings);
+  base::drop_repeats(said.warnings);
   job.coverage.observed = std::move(said.observed);
   job.coverage.unobserved = std::move(said.unobserved);
   job.coverage.warnings = std::move(said.warnings);

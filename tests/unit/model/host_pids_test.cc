@@ -99,6 +99,13 @@ TEST(HostPids, AFactWithoutAHostAccusesNobodysProcess) {
   EXPECT_EQ(pids.host_of(*job.facts[3].pid), "b");
 }
 
+TEST(HostPids, ARankOnTwoHostsHasNone) {
+  JobModel job = two_containers();
+  EXPECT_EQ(hosts_of_ranks(job), (std::map<Rank, std::string>{{0, "a"}, {1, "b"}}));
+  job.observations[0].processes[3].rank = 0;
+  EXPECT_TRUE(hosts_of_ranks(job).empty());
+}
+
 TEST(HostPids, InitStaysTheParentOfOrphans) {
   JobModel job = two_containers();
   std::erase_if(job.observations[0].processes, [](const Process& one) { return one.pid == 1; });
