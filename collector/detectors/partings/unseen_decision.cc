@@ -39,6 +39,12 @@ const graph::Operation* operation_called(const SourceText& lines, std::string_vi
                                                            : callee);
 }
 
+/// In a group of its own, of which only some ranks may be members: these alone have to come.
+bool names_a_group(const program::Call& call) {
+  return std::any_of(call.arguments.begin(), call.arguments.end(),
+                     [](std::string_view argument) { return argument.starts_with("group"); });
+}
+
 /// Follows the calls of a function and keeps the decisions that lead to a collective.
 class Search {
  public:
@@ -83,7 +89,7 @@ class Search {
       const graph::Operation* operation = operation_called(lines, call.callee);
       const auto known = operation == nullptr ? functions_named(lines, call.callee)
                                               : std::vector<std::pair<std::string, int>>{};
-      if (operation == nullptr && (known.size() != 1 || depth == kDeepest)) {
+      if (operation == nullptr ? known.size() != 1 || depth == kDeepest : names_a_group(call)) {
         continue;
       }
       std::vector<UnseenDecision> decisions = above;

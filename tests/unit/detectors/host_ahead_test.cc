@@ -124,6 +124,14 @@ TEST(HostAhead, TwoDecisionsOrNoneAreNotToldApart) {
   }
 }
 
+TEST(HostAhead, ACallInAGroupOfItsOwnIsNotForAll) {
+  const model::JobModel told =
+      at_one_line("        if True:\n",
+                  "        if rank == 0:\n            dist.barrier(group=leaders)\n")
+          .build();
+  EXPECT_TRUE(asked("rank-conditional-collective", told).empty());
+}
+
 TEST(HostAhead, WhatStandsBehindThatLineHasNotBeenReached) {
   const model::JobModel told =
       at_one_line("        if True:\n", "    if rank == 0:\n        dist.barrier()\n").build();
