@@ -162,7 +162,9 @@ std::vector<DivergentCall> sort_by_splits(const Calls& calls,
     sides.front() = {.ranks = model::RankSet({calls.front()->rank}), .call = *calls.front()};
     odd = {.ranks = model::RankSet({calls.back()->rank}), .call = *calls.back()};
   }
-  if (!odd.ranks.empty()) {
+  if (sides.front().ranks.empty()) {  // one rank alone, which contradicts itself: no second side
+    sides.front() = std::move(odd);
+  } else if (!odd.ranks.empty()) {
     sides.push_back(std::move(odd));
   }
   return sides;

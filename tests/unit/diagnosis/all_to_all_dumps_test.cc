@@ -69,6 +69,18 @@ TEST(AllToAllDumps, SplitsThatFitAreNoMismatch) {
   EXPECT_EQ(of_kind(diagnosis, "mismatched-shape"), nullptr);
 }
 
+TEST(AllToAllDumps, OneRankThatContradictsItselfIsNoSecondSide) {
+  const tests::TempDir folder;
+  std::vector<base::Error> failures;
+  const auto job = read_flight_recorder(
+      {folder.write("rank_1",
+                    dump(4, 4, R"(,"input_split_sizes":[1,3],"output_split_sizes":[3,1])"))},
+      load, failures);
+  ASSERT_TRUE(job);
+  const auto diagnosis = diagnosis::diagnose(*job);
+  EXPECT_EQ(of_kind(diagnosis, "mismatched-shape"), nullptr);
+}
+
 TEST(AllToAllDumps, UnequalSumsOfOlderDumpsAreAMismatchOfNobody) {
   const auto diagnosis = diagnosis::diagnose(read(dump(4, 4, ""), dump(4, 2, "")));
   ASSERT_FALSE(diagnosis.findings.empty());
