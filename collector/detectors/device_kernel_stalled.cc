@@ -29,6 +29,7 @@ struct Stalled {
   const DeviceLibrary* library = nullptr;
   std::string function;  // of the wrapper, or the kernel
   const graph::Standing* standing = nullptr;
+  bool by_stack = false;  // `function` is what its host called, not the name of a kernel
 };
 
 struct Sightings {
@@ -45,8 +46,10 @@ void add_stacks(const graph::Examination& examination, Sightings& seen) {
       continue;
     }
     if (const auto in = library_in(standing.thread->frames)) {
-      seen.ranks[standing.rank] = {
-          .library = in->library, .function = in->function, .standing = &standing};
+      seen.ranks[standing.rank] = {.library = in->library,
+                                   .function = in->function,
+                                   .standing = &standing,
+                                   .by_stack = true};
       seen.kinds.insert("stack");
     }
   }
@@ -116,14 +119,25 @@ std::string function_text(const Stalled& one) {
                               : fmt::format("{} of {}", one.function, one.library->name);
 }
 
+/// A frame without its function or file could be that of the wrapper.
+bool is_readable(const model::Thread* thread) {
+  return thread != nullptr && !thread->frames.empty() &&
+         std::none_of(thread->frames.begin(), thread->frames.end(), [](const model::Frame& frame) {
+           return frame.language == model::Language::kPython &&
+                  (frame.function.empty() || frame.file.empty());
+         });
+}
+
 /// Those who are in something else than most; nobody where it is half and half.
 model::RankSet odd_ones(const graph::Examination& examination, const Sightings& seen) {
   std::map<model::Rank, std::string> does;
   for (const graph::Standing& standing : examination.standings) {
     const auto in = seen.ranks.find(standing.rank);
     if (in != seen.ranks.end()) {
-      does[standing.rank] = function_text(in->second);
-    } else if (standing.thread != nullptr) {
+      if (in->second.by_stack) {
+        does[standing.rank] = function_text(in->second);
+      }
+    } else if (is_readable(standing.thread) && !library_in(standing.thread->frames)) {
       does[standing.rank] = "elsewhere";
     }
   }
