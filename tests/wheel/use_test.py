@@ -8,14 +8,15 @@ import pytest
 KIND = "rank-conditional-collective"
 
 
-def test_attach_names_the_cause(installed, hung_job):
+def test_attach_names_the_cause(installed, hung_job, tmp_path):
     job = hung_job()
     assert job.wait_ready(False), job.output()
     began = time.monotonic()
-    said = installed.run("attach", job.process.pid)
+    said = installed.run("attach", job.process.pid, "-o", tmp_path / "report.json")
     seconds = time.monotonic() - began
     assert said.returncode == 1, said.stderr
-    assert KIND in said.stdout.splitlines()[0] + said.stdout.splitlines()[1]
+    assert json.loads((tmp_path / "report.json").read_text())["findings"][0]["kind"] == KIND
+    assert KIND in said.stdout
     print(f"pip install {installed.seconds:.2f} s, attach {seconds:.2f} s")
 
 
