@@ -18,6 +18,7 @@ using Seconds = std::chrono::duration<double>;
 // of one processor (docs/performance.md).
 constexpr Seconds kFirst{3};
 constexpr Seconds kLongest{600};
+constexpr double kBetween = 0.05;  // seconds
 
 bool knows_a_length(const model::JobModel& job) {
   const model::Observation* now = model::latest(job);
@@ -60,8 +61,10 @@ std::optional<model::JobModel> Forecast::look(std::uint64_t collectives, Clock::
   if (!is_due(collectives, now)) {
     return std::nullopt;
   }
+  // Twice: a length that one look alone shows may be of a moment between two statements.
   auto job = observe(
-      job_, {.allow_stop = false, .native = false, .glance = true, .samples = 1, .interval = 0});
+      job_,
+      {.allow_stop = false, .native = false, .glance = true, .samples = 2, .interval = kBetween});
   if (!job) {
     return std::nullopt;
   }

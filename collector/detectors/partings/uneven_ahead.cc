@@ -130,26 +130,37 @@ std::optional<SharedLoop> uneven_loop(const std::vector<Seat>& seats) {
   return std::nullopt;
 }
 
-/// The same loop in the newest look in which all ranks are in one; an earlier one must not say
-/// otherwise.
+bool are_as_long(const SharedLoop& a, const SharedLoop& b) {
+  return std::equal(a.steps.begin(), a.steps.end(), b.steps.begin(), b.steps.end(),
+                    [](const auto& one, const auto& other) {
+                      return one.first == other.first && one.second.total() == other.second.total();
+                    });
+}
+
+/// The same loop in the newest look in which all ranks are in one. Nobody is stopped for a look: a
+/// DataLoader between two of its own statements seems a step shorter than it is. So a second look
+/// must say the same, and none may say otherwise.
 std::optional<SharedLoop> uneven_in_all_looks(const model::JobModel& job) {
   std::optional<SharedLoop> found;
+  bool confirmed = false;
   for (auto look = job.observations.rbegin(); look != job.observations.rend(); ++look) {
     const std::vector<Seat> seats = seats_of(job, *look);
-    auto loop = uneven_loop(seats);
-    if (!loop && found) {
-      for (std::size_t depth = 0; seats.size() > 1 && depth < seats.front().loops.size(); ++depth) {
-        const auto even = shared_at(seats, depth);
-        if (even && even->where == found->where) {
-          return std::nullopt;
-        }
-      }
-    }
     if (!found) {
-      found = std::move(loop);
+      found = uneven_loop(seats);
+      continue;
+    }
+    for (std::size_t depth = 0; seats.size() > 1 && depth < seats.front().loops.size(); ++depth) {
+      const auto again = shared_at(seats, depth);
+      if (!again || again->where != found->where) {
+        continue;
+      }
+      if (!are_as_long(*again, *found)) {
+        return std::nullopt;
+      }
+      confirmed = true;
     }
   }
-  return found;
+  return confirmed ? found : std::nullopt;
 }
 
 const Lines* source_of(const model::JobModel& job, const model::CallSite& site) {

@@ -227,6 +227,23 @@ std::string replaced(std::string text, const std::string& old, const std::string
   return text.replace(text.find(old), old.size(), by);
 }
 
+TEST(UnevenInputs, OfALengthThatOneLookAloneShowsAreNotTold) {
+  model::JobModel told = Ahead{}.build();
+  ASSERT_EQ(told.observations.size(), 2U);
+  EXPECT_EQ(asked("uneven-inputs", told).size(), 1U);
+  model::JobModel once = told;
+  once.observations.erase(once.observations.begin());
+  EXPECT_TRUE(asked("uneven-inputs", once).empty());
+  // The earlier look has it longer, or shorter still.
+  for (const int length : {21, 19}) {
+    Ahead other;
+    other.second = {over("range", 1, 10), over(kLoader, 6, length)};
+    model::JobModel differs = told;
+    differs.observations.front() = other.build().observations.front();
+    EXPECT_TRUE(asked("uneven-inputs", differs).empty()) << length;
+  }
+}
+
 TEST(UnevenInputs, AreToldWhileTheJobStillTrains) {
   const Findings findings = Ahead{}.findings();
   ASSERT_EQ(findings.size(), 1U);
