@@ -19,7 +19,7 @@ constexpr double kLongestDeadline = 3600;
 constexpr double kShortestDeadline = 1;
 // Of the time that there is: those who are ready wait so long for the others.
 constexpr double kGatherPart = 0.4;
-// A node ends by itself when nobody has ended it.
+// A node that was not stopped ends so many seconds after the deadline.
 constexpr double kGrace = 5;
 
 /// What ddpdoctor is told on each node. No word may need quotes: two shells may read it.

@@ -134,7 +134,7 @@ EXPORT int sem_timedwait(sem_t* semaphore, const struct timespec* until) {
 }
 
 EXPORT int sem_clockwait(sem_t* semaphore, clockid_t clock, const struct timespec* until) {
-  if (real_sem_clockwait.get() == nullptr) {  // glibc before 2.30, in which nobody looked before
+  if (real_sem_clockwait.get() == nullptr) {  // glibc before 2.30 does not have it
     errno = ENOSYS;
     return -1;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Making a communicator, splitting one and registering a window are collective, too: some ranks do
-// it where the others are somewhere else, or in another order. It often happens inside the first
+// it while the others call something else, or in another order. It often happens inside the first
 // collective of a group, where no line of the program says so.
 #include <algorithm>
 #include <array>

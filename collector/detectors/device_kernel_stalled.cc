@@ -99,7 +99,7 @@ void add_timeouts(const graph::Examination& examination, Sightings& seen) {
   }
 }
 
-/// Ranks that others waited for in vain and that waited for nobody themselves.
+/// Ranks that others' timeouts name as missing and that report no timeout of their own.
 model::RankSet never_came(const Sightings& seen) {
   model::RankSet missing;
   model::RankSet waiting;

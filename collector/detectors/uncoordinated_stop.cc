@@ -18,6 +18,7 @@
 #include "collector/detectors/partings/loops_seen.h"
 #include "collector/detectors/partings/parting_finding.h"
 #include "collector/model/questions.h"
+#include "collector/program/questions/expressions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -51,14 +52,12 @@ std::optional<Stop> stop_of(const model::JobModel& job, const Explanation& expla
 /// "SIGTERM" of `signal.signal(signal.SIGTERM, self.stop)`; "a signal" where no line names it.
 std::string signal_name(const program::Origin& origin) {
   for (const program::OriginStep& step : origin.chain) {
-    const std::size_t at = step.text.find("SIG");
-    if (at == std::string::npos) {
-      continue;
-    }
-    const std::size_t end = step.text.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", at);
-    const std::string name = step.text.substr(at, end == std::string::npos ? end : end - at);
-    if (name.size() > 3) {
-      return name;
+    for (const program::Call& call : program::calls_in(step.text)) {
+      const auto name =
+          call.arguments.empty() ? std::string_view() : program::last_name(call.arguments.front());
+      if (name.starts_with("SIG")) {  // as POSIX and Python name every signal
+        return std::string(name);
+      }
     }
   }
   return "a signal";

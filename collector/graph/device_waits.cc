@@ -9,6 +9,8 @@
 #include "collector/graph/activity_rules.h"
 #include "collector/graph/blocked_call.h"
 #include "collector/model/questions.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/expressions.h"
 
 namespace ddpdoctor::graph {
 namespace {
@@ -80,30 +82,53 @@ bool is_one_of(const std::array<NeedsDevice, N>& table, const stacks::Frame& fra
   });
 }
 
-/// `float(loss)`, but neither `as_float(x)` nor `float("inf")`.
-bool converts(string_view text, string_view type) {
-  for (std::size_t at = text.find(type); at != string_view::npos; at = text.find(type, at + 1)) {
-    const char before = at == 0 ? ' ' : text[at - 1];
-    const string_view rest = text.substr(at + type.size());
-    const bool a_word =
-        std::isalnum(static_cast<unsigned char>(before)) == 0 && before != '_' && before != '.';
-    if (a_word && rest.size() > 1 && rest[0] == '(' && rest[1] != '"' && rest[1] != '\'') {
-      return true;
-    }
+bool is_string(string_view argument) {
+  return argument.find_first_of("\"'") != string_view::npos;
+}
+
+/// `loss.item()`, `x.to("cpu")`, `float(loss)`, but not `float("inf")`.
+bool reads_device(const program::Call& call) {
+  constexpr std::array<string_view, 6> kMethods = {"item",  "cpu",         "tolist",
+                                                   "numpy", "synchronize", "nonzero"};
+  constexpr std::array<string_view, 3> kConversions = {"float", "int", "bool"};
+  const string_view name = program::last_name(call.callee);
+  if (contains(call.callee, ".")) {
+    const bool to_host = name == "to" && !call.arguments.empty() && is_string(call.arguments[0]) &&
+                         contains(call.arguments[0], "cpu");
+    return to_host || std::find(kMethods.begin(), kMethods.end(), name) != kMethods.end();
   }
-  return false;
+  return call.arguments.size() == 1 && !is_string(call.arguments[0]) &&
+         std::find(kConversions.begin(), kConversions.end(), name) != kConversions.end();
 }
 
 /// The program asks for the backend of GPUs, as far as its source is known.
 bool asks_for_nccl(const model::JobModel& job) {
-  constexpr std::array<string_view, 2> kBackend = {"\"nccl\"", "'nccl'"};
-  return std::any_of(job.sources.begin(), job.sources.end(), [&kBackend](const auto& file) {
-    return model::is_user_file(file.first) &&
-           std::any_of(file.second.begin(), file.second.end(), [&kBackend](const auto& line) {
-             return contains(line.second, "init_process_group(") &&
-                    contains_any(line.second, kBackend);
-           });
-  });
+  const auto asks = [](const program::Call& call) {
+    if (program::last_name(call.callee) != "init_process_group") {
+      return false;
+    }
+    string_view backend = program::keyword_argument(call, "backend");
+    if (backend.empty() && !call.arguments.empty()) {
+      backend = call.arguments.front();
+    }
+    return is_string(backend) && contains(backend, "nccl");
+  };
+  for (const auto& [file, text] : job.sources) {
+    if (!model::is_user_file(file)) {
+      continue;
+    }
+    for (const auto& [line, words] : text) {
+      if (!contains(words, "nccl")) {  // most lines need no parser
+        continue;
+      }
+      const std::string statement = program::statement_at(text, line);
+      const std::vector<program::Call> calls = program::calls_in(statement);
+      if (std::any_of(calls.begin(), calls.end(), asks)) {
+        return true;
+      }
+    }
+  }
+  return false;
 }
 
 /// A thread of autograd's engine: it runs what backward() waits for.
@@ -212,18 +237,17 @@ bool waits_for_device(Frames frames) {
 }
 
 bool reads_device_value(const model::JobModel& job, const model::Thread& thread) {
-  constexpr std::array<string_view, 7> kReaders = {
-      ".item()", ".cpu()", ".tolist()", ".numpy()", ".synchronize()", ".nonzero(", ".to(\"cpu\")"};
-  constexpr std::array<string_view, 3> kConversions = {"float", "int", "bool"};
   const stacks::Frame* python = model::innermost_python(thread);
   if (python != nullptr && is_one_of(kReadDevice, *python)) {
     return true;
   }
-  const auto text =
-      python == nullptr ? std::nullopt : model::source_line(job, python->file, python->line);
-  return text && (contains_any(*text, kReaders) ||
-                  std::any_of(kConversions.begin(), kConversions.end(),
-                              [&text](string_view type) { return converts(*text, type); }));
+  const auto source = python == nullptr ? job.sources.end() : job.sources.find(python->file);
+  if (source == job.sources.end()) {
+    return false;
+  }
+  const std::string statement = program::statement_at(source->second, python->line);
+  const std::vector<program::Call> calls = program::calls_in(statement);
+  return std::any_of(calls.begin(), calls.end(), reads_device);
 }
 
 bool is_in_backward(Frames frames) {

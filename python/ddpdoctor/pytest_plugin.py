@@ -72,7 +72,15 @@ class _Watch:
             return
         if look.report.text.splitlines()[0] not in str(report.longrepr):  # the test caught our exception, or its children's end failed it first
             report.sections.append(("ddpdoctor", look.report.text))
+        _shorten(report, look.report)
         report.user_properties.append(("ddpdoctor", look.report.findings[0].kind))
+
+
+def _shorten(failed: Any, report: Report) -> None:
+    """pytest repeats the message in its summary, in CI without a limit: the cause in one line is enough there."""
+    crash = getattr(failed.longrepr, "reprcrash", None)
+    if crash is not None and report.text.strip() in crash.message:
+        crash.message = f"the test hangs: {report.findings[0].summary}"
 
 
 class _Look:

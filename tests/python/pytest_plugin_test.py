@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import time
+import xml.etree.ElementTree
 
 import pytest
 
@@ -80,13 +81,14 @@ def has(module):
     return importlib.util.find_spec(module) is not None
 
 
-def run_pytest(folder, text, *words, before=(), limit=150):
+def run_pytest(folder, text, *words, before=(), limit=150, ci=""):
     port = environment()["MASTER_PORT"]
     (folder / "test_ranks.py").write_text(text.replace("RENDEZVOUS", port))
     log = folder / "log"
+    variables = {**{name: value for name, value in environment().items() if name not in ("CI", "BUILD_NUMBER")}, **({"CI": ci} if ci else {})}
     with open(log, "wb") as file:
         process = subprocess.Popen([sys.executable, *before, "-m", "pytest", "-p", "ddpdoctor.pytest_plugin", "-p", "no:cacheprovider", "-q", *words,
-                                    "test_ranks.py"], cwd=folder, env=environment(), stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
+                                    "test_ranks.py"], cwd=folder, env=variables, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT,
                                    start_new_session=True)
         try:
             status = process.wait(limit)
@@ -117,11 +119,15 @@ def names_the_cause(text, reports=(1,)):
         re.search(r"test_ranks\.py:\d+ +dist.barrier", text)
 
 
-def test_a_test_that_hangs_fails_with_the_report(tmp_path):
-    status, said, left = run_pytest(tmp_path, SPAWNED, "--ddpdoctor=3")
+@pytest.mark.parametrize("ci", ["", "true"])  # where CI is set, pytest does not shorten its summary
+def test_a_test_that_hangs_fails_with_the_report(tmp_path, ci):
+    status, said, left = run_pytest(tmp_path, SPAWNED, "--ddpdoctor=3", "--junitxml=junit.xml", ci=ci)
     assert status == 1, said
-    assert "1 failed, 1 passed" in said and "the test hangs" in said and names_the_cause(said)
+    assert "1 failed, 1 passed" in said and names_the_cause(said)
+    assert ("FAILED test_ranks.py::test_trains - the test hangs: rank 0 called barrier" if ci else "the test hangs") in said, said
     assert "said before it hung" in said
+    failure = xml.etree.ElementTree.parse(tmp_path / "junit.xml").find(".//failure")
+    assert failure.get("message").startswith("the test hangs: rank 0") and names_the_cause(failure.text)
     assert not left
 
 

@@ -41,8 +41,7 @@ const graph::Operation* operation_called(const SourceText& lines, std::string_vi
 
 /// In a group of its own, of which only some ranks may be members: these alone have to come.
 bool names_a_group(const program::Call& call) {
-  return std::any_of(call.arguments.begin(), call.arguments.end(),
-                     [](std::string_view argument) { return argument.starts_with("group"); });
+  return !program::keyword_argument(call, "group").empty();
 }
 
 /// Follows the calls of a function and keeps the decisions that lead to a collective.

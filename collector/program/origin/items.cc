@@ -2,7 +2,9 @@
 #include "collector/program/origin/items.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "collector/program/origin/slicer.h"
@@ -204,6 +206,25 @@ bool hands_on(const Files& files, const File& file, std::size_t scope, Node node
   });
 }
 
+/// Asks `question(files, slicer, iterable, where)` of what the `for` at `line` goes over; nothing
+/// where there is no `for`.
+template <typename Question>
+auto about_iterable(const SourceText& text, int line, const Sources& sources, Question question)
+    -> std::optional<std::invoke_result_t<Question, const Files&, Slicer&, Node, const Where&>> {
+  const Node loop = loop_at(index_of(text), line);
+  if (!loop) {
+    return std::nullopt;
+  }
+  const Files files(text, sources);
+  Slicer slicer(files, nullptr);
+  const File& file = files.file_of(text);
+  const std::size_t statement = file.facts->index->statement_of(loop);
+  const Where where{.file = &file,
+                    .scope = file.facts->index->statements()[statement].scope,
+                    .statement = statement};
+  return question(files, slicer, loop.field(Field::kRight), where);
+}
+
 }  // namespace
 
 bool gives_elements(std::string_view method) {
@@ -213,18 +234,10 @@ bool gives_elements(std::string_view method) {
 }
 
 Items items_of(const SourceText& text, int line, const Sources& sources) {
-  const Node loop = loop_at(index_of(text), line);
-  if (!loop) {
-    return Items::kUnknown;
-  }
-  const Files files(text, sources);
-  Slicer slicer(files, nullptr);
-  const File& file = files.file_of(text);
-  const std::size_t statement = file.facts->index->statement_of(loop);
-  const Where where{.file = &file,
-                    .scope = file.facts->index->statements()[statement].scope,
-                    .statement = statement};
-  return Kinds(files, slicer).of(loop.field(Field::kRight), where, 0);
+  const auto of = [](const Files& files, Slicer& slicer, Node iterable, const Where& where) {
+    return Kinds(files, slicer).of(iterable, where, 0);
+  };
+  return about_iterable(text, line, sources, of).value_or(Items::kUnknown);
 }
 
 Items items_of(std::string_view iterable, const Asked& asked, const Sources& sources) {
@@ -244,19 +257,11 @@ Items items_of(std::string_view iterable, const Asked& asked, const Sources& sou
 }
 
 bool is_as_long_everywhere(const SourceText& text, int line, const Sources& sources) {
-  const Node loop = loop_at(index_of(text), line);
-  if (!loop) {
-    return false;
-  }
-  const Files files(text, sources);
-  Slicer slicer(files, nullptr);
-  const File& file = files.file_of(text);
-  const std::size_t statement = file.facts->index->statement_of(loop);
-  const Where where{.file = &file,
-                    .scope = file.facts->index->statements()[statement].scope,
-                    .statement = statement};
-  const Origin over = slicer.value(loop.field(Field::kRight), where);
-  return over.source == Source::kUniform && !over.object;
+  const auto alike = [](const Files&, Slicer& slicer, Node iterable, const Where& where) {
+    const Origin over = slicer.value(iterable, where);
+    return over.source == Source::kUniform && !over.object;
+  };
+  return about_iterable(text, line, sources, alike).value_or(false);
 }
 
 bool reduces_each(const SourceText& text, int loop, int statement, const Sources& sources) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text.h"
 #include "collector/program/questions/fragment.h"
 #include "collector/program/questions/names.h"
 
@@ -133,6 +134,18 @@ std::vector<string_view> words_below(const Fragment& fragment, Node root) {
 }
 
 }  // namespace
+
+string_view keyword_argument(const Call& call, string_view keyword) {
+  for (const string_view argument : call.arguments) {
+    const std::size_t sign = argument.find('=');
+    if (sign == string_view::npos || argument.substr(sign).starts_with("==") ||
+        base::trim(argument.substr(0, sign)) != keyword) {
+      continue;
+    }
+    return base::trim(argument.substr(sign + 1));
+  }
+  return {};
+}
 
 string_view last_name(string_view dotted) {
   return dotted.substr(dotted.rfind('.') + 1);

@@ -24,6 +24,10 @@ struct Call {
 /// left out. Points into `text`.
 std::vector<Call> calls_in(std::string_view text);
 
+/// "pg" of `reduce(x, group=pg)`; empty where the call does not have the keyword. Points into the
+/// text of the call.
+std::string_view keyword_argument(const Call& call, std::string_view keyword);
+
 /// "popleft" of "self.todo.popleft".
 std::string_view last_name(std::string_view dotted);
 

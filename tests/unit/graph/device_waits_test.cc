@@ -114,6 +114,23 @@ TEST(DeviceWaits, AValueOfTheDeviceIsWaitedForAtTheUsersLine) {
   EXPECT_EQ(first_rank(story("total += tokenise(text)")).activity, Activity::kComputing);
 }
 
+TEST(DeviceWaits, TheProgramAsksForNccl) {
+  const auto activity = [](const std::string& start) {
+    return first_rank(job()
+                          .ranks(2)
+                          .stack(kAll, "py:step@/srv/train.py:2")
+                          .state(kAll, 'R')
+                          .source("/srv/train.py",
+                                  "def step():\n    total = loss.item()\n" + start + "\n"))
+        .activity;
+  };
+  EXPECT_EQ(activity("dist.init_process_group('nccl')"), Activity::kGpu);
+  EXPECT_EQ(activity("dist.init_process_group(\n    rank=0,\n    backend=\"cuda:nccl\")"),
+            Activity::kGpu);
+  EXPECT_EQ(activity("# dist.init_process_group('nccl')"), Activity::kComputing);
+  EXPECT_EQ(activity("dist.init_process_group('gloo')\nprint('no nccl')"), Activity::kComputing);
+}
+
 TEST(FrameworkCalls, AWrapperOfTheFrameworkNamesTheOperation) {
   const Standing standing = first_rank(
       job()

@@ -39,6 +39,16 @@ TEST(Expressions, ACallReachesToItsOwnBracket) {
             "map(partial(step, net), loader)");
 }
 
+TEST(Expressions, AKeywordIsToldFromAPositionalArgument) {
+  const auto argument = [](std::string_view text, std::string_view keyword) {
+    return std::string(keyword_argument(calls_in(text).front(), keyword));
+  };
+  EXPECT_EQ(argument("reduce(x, group = pg)", "group"), "pg");
+  EXPECT_EQ(argument("reduce(x, group=None)", "group"), "None");
+  EXPECT_EQ(argument("reduce(group, groups=pg)", "group"), "");
+  EXPECT_EQ(argument("check(group == pg)", "group"), "");
+}
+
 TEST(Expressions, WordsAreNamesNumbersAndStrings) {
   EXPECT_EQ(words_in("event.kind == 'end' and n > 3"), (Names{"event", "kind", "'end'", "n", "3"}));
   EXPECT_EQ(words_in("except* errors.Stop as e"), (Names{"errors", "Stop", "e"}));
