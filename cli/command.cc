@@ -9,7 +9,7 @@ namespace {
 constexpr std::string_view kObserved =
     "0 no finding, 1 findings, 2 wrong command line, 3 nothing could be observed (stderr says why)";
 
-constexpr std::array<Command, 11> kCommands{{
+constexpr std::array<Command, 12> kCommands{{
     {.name = "attach",
      .summary = "report why a running job hangs",
      .declare = declare_attach,
@@ -65,6 +65,14 @@ constexpr std::array<Command, 11> kCommands{{
      .declare = declare_pyspy,
      .examples = "  ddpdoctor pyspy dump --pid 4711",
      .statuses = "0 printed, 1 the process could not be read, 2 wrong command line"},
+    {.name = "mcp",
+     .summary = "serve attach, report, explain and check to a coding agent, over stdio",
+     .declare = declare_mcp,
+     .examples = R"(  pip install 'ddpdoctor[mcp]'          what it needs
+  ddpdoctor mcp                         started by the agent's host, as docs/agents.md shows)",
+     .statuses =
+         "0 the agent closed its end, 2 wrong command line, 3 no Python with the package and "
+         "the SDK (stderr says what to install)"},
     {.name = "capture",
      .summary = "one node's part of attach --hosts",
      .declare = declare_capture,

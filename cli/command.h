@@ -49,6 +49,7 @@ std::unique_ptr<Action> declare_clean(CLI::App& app);
 std::unique_ptr<Action> declare_watch(CLI::App& app);
 std::unique_ptr<Action> declare_pyspy(CLI::App& app);
 std::unique_ptr<Action> declare_capture(CLI::App& app);
+std::unique_ptr<Action> declare_mcp(CLI::App& app);
 std::unique_ptr<Action> declare_completion(CLI::App& app);
 std::unique_ptr<Action> declare_man(CLI::App& app);
 

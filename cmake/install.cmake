@@ -32,6 +32,13 @@ function(ddpdoctor_install_library target)
     file(RENAME \"\${fresh}\" \"\${folder}/\${name}\")")
 endfunction()
 
+# The Python package, for `ddpdoctor mcp`; a wheel has it in site-packages.
+function(ddpdoctor_install_package)
+  if(NOT DEFINED SKBUILD)
+    install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/ddpdoctor DESTINATION share/ddpdoctor/python PATTERN __pycache__ EXCLUDE)
+  endif()
+endfunction()
+
 # The licences of what a static program holds, as Debian and the archives of tree-sitter have them.
 function(ddpdoctor_install_licences)
   install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/docs/linked.md DESTINATION ${DDPDOCTOR_LICENCE_FOLDER})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m ddpdoctor: the program takes the place of this process."""
+"""python -m ddpdoctor: the program takes the place of this process; `mcp` is a server of this package."""
 import os
 import sys
 
@@ -7,6 +7,9 @@ from ddpdoctor.installed import ProgramMissing, program
 
 
 def main() -> int:
+    if sys.argv[1:] == ["mcp"]:
+        from ddpdoctor.mcp_server import main as serve
+        return serve()
     try:
         path = program()
     except ProgramMissing as missing:

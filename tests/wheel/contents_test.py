@@ -65,6 +65,14 @@ def test_both_ways_to_call_it_give_one_version(installed, wheel):
     assert subprocess.run([str(installed.python), "-m", "ddpdoctor", "attach", "nonsense"], capture_output=True, env=bare()).returncode == 2
 
 
+def test_the_server_for_agents_is_an_extra(installed, wheel):
+    names = [name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".dist-info/METADATA")]
+    assert "Provides-Extra: mcp" in zipfile.ZipFile(wheel).read(names[0]).decode()
+    for words in ([installed.program, "mcp"], [installed.python, "-m", "ddpdoctor", "mcp"]):
+        said = subprocess.run(list(map(str, words)), capture_output=True, text=True, env=bare(), stdin=subprocess.DEVNULL)
+        assert said.returncode == 3 and "-m pip install 'mcp>=1.10'" in said.stderr and str(installed.folder) in said.stderr, said
+
+
 def test_a_folder_of_its_own_works_too(wheel, tmp_path):
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-index", "--target", str(tmp_path), str(wheel)], check=True, env=bare())
     assert (tmp_path / "libexec/ddpdoctor/libddpdoctor_agent.so").is_file()

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """cmake --install, from the build that $DDPDOCTOR lies in: the agent is replaced, never written into."""
+import importlib.util
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,15 @@ def test_what_is_installed_is_a_whole_tool(tmp_path):
     assert (tmp_path / "share/doc/ddpdoctor/LICENSE").is_file()
     done = subprocess.run([tmp_path / "bin/ddpdoctor", "run", "--", "true"], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_server_for_agents_finds_its_package(tmp_path):
+    install(tmp_path)
+    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "DDPDOCTOR")}
+    said = subprocess.run([tmp_path / "bin/ddpdoctor", "mcp"], capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                          env={**environment, "DDPDOCTOR_PYTHON": sys.executable})
+    assert "no Python package" not in said.stderr, said
+    assert said.returncode == (0 if importlib.util.find_spec("mcp") else 3), said
 
 
 def test_a_job_keeps_the_agent_that_it_has_mapped(tmp_path):
