@@ -86,7 +86,7 @@ void declare_nodes(CLI::App& app, NodeOptions& options) {
       ->type_name("TEXT")
       ->group(group);
   app.add_option("--deadline", options.deadline,
-                 "seconds for all nodes; who has not answered then is named")
+                 "seconds for all nodes; the report names nodes that have not answered by then")
       ->type_name("S")
       ->capture_default_str()
       ->group(group);
@@ -111,8 +111,8 @@ base::Result<void> check(const NodeOptions& options) {
     return base::failure("--job and --program belong to --slurm, --hosts or --kubernetes");
   }
   if (!(options.deadline >= kShortestDeadline && options.deadline <= kLongestDeadline)) {
-    return base::failure(fmt::format("--deadline {}: it must lie between {} and {} seconds",
-                                     options.deadline, kShortestDeadline, kLongestDeadline));
+    return base::failure(fmt::format("--deadline {}: expected {} to {} seconds", options.deadline,
+                                     kShortestDeadline, kLongestDeadline));
   }
   return {};
 }
@@ -122,7 +122,7 @@ base::Result<model::JobModel> look_at_nodes(const NodeOptions& options,
   const nodes::AskOptions ask{.session = nodes::new_session(),
                               .deadline = options.deadline,
                               .gather = options.deadline * kGatherPart};
-  const Progress progress("looking at all nodes …");
+  const Progress progress("reading the job on all nodes …");
   const nodes::Plan plan = TRY(nodes::plan(options.target, words_for_nodes(options, ask, observe)));
   return nodes::gather(nodes::ask(plan.nodes, ask),
                        {.one_job = !options.job.empty() || !options.target.slurm.empty(),

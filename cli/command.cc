@@ -59,7 +59,7 @@ constexpr std::array<Command, 12> kCommands{{
      .declare = declare_explain,
      .examples = R"(  ddpdoctor explain                     all kinds
   ddpdoctor explain unused-parameters)",
-     .statuses = "0 printed, 2 there is no such kind"},
+     .statuses = "0 printed, 2 unknown kind"},
     {.name = "pyspy",
      .summary = "print the stacks of a Python process in the format of py-spy dump",
      .declare = declare_pyspy,

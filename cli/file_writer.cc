@@ -108,7 +108,7 @@ base::Result<void> check_writable(const std::string& path) {
       return cannot_write(path, "it is a folder");
     }
     if (!S_ISREG(status.st_mode)) {
-      return cannot_write(path, "it is no regular file");
+      return cannot_write(path, "it is not a regular file");
     }
   } else if (errno != ENOENT) {
     return cannot_write(path, reason(errno));

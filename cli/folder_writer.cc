@@ -119,7 +119,7 @@ base::Result<void> check_writable_folder(const std::string& path) {
   struct stat status{};
   if (::lstat(target.c_str(), &status) == 0) {
     if (!S_ISDIR(status.st_mode)) {
-      return cannot_write(path, "it is no folder");
+      return cannot_write(path, "it is not a folder");
     }
     if (!holds_only_ours(target)) {
       return cannot_write(path, "it is a folder with other files in it");

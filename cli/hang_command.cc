@@ -72,7 +72,8 @@ base::Result<void> run_hang_command(const std::string& command, const std::strin
   pid_t ended = 0;
   while ((ended = ::waitpid(pid, &status, WNOHANG)) == 0 || (ended < 0 && errno == EINTR)) {
     if (std::chrono::steady_clock::now() >= deadline) {
-      return base::failure("--on-hang-exec still runs after a minute: we go on without it");
+      return base::failure(
+          "--on-hang-exec is still running after a minute: ddpdoctor no longer waits for it");
     }
     std::this_thread::sleep_for(kPoll);
   }

@@ -40,7 +40,7 @@ base::Result<Opened> open_regular(const std::string& path) {
     return tl::make_unexpected(cannot_read(path, errno));
   }
   if (!S_ISREG(status.st_mode)) {
-    return base::failure(fmt::format("{} cannot be read: it is no regular file", path));
+    return base::failure(fmt::format("{} cannot be read: it is not a regular file", path));
   }
   if (status.st_size > kLargestFile) {
     return base::failure(fmt::format("{} cannot be read: {} are more than the {} that are allowed",

@@ -25,7 +25,7 @@ struct InputFormat {
                                             std::vector<base::Error>& failures);
 };
 
-/// In order of preference: the first that recognises a file reads it.
+/// In order of preference: the first that recognises a file reads it. The last one is "logs".
 std::span<const InputFormat> input_formats();
 
 /// Null when nothing recognises it.

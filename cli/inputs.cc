@@ -81,6 +81,13 @@ const InputFormat* format_of(std::string_view head, const std::string& path) {
   return format;
 }
 
+/// A text that tells of an error is the output of something, whatever its name is.
+const InputFormat* plain_log(const std::string& head, const std::string& path) {
+  const auto tail = head.size() == kHead ? read_tail(path) : base::Result<std::string>(head);
+  const bool tells = imports::tells_of_trouble(head) || (tail && imports::tells_of_trouble(*tail));
+  return tells ? &input_formats().back() : nullptr;
+}
+
 void sort_folder(const std::string& folder, Sorted& out);
 
 /// What is in it, as of a folder.
@@ -110,13 +117,16 @@ void sort_file(const std::string& path, bool from_folder, Sorted& out) {
       out.packed.push_back(path);
     } else {
       out.failures.push_back(
-          {.what = fmt::format("{} is packed ({}) and is not read", path, archive->how),
+          {.what = fmt::format("{} is packed ({}) and cannot be read", path, archive->how),
            .hint = fmt::format("unpack it first: {} {}", archive->unpack, path)});
     }
     return;
   }
   const bool program = is_named_like_program(path) || head->starts_with("#!");
   const InputFormat* format = program ? nullptr : format_of(*head, path);
+  if (format == nullptr && !program && !from_folder) {
+    format = plain_log(*head, path);
+  }
   if (format != nullptr) {
     out.files[format].push_back(path);
   } else if (from_folder) {
@@ -125,26 +135,30 @@ void sort_file(const std::string& path, bool from_folder, Sorted& out) {
     out.failures.push_back(
         {.what = fmt::format("{} is empty", path), .hint = "was it written to the end?"});
   } else if (program) {
-    out.failures.push_back({.what = fmt::format("{} is a program and no output of one", path),
+    out.failures.push_back({.what = fmt::format("{} is a program, not the output of one", path),
                             .hint = "--log FILE reads it as output all the same"});
   } else {
-    out.failures.push_back({.what = fmt::format("{} is nothing that ddpdoctor knows", path),
+    out.failures.push_back({.what = fmt::format("unrecognized file: {}", path),
                             .hint = "report reads " + readable_formats()});
   }
 }
 
 std::string too_deep(const std::vector<std::string>& folders) {
-  return "lies too deep and was not looked into: " + some_of(folders);
+  return "nested too deep and not read: " + some_of(folders);
 }
 
 std::string nothing_in(const std::string& folder, const FolderContents& contents,
                        std::size_t empty) {
   const std::size_t files = contents.files.size();
   std::string what =
-      files == 0 ? fmt::format("{} holds no files that may be evidence", folder)
+      files == 0 ? fmt::format("no usable files in {}", folder)
       : files == empty
-          ? fmt::format("{} holds no evidence: each of its {} files is empty", folder, files)
-          : fmt::format("{} holds no evidence: none of its {} files is known", folder, files);
+          ? fmt::format("no usable files in {}: {}", folder,
+                        files == 1 ? "its only file is empty"
+                                   : fmt::format("all {} files are empty", files))
+          : fmt::format("no usable files in {}: {}", folder,
+                        files == 1 ? "its only file is not recognized"
+                                   : fmt::format("none of {} files is recognized", files));
   return contents.too_deep.empty() ? what : what + "; " + too_deep(contents.too_deep);
 }
 
@@ -183,9 +197,9 @@ void sort_folder(const std::string& folder, Sorted& out) {
     sort_file(file, true, out);
   }
   if (out.count() == useful && !out.packed.empty()) {
-    out.failures.push_back(
-        {.what = fmt::format("{} holds packed files, {} for one", folder, out.packed.front()),
-         .hint = "unpack them first"});
+    out.failures.push_back({.what = fmt::format("{} contains packed files, for example {}", folder,
+                                                out.packed.front()),
+                            .hint = "unpack them first"});
     return;
   }
   if (out.count() == useful) {
@@ -281,17 +295,18 @@ void tell_what_is_left_out(const Sorted& sorted, const Reading& reading,
     coverage.warnings.push_back(failure.what);
   }
   if (!sorted.unknown.empty()) {
-    coverage.warnings.push_back("not understood and left out: " + some_of(sorted.unknown));
+    coverage.warnings.push_back("unrecognized and skipped: " + some_of(sorted.unknown));
   }
   if (!sorted.packed.empty()) {
-    coverage.warnings.push_back("packed and left out (unpack them first): " +
+    coverage.warnings.push_back("packed and skipped (unpack them first): " +
                                 some_of(sorted.packed));
   }
   if (!sorted.too_deep.empty()) {
     coverage.warnings.push_back(too_deep(sorted.too_deep));
   }
   for (const std::string& folder : sorted.cut) {
-    coverage.warnings.push_back(fmt::format("{} holds too much: a part of it was read", folder));
+    coverage.warnings.push_back(
+        fmt::format("{} contains too much: only a part of it was read", folder));
   }
   if (!sorted.empty.empty()) {
     coverage.observed.push_back("empty files: " + some_of(sorted.empty));
@@ -321,7 +336,7 @@ base::Result<model::JobModel> read_files(const std::vector<std::string>& paths,
     take_empty(sorted, reading);
   } else {
     base::Error first = reading.failures.empty()
-                            ? base::Error{.what = "nothing that was given is known", .hint = {}}
+                            ? base::Error{.what = "no file was recognized", .hint = {}}
                             : reading.failures.front();
     if (reading.failures.size() > 1) {
       first.what += fmt::format(" (and {} more that cannot be used)", reading.failures.size() - 1);

@@ -42,7 +42,7 @@ base::Result<void> write_folder(const std::string& path, const Rendering& render
 
 void declare_output(CLI::App& app, OutputOptions& options) {
   app.add_option("-o,--output", options.files,
-                 "also write FILE; its ending chooses the format: .json .html .ddpd .md .sarif "
+                 "also write FILE; its extension chooses the format: .json .html .ddpd .md .sarif "
                  ".xml .dot .perfetto.json .fr")
       ->allow_extra_args(false)
       ->type_name("FILE");

@@ -37,8 +37,8 @@ void add_ras(model::JobModel& job, const std::vector<std::string>& answers) {
     fact.fields["still"] = still;
     job.facts.push_back(std::move(fact));
   }
-  job.coverage.observed.push_back(still ? "NCCL RAS, asked twice: the counts stand still"
-                                        : "NCCL RAS, asked twice: the counts move");
+  job.coverage.observed.push_back(still ? "NCCL RAS, asked twice: the counts did not change"
+                                        : "NCCL RAS, asked twice: the counts changed");
   if (!still || !job.collectives.empty()) {
     return;
   }

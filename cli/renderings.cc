@@ -102,8 +102,8 @@ base::Result<const Rendering*> rendering_of_file(std::string_view path) {
     }
   }
   if (best == nullptr) {
-    return base::failure(fmt::format("-o {}: its ending says no format", path),
-                         fmt::format("endings: {}", endings_that_work()));
+    return base::failure(fmt::format("unknown output format: {}", path),
+                         fmt::format("use one of: {}", endings_that_work()));
   }
   return best;
 }
@@ -117,8 +117,8 @@ base::Result<const Rendering*> rendering_of_format(std::string_view format) {
       return &rendering;
     }
   }
-  return base::failure(fmt::format("--format {}: no such format", format),
-                       "formats: text json markdown github");
+  return base::failure(fmt::format("unknown format: {}", format),
+                       "use text, json, markdown or github");
 }
 
 }  // namespace ddpdoctor::cli

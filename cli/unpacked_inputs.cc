@@ -91,9 +91,8 @@ int UnpackedInputs::depth_of(const std::string& path) const {
 
 base::Result<std::string> UnpackedInputs::folder_for(const std::string& archive) {
   if (depth_of(archive) >= limits_.archives) {
-    return base::failure(
-        fmt::format("{} is not unpacked: it lies in {} archives, one inside the other",
-                    as_given(archive), limits_.archives));
+    return base::failure(fmt::format("{} is not unpacked: it is nested in {} archives",
+                                     as_given(archive), limits_.archives));
   }
   if (folders_.size() >= 64) {
     return base::failure(fmt::format("{} is not unpacked: 64 archives were", as_given(archive)));

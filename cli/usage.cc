@@ -135,11 +135,12 @@ base::Result<long> number(std::string_view text, std::string_view what, long lea
   long value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc::invalid_argument || end != text.data() + text.size()) {
-    return base::failure(fmt::format("{} is no {}: a whole number is wanted", text, what));
+    return base::failure(fmt::format("invalid {} '{}': expected a number", what, text),
+                         what == kPid ? "find it: pgrep -af torchrun" : "");
   }
   if (error != std::errc() || value < least || value > most) {
     return base::failure(
-        fmt::format("{} is no {}: it must lie between {} and {}", text, what, least, most));
+        fmt::format("invalid {} '{}': expected a number from {} to {}", what, text, least, most));
   }
   return value;
 }

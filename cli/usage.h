@@ -25,6 +25,9 @@ std::vector<std::string_view> near(std::string_view typed,
 /// Words that neither the program nor the chosen command understands; no error when there are none.
 base::Result<void> check_leftovers(const CLI::App& app);
 
+/// What `number` calls the number of a process; its error says how to find one.
+inline constexpr std::string_view kPid = "PID";
+
 /// A whole number between the bounds, or an error that names `what` and the text.
 base::Result<long> number(std::string_view text, std::string_view what, long least, long most);
 

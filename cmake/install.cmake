@@ -39,6 +39,17 @@ function(ddpdoctor_install_package)
   endif()
 endfunction()
 
+# Completions of three shells and the manual pages, in the folders where distributions look for them.
+function(ddpdoctor_install_shell_files program)
+  if(DEFINED SKBUILD OR CMAKE_CROSSCOMPILING)
+    return()
+  endif()
+  set(share ${PROJECT_BINARY_DIR}/share)
+  add_custom_command(TARGET ${program} POST_BUILD VERBATIM
+    COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:${program}> -DFOLDER=${share} -P ${PROJECT_SOURCE_DIR}/cmake/shell_files.cmake)
+  install(DIRECTORY ${share}/ DESTINATION share)
+endfunction()
+
 # The licences of what a static program holds, as Debian and the archives of tree-sitter have them.
 function(ddpdoctor_install_licences)
   install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/docs/linked.md DESTINATION ${DDPDOCTOR_LICENCE_FOLDER})
@@ -63,6 +74,7 @@ set(CPACK_PACKAGE_CONTACT "the ddpdoctor project")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "names which rank, which line and why a distributed training job hangs")
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "bash-completion, man-db, python3 (>= 3.10)")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 if(NOT DDPDOCTOR_STATIC)

@@ -76,6 +76,10 @@ std::string cause_page(const Detector& detector) {
                      base::trim(detector.explanation));
 }
 
+std::string explanation_markdown(const Detector& detector) {
+  return markdown_of(detector.explanation);
+}
+
 std::string causes_markdown() {
   std::string out =
       "# Causes\n\nMade by `./dev docs` from the detectors: edit the explanation in "

@@ -15,6 +15,9 @@ std::string causes_list();
 /// One cause for the terminal.
 std::string cause_page(const detectors::Detector& detector);
 
+/// The same as Markdown, without the heading.
+std::string explanation_markdown(const detectors::Detector& detector);
+
 /// docs/causes.md.
 std::string causes_markdown();
 

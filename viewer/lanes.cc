@@ -5,6 +5,8 @@
 #include <map>
 #include <tuple>
 
+#include "viewer/clock.h"
+
 namespace ddpdoctor::viewer {
 
 namespace {
@@ -100,10 +102,29 @@ Lane lane_of(const std::vector<Rank>& ranks, const CallsOfRank& calls, const Win
   return lane;
 }
 
-GroupLanes lanes_of(const model::JobModel& job, const std::string& group,
-                    std::optional<std::int64_t> diverges) {
-  GroupLanes out{.group = group, .diverges = diverges, .lanes = {}};
-  const CallsOfRank calls = calls_of(job, group);
+/// Members without a recorded call: those that are known to have made none, and those of which
+/// nothing is known.
+void add_silent_members(const graph::GroupView& view, const CallsOfRank& calls, GroupLanes& out) {
+  std::vector<Rank> idle;
+  std::vector<Rank> unknown;
+  for (const Rank rank : view.group.ranks) {
+    if (!calls.contains(rank)) {
+      (view.progress_of(rank) != nullptr ? idle : unknown).push_back(rank);
+    }
+  }
+  for (const bool observed : {true, false}) {
+    const std::vector<Rank>& ranks = observed ? idle : unknown;
+    if (!ranks.empty()) {
+      out.lanes.push_back({.ranks = model::RankSet(ranks), .calls = {}, .observed = observed});
+    }
+  }
+}
+
+GroupLanes lanes_of(const model::JobModel& job, const graph::GroupView& view) {
+  const auto& first = view.first_divergence;
+  const auto diverges = first ? std::optional(first->sequence) : std::optional<std::int64_t>();
+  GroupLanes out{.group = view.group.id, .diverges = diverges, .lanes = {}, .now = {}};
+  const CallsOfRank calls = calls_of(job, view.group.id);
   if (calls.empty()) {
     return out;
   }
@@ -129,11 +150,12 @@ GroupLanes lanes_of(const model::JobModel& job, const std::string& group,
       out.left_out += sets[i].size();
     }
   }
+  add_silent_members(view, calls, out);
   return out;
 }
 
 /// Times are told from the oldest call that is drawn.
-void rebase(std::vector<GroupLanes>& groups) {
+void rebase(std::vector<GroupLanes>& groups, double now) {
   std::optional<double> oldest;
   const auto each_call = [&groups](auto&& visit) {
     for (GroupLanes& group : groups) {
@@ -155,6 +177,11 @@ void rebase(std::vector<GroupLanes>& groups) {
       *call.end -= *oldest;
     }
   });
+  for (GroupLanes& group : groups) {
+    if (oldest) {
+      group.now = now - *oldest;
+    }
+  }
 }
 
 }  // namespace
@@ -172,15 +199,12 @@ std::vector<GroupLanes> group_lanes(const diagnosis::Diagnosis& diagnosis) {
     if (out.size() == kMostGroups) {
       break;
     }
-    const auto& first = view->first_divergence;
-    GroupLanes lanes =
-        lanes_of(diagnosis.job, view->group.id,
-                 first ? std::optional(first->sequence) : std::optional<std::int64_t>());
+    GroupLanes lanes = lanes_of(diagnosis.job, *view);
     if (!lanes.lanes.empty()) {
       out.push_back(std::move(lanes));
     }
   }
-  rebase(out);
+  rebase(out, newest_moment(diagnosis.job));
   return out;
 }
 

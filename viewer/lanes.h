@@ -24,7 +24,8 @@ struct LaneCall {
 /// latest end among them.
 struct Lane {
   model::RankSet ranks;
-  std::vector<LaneCall> calls;
+  std::vector<LaneCall> calls;  // none: the ranks are members and have no call in the window
+  bool observed = true;         // false: nothing was recorded of these ranks' calls at all
 };
 
 struct GroupLanes {
@@ -32,6 +33,7 @@ struct GroupLanes {
   std::optional<std::int64_t> diverges;  // the sequence number where the ranks part
   std::vector<Lane> lanes;               // the fewest ranks first
   std::size_t left_out = 0;              // ranks without a lane
+  std::optional<double> now;  // until when a call that is not over has lasted, in their seconds
 };
 
 /// Groups in which ranks part first; at most 8 groups, 32 lanes and 40 calls each. Up to 16 ranks

@@ -26,7 +26,7 @@ std::string heading(const graph::LiveView& view) {
   out += view.calls_per_second ? fmt::format(" · {:.1f} events/s", *view.calls_per_second) : "";
   out += view.ended ? " · ended" : "";
   out += view.still_for && !view.ended
-             ? fmt::format(" · still for {}", base::duration(*view.still_for))
+             ? fmt::format(" · no progress for {}", base::duration(*view.still_for))
              : "";
   return out + (view.title.empty() ? "" : " · " + view.title);
 }
@@ -61,7 +61,7 @@ std::string rank_line(const graph::LiveRank& rank, double longest, std::size_t w
 
 std::string rank_head(std::size_t width) {
   std::string out = pad("  rank", 7) + pad("pid", 9);
-  out += width >= kNarrow ? pad("comes late by", kBar + 10) : "";
+  out += width >= kNarrow ? pad("late by", kBar + 10) : "";
   return out + "now";
 }
 

@@ -9,15 +9,14 @@
 
 namespace ddpdoctor::viewer {
 
-/// A file and a line, the line at least 1.
+/// A file and a line; 0: the line is unknown. Without a file the finding has no place.
 struct MainPlace {
   std::string file;
-  int line = 1;
+  int line = 0;
 };
 
-/// The finding's first location; without one the launched script, line 1; without that the empty
-/// file.
-MainPlace main_place(const diagnosis::Diagnosis& diagnosis, const detectors::Finding& finding);
+/// The finding's first location that has a file. No place is made up for a finding without one.
+MainPlace main_place(const detectors::Finding& finding);
 
 /// `path` without `folder/` when it lies below it; otherwise as it is.
 std::string_view relative_to(std::string_view path, std::string_view folder);

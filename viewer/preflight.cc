@@ -61,9 +61,10 @@ std::string last_line(const std::vector<Row>& rows) {
                          [level](const Row& row) { return row.remark->level == level; });
   };
   const auto breaks = count(preflight::Level::kBreaks);
+  const auto warnings = count(preflight::Level::kWarning);
   const auto unknown = count(preflight::Level::kUnknown);
-  return fmt::format("{} will break the job, {} to look at, {} in order{}\n", breaks,
-                     count(preflight::Level::kWarning), count(preflight::Level::kOk),
+  return fmt::format("{} {}, {} {}, {} ok{}\n", breaks, breaks == 1 ? "error" : "errors", warnings,
+                     warnings == 1 ? "warning" : "warnings", count(preflight::Level::kOk),
                      unknown == 0 ? "" : fmt::format(", {} unknown", unknown));
 }
 

@@ -50,8 +50,7 @@ bool is_user(const Frame& frame) {
 }
 
 bool is_telling(const Frame& frame) {
-  return !frame.function.empty() && std::find(kWrappers.begin(), kWrappers.end(),
-                                              last_part(frame.function)) == kWrappers.end();
+  return !frame.function.empty() && !is_wrapper(frame.function);
 }
 
 std::string function_name(const Frame& frame) {
@@ -209,6 +208,10 @@ void sort_outliers_first(std::vector<FoldedNode>& nodes, const model::RankSet& c
 }
 
 }  // namespace
+
+bool is_wrapper(std::string_view function) {
+  return std::find(kWrappers.begin(), kWrappers.end(), last_part(function)) != kWrappers.end();
+}
 
 std::string frame_label(const Frame& frame, const FileNames& names) {
   if (frame.language == Language::kPython) {

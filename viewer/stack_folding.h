@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "collector/diagnosis/stack_diff.h"
@@ -26,6 +27,10 @@ std::vector<FoldedNode> folded(const diagnosis::StackDiff& stacks, const FileNam
 /// The same for one thread, outermost first; a thread without user frames gives its innermost
 /// telling frames.
 std::vector<std::string> folded(const model::Thread& thread, const FileNames& names);
+
+/// Does this Python function only stand between a call and the function it means (a decorator,
+/// nn.Module's dispatch)?
+bool is_wrapper(std::string_view function);
 
 /// "evaluate train.py:61", "epoll_wait [libc.so.6]".
 std::string frame_label(const model::Frame& frame, const FileNames& names);

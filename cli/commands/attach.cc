@@ -31,13 +31,13 @@ class Attach : public Action {
   explicit Attach(CLI::App& app) {
     app.add_option("pid", pid_, "any process of the job: launcher, rank or worker")
         ->type_name("PID");
-    app.add_flag("--no-tree", no_tree_, "look at this process only, not at the whole job");
+    app.add_flag("--no-tree", no_tree_, "read this process only, not the whole job");
     app.add_flag("--no-stop", no_stop_, "never stop a thread, not even for microseconds");
     app.add_flag("--no-values", no_values_, "read no values of variables");
-    app.add_option("--samples", options_.samples, "how often to look")
+    app.add_option("--samples", options_.samples, "number of snapshots")
         ->type_name("N")
         ->capture_default_str();
-    app.add_option("--interval", options_.interval, "seconds between two looks")
+    app.add_option("--interval", options_.interval, "seconds between two snapshots")
         ->type_name("S")
         ->capture_default_str();
     declare_nodes(app, nodes_);
@@ -50,17 +50,17 @@ class Attach : public Action {
     }
     if (pid_.empty() && !nodes_.wanted()) {
       return base::failure(
-          "attach: no pid was given",
+          "attach: no PID was given",
           "ddpdoctor attach PID, with the pid of any process of the job; for a job "
           "on many nodes --slurm, --hosts or --kubernetes");
     }
     if (options_.samples < 1 || options_.samples > kMostSamples) {
-      return base::failure(fmt::format("--samples {}: it must lie between 1 and {}",
+      return base::failure(fmt::format("--samples {}: expected a number from 1 to {}",
                                        options_.samples, kMostSamples));
     }
     if (!(options_.interval >= 0 && options_.interval <= kLongestInterval)) {
-      return base::failure(fmt::format("--interval {}: it must lie between 0 and {} seconds",
-                                       options_.interval, kLongestInterval));
+      return base::failure(fmt::format("--interval {}: expected 0 to {} seconds", options_.interval,
+                                       kLongestInterval));
     }
     options_.whole_tree = !no_tree_;
     options_.allow_stop = !no_stop_;
@@ -71,7 +71,7 @@ class Attach : public Action {
  private:
   base::Result<int> run_here() {
     const auto pid =
-        static_cast<pid_t>(TRY(number(pid_, "pid", 1, std::numeric_limits<pid_t>::max())));
+        static_cast<pid_t>(TRY(number(pid_, kPid, 1, std::numeric_limits<pid_t>::max())));
     const Output output = TRY(Output::create(output_));
     limit_memory();
     monitor::JobChoice chosen{.pid = pid, .note = {}};
@@ -83,7 +83,7 @@ class Attach : public Action {
       }
       chosen = std::move(*choice);
     }
-    const Progress progress(fmt::format("looking at the job of pid {} …", chosen.pid));
+    const Progress progress(fmt::format("reading the job of PID {} …", chosen.pid));
     auto job = monitor::observe(chosen.pid, options_);
     if (!job) {
       print_error(job.error());
@@ -99,7 +99,7 @@ class Attach : public Action {
 
   base::Result<int> run_on_nodes() {
     if (!pid_.empty() || no_tree_) {
-      return base::failure("attach: a pid and --no-tree are of one node",
+      return base::failure("attach: PID and --no-tree work on one node only",
                            "leave them out: each node finds its part of the job by itself");
     }
     const Output output = TRY(Output::create(output_));

@@ -56,7 +56,7 @@ base::Result<double> byte_count(const std::string& text) {
     value *= kStep;
   }
   if (error != std::errc() || !known || !(value > 0 && value <= kMost)) {
-    return base::failure(fmt::format("--batch-bytes {}: no size", base::printable(text)),
+    return base::failure(fmt::format("--batch-bytes {}: expected a size", base::printable(text)),
                          "a number of bytes such as 64M or 1.5GiB");
   }
   return value;
@@ -76,7 +76,7 @@ class Check : public Action {
 
   base::Result<int> run() override {
     if (format_ != "text" && format_ != "json") {
-      return base::failure(fmt::format("--format {}: it is either text or json", format_));
+      return base::failure(fmt::format("--format {}: expected text or json", format_));
     }
     preflight::Setting setting{.plan = TRY(given()), .environment = environment()};
     setting.plan = preflight::plan_of(command_, setting.environment, setting.plan);
@@ -94,11 +94,10 @@ class Check : public Action {
   [[nodiscard]] base::Result<preflight::Plan> given() const {
     preflight::Plan plan;
     if (!ranks_.empty()) {
-      plan.ranks_here = static_cast<int>(TRY(number(ranks_, "number for --ranks", 1, kMostRanks)));
+      plan.ranks_here = static_cast<int>(TRY(number(ranks_, "value of --ranks", 1, kMostRanks)));
     }
     if (!workers_.empty()) {
-      plan.workers =
-          static_cast<int>(TRY(number(workers_, "number for --workers", 0, kMostWorkers)));
+      plan.workers = static_cast<int>(TRY(number(workers_, "value of --workers", 0, kMostWorkers)));
     }
     if (!batch_.empty()) {
       plan.batch_bytes = TRY(byte_count(batch_));

@@ -46,11 +46,11 @@ class Clean : public Action {
 
   base::Result<int> run() override {
     if (format_ != "text" && format_ != "json") {
-      return base::failure(fmt::format("--format {}: it is either text or json", format_));
+      return base::failure(fmt::format("--format {}: expected text or json", format_));
     }
     if (!(older_than_ >= 0 && older_than_ <= kOldest)) {
-      return base::failure(fmt::format("--older-than {}: it must lie between 0 and {} seconds",
-                                       older_than_, kOldest));
+      return base::failure(
+          fmt::format("--older-than {}: expected 0 to {} seconds", older_than_, kOldest));
     }
     const leftovers::Scope scope = leftovers::scope_here(older_than_);
     const std::vector<Leftover> found = leftovers::find(scope);
@@ -95,15 +95,15 @@ class Clean : public Action {
                                        const std::vector<Leftover>& ours,
                                        const std::vector<std::string>& removed) const {
     if (found.empty()) {
-      return "nothing is left behind here\n";
+      return "no leftovers found\n";
     }
     if (!removed.empty()) {
       return fmt::format("{} of {} removed\n", removed.size(), found.size());
     }
     if (ours.empty()) {
-      return "nothing here may be removed by this user\n";
+      return "this user may not remove any of these\n";
     }
-    return fmt::format("left as it is: {}{}\n", viewer::leftovers_sum(ours),
+    return fmt::format("not removed: {}{}\n", viewer::leftovers_sum(ours),
                        yes_ ? "" : "; ddpdoctor clean --yes removes it");
   }
 

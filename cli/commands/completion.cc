@@ -20,9 +20,8 @@ class Completion : public Action {
   base::Result<int> run() override {
     const std::string script = completion_for(shell_, words_of(program_));
     if (script.empty()) {
-      return base::failure(shell_.empty()
-                               ? "completion: no shell was given"
-                               : fmt::format("completion: {} is not a shell it knows", shell_),
+      return base::failure(shell_.empty() ? "completion: no shell was given"
+                                          : fmt::format("completion: unknown shell {}", shell_),
                            "ddpdoctor completion bash, zsh or fish");
     }
     return print(script) ? kNothingFound : kNotObserved;

@@ -23,9 +23,9 @@ base::Error unknown(const std::string& kind) {
   for (const std::string_view each : near(kind, kinds)) {
     meant += (meant.empty() ? "" : ", ") + std::string(each);
   }
-  return {
-      .what = fmt::format("{} is no kind of finding", kind),
-      .hint = meant.empty() ? "all kinds: ddpdoctor explain" : fmt::format("perhaps: {}", meant)};
+  return {.what = fmt::format("unknown finding: {}", kind),
+          .hint = meant.empty() ? "all kinds: ddpdoctor explain"
+                                : fmt::format("did you mean {}?", meant)};
 }
 
 class Explain : public Action {
@@ -40,7 +40,7 @@ class Explain : public Action {
 
   base::Result<int> run() override {
     if (format_ != "text" && format_ != "markdown") {
-      return base::failure(fmt::format("--format {}: it is either text or markdown", format_));
+      return base::failure(fmt::format("--format {}: expected text or markdown", format_));
     }
     if (kind_.empty()) {
       return print(format_ == "text" ? viewer::causes_list() : viewer::causes_markdown())

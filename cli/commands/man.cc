@@ -28,8 +28,7 @@ class Man : public Action {
         return print(man_page(one)) ? kNothingFound : kNotObserved;
       }
     }
-    return base::failure(fmt::format("man: there is no command {}", command_),
-                         "see ddpdoctor --help");
+    return base::failure(fmt::format("man: unknown command {}", command_), "see ddpdoctor --help");
   }
 
  private:

@@ -26,7 +26,7 @@ base::Result<pid_t> pid_of(const std::string& text) {
   pid_t pid = 0;
   const auto [rest, error] = std::from_chars(begin, end, pid, hex ? 16 : 10);
   if (error != std::errc() || rest != end || pid <= 0) {
-    return base::failure(fmt::format("--pid {}: it is a number of a process", text));
+    return base::failure(fmt::format("invalid PID '{}': expected a number", text));
   }
   return pid;
 }

@@ -257,22 +257,24 @@ class Run : public Action {
  public:
   explicit Run(CLI::App& app) {
     app.add_option("--hang-timeout", options_.supervise.hang_timeout,
-                   "seconds without a collective before we look")
+                   "seconds without a new collective before ddpdoctor inspects the job")
         ->type_name("S")
         ->capture_default_str();
-    app.add_option("--on-hang", options_.on_hang,
-                   "report: say it and go on watching; kill: say it and end the job (exit 124)")
+    app.add_option(
+           "--on-hang", options_.on_hang,
+           "report: print the report and keep watching; kill: print it and end the job (exit 124)")
         ->type_name("report|kill")
         ->capture_default_str();
     app.add_option("--on-hang-exec", options_.on_hang_exec,
-                   "shell command to run once on a hang; finds the report in DDPDOCTOR_REPORT_DIR")
+                   "shell command to run once on a hang; DDPDOCTOR_REPORT_DIR names the folder of "
+                   "the report")
         ->type_name("CMD");
     app.add_option("--report-dir", options_.report_dir, "folder for report.json and its companions")
         ->type_name("DIR")
         ->capture_default_str();
     app.add_option("--spool", options_.spool, "folder in which processes record; kept afterwards")
         ->type_name("DIR");
-    app.add_flag("--always", options_.always, "write a report also when there is nothing to say");
+    app.add_flag("--always", options_.always, "write a report even when no problem is found");
     app.add_flag("--no-values", no_values_, "read no values of variables");
     app.add_flag("--ci", options_.ci,
                  "end the job on a hang; JUnit, SARIF and Markdown beside the report");
@@ -287,12 +289,11 @@ class Run : public Action {
                            "ddpdoctor run -- torchrun --nproc_per_node=4 train.py");
     }
     if (options_.on_hang != "report" && options_.on_hang != "kill") {
-      return base::failure(
-          fmt::format("--on-hang {}: it is either report or kill", options_.on_hang));
+      return base::failure(fmt::format("--on-hang {}: expected report or kill", options_.on_hang));
     }
     if (!(options_.supervise.hang_timeout > 0 &&
           options_.supervise.hang_timeout <= kLongestTimeout)) {
-      return base::failure(fmt::format("--hang-timeout {}: it must lie between 0 and {} seconds",
+      return base::failure(fmt::format("--hang-timeout {}: expected 0 to {} seconds",
                                        options_.supervise.hang_timeout, kLongestTimeout));
     }
     options_.supervise.kill_on_hang = options_.ci || options_.on_hang == "kill";

@@ -30,23 +30,23 @@ class Watch : public Action {
         ->type_name("PID");
     app.add_option("--spool", spool_, "the spool folder of a run instead of a pid")
         ->type_name("DIR");
-    app.add_option("--interval", interval_, "seconds between two looks")
+    app.add_option("--interval", interval_, "seconds between two snapshots")
         ->type_name("S")
         ->capture_default_str();
-    app.add_flag("--once", once_, "one look as plain text");
+    app.add_flag("--once", once_, "one snapshot as plain text");
   }
 
   base::Result<int> run() override {
     if (!(interval_ >= kShortestInterval && interval_ <= kLongestInterval)) {
-      return base::failure(fmt::format("--interval {}: it must lie between {} and {} seconds",
-                                       interval_, kShortestInterval, kLongestInterval));
+      return base::failure(fmt::format("--interval {}: expected {} to {} seconds", interval_,
+                                       kShortestInterval, kLongestInterval));
     }
     if (!pid_.empty() && !spool_.empty()) {
-      return base::failure("watch: a pid and --spool were given", "one of them names the job");
+      return base::failure("watch: a pid and --spool were given", "give only one of them");
     }
     long pid = 0;
     if (!pid_.empty()) {
-      pid = TRY(number(pid_, "pid", 1, std::numeric_limits<pid_t>::max()));
+      pid = TRY(number(pid_, kPid, 1, std::numeric_limits<pid_t>::max()));
     }
     auto source = !spool_.empty() ? monitor::LiveSource::of_spool(spool_)
                   : pid != 0      ? monitor::LiveSource::of_pid(static_cast<pid_t>(pid))

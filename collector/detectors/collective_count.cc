@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks loop over different keys or lists and make one collective for each: one of them goes round
-// once more.
+// Ranks loop over different keys or lists and call one collective for each: one of them runs more
+// iterations.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -11,6 +11,7 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/parting_finding.h"
+#include "collector/detectors/partings/parting_words.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/deciding.h"
 #include "collector/program/source_text.h"
@@ -20,23 +21,22 @@ namespace {
 
 constexpr std::size_t kLongestStatement = 80;
 
-/// Not a loop of the source: a statement that logs values which the ranks reduce together.
+/// No loop of the source: a statement that logs values which the ranks reduce together.
 void tell_logged(const Explanation& explanation, Finding& finding) {
   const Parting& parting = explanation.parting;
   finding.confidence = at_most(finding.confidence, Confidence::kLikely);
   finding.summary = fmt::format(
-      "{} {} logged values that {} did not log there, and each logged with sync_dist=True is a "
-      "collective: see `{}` ({})",
-      said(parting.odd.ranks), parting.odd.ranks.size() == 1 ? "reduces" : "reduce",
-      said(parting.rest.ranks), base::elide(explanation.loop->header, kLongestStatement),
-      place(explanation.loop->where));
+      "{} logged values that {} did not log: `{}` ({}); each value with sync_dist=True is a "
+      "collective",
+      said(parting.odd.ranks), said(parting.rest.ranks),
+      base::elide(explanation.loop->header, kLongestStatement), line_of(explanation.loop->where));
   finding.fix =
-      "Log the same names on every rank, with a zero where there is nothing, or log without "
+      "Log the same names on every rank, with a zero where a value is missing; or log without "
       "sync_dist and reduce one stacked tensor.";
   // Before the line that started the trainer, at which all ranks stand.
-  finding.locations.insert(
-      finding.locations.begin(),
-      location(explanation.loop->where, parting.odd.ranks, "logs values that all ranks reduce"));
+  finding.locations.insert(finding.locations.begin(),
+                           location(explanation.loop->where, parting.odd.ranks,
+                                    "logs values that every rank has to reduce"));
 }
 
 /// `if p.grad is not None:` between the loop and the call of those who are in it.
@@ -61,23 +61,22 @@ std::optional<Test> filter_of(const model::JobModel& job, const Explanation& exp
   return std::nullopt;
 }
 
-/// The loop is as long on all ranks, for all that is known: what it leaves out differs.
+/// The loop has the same length on all ranks as far as known: the iterations that skip the call
+/// differ.
 void tell_filter(const Explanation& explanation, const Test& filter, Finding& finding) {
   const Parting& parting = explanation.parting;
   finding.summary = fmt::format(
-      "{} made {} collectives than {} in the loop `{}` ({}): `{}` ({}) decides which rounds make "
-      "one",
+      "{} made {} collectives than {} in `{}` ({}): `{}` ({}) decides which iterations call one",
       said(parting.odd.ranks), explanation.loop->ours_left ? "fewer" : "more",
-      said(parting.rest.ranks), explanation.loop->header, place(explanation.loop->where),
-      base::elide(filter.condition, kLongestStatement), place(filter.where));
+      said(parting.rest.ranks), explanation.loop->header, line_of(explanation.loop->where),
+      base::elide(filter.condition, kLongestStatement), line_of(filter.where));
   finding.fix =
       filter.condition.find(".grad") != std::string::npos
-          ? "Make the call for every parameter, with zeros where one has no gradient (p.grad = "
+          ? "Call it for every parameter, with zeros where the gradient is None (p.grad = "
             "torch.zeros_like(p))."
-          : "Make the call in every round, with a zero where there is nothing to reduce, or agree "
-            "first which rounds make it (all_gather_object of the names).";
-  finding.locations.push_back(
-      location(filter.where, {}, "decides which rounds make the collective"));
+          : "Call it in every iteration, with a zero where a value is missing; or gather the names "
+            "first (all_gather_object) and loop over their union.";
+  finding.locations.push_back(location(filter.where, {}, "decides which iterations call it"));
 }
 
 void tell(const model::JobModel& job, const Explanation& explanation, Finding& finding) {
@@ -89,30 +88,31 @@ void tell(const model::JobModel& job, const Explanation& explanation, Finding& f
   const bool fewer = explanation.loop->ours_left;
   if (explanation.loop->header.find("for ") == std::string::npos) {
     finding.summary = fmt::format(
-        "{} made {} collectives than {} in one execution of `{}` ({}): one for each element of "
-        "what "
-        "it is given",
+        "{} made {} collectives than {} in one call of `{}` ({}): one for each element of its "
+        "argument",
         said(parting.odd.ranks), fewer ? "fewer" : "more", said(parting.rest.ranks),
-        base::elide(explanation.loop->header, kLongestStatement), place(explanation.loop->where));
+        base::elide(explanation.loop->header, kLongestStatement), line_of(explanation.loop->where));
     finding.fix =
-        "Give it as many elements on every rank, with a zero where there is nothing to reduce.";
+        "Pass the same number of elements on every rank, with a zero where a value is missing.";
     finding.locations.push_back(
-        location(explanation.loop->where, {}, "given another number of elements"));
+        location(explanation.loop->where, {}, "the number of elements differs between ranks"));
     return;
   }
   if (const auto filter = filter_of(job, explanation)) {
     tell_filter(explanation, *filter, finding);
     return;
   }
+  const std::string& operation =
+      parting.rest.calls() ? parting.rest.operation : parting.odd.operation;
   finding.summary = fmt::format(
-      "{} went round the loop `{}` ({}) {} often than {}, with one collective each time",
-      said(parting.odd.ranks), explanation.loop->header, place(explanation.loop->where),
-      fewer ? "less" : "more", said(parting.rest.ranks));
+      "{} ran {} iterations of `{}` ({}) than {}; each iteration calls {}", said(parting.odd.ranks),
+      fewer ? "fewer" : "more", explanation.loop->header, line_of(explanation.loop->where),
+      said(parting.rest.ranks), operation.empty() ? "a collective" : operation);
   finding.fix =
-      "Agree on the keys first (all_gather_object of the names, then loop over the sorted union), "
-      "or reduce one stacked tensor.";
+      "Loop over the same keys on every rank: gather the names first (all_gather_object) and loop "
+      "over their sorted union, or reduce one stacked tensor.";
   finding.locations.push_back(
-      location(explanation.loop->where, {}, "the loop that has another length"));
+      location(explanation.loop->where, {}, "this loop has different lengths on the ranks"));
 }
 
 Findings detect(const graph::Examination& examination) {
@@ -123,14 +123,14 @@ Findings detect(const graph::Examination& examination) {
 }
 
 constexpr std::string_view kExplanation =
-    R"(What you see: one rank is in an all_reduce inside a loop over names, the others are behind that loop (or the other way round).
+    R"(What you see: one rank is in an all_reduce inside a loop over names; the others have left that loop (or the other way round).
 
 Why: the loop goes over the keys of a dictionary or the elements of a list that differ between ranks: a loss that only some
-batches have, metrics of classes that were seen. Each round is a collective, so the counts must be equal.
+batches have, metrics of classes that were seen. Each iteration is a collective, so the counts must be equal.
 
-How it is recognised: one side waits in a loop of your source that goes over keys, names, tensors or losses; the other side has left it.
+How ddpdoctor knows: one side waits in a loop of your source over keys, names, tensors or losses; the other side has left it.
 
-The fix: the same keys in the same order everywhere.
+Fix: loop over the same keys in the same order on every rank.
 
     -    for name in sorted(losses):
     -        dist.all_reduce(losses[name])
@@ -143,7 +143,7 @@ The fix: the same keys in the same order everywhere.
 extern const Detector collective_count;
 const Detector collective_count = {
     .kind = "collective-count",
-    .title = "Ranks make a different number of collectives in a loop over keys",
+    .title = "Ranks call a different number of collectives in a loop over keys",
     .explanation = kExplanation,
     .detect = detect};
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two groups used in different order: each rank waits in a group for a rank that waits for it in
-// another.
+// Two groups used in different order: each rank waits in one group for a rank that waits for it in
+// another group.
 #include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -13,7 +16,9 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-std::string cycle_text(const graph::Examination& examination, const model::RankSet& ranks) {
+/// Who waits for whom, back to the first; empty where the ranks are in no cycle.
+std::vector<std::string> cycle_of(const graph::Examination& examination,
+                                  const model::RankSet& ranks) {
   for (const auto& cycle : examination.waits.cycles()) {
     const bool ours = std::any_of(cycle.begin(), cycle.end(), [&ranks](const std::string& node) {
       return std::any_of(ranks.begin(), ranks.end(), [&node](model::Rank rank) {
@@ -21,10 +26,29 @@ std::string cycle_text(const graph::Examination& examination, const model::RankS
       });
     });
     if (ours) {
-      return graph::cycle_sentence(examination.waits, cycle);
+      return cycle;
     }
   }
   return {};
+}
+
+/// The two groups that the summary names: those in which ranks of the cycle wait.
+std::pair<std::string, std::string> groups_of(const graph::Examination& examination,
+                                              const std::vector<std::string>& cycle,
+                                              const std::vector<Explanation>& all) {
+  std::vector<std::string> groups;
+  for (const graph::Standing& standing : examination.standings) {
+    const bool in_cycle =
+        std::find(cycle.begin(), cycle.end(), fmt::format("rank:{}", standing.rank)) != cycle.end();
+    if (in_cycle && standing.call &&
+        std::find(groups.begin(), groups.end(), standing.call->group) == groups.end()) {
+      groups.push_back(standing.call->group);
+    }
+  }
+  if (groups.size() < 2) {
+    groups = {all.front().parting.group, all.back().parting.group};
+  }
+  return {group_name(examination.job, groups[0]), group_name(examination.job, groups[1])};
 }
 
 void add_places(const graph::Examination& examination, Finding& finding) {
@@ -32,8 +56,8 @@ void add_places(const graph::Examination& examination, Finding& finding) {
   for (const model::Rank rank : finding.culprits) {
     const graph::Standing* standing = examination.standing(rank);
     if (standing != nullptr && standing->user.known() && finding.locations.size() < 4) {
-      finding.locations.push_back(location(
-          *standing, fmt::format("rank {} {}", rank, whereabouts(examination.job, *standing))));
+      finding.locations.push_back(
+          location(*standing, whereabouts(examination.job, model::RankSet{rank}, *standing)));
     }
   }
 }
@@ -50,14 +74,14 @@ Findings detect(const graph::Examination& examination) {
     finding.culprits = finding.culprits.united(explanation.parting.rest.ranks);
   }
   finding.waiting = waiting_ranks(examination).minus(finding.culprits);
-  const std::string cycle = cycle_text(examination, finding.culprits);
-  finding.summary = fmt::format("{} use {} and {} in different order{}", said(finding.culprits),
-                                group_name(examination.job, all.front().parting.group),
-                                group_name(examination.job, all.back().parting.group),
-                                cycle.empty() ? "" : ": " + cycle);
+  const std::vector<std::string> cycle = cycle_of(examination, finding.culprits);
+  const auto [first, second] = groups_of(examination, cycle, all);
+  finding.summary =
+      fmt::format("{} use {} and {} in opposite order{}", said(finding.culprits), first, second,
+                  cycle.empty() ? "" : ": " + graph::cycle_sentence(examination.waits, cycle));
   finding.fix =
-      "Call the collectives of both groups in one order on every rank, or finish the first "
-      "(wait()) before the second is started.";
+      "Call the collectives of both groups in the same order on every rank; or wait() for the "
+      "first before the second starts.";
   add_places(examination, finding);
   return {finding};
 }
@@ -65,13 +89,13 @@ Findings detect(const graph::Examination& examination) {
 constexpr std::string_view kExplanation =
     R"(What you see: every rank is in a collective, sequence numbers are consistent in each group, and nothing completes.
 
-Why: rank A is in group 1 and goes to group 2 afterwards; rank B is in group 2 first. Each waits for the other in another group. With
-NCCL the same happens when collectives of two communicators are launched in different order on one device.
+Why: rank A calls group 1 first and group 2 next; rank B calls group 2 first. Each waits for the other in a different group. With NCCL
+the same happens when collectives of two communicators are launched in different order on one device.
 
-How it is recognised: following who waits for whom leads back to the start, over two groups, and neither call stands alone under
-a test of the rank.
+How ddpdoctor knows: the chain of waiting ranks is a cycle over two groups, and neither call depends on a condition that tests
+the rank alone.
 
-The fix: one order for all ranks.
+Fix: use one order on all ranks.
 
     -    if rank % 2:
     -        sync(dp); sync(tp)

@@ -93,7 +93,7 @@ std::string doing(const model::JobModel& job, const InSetup& one) {
   const std::string call = called(job, one);
   const std::string_view what = one.step == Step::kSplit    ? "splitting a communicator"
                                 : one.step == Step::kWindow ? "registering a window"
-                                                            : "making a communicator";
+                                                            : "creating a communicator";
   return fmt::format("{} ({}{}{})", what, one.function, call.empty() ? "" : ", ", call);
 }
 
@@ -127,19 +127,19 @@ std::string whereabouts_of(const model::JobModel& job, const graph::Standing& st
 std::string_view fix_for(Step step, bool message) {
   switch (step) {
     case Step::kSplit:
-      return "Make the group on every rank of the parent and in one order, or leave device_id= out "
-             "of init_process_group(): with it each new group is a split of its parent.";
+      return "Create the group on every rank of the parent in the same order; or remove device_id= "
+             "from init_process_group(), which makes each new group a split of its parent.";
     case Step::kWindow:
-      return "Register windows and symmetric memory on every rank of the group, equally often and "
-             "in one order.";
+      return "Register windows and symmetric memory on every rank of the group, in the same order.";
     case Step::kInit:
       break;
   }
-  return message ? "Call barrier() once on every rank of the group before its first "
-                   "batch_isend_irecv(): the first call makes the communicator, and all must join "
-                   "it."
-                 : "Use every group for the first time on all of its ranks and in one order: call "
-                   "barrier(group=…) of each right after new_group().";
+  return message
+             ? "Call barrier() once on every rank of the group before its first "
+               "batch_isend_irecv(): the first call creates the communicator, and all ranks must "
+               "join it."
+             : "Call barrier(group=…) for each group right after new_group(), so that all its "
+               "ranks use the groups for the first time in the same order.";
 }
 
 /// Groups of a rank in the order of their first calls, where times are recorded.
@@ -254,8 +254,8 @@ Findings detect(const graph::Examination& examination) {
   finding.waiting = waiting_ranks(examination).united(in).minus(finding.culprits);
   const graph::Standing* other = examination.standing(others.front());
   finding.summary = fmt::format(
-      "{} {} {}, which all its ranks must do together; {} {}", said(first.ranks),
-      is_or_are(first.ranks), doing(examination.job, first.one), said(others),
+      "{} {} {}, which needs all its ranks; {} {}", said(first.ranks), is_or_are(first.ranks),
+      doing(examination.job, first.one), said(others),
       parties.size() > 1
           ? fmt::format("{} {}", is_or_are(others), doing(examination.job, parties[1].one))
           : whereabouts_of(examination.job, *other, others));
@@ -282,15 +282,15 @@ constexpr std::string_view kExplanation =
     R"(What you see: ranks are in ncclCommInitRank, ncclCommSplit or ncclCommWindowRegister (below: bootstrap, recvmsg), often inside an
 all_reduce or batch_isend_irecv that is the first of its group; the others are in another call.
 
-Why: torch makes NCCL's communicators lazily, in the first call of each group, and all members must come there in one order. With device_id=
+Why: torch makes NCCL's communicators lazily, in the first call of each group, and all members must make that call in the same order. With device_id=
 given to init_process_group(), new_group() is a split of its parent instead, and every rank of the parent has to take part, members or not.
 A window or symmetric memory must be registered by all ranks as well.
 
-How it is recognised: some ranks are in one of these functions and the ranks that belong to it are elsewhere, or in the making of another
+How ddpdoctor knows: some ranks are in one of these functions and the ranks that belong to it are elsewhere, or in the making of another
 communicator. The order in which each rank first used its groups is shown where it was recorded. new_group() that some ranks never call is
 new-group-subset.
 
-The fix: one order, on all ranks, early.
+Fix: one order, on all ranks, early.
 
          tp, dp = dist.new_group(tp_ranks), dist.new_group(dp_ranks)
     +    for group in (tp, dp):
@@ -302,7 +302,7 @@ The fix: one order, on all ranks, early.
 extern const Detector communicator_setup_order;
 const Detector communicator_setup_order = {
     .kind = kKind,
-    .title = "Communicators are made by some ranks only, or in another order",
+    .title = "Only some ranks create a communicator, or in a different order",
     .explanation = kExplanation,
     .detect = detect,
     .specificity = kMechanism};

@@ -27,18 +27,18 @@ Findings detect(const graph::Examination& examination) {
   finding.culprits = compiling;
   finding.waiting = waiting;
   finding.summary =
-      fmt::format("{} {} compiling at {} while {} wait{}", said(compiling), is_or_are(compiling),
+      fmt::format("{} {} compiling ({}) while {} wait{}", said(compiling), is_or_are(compiling),
                   place(standing->user), said(waiting), waiting.size() == 1 ? "s" : "");
   finding.fix =
-      "Warm up on all ranks before the timed part, share the compile cache "
-      "(TORCHINDUCTOR_CACHE_DIR on a common folder), and keep shapes static.";
+      "Warm up on all ranks before the timed part, and keep shapes static. Share the compile cache "
+      "(TORCHINDUCTOR_CACHE_DIR on a common folder).";
   finding.locations.push_back(
       location(standing->user, compiling,
                fmt::format("{} {} compiling here", said(compiling), is_or_are(compiling))));
   const graph::Standing* waits = examination.standing(waiting.front());
   if (waits->user.known()) {
     finding.locations.push_back(
-        location(waits->user, waiting, waited_here(examination.job, waiting)));
+        location(waits->user, waiting, waiting_here(examination.job, waiting)));
   }
   add_whereabouts(finding, examination, compiling);
   return {finding};
@@ -49,9 +49,9 @@ constexpr std::string_view kExplanation =
 
 Why: the first run of a compiled function, a new shape, or a cold cache on one node makes one rank compile alone.
 
-How it is recognised: frames of dynamo, inductor, Triton or a C++ extension build on some ranks, the others in a collective.
+How ddpdoctor knows: frames of dynamo, inductor, Triton or a C++ extension build on some ranks, the others in a collective.
 
-The fix: compile on all ranks at the same time, with static shapes and a shared cache; raise the timeout for the first step.
+Fix: compile on all ranks at the same time, with static shapes and a shared cache; raise the timeout for the first step.
 
     -    model = torch.compile(model, dynamic=None)
     +    model = torch.compile(model, dynamic=False)

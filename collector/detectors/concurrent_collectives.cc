@@ -119,21 +119,21 @@ Findings detect(const graph::Examination& examination) {
   finding.summary = fmt::format("two threads of {} are in collectives of {} at the same time",
                                 said(finding.culprits), group_name(examination.job, group));
   finding.fix =
-      "Give the second thread a process group of its own (dist.new_group() on every rank, passed "
-      "as group=).";
+      "Create a separate process group for the second thread (dist.new_group() on every rank) and "
+      "pass it as group=.";
   return {finding};
 }
 
 constexpr std::string_view kExplanation =
-    R"(What you see: after hours the job stands still, often with an asynchronous checkpoint, a logger thread or an executor around.
+    R"(What you see: after hours the job hangs, often with an asynchronous checkpoint, a logger thread or an executor around.
 
 Why: collectives of one group are paired by the order in which each process calls them. Two threads race, and on one rank the other thread
 wins: rank A is in the barrier of the checkpoint while rank B is in the all_reduce of training.
 
-How it is recognised: two threads of one process are in collectives of the same group. Where stacks do not name the groups: every rank is in
+How ddpdoctor knows: two threads of one process are in collectives of the same group. Where stacks do not name the groups: every rank is in
 both calls, so no rank is missing in either, and neither completes.
 
-The fix: a group for each thread.
+Fix: use one group for each thread.
 
     +    saving = dist.new_group(backend="gloo")      # on every rank, once
     -    thread.submit(lambda: dist.barrier())

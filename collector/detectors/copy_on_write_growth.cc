@@ -91,8 +91,8 @@ Findings seen_to_copy(const graph::Examination& examination) {
     }
   }
   finding.summary = fmt::format(
-      "{} DataLoader workers copy {} of the dataset's Python objects each second; {} are left to "
-      "copy and {} of memory",
+      "{} DataLoader workers copy {} of the Python objects of the dataset per second; {} are left "
+      "to copy, and {} of memory is free",
       seen.workers.size(), base::bytes(seen.per_second), base::bytes(seen.left),
       base::bytes(seen.room));
   for (const model::Process* worker : seen.workers) {
@@ -104,10 +104,9 @@ Findings seen_to_copy(const graph::Examination& examination) {
     }
     finding.evidence.push_back(
         {.rank = served_rank(examination.job, *worker),
-         .text =
-             fmt::format("worker {}: pages that it shared since the fork became its own between "
-                         "the two looks",
-                         worker->pid)});
+         .text = fmt::format("worker {}: shared pages became its own between the two "
+                             "snapshots",
+                             worker->pid)});
   }
   finding.fix = kFix;
   return {std::move(finding)};
@@ -127,8 +126,8 @@ Findings detect(const graph::Examination& examination) {
   finding.confidence = Confidence::kPossible;  // memory may be short for a hundred reasons
   add_waiting(examination, finding);
   finding.summary = fmt::format(
-      "memory is short and {} forked DataLoader workers may each be copying the dataset's Python "
-      "objects",
+      "memory is low, and {} forked DataLoader workers may each copy the Python objects of the "
+      "dataset",
       workers);
   finding.evidence.push_back(
       {.rank = memory->rank,
@@ -151,7 +150,7 @@ const Detector copy_on_write_growth{
 
 Why: fork shares pages until somebody writes to them. Reading a Python object writes its reference count, and so copies its page.
 
-How it is recognised: pages that forked workers shared become their own between two looks, and memory is too small for the rest of them
+How ddpdoctor knows: shared pages of forked workers become their own between two snapshots, and memory is too small for the rest of them
 (likely); or several forked workers and a memory group at its limit (a resemblance only).
 
 Fix:

@@ -185,15 +185,16 @@ std::string fix_for(const model::JobModel& job, const Crossing& crossing) {
                                 : std::string();
   if (!crossing.permuted) {
     return fmt::format(
-        "Give both sides of the message one size and one order{}: send the shape first, or pad it.",
+        "Use the same size and order on both sides of the message{}: send the shape first, or pad "
+        "it.",
         where);
   }
   return fmt::format(
       "Receive on rank {} in the order in which rank {} sends{}, or use {} for each kind of "
       "message.",
       crossing.lane.to, crossing.lane.from, where,
-      ignores_tags(job, crossing.lane.group) ? "a group of its own (NCCL ignores tags)"
-                                             : "a tag of its own");
+      ignores_tags(job, crossing.lane.group) ? "a separate group (NCCL ignores tags)"
+                                             : "a separate tag");
 }
 
 Finding finding_of(const graph::Examination& examination, const Crossing& crossing, bool complete) {
@@ -208,8 +209,7 @@ Finding finding_of(const graph::Examination& examination, const Crossing& crossi
   }
   finding.summary = fmt::format(
       "rank {} sends {} to rank {}, which receives {}: messages between two ranks pair in the "
-      "order "
-      "of the calls",
+      "order of the calls",
       crossing.lane.from, listed(crossing.sides.sent, crossing.at), crossing.lane.to,
       listed(crossing.sides.received, crossing.at));
   finding.fix = fix_for(examination.job, crossing);
@@ -224,8 +224,9 @@ Finding finding_of(const graph::Examination& examination, const Crossing& crossi
   add(crossing.sent(), "sends");
   finding.evidence.push_back(
       {.rank = std::nullopt,
-       .text = fmt::format("message {} of rank {} to rank {} is the first that meets another one",
-                           crossing.at + 1, crossing.lane.from, crossing.lane.to)});
+       .text = fmt::format(
+           "message {} of rank {} to rank {} is the first that pairs with a different one",
+           crossing.at + 1, crossing.lane.from, crossing.lane.to)});
   return finding;
 }
 
@@ -255,10 +256,10 @@ receiver aborts, with NCCL both wait or the numbers are wrong.
 Why: between two ranks of a group, the n-th send meets the n-th recv. NCCL ignores tags altogether. A rank that receives the gradient first
 where its neighbour sends the activation first gets the one for the other.
 
-How it is recognised: the recorded messages between two ranks are put side by side in the order of the calls; two that meet differ in size
+How ddpdoctor knows: the recorded messages between two ranks are put side by side in the order of the calls; two that meet differ in size
 or tag, and what one of them was meant for comes in another place. Without a record since the start, those that are under way are compared.
 
-The fix: one order on both sides.
+Fix: use one order on both sides.
 
     -    dist.recv(gradient, src=nxt); dist.recv(activation, src=nxt)
     +    dist.recv(activation, src=nxt); dist.recv(gradient, src=nxt)
@@ -268,7 +269,7 @@ The fix: one order on both sides.
 
 extern const Detector crossed_messages;
 const Detector crossed_messages = {.kind = kKind,
-                                   .title = "Messages pair in another order than meant",
+                                   .title = "Messages pair in a different order than intended",
                                    .explanation = kExplanation,
                                    .detect = detect,
                                    .specificity = kMechanism};

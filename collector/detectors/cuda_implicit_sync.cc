@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuda-implicit-sync: one rank stands in cudaFree, cudaMalloc or another call that waits for the
+// cuda-implicit-sync: one rank is in cudaFree, cudaMalloc or another call that waits for the
 // whole device, while a NCCL kernel on that device waits for a call that this very thread has not
 // made yet.
 #include <array>
@@ -61,13 +61,13 @@ Findings detect(const graph::Examination& examination) {
       continue;  // everybody allocates: that is only slow
     }
     finding.summary = fmt::format(
-        "{} {} at {} in a CUDA call that waits for the device, whose NCCL kernel waits for other "
-        "ranks{}",
+        "{} {} blocked in a CUDA call ({}) that waits for the GPU; the NCCL kernel there waits for "
+        "other ranks{}",
         who(there), is_or_are(finding.culprits), place(there.front().place),
         and_who_waits(finding));
     finding.fix =
-        "Move allocation and freeing (empty_cache, pinned buffers, deleting graphs) out of the "
-        "overlap with collectives, to the same point on all ranks.";
+        "Allocate and free (empty_cache, pinned buffers, deleted graphs) at the same point on all "
+        "ranks, outside the overlap with collectives.";
     findings.push_back(std::move(finding));
   }
   return findings;
@@ -80,13 +80,13 @@ const Detector cuda_implicit_sync{
     .kind = kKind,
     .title = "A CUDA call waits for a kernel that waits for this rank",
     .explanation =
-        R"(What you see: one rank stands in cudaFree, cudaFreeHost or cudaMalloc, often from the garbage collector; the others wait for a
+        R"(What you see: one rank is in cudaFree, cudaFreeHost or cudaMalloc, often from the garbage collector; the others wait for a
 collective.
 
 Why: these calls wait until the device is idle. A NCCL kernel that is running waits for a peer, and the peer for a call that
 this rank would make next.
 
-How it is recognised: the native frames of that rank, and the others in a collective.
+How ddpdoctor knows: the native frames of that rank, and the others in a collective.
 
 Fix: free and allocate at the same point on all ranks, outside the overlap with collectives.
     -     if rank == 0:

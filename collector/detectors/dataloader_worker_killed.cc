@@ -39,7 +39,7 @@ std::optional<Suspect> killed_worker(const graph::Examination& examination,
   suspect.confidence =
       main != nullptr && waits_for_batch(*main) ? Confidence::kCertain : Confidence::kLikely;
   suspect.note =
-      fmt::format("waits here for worker {}, which was {}", worker.pid, how_it_ended(exit));
+      fmt::format("is waiting here for worker {}, which was {}", worker.pid, how_it_ended(exit));
   suspect.evidence = fmt::format("DataLoader worker {} of process {} was {}", worker.pid,
                                  worker.ppid, how_it_ended(exit));
   return suspect;
@@ -70,23 +70,24 @@ Findings lost_connections(const graph::Examination& examination) {
         {.rank = one.rank, .text = "log: " + base::elide(base::printable(one.exception), 200)});
     add_waiting(examination, finding);
     finding.summary =
-        fmt::format("a DataLoader worker of {} ended while its rank took a batch from it{}",
+        fmt::format("a DataLoader worker of {} exited while the rank read a batch from it{}",
                     said(finding.culprits), and_who_waits(finding));
     finding.fix =
-        "Find what ends the worker (os._exit, sys.exit, native code): run the dataset with "
-        "num_workers=0.";
+        "Run the dataset with num_workers=0 to see what ends the worker (os._exit, sys.exit, "
+        "native code).";
     out.push_back(std::move(finding));
   }
   return out;
 }
 
 std::string fix_for(const model::Exit& exit) {
-  return exit.signal == kBusError
-             ? "SIGBUS is a full /dev/shm: raise it (--shm-size, --ipc=host) or lower num_workers."
-         : exit.signal == 9 ? "Look for the out-of-memory killer (dmesg, the container's memory "
-                              "limit); lower num_workers or what the dataset keeps."
-                            : "Run the dataset with num_workers=0 and python -X faulthandler: "
-                              "native code of it crashed.";
+  return exit.signal == kBusError ? "Enlarge /dev/shm (--shm-size, --ipc=host) or lower "
+                                    "num_workers: SIGBUS means that it is full."
+         : exit.signal == 9
+             ? "Lower num_workers or the memory of the dataset; check `dmesg` and the memory "
+               "limit of the container for the out-of-memory killer."
+             : "Run the dataset with num_workers=0 and `python -X faulthandler`: its "
+               "native code crashed.";
 }
 
 Findings detect(const graph::Examination& examination) {
@@ -124,7 +125,7 @@ const Detector dataloader_worker_killed{
 
 Why: the out-of-memory killer (SIGKILL), a full /dev/shm (SIGBUS), a crash of native code in the dataset (SIGSEGV, SIGABRT).
 
-How it is recognised: the signal a zombie still carries or the agent recorded; torch's message in the logs.
+How ddpdoctor knows: the signal a zombie still carries or the agent recorded; torch's message in the logs.
 
 Fix: as the signal says. Fewer workers need less memory and less /dev/shm:
     - DataLoader(dataset, num_workers=16)

@@ -25,7 +25,7 @@ const Detector dataloader_worker_raised{
 
 Why: an exception in __getitem__ or collate_fn ends the epoch on one rank only.
 
-How it is recognised: the message; the line is the user's innermost line of the original traceback.
+How ddpdoctor knows: the message; the line is the user's innermost line of the original traceback.
 
 Fix: that line. To see it in the main process:
     - loader = DataLoader(data, num_workers=8)

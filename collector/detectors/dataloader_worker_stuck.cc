@@ -45,20 +45,20 @@ std::string what_it_does(const model::JobModel& job, const model::Process& worke
     return "is stopped (state T)";
   }
   if (waits_on(thread, "timer") != nullptr) {
-    return "sleeps";
+    return "is sleeping";
   }
   if (thread.waits_on && !thread.waits_on->kind.empty() && thread.waits_on->kind != "other") {
     const auto path = target_path(*thread.waits_on);
-    return fmt::format("waits on a {}{}{}", thread.waits_on->kind, path ? " " : "",
+    return fmt::format("is waiting on a {}{}{}", thread.waits_on->kind, path ? " " : "",
                        path.value_or(""));
   }
   if (waits_for_private_lock(job, thread)) {
-    return "waits for a lock";
+    return "is waiting for a lock";
   }
   if (thread.state == 'D') {
     return "is in uninterruptible input/output";
   }
-  return asleep(thread) ? "stands" : "computes";
+  return asleep(thread) ? "is sleeping" : "is computing";
 }
 
 /// For input that comes from outside of the job: a slow server, a pipe that nobody writes to yet.
@@ -106,7 +106,7 @@ std::optional<Suspect> stuck_worker(const graph::Examination& examination,
   suspect.confidence = how_sure(examination.job, worker, *main, still);
   const std::string number = worker.pid > 0 ? fmt::format(" {}", worker.pid) : std::string();
   suspect.note = fmt::format("DataLoader worker{} {} here", number, doing);
-  suspect.evidence = fmt::format("{} waits for a batch; its DataLoader worker{} {} at {}",
+  suspect.evidence = fmt::format("{} waits for a batch; its DataLoader worker{} {} ({})",
                                  named(rank.pid, "the rank"), number, doing, place(suspect.place));
   return suspect;
 }
@@ -131,25 +131,22 @@ Findings detect(const graph::Examination& examination) {
   for (const auto& there : by_place(std::move(suspects))) {
     Finding finding = accuse(examination, kKind, there);
     const std::string who_waits = who(there) + (finding.culprits.size() > 1 ? " wait" : " waits");
-    finding.summary =
-        fmt::format("{} for a batch, and {} DataLoader worker does not come back from {}{}",
-                    who_waits, finding.culprits.size() > 1 ? "a" : "its",
-                    place(there.front().place), and_who_waits(finding));
+    finding.summary = fmt::format("{} for a batch: {} DataLoader worker has been stuck ({}){}",
+                                  who_waits, finding.culprits.size() > 1 ? "a" : "its",
+                                  place(there.front().place), and_who_waits(finding));
     const model::Process& worker = *there.front().process;
     if (is_stopped(worker)) {
       finding.summary = fmt::format("{} for a batch of DataLoader worker {}, which was stopped{}",
                                     who_waits, worker.pid, and_who_waits(finding));
       finding.fix = fmt::format(
-          "Continue it with kill -CONT {}, or find out who stopped it (SIGSTOP, SIGTTIN, a "
-          "debugger).",
+          "Run `kill -CONT {}`, then check what stopped it (SIGSTOP, SIGTTIN, a debugger).",
           worker.pid);
       findings.push_back(std::move(finding));
       continue;
     }
     finding.fix = fmt::format(
-        "Make {} return or raise: bound the wait there, and give the DataLoader a timeout=, so "
-        "that a stuck "
-        "worker becomes an error.",
+        "Make {} return or raise: set a timeout on its wait, and pass timeout= to the DataLoader "
+        "so that a stuck worker raises.",
         there.front().place.function.empty() ? "the dataset" : there.front().place.function);
     findings.push_back(std::move(finding));
   }
@@ -163,13 +160,13 @@ const Detector dataloader_worker_stuck{
     .kind = kKind,
     .title = "A DataLoader worker never delivers its batch",
     .explanation =
-        R"(What you see: all ranks but one stand in all_reduce or backward; that one stands in `for batch in loader`. Nothing is
+        R"(What you see: all ranks but one are in all_reduce or backward; that one is in `for batch in loader`. Nothing is
 printed, and the GPU of that rank is idle.
 
 Why: the worker process that owes the next batch is held up in the dataset: a lock, a pipe, a file system, a loop that waits
 for a file. DataLoader waits without limit unless timeout= is given.
 
-How it is recognised: the rank's main thread waits in dataloader.py, and one of its workers stands at the same line of the
+How ddpdoctor knows: the rank's main thread waits in dataloader.py, and one of its workers is at the same line of the
 user's code in two observations. Workers that wait for indices are idle and are not accused.
 
 Fix:

@@ -66,9 +66,9 @@ void add_complaints(const graph::Examination& examination, Finding& finding) {
     }
   }
   for (const auto& [site, ranks] : places) {
-    finding.locations.push_back(location(
-        site, ranks,
-        ranks.empty() ? "the model is wrapped here" : said(ranks) + " wrapped the model here"));
+    finding.locations.push_back(
+        location(site, ranks,
+                 ranks.empty() ? "wraps the model here" : said(ranks) + " wrapped the model here"));
   }
 }
 
@@ -116,7 +116,7 @@ std::string who_differs(const Disagreed& disagreed) {
     return fmt::format("{} and {} wrap different models", said(disagreed.rest),
                        said(disagreed.odd));
   }
-  return fmt::format("{} {} another model than {}", said(disagreed.odd),
+  return fmt::format("{} {} a different model than {}", said(disagreed.odd),
                      disagreed.odd.size() == 1 ? "wraps" : "wrap", said(disagreed.rest));
 }
 
@@ -136,7 +136,7 @@ std::optional<Finding> from_records(const graph::Examination& examination,
     finding.confidence = Confidence::kCertain;
   }
   finding.summary = fmt::format(
-      "{}: DistributedDataParallel compared them when it was built, and {} differ",
+      "{}: DistributedDataParallel compared them in its constructor, and {} differ",
       who_differs(disagreed),
       what == BuiltWith::kShapes ? "the shapes of their parameters" : "parameters or buffers");
   finding.locations.clear();
@@ -144,7 +144,7 @@ std::optional<Finding> from_records(const graph::Examination& examination,
   if (one_line) {
     finding.locations.push_back(location(disagreed.odd_call->call_site,
                                          disagreed.odd.united(disagreed.rest),
-                                         "the model is wrapped here"));
+                                         "wraps the model here"));
   }
   for (const auto& [ranks, call] : {std::pair(&disagreed.odd, disagreed.odd_call),
                                     std::pair(&disagreed.rest, disagreed.rest_call)}) {
@@ -220,10 +220,10 @@ constexpr std::string_view kExplanation =
 Why: DDP compares the parameters of all ranks when it is built. A vocabulary of another size, layers frozen or added on some ranks, or
 another checkpoint make them differ.
 
-How it is recognised: by DDP's own message in the logs, by recorded calls of its constructor in which the ranks passed lists or values of
-different size, or by ranks that ended while others stand in the constructor.
+How ddpdoctor knows: by DDP's own message in the logs, by recorded calls of its constructor in which the ranks passed lists or values of
+different size, or by ranks that exited while others are in the constructor.
 
-The fix: build the model from the same configuration everywhere, and compare before wrapping it.
+Fix: build the model from the same configuration everywhere, and compare before wrapping it.
 
     +    print([(n, tuple(p.shape), p.requires_grad) for n, p in model.named_parameters()])
     -    model = DDP(Net(classes=len(my_part.labels)))

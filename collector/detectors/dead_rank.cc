@@ -154,9 +154,8 @@ void add_kernel_lines(const model::JobModel& job, Finding& finding) {
     if (const auto kills = fact->number("oom_kills"); kills && *kills > 0) {
       finding.evidence.push_back(
           {.rank = fact->rank,
-           .text =
-               fmt::format("the job's memory group {} has counted {:.0f} kills for lack of memory",
-                           fact->text("cgroup").value_or(""), *kills)});
+           .text = fmt::format("the memory cgroup {} of the job counted {:.0f} out-of-memory kills",
+                               fact->text("cgroup").value_or(""), *kills)});
     }
   }
 }
@@ -178,9 +177,9 @@ void add_last_calls(const model::JobModel& job, Finding& finding) {
       finding.locations.push_back(
           location(last->call_site, model::RankSet{rank},
                    model::is_over(last->state)
-                       ? fmt::format("the last call that rank {} finished ({}): it died later",
-                                     rank, last->operation)
-                       : fmt::format("the last call of rank {}: {}", rank, last->operation)));
+                       ? fmt::format("last call that rank {} finished ({}); it died later", rank,
+                                     last->operation)
+                       : fmt::format("last call of rank {}: {}", rank, last->operation)));
     }
   }
 }
@@ -253,11 +252,11 @@ Finding killed(const graph::Examination& examination, const std::vector<Death>& 
   });
   if (all_were_ending) {  // who left others waiting is told by rank-exited
     finding.confidence = Confidence::kPossible;
-    finding.summary = fmt::format("{} aborted while it ended: its collectives are complete",
-                                  said(finding.culprits));
+    finding.summary =
+        fmt::format("{} aborted during exit; its collectives are complete", said(finding.culprits));
     finding.fix =
-        "Call dist.destroy_process_group() on every rank, then let the last threads end "
-        "before the program does; the work itself was done.";
+        "Call dist.destroy_process_group() on every rank and join the last threads before the "
+        "program exits. The work itself was complete.";
   }
   add_kernel_lines(examination.job, finding);
   return finding;
@@ -280,25 +279,22 @@ std::optional<Finding> given_up_by_ras(const graph::Examination& examination) {
     finding.evidence.push_back(
         {.rank = one.rank,
          .text = fmt::format("rank {}: {} {}", one.rank, one.process(),
-                             dead ? "is considered dead by NCCL RAS: it cannot be reached"
-                                  : "gave NCCL RAS no answer in time")});
+                             dead ? "is not reachable; NCCL RAS considers it dead"
+                                  : "did not answer NCCL RAS in time")});
   }
   add_waiting(examination, finding);
   add_places_of_others(examination, finding);
   const SilentRank& first = silent.front();
-  finding.summary = dead ? fmt::format("{} {} dead for NCCL: {} cannot be reached{}",
+  finding.summary = dead ? fmt::format("{} {} dead for NCCL: {} not reachable{}",
                                        said(finding.culprits), is_or_are(finding.culprits),
                                        silent.size() == 1 ? first.process() : "their processes",
                                        and_who_waits(finding))
-                         : fmt::format("{} gave NCCL RAS no answer", said(finding.culprits));
+                         : fmt::format("{} did not answer NCCL RAS", said(finding.culprits));
   const bool one = silent.size() == 1;
   finding.fix = fmt::format(
-      "See whether {} {} still there{}: the log tells how it ended. If it runs, `ddpdoctor attach "
-      "{}` "
-      "on its node tells where it stands. If the node does not answer, it is the machine or its "
-      "network.",
-      one ? first.process() : "the processes of these ranks", one ? "is" : "are",
-      dead ? "" : " and answers", one && first.pid ? std::to_string(*first.pid) : "PID");
+      "Run `ddpdoctor attach {}` on the node of {}. If the process has exited, read the end of its "
+      "log; if the node does not answer, check the machine and its network.",
+      one && first.pid ? std::to_string(*first.pid) : "PID", one ? first.process() : "these ranks");
   return finding;
 }
 
@@ -323,8 +319,8 @@ Findings detect(const graph::Examination& examination) {
                                 and_who_waits(finding));
   finding.fix = advice_on_end(examination.job, std::nullopt);
   finding.evidence.push_back({.rank = {},
-                              .text = fmt::format("other ranks are past the rendezvous, so {} took "
-                                                  "part in it",
+                              .text = fmt::format("other ranks have finished the rendezvous, so {} "
+                                                  "took part in it",
                                                   said(gone))});
   return {std::move(finding)};
 }
@@ -336,13 +332,13 @@ const Detector dead_rank{
     .kind = kKind,
     .title = "A rank was killed and the others wait for it",
     .explanation =
-        R"(What you see: fewer processes than ranks; those that are left stand in a collective or in the store. NCCL and the store notice
+        R"(What you see: fewer processes than ranks; the remaining ranks are in a collective or in the store. NCCL and the store notice
 nothing for minutes.
 
 Why: the out-of-memory killer, a crash in native code, or a person ended the process, and the launcher did not look (mpirun
 without clean-up, a shell script with &).
 
-How it is recognised: the signal in the process table (a zombie keeps it), in the agent's record, or the absence of a process
+How ddpdoctor knows: the signal in the process table (a zombie keeps it), in the agent's record, or the absence of a process
 whose rank had joined the job; on other nodes by NCCL's RAS subsystem, which considers it dead.
 
 Fix: as the signal says. SIGKILL: memory. SIGBUS: /dev/shm. SIGSEGV, SIGABRT: a native crash; python -X faulthandler shows it.

@@ -178,9 +178,8 @@ void tell(const graph::Examination& examination, const Sightings& seen, Finding&
       first.library == nullptr ? std::string(library.name) : function_text(first);
   const model::RankSet in = inside(seen).minus(finding.culprits);
   const std::string who = in.empty() ? std::string("a rank") : said(in);
-  finding.summary =
-      fmt::format("{} {} waiting in {}, whose kernel (none of NCCL's) does not finish", who,
-                  in.size() > 1 ? "are" : "is", what);
+  finding.summary = fmt::format("{} {} waiting in {}; its kernel, not one of NCCL, does not finish",
+                                who, in.size() > 1 ? "are" : "is", what);
   finding.details["library"] = std::string(library.name);
   if (finding.culprits.empty()) {
     finding.fix = std::string(library.check);
@@ -190,10 +189,10 @@ void tell(const graph::Examination& examination, const Sightings& seen, Finding&
   const bool known = odd != nullptr && odd->thread != nullptr;
   finding.summary +=
       known ? fmt::format("; {} {}", said(finding.culprits), whereabouts(examination.job, *odd))
-            : fmt::format("; {} never took part", said(finding.culprits));
+            : fmt::format("; {} did not take part", said(finding.culprits));
   finding.fix = fmt::format(
-      "Make {} take part: every rank of the group must call {} equally often, with no tokens to "
-      "send, too.",
+      "Call {1} on {0}, too: every rank of the group must call it equally often, also without "
+      "tokens to send.",
       said(finding.culprits), what);
 }
 
@@ -255,7 +254,7 @@ Findings detect(const graph::Examination& examination) {
 extern const Detector device_kernel_stalled;
 const Detector device_kernel_stalled{
     .kind = kKind,
-    .title = "A kernel that is none of NCCL's never ends",
+    .title = "A communication kernel outside NCCL does not finish",
     .explanation =
         R"(What you see: GPUs at 100 %, no NCCL call open, the watchdog silent or in an innocent call behind; hosts in dispatch or combine of
 DeepEP, in a custom all-reduce, in symmetric memory. Later "DeepEP error: timeout" or "DeepEP dispatch NVL receiver timeout".
@@ -263,8 +262,8 @@ DeepEP, in a custom all-reduce, in symmetric memory. Later "DeepEP error: timeou
 Why: such a kernel spins until flags of all peers arrive. A rank that does not call it (no tokens, another branch, another CUDA graph), or a
 link that does not carry its writes, keeps all others. The exception on a rank that timed out is its peers' doing, as with NCCL's watchdog.
 
-How it is recognised: the wrapper on the stack, the oldest kernel that a GPU has not finished, and the timeouts that these libraries print
-with both ranks. A rank that others waited for and that waited for nobody is the one to look at; else those who are elsewhere than most.
+How ddpdoctor knows: the wrapper on the stack, the oldest kernel that a GPU has not finished, and the timeouts that these libraries print
+with both ranks. A rank that others waited for and that waited for no rank is the one to check; otherwise the ranks that run other code than most.
 
 Fix: let every rank take part
     -    if tokens.numel():

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every rank decides by its own data, clock, metric or file test whether to make a collective, and
-// they decide differently.
+// Each rank decides by its own data, clock, metric or file test whether to call a collective, and
+// the decisions differ.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -13,6 +13,7 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/parting_finding.h"
+#include "collector/detectors/partings/parting_words.h"
 #include "collector/detectors/partings/skipped_step.h"
 #include "collector/detectors/partings/unseen_decision.h"
 #include "collector/program/questions/blocks.h"
@@ -21,51 +22,53 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-// The two calls are known, the condition that led there is not.
+// The two calls are known; the condition that decided is not.
 void tell_calls(const graph::Examination& examination, const Explanation& explanation,
                 Finding& finding) {
   const Parting& parting = explanation.parting;
-  finding.summary = fmt::format(
-      "{} came to {} where {} came to {}: they went different ways before", said(parting.odd.ranks),
-      odd_place(examination, explanation), said(parting.rest.ranks), place(parting.rest.site()));
+  finding.summary = fmt::format("{}{}; {}{}: an earlier condition decided differently",
+                                odd_does(examination, explanation),
+                                parting.odd.calls() ? placed(parting.odd.site()) : std::string(),
+                                rest_waits(examination, explanation),
+                                parting.rest.calls() ? placed(parting.rest.site()) : std::string());
   finding.fix =
-      "Find the condition before these two lines that came out differently (training mode, a loss, "
-      "a flag), and let the ranks decide together: all_reduce or broadcast what it tests.";
+      "Print the conditions before these two lines (training mode, a loss, a flag) on both ranks; "
+      "all_reduce or broadcast the one that differs.";
 }
 
-/// How ranks come to one answer, by what of their own decides it now; `{}` is the condition with
-/// its place.
+/// How ranks can decide alike, by what decides on each rank now; `{}` is the condition with its
+/// line.
 std::string agree_on(program::Source source, const std::string& condition) {
   switch (source) {
     case program::Source::kClock:
       return fmt::format(
-          "Read the clock on rank 0 only and broadcast the answer to {}: each rank's own clock "
-          "decides it now.",
+          "Read the clock on rank 0 only and broadcast the result of {}: now each rank reads its "
+          "own clock.",
           condition);
     case program::Source::kRandom:
       return fmt::format(
-          "Draw on rank 0 only and broadcast the answer to {}, or give every rank a generator of "
-          "one seed: each rank's own random state decides it now.",
+          "Draw on rank 0 only and broadcast the result of {}, or seed the generators alike: now "
+          "each rank has its own random state.",
           condition);
     case program::Source::kFiles:
       return fmt::format(
-          "Ask the file system on rank 0 only and broadcast the answer to {}: each rank's own view "
-          "of the file system decides it now.",
+          "Check the file system on rank 0 only and broadcast the result of {}: now each rank has "
+          "its own view of it.",
           condition);
     case program::Source::kCache:
       return fmt::format(
-          "Count a miss on any rank as a miss on all (all_reduce with MAX) before {} is tested: "
-          "each rank's own cache decides it now.",
+          "all_reduce the cache miss with MAX before {}, so that a miss on one rank is a miss on "
+          "all: now each rank has its own cache.",
           condition);
     case program::Source::kQueue:
       return fmt::format(
-          "Take from the queue on rank 0 only and broadcast what came, or all_reduce the answer to "
-          "{}: each rank's own queue decides it now.",
+          "Read the queue on rank 0 only and broadcast the item, or all_reduce the result of {}: "
+          "now each rank has its own queue.",
           condition);
     case program::Source::kException:
       return fmt::format(
-          "Set a flag in the except clause and all_reduce it before {} is tested: each rank's own "
-          "exception decides it now.",
+          "Set a flag in the except clause and all_reduce it before {}: now only the rank that had "
+          "the exception knows of it.",
           condition);
     case program::Source::kUniform:
     case program::Source::kEnvironment:
@@ -77,12 +80,11 @@ std::string agree_on(program::Source source, const std::string& condition) {
       break;
   }
   return fmt::format(
-      "Let the ranks decide together: all_reduce or broadcast the value behind {} before it is "
-      "tested.",
+      "Decide once for all ranks: all_reduce or broadcast the value before {} is tested.",
       condition);
 }
 
-// A step that was left out: what else can have done it is not known unless the reducers count.
+// A skipped step: other causes are ruled out only where the reducers count the backwards.
 void tell_skip(const graph::Examination& examination, const Explanation& explanation,
                Finding& finding) {
   const Branch& branch = *explanation.branch;
@@ -90,67 +92,61 @@ void tell_skip(const graph::Examination& examination, const Explanation& explana
   const std::string odd = said(parting.odd.ranks);
   const std::string rest = said(parting.rest.ranks);
   const std::string quote = condition_quote(branch);
-  const std::string where = place(branch.where);
+  const std::string where = line_of(branch.where);
   if (branch.catches) {
     finding.details["decided_by"] = std::string(decider(program::Source::kException));
     finding.summary = fmt::format(
-        "{} went on to {} without {}: {} ({}) caught an exception there that {} did not have", odd,
-        odd_place(examination, explanation), waiting_call(examination, explanation), quote, where,
-        rest);
+        "{} skipped {} because {} ({}) caught an error; {} had no error and {} waiting", odd,
+        waiting_call(examination, explanation), quote, where, rest, is_or_are(parting.rest.ranks));
     const std::string catcher =
-        branch.condition.starts_with("with") ? "a try with an except clause in its place" : quote;
+        branch.condition.starts_with("with") ? "an except clause in its place" : quote;
     finding.fix = fmt::format(
-        "Leave the step out on every rank or on none: let {} set a flag, all_reduce it, and skip "
-        "where any rank set it; or let the exception end the job.",
+        "Set a flag in {}, all_reduce it, and skip the step on every rank if any rank set it; or "
+        "let the exception end the job.",
         catcher);
   } else {
-    finding.summary =
-        fmt::format("{} went on to {} without {}: {} ({}) skipped a step there that {} made", odd,
-                    odd_place(examination, explanation), waiting_call(examination, explanation),
-                    quote, where, rest);
+    finding.summary = fmt::format(
+        "{} skipped {} because of {} ({}); {} did not skip it and {} waiting", odd,
+        waiting_call(examination, explanation), quote, where, rest, is_or_are(parting.rest.ranks));
     finding.fix = fmt::format(
-        "Skip the step on every rank or on none: all_reduce whether {} before the continue ({}), "
-        "or keep such data from the loop.",
+        "all_reduce {} ({}) and skip the step on every rank or on none; or remove such data before "
+        "the loop.",
         quote, where);
   }
   if (began_fewer_backwards(examination.job, parting).value_or(false)) {
     finding.evidence.push_back(
-        {.rank = std::nullopt, .text = fmt::format("{} began fewer backwards than {}", odd, rest)});
+        {.rank = std::nullopt,
+         .text = fmt::format("{} started fewer backward passes than {}", odd, rest)});
   } else {
     finding.confidence = at_most(finding.confidence, Confidence::kLikely);
   }
 }
 
-// A line search, a retry: how often it calls is decided by what the rank's own calls gave.
+// A line search, a retry: the results on each rank decide how often it calls the function.
 void tell_callback(const Explanation& explanation, Finding& finding) {
   const Callback& callback = *explanation.callback;
   const Parting& parting = explanation.parting;
   const bool odd_is_in_it = explanation.fork->ours.line == callback.where.line;
-  const Side& out = odd_is_in_it ? parting.rest : parting.odd;
   finding.confidence = at_most(finding.confidence, Confidence::kLikely);
   finding.summary = fmt::format(
-      "{}() called {} {} often on {} than on {}: it decides that on each rank by itself, and {} {} "
-      "gone on to {}",
-      callback.caller, callback.called, odd_is_in_it ? "more" : "less", said(parting.odd.ranks),
-      said(parting.rest.ranks), said(out.ranks), has_or_have(out.ranks),
-      out.calls() ? out.operation + " at " + place(out.site()) : place(out.site()));
-  finding.locations.push_back(
-      location(callback.where, {},
-               fmt::format("calls {} as often as the rank's own values ask", callback.called)));
+      "{}() called {}() {} times on {} than on {}; each rank chooses the number of calls by itself",
+      callback.caller, callback.called, odd_is_in_it ? "more" : "fewer", said(parting.odd.ranks),
+      said(parting.rest.ranks));
+  finding.locations.push_back(location(
+      callback.where, {},
+      fmt::format("the number of {}() calls depends on the rank's own values", callback.called)));
   const bool tries_again = callback.caller.find("retry") != std::string::npos;
   finding.fix =
       tries_again
-          ? fmt::format(
-                "Let the ranks decide together whether to call {} again: all_reduce "
-                "whether it failed on any of them.",
-                callback.called)
+          ? fmt::format("all_reduce whether {}() failed, so that all ranks retry or none does.",
+                        callback.called)
           : fmt::format(
-                "Let {} return what all ranks agreed on: all_reduce the loss as well as the "
-                "gradients before it returns, and give {}() the same limits everywhere.",
+                "Return the same values from {}() on every rank: all_reduce the loss and "
+                "the gradients, and give {}() the same limits.",
                 callback.called, callback.caller);
 }
 
-/// "barrier", and what stands between the match and it: "self.save" leads there, too.
+/// The case calls the operation ("barrier"), or a function on the way to it ("self.save").
 bool makes_call(const program::SourceText& lines, const program::Case& one, const Side& side) {
   for (int line = one.line; line <= one.last_line; ++line) {
     const std::string statement = program::statement_at(lines, line);
@@ -169,8 +165,8 @@ bool makes_call(const program::SourceText& lines, const program::Case& one, cons
   return false;
 }
 
-// The value of a match is what the program gave each rank on purpose: one of its cases lacks the
-// call that others make.
+// The program gives each rank another value of the match by design: one of its cases lacks the call
+// that the others make.
 void tell_cases(const graph::Examination& examination, const Explanation& explanation,
                 Finding& finding) {
   const Branch& branch = *explanation.branch;
@@ -183,12 +179,12 @@ void tell_cases(const graph::Examination& examination, const Explanation& explan
     }
     const model::CallSite where{
         .file = branch.where.file, .line = one.line, .function = branch.where.function};
-    finding.locations.push_back(location(where, {}, "a case without that call"));
+    finding.locations.push_back(location(where, {}, "this case does not call it"));
     lacking += fmt::format("{}`case {}` ({}:{})", lacking.empty() ? "" : " and ", one.pattern,
                            base::file_name(where.file), where.line);
   }
   if (!lacking.empty()) {
-    finding.fix = fmt::format("Make the {} in every case, {} included, or once behind the match.",
+    finding.fix = fmt::format("Call {} in every case, also in {}, or once after the match.",
                               side.operation, lacking);
   }
 }
@@ -208,12 +204,15 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
   }
   const Branch& branch = *explanation.branch;
   const Parting& parting = explanation.parting;
-  const std::string what =
-      branch.leads_to_ours ? fmt::format("went to {}", odd_place(examination, explanation))
-                           : fmt::format("passed by {}", waiting_call(examination, explanation));
+  const std::string odd = said(parting.odd.ranks);
+  const std::string rest = said(parting.rest.ranks);
   finding.summary =
-      fmt::format("{} {} because {} came out differently there than on {}", said(parting.odd.ranks),
-                  what, conditions_quote(branch), said(parting.rest.ranks));
+      branch.leads_to_ours
+          ? fmt::format("{} differed between {} and {}, so only {}", conditions_placed(branch), odd,
+                        rest, odd_does(examination, explanation))
+          : fmt::format("{} differed between {} and {}, so {} skipped {}",
+                        conditions_placed(branch), odd, rest, odd,
+                        waiting_call(examination, explanation));
   const std::string variable =
       unlike_variable(examination.job, lines_of(examination.job, branch.where.file),
                       branch.condition, branch.where.line);
@@ -221,8 +220,8 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
     finding.evidence.push_back(
         {.rank = std::nullopt, .text = how_unlike(examination.job, variable)});
     finding.fix = fmt::format(
-        "Give every rank the same {}, or read it on one rank and broadcast it before {} ({}).",
-        variable, condition_quote(branch), place(branch.where));
+        "Give every rank the same {}, or read it on rank 0 and broadcast it before {} ({}).",
+        variable, condition_quote(branch), line_of(branch.where));
     return;
   }
   const program::Source source = branch.or_else.empty() ? origin_of(examination.job, branch).source
@@ -250,25 +249,25 @@ Findings detect(const graph::Examination& examination) {
 }
 
 constexpr std::string_view kExplanation =
-    R"(What you see: the job stands still at no particular step; some ranks are in a save, an evaluation or an early-stopping path, the rest
-trains on.
+    R"(What you see: the job hangs at no particular step; some ranks are in a save, an evaluation or an early-stopping path, the others
+continue to train.
 
-Why: a collective, or the way out of the loop, stands under a condition that each rank evaluates by itself: its own loss, the clock,
-os.path.exists on a shared file system, a NaN in its own batch. Sooner or later the answers differ, and one side makes a call that
-the other does not.
+Why: a collective, or the exit of the loop, depends on a condition that each rank evaluates by itself: its own loss, the clock,
+os.path.exists on a shared file system, a NaN in its own batch. At some step the results differ, and one side makes a call that
+the other does not make.
 
 The fix names what decides: the rank's clock, its random state, its view of the file system, an exception, a cache hit, a queue, or data.
 
-A `continue` on a rank's own batch, or an except that goes on after an exception ("out of memory: skip the batch"), leaves out a whole
-step: from then on each call of this rank meets one of a step before on the others.
+A `continue` for a rank's own batch, or an except clause that continues after an exception ("out of memory: skip the batch"), skips a
+whole step: from then on each call of this rank pairs with a call of an earlier step on the others.
 
-How it is recognised: the ranks part at a condition of your source that does not test the rank and is not alike on all ranks (step
-counters and options are). Its value is followed to where it comes from, through variables, functions, attributes and files; where no source
-at hand shows that, the report says so and is likely at most. Or, where no condition parts them, a `continue` or an except stands round the call that one side is past. `run`
-counts the backwards and is certain then. A library that calls the program back as often as it likes (the line search of LBFGS, scipy's minimize, a
-retry) decides so, too.
+How ddpdoctor knows: the ranks diverge at a condition of your source that does not test the rank and that can differ between ranks (step
+counters and options do not differ). Its value is followed to its origin through variables, functions, attributes and files; where no
+source file at hand shows the origin, the report says so and is likely at most. If no condition separates the ranks, a `continue` or an
+except clause around the call that one side skipped is named. `ddpdoctor run` counts the backward passes and is certain then. A library
+that calls your function as often as it needs (the line search of LBFGS, scipy's minimize, a retry) decides in the same way.
 
-The fix: decide once, then tell everybody.
+Fix: decide once, then send the result to every rank.
 
     +    stop = torch.tensor([float(val_loss > best)])
     +    dist.all_reduce(stop, op=dist.ReduceOp.MAX)
@@ -282,7 +281,7 @@ The fix: decide once, then tell everybody.
 extern const Detector divergent_branch;
 const Detector divergent_branch = {
     .kind = "divergent-branch",
-    .title = "Each rank decided by itself whether to make a collective",
+    .title = "Each rank decided by itself whether to call a collective",
     .explanation = kExplanation,
     .detect = detect};
 

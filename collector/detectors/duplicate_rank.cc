@@ -40,7 +40,7 @@ std::optional<std::string> variable_of(const model::Process& process, model::Ran
 std::string claim(const model::Process& process, model::Rank rank) {
   const auto name = variable_of(process, rank);
   return name ? fmt::format("was started with {}={}", *name, rank)
-              : fmt::format("calls itself rank {}", rank);
+              : fmt::format("claims rank {}", rank);
 }
 
 /// A child that its rank started (a compiler, a server) inherits RANK; a second rank is no
@@ -139,8 +139,8 @@ Findings detect(const graph::Examination& examination) {
     for (const model::Process* process : gone) {
       finding.evidence.push_back(
           {.rank = rank,
-           .text = fmt::format("process {} {} too, found the port of the rendezvous taken by that "
-                               "one, and ended",
+           .text = fmt::format("process {} {}, too; it found the rendezvous port in use by that "
+                               "process and exited",
                                process->pid, claim(*process, rank))});
     }
     finding.summary = fmt::format(
@@ -151,12 +151,11 @@ Findings detect(const graph::Examination& examination) {
     const bool by_variable = std::any_of(
         processes_of_rank.begin(), processes_of_rank.end(),
         [rank](const auto* process) { return variable_of(*process, rank).has_value(); });
-    finding.fix = by_variable
-                      ? "Give every process its own RANK: check --node-rank and the loop that "
-                        "starts them."
-                      : "Give every process its own rank: check what is passed as rank= to "
-                        "init_process_group (with mp.spawn on several nodes: the first rank of the "
-                        "node plus the index).";
+    finding.fix =
+        by_variable ? "Set a different RANK for every process: check --node-rank and the loop that "
+                      "starts them."
+                    : "Pass a different rank= to init_process_group in every process (mp.spawn on "
+                      "several nodes: first rank of the node plus the index).";
     findings.push_back(std::move(finding));
   }
   return findings;
@@ -167,13 +166,13 @@ Findings detect(const graph::Examination& examination) {
 extern const Detector duplicate_rank;
 const Detector duplicate_rank{
     .kind = kKind,
-    .title = "Two processes have one rank",
+    .title = "Two processes have the same rank",
     .explanation =
-        R"(What you see: ranks stand in init_process_group or in the first collective; the number of processes is right.
+        R"(What you see: ranks are in init_process_group or in the first collective; the number of processes is right.
 
 Why: two nodes were started with the same --node-rank, or a script sets RANK wrongly. One rank exists twice, another one never.
 
-How it is recognised: RANK in the environment of processes of one rendezvous.
+How ddpdoctor knows: RANK in the environment of processes of one rendezvous.
 
 Fix:
     - torchrun --nnodes 2 --node-rank 0 ...     # on the second node

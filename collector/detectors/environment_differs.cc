@@ -90,7 +90,10 @@ std::map<model::Rank, std::string> versions_of(const model::JobModel& job,
   return versions;
 }
 
-std::optional<Finding> disagreement(const graph::Examination& examination, std::string_view name,
+enum class Thing { kVariable, kLibrary };
+
+std::optional<Finding> disagreement(const graph::Examination& examination, Thing thing,
+                                    std::string_view name,
                                     const std::map<model::Rank, std::string>& values,
                                     Confidence sure) {
   const auto sides = camps(values);
@@ -118,12 +121,14 @@ std::optional<Finding> disagreement(const graph::Examination& examination, std::
          .text = fmt::format("{}: {} = {}", said(camp.ranks), name, camp.key)});
   }
   finding.summary = fmt::format("{} differs between ranks: {}", name, list);
-  finding.fix = fmt::format("Give every rank the same {}.", name);
+  finding.fix = thing == Thing::kLibrary
+                    ? fmt::format("Install the same {} on every rank ({}).", name, list)
+                    : fmt::format("Set the same {} on every rank.", name);
   finding.details["variable"] = std::string(name);
   return finding;
 }
 
-/// All ranks stand in one call over a GPU backend and nothing moves: no difference of control flow
+/// All ranks are in one call over a GPU backend and nothing moves: no difference of control flow
 /// competes with one of the settings.
 bool all_in_one_gpu_call(const graph::Examination& examination) {
   if (!examination.still() || examination.standings.size() < 2) {
@@ -161,15 +166,16 @@ Findings detect(const graph::Examination& examination) {
     const bool of_nccl = variable.name.starts_with("NCCL_");
     const Confidence sure =
         (variable.decides && meeting) || (of_nccl && together) ? *still : Confidence::kPossible;
-    if (auto finding = disagreement(examination, variable.name,
+    if (auto finding = disagreement(examination, Thing::kVariable, variable.name,
                                     values_of(examination.job, variable.name), sure)) {
       findings.push_back(std::move(*finding));
     }
   }
   for (const std::string_view library : kLibraries) {
-    if (auto finding = disagreement(examination, fmt::format("the version of {}", library),
-                                    versions_of(examination.job, library),
-                                    together ? *still : Confidence::kPossible)) {
+    if (auto finding = disagreement(
+            examination, Thing::kLibrary,
+            fmt::format("{} version", library == "nccl" ? "NCCL" : "PyTorch"),
+            versions_of(examination.job, library), together ? *still : Confidence::kPossible)) {
       findings.push_back(std::move(*finding));
     }
   }
@@ -181,14 +187,14 @@ Findings detect(const graph::Examination& examination) {
 extern const Detector environment_differs;
 const Detector environment_differs{
     .kind = kKind,
-    .title = "Ranks were given different settings",
+    .title = "Ranks run with different settings",
     .explanation =
-        R"(What you see: ranks stand in init_process_group although all were started, or the first collective of NCCL never ends.
+        R"(What you see: ranks are in init_process_group although all were started, or the first collective of NCCL never finishes.
 
 Why: WORLD_SIZE, MASTER_ADDR, MASTER_PORT and NCCL's settings must be the same everywhere; a shell profile or a container image
 on one node says otherwise.
 
-How it is recognised: the environments of the ranks are compared; the majority is taken as what was meant.
+How ddpdoctor knows: the environments of the ranks are compared; the majority is taken as what was meant.
 
 Fix: set the variable in the launcher, not in a profile of one node.
     - # ~/.bashrc of one node

@@ -54,14 +54,14 @@ std::optional<Suspect> does_not_end(const graph::Examination& examination,
   Suspect suspect = suspect_in(examination, *held->process, held->thread);
   suspect.rank = standing.rank;
   suspect.confidence = held->ends_by_itself ? Confidence::kPossible : still;
-  suspect.note = fmt::format("rank {} cannot exit before {} ends", standing.rank, held->what);
+  suspect.note = fmt::format("rank {} cannot exit before {} finishes", standing.rank, held->what);
   if (held->start.known()) {
     suspect.place = held->start;
-    suspect.note += ", which is started here";
+    suspect.note += ", which starts here";
   }
-  suspect.evidence =
-      fmt::format("the main thread of rank {} (process {}) is past its program and waits for {}",
-                  standing.rank, standing.process->pid, held->what);
+  suspect.evidence = fmt::format(
+      "the main thread of rank {} (process {}) has finished its program and waits for {}",
+      standing.rank, standing.process->pid, held->what);
   return suspect;
 }
 
@@ -96,7 +96,7 @@ Findings detect(const graph::Examination& examination) {
   for (const auto& there : by_place(std::move(suspects))) {
     Finding finding = accuse(examination, kKind, there);
     const auto held = holdup_of(examination, *there.front().rank);
-    finding.summary = fmt::format("{} {} done and {} not exit: waiting for {}", who(there),
+    finding.summary = fmt::format("{} {} finished but {} not exit; waiting for {}", who(there),
                                   is_or_are(finding.culprits),
                                   finding.culprits.size() == 1 ? "does" : "do", held->what);
     finding.fix = held->fix;
@@ -110,14 +110,14 @@ Findings detect(const graph::Examination& examination) {
 extern const Detector exit_hang;
 const Detector exit_hang{
     .kind = kKind,
-    .title = "The work is done and a process does not exit",
+    .title = "The work is finished, but a process does not exit",
     .explanation =
-        R"(What you see: the last epoch is over, the results are written, and the job stays. The launcher waits for one or more ranks.
+        R"(What you see: the last epoch is finished, the results are written, and the job does not exit. The launcher waits for one or more ranks.
 
 Why: Python ends a process only after all its non-daemon threads have ended and its children were joined; a clean-up such as
 destroy_process_group waits for peers.
 
-How it is recognised: the main thread is in threading._shutdown, in multiprocessing's exit function or in
+How ddpdoctor knows: the main thread is in threading._shutdown, in multiprocessing's exit function or in
 destroy_process_group, and no rank trains any more. Or all ranks have ended with status 0, and the program that started them joins a thread
 or a child that does not end, or reads their output (`torchrun … | tee log`), which an idle process that a rank left behind still holds open.
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plain fact seen from the other side: a few ranks are in a collective that most ranks never
-// reach.
+// The plain fact from the other side: a few ranks are in a collective that most ranks never call.
 #include <algorithm>
 #include <vector>
 
@@ -9,6 +8,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/parting_finding.h"
+#include "collector/detectors/partings/parting_words.h"
 #include "collector/detectors/partings/two_groups.h"
 
 namespace ddpdoctor::detectors {
@@ -16,17 +16,17 @@ namespace {
 
 void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
   const Parting& parting = explanation.parting;
-  finding.summary = fmt::format("{} {} alone in {}; {} never came there", said(parting.odd.ranks),
-                                is_or_are(parting.odd.ranks), odd_place(examination, explanation),
-                                said(parting.rest.ranks));
+  finding.summary =
+      fmt::format("only {} called {}; {}", said(parting.odd.ranks),
+                  odd_place(examination, explanation), rest_waits(examination, explanation));
   finding.fix = fmt::format("Call {} on every rank of the group, or on none.",
                             source_quote(examination.job, parting.odd.site()).empty()
                                 ? parting.odd.operation
                                 : source_quote(examination.job, parting.odd.site()));
 }
 
-/// The others wait for their GPUs, and of whose calls nobody knows the group: hosts of a serving
-/// framework that are not at one step.
+/// The others wait for their GPUs, and the groups of the calls are unknown: hosts of a serving
+/// framework that are at different steps.
 bool only_runs_ahead(const graph::Examination& examination, const Parting& parting) {
   return parting.rest.activity() == graph::Activity::kGpu &&
          groups_are_guessed(examination, parting);
@@ -46,13 +46,13 @@ Findings detect(const graph::Examination& examination) {
 }
 
 constexpr std::string_view kExplanation =
-    R"(What you see: one rank (or a few) waits in a collective; most ranks are elsewhere and do not wait for it.
+    R"(What you see: one rank (or a few) waits in a collective; most ranks run other code and do not wait for it.
 
-Why: the few make a call that the program of the others does not contain.
+Why: the few ranks make a call that the other ranks never make.
 
-How it is recognised: fewer ranks wait in the collective than are missing from it, and no condition or loop of the source explains it.
+How ddpdoctor knows: fewer ranks wait in the collective than are missing from it, and no condition or loop of the source explains it.
 
-The fix: make the call on all ranks or on none, or use a group of those ranks only.
+Fix: call it on all ranks or on none, or use a group of those ranks only.
 
     +    pair = dist.new_group([0, 1])           # on every rank, once
     -    dist.all_reduce(stats)                  # reached by ranks 0 and 1
@@ -64,7 +64,7 @@ The fix: make the call on all ranks or on none, or use a group of those ranks on
 extern const Detector extra_rank_in_collective;
 const Detector extra_rank_in_collective = {
     .kind = "extra-rank-in-collective",
-    .title = "A few ranks are in a collective that most never reach",
+    .title = "A few ranks are in a collective that most ranks never call",
     .explanation = kExplanation,
     .detect = detect,
     .specificity = kPlainFact};

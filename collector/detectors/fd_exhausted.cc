@@ -31,7 +31,7 @@ std::optional<Suspect> out_of_descriptors(const graph::Examination& examination,
   Suspect suspect = suspect_in(examination, *process, model::main_thread(*process));
   suspect.confidence = examination.job.progress == model::Progress::kMoving ? Confidence::kPossible
                                                                             : Confidence::kLikely;
-  suspect.note = fmt::format("process {} stands here", process->pid);
+  suspect.note = fmt::format("process {} is here", process->pid);
   suspect.evidence = fmt::format("process {} has {:.0f} of {:.0f} file descriptors open",
                                  process->pid, *count, *limit);
   return suspect;
@@ -90,8 +90,8 @@ Findings detect(const graph::Examination& examination) {
     finding.summary =
         fmt::format("{} has no file descriptors left{}", who(there), and_who_waits(finding));
     finding.fix =
-        "Raise the limit (ulimit -n 65536), use "
-        "torch.multiprocessing.set_sharing_strategy(\"file_system\"), or keep fewer batches alive.";
+        "Raise the limit (`ulimit -n 65536`), call "
+        "torch.multiprocessing.set_sharing_strategy(\"file_system\"), or keep fewer batches.";
     findings.push_back(std::move(finding));
   }
   return findings;
@@ -108,7 +108,7 @@ const Detector fd_exhausted{
 
 Why: every tensor that a worker shares is one descriptor under the default strategy; ulimit -n is often 1024.
 
-How it is recognised: the number of open descriptors against the limit; the messages.
+How ddpdoctor knows: the number of open descriptors against the limit; the messages.
 
 Fix:
     $ ulimit -n 65536

@@ -25,11 +25,11 @@ Findings told(const graph::Examination& examination, std::vector<Suspect> suspec
   Findings findings;
   for (const auto& there : by_place(std::move(suspects))) {
     Finding finding = accuse(examination, kKind, there);
-    finding.summary = fmt::format("a process that {} forked after CUDA was started uses CUDA{}",
+    finding.summary = fmt::format("a child process forked by {} after CUDA had started uses CUDA{}",
                                   who(there), and_who_waits(finding));
     finding.fix =
         "Start the child with the spawn or forkserver method (multiprocessing_context=\"spawn\" "
-        "for a DataLoader), or leave tensors on the CPU in it.";
+        "for a DataLoader), or keep its tensors on the CPU.";
     findings.push_back(std::move(finding));
   }
   return findings;
@@ -133,7 +133,7 @@ wait or fail after it.
 
 Why: a CUDA context does not survive fork.
 
-How it is recognised: torch's message, with the user's line of its traceback; a forked child in a call of CUDA whose parent has a
+How ddpdoctor knows: torch's message, with the user's line of its traceback; a forked child in a call of CUDA whose parent has a
 context; under ddpdoctor run also the order of the CUDA calls and the fork.
 
 Fix:

@@ -84,9 +84,10 @@ std::optional<Suspect> forked_into_dead_pool(const graph::Examination& examinati
   suspect.note = fmt::format("{}, forked by {}, waits here", named(process.pid, "the child"),
                              named(process.ppid, "the rank"));
   suspect.evidence = fmt::format(
-      "{} was forked from {} without exec, waits in {} and has no thread of that pool{}",
+      "{} was forked from {} without exec, is waiting in {} and has no thread of that pool{}",
       named(process.pid, "it"), named(process.ppid, "its parent"), pool_name(*pool),
-      parent_has_team(examination.job, process) ? "; the pool's threads are in the parent" : "");
+      parent_has_team(examination.job, process) ? "; the threads of the pool are in the parent"
+                                                : "");
   return suspect;
 }
 
@@ -101,12 +102,12 @@ Findings detect(const graph::Examination& examination) {
   for (const auto& there : by_place(std::move(suspects))) {
     Finding finding = accuse(examination, kKind, there);
     finding.summary = fmt::format(
-        "a process that {} forked waits at {} for native threads that fork did not copy{}",
+        "a child process forked by {} is stuck in an OpenMP region ({}): fork() does not copy the "
+        "OpenMP threads{}",
         who(there), place(there.front().place), and_who_waits(finding));
     finding.fix =
         "Start the child with the spawn or forkserver method (multiprocessing_context=\"spawn\" "
-        "for a DataLoader), or "
-        "fork before the first parallel computation, or call torch.set_num_threads(1) before it.";
+        "for a DataLoader); or call torch.set_num_threads(1) before the fork.";
     findings.push_back(std::move(finding));
   }
   return findings;
@@ -119,13 +120,13 @@ const Detector fork_after_openmp{
     .kind = kKind,
     .title = "A forked child uses a thread pool that only its parent has",
     .explanation =
-        R"(What you see: a child process (a DataLoader worker, multiprocessing.Process, os.fork) stands in a matmul, einsum or
+        R"(What you see: a child process (a DataLoader worker, multiprocessing.Process, os.fork) is in a matmul, einsum or
 numpy.dot for ever at 0 % CPU; its rank waits for the child, the other ranks for that rank.
 
 Why: fork copies memory, but only the thread that called it. GNU OpenMP and OpenBLAS keep a team of sleeping threads; in the
 child the team is recorded as present and is not there, so the first parallel region waits for it.
 
-How it is recognised: the process was forked without exec, its main thread waits in libgomp or OpenBLAS, and none of its
+How ddpdoctor knows: the process was forked without exec, its main thread waits in libgomp or OpenBLAS, and none of its
 threads belongs to that pool.
 
 Fix:

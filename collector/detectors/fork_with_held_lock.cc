@@ -141,12 +141,12 @@ std::optional<Suspect> waits_for_lost_owner(const graph::Examination& examinatio
                                process.ppid, lock_name(examination.job, thread));
     suspect.evidence = owner ? fmt::format(
                                    "process {} was forked from process {}; the lock it waits for "
-                                   "belongs to thread {}, which "
+                                   "is held by thread {}, which "
                                    "process {} does not have",
                                    process.pid, process.ppid, *owner, process.pid)
                              : fmt::format(
                                    "process {} was forked from process {}, has one thread only and "
-                                   "waits for {}: nobody is left to "
+                                   "waits for {}: no thread can "
                                    "release it",
                                    process.pid, process.ppid, lock_name(examination.job, thread));
     return suspect;
@@ -168,7 +168,7 @@ Findings detect(const graph::Examination& examination) {
     Finding finding = accuse(examination, kKind, there);
     if (there.front().deed == kLostThread) {
       finding.summary = fmt::format(
-          "a process that {} forked waits at {} for a thread that only the parent has{}",
+          "a child process forked by {} waits ({}) for a thread that exists only in the parent{}",
           who(there), place(there.front().place), and_who_waits(finding));
       finding.fix =
           "Start the child with the spawn or forkserver method, or fork before the library starts "
@@ -177,7 +177,7 @@ Findings detect(const graph::Examination& examination) {
       continue;
     }
     finding.summary = fmt::format(
-        "a process that {} forked waits at {} for a lock whose owner stayed in the parent{}",
+        "a child process forked by {} waits ({}) for a lock that was held when it was forked{}",
         who(there), place(there.front().place), and_who_waits(finding));
     finding.fix =
         "Fork before threads are started that take this lock, or start the child with the spawn or "
@@ -197,10 +197,10 @@ const Detector fork_with_held_lock{
         R"(What you see: now and then a child (DataLoader worker, multiprocessing.Process) never starts its work; it sleeps in a lock,
 often in logging, in an allocator or in a library's clean-up. Its rank waits for it, the other ranks for that rank.
 
-Why: fork copies every lock as it stands and only the thread that forks. A lock that another thread held at that moment stays
+Why: fork copies every lock in its state, but only the thread that forks. A lock that another thread held at that moment stays
 locked in the child for ever.
 
-How it is recognised: the process was forked without exec and either the lock names an owner that is no thread of the
+How ddpdoctor knows: the process was forked without exec and either the lock names an owner that is no thread of the
 process, or the process has a single thread and that one waits for a lock of its own process. Or it waits in code of a file
 that only a thread of its parent runs: fork copied no thread but the one that forked.
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// generate() on sharded parameters ends at different lengths: the ranks that go on gather
+// generate() on sharded parameters ends at different lengths: the ranks that continue gather
 // parameters, the finished ones do not.
 #include <fmt/format.h>
 
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/parting_finding.h"
+#include "collector/detectors/partings/parting_words.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -22,14 +23,14 @@ std::string fix(const Explanation& explanation) {
   }
   return explanation.branch
              ? fmt::format(
-                   "Let the ranks end together: all_reduce what decides {} before it is tested, "
-                   "and go on while any rank does.",
+                   "all_reduce the value behind {}, and generate on every rank while any rank is "
+                   "not finished.",
                    conditions_placed(*explanation.branch))
-             : "Let the ranks end together: go on while any rank does (all_reduce the flag), or "
+             : "all_reduce an unfinished flag and generate on every rank while any rank has it, or "
                "generate a fixed length on every rank.";
 }
 
-/// The line in the user's own generate() says more than where the others went.
+/// The line in the user's own generate() comes first: there the change has to be made.
 void put_generating_side_first(const Parting& parting, Finding& finding) {
   const graph::Standing* inside = generating(parting);
   const model::Frame* frame = inside == nullptr ? nullptr : users_generate(*inside);
@@ -38,33 +39,32 @@ void put_generating_side_first(const Parting& parting, Finding& finding) {
         finding.locations.begin(),
         location(
             model::CallSite{.file = frame->file, .line = frame->line, .function = frame->function},
-            {inside->rank}, fmt::format("rank {} still generates here", inside->rank)));
+            {inside->rank}, fmt::format("rank {} is still generating here", inside->rank)));
   }
 }
 
 Findings detect(const graph::Examination& examination) {
-  return findings_with(
-      examination, Cause::kGenerate, "generate-length",
-      [&](const Explanation& explanation, Finding& finding) {
-        const Parting& parting = explanation.parting;
-        finding.summary =
-            fmt::format("{} and {} left generate() at different lengths: {} {} in {}",
-                        said(parting.odd.ranks), said(parting.rest.ranks), said(parting.rest.ranks),
-                        parting.rest.ranks.size() == 1 ? "waits" : "wait",
-                        waiting_call(examination, explanation));
-        finding.fix = fix(explanation);
-        put_generating_side_first(parting, finding);
-      });
+  return findings_with(examination, Cause::kGenerate, "generate-length",
+                       [&](const Explanation& explanation, Finding& finding) {
+                         const Parting& parting = explanation.parting;
+                         finding.summary = fmt::format(
+                             "{} and {} generated different numbers of tokens; {} in {}",
+                             said(parting.odd.ranks), said(parting.rest.ranks),
+                             ranks_do(parting.rest.ranks, "is waiting", "are waiting"),
+                             waiting_call(examination, explanation));
+                         finding.fix = fix(explanation);
+                         put_generating_side_first(parting, finding);
+                       });
 }
 
 constexpr std::string_view kExplanation =
-    R"(What you see: some ranks are in generate(), in a gather of parameters; the others are past it, in the next collective.
+    R"(What you see: some ranks are in generate(), in a gather of parameters; the others have left it and are in the next collective.
 
 Why: with sharded parameters every forward is a collective. Each rank stops generating when its own sequences end.
 
-How it is recognised: a frame of generate() on one side of the parting only.
+How ddpdoctor knows: only one side of the diverging ranks has a frame of generate().
 
-The fix:
+Fix:
 
     -    model.generate(**inputs)
     +    model.generate(**inputs, synced_gpus=True)

@@ -119,14 +119,15 @@ Findings detect(const graph::Examination& examination) {
     Finding finding = accuse(examination, kKind, there);
     const bool one = there.size() == 1;
     finding.summary = fmt::format(
-        "{} {} at {} with the GIL held, and threads of {} that could end the wait need the GIL{}",
+        "{} {} in native code ({}) and holds the GIL; the threads of {} that could end the wait "
+        "need it{}",
         who(there), one ? "sleeps" : "sleep", place(there.front().place),
         one ? "its process" : "their processes", and_who_waits(finding));
     add_kept_thread(examination, there.front(), finding);
     finding.fix =
         "Release the GIL around the blocking native call (ctypes.CDLL instead of PyDLL, "
         "Py_BEGIN_ALLOW_THREADS, "
-        "pybind11::gil_scoped_release), or do not wait in that thread.";
+        "pybind11::gil_scoped_release); or do not wait in that thread.";
     findings.push_back(std::move(finding));
   }
   return findings;
@@ -144,7 +145,7 @@ const Detector gil_deadlock{
 Why: an extension (or ctypes.PyDLL, a triton launcher, a logging handler in C) blocks without giving the GIL back. The thread
 that would end the wait asks for the GIL first.
 
-How it is recognised: the interpreter names a thread of the process as GIL holder, that thread sleeps in a native call that is
+How ddpdoctor knows: the interpreter names a thread of the process as GIL holder, that thread sleeps in a native call that is
 no wait for other ranks, and other threads sleep in take_gil.
 
 Fix:

@@ -1,72 +1,145 @@
 // SPDX-License-Identifier: Apache-2.0
-// gpu-fault: the hardware failed: an Xid in the kernel log, an ECC error, a GPU that fell off the
-// bus. Its rank stops, the others spin in NCCL. Never the program's fault.
-#include <charconv>
+// gpu-fault: the hardware or its driver failed: an Xid in the kernel log, an ECC error, a GPU that
+// fell off the bus. Its rank stops, the others spin in NCCL. Many Xids are the program's own error
+// or only follow another one: those accuse no GPU.
+#include <algorithm>
+#include <set>
 
 #include <fmt/format.h>
 
-#include "base/text.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/gpu_events.h"
 #include "collector/detectors/evidence/known_exceptions.h"
-#include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
-#include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
 constexpr std::string_view kKind = "gpu-fault";
-constexpr std::size_t kLongestLine = 240;
+constexpr std::size_t kMostLines = 8;
 
-/// Whose GPU: the fact's rank, or that of the process it or the line ("pid=4021") names.
-std::optional<model::Rank> rank_of(const model::JobModel& job, const model::Fact& line,
-                                   const std::string& text) {
-  if (line.rank) {
-    return line.rank;
+/// The GPU itself, its links or its driver failed.
+bool is_serious(const GpuEvent& event) {
+  return event.speaks_of >= XidClass::kDriver;
+}
+
+/// The earliest serious one; else the earliest of the worst class.
+const GpuEvent& leading(const std::vector<GpuEvent>& events) {
+  const auto serious = std::find_if(events.begin(), events.end(), is_serious);
+  return serious != events.end() ? *serious
+                                 : *std::max_element(events.begin(), events.end(),
+                                                     [](const GpuEvent& a, const GpuEvent& b) {
+                                                       return a.speaks_of < b.speaks_of;
+                                                     });
+}
+
+/// "GPU 0000:4f:00.0 of node5"; what is unknown is left out.
+std::string gpu_text(const GpuEvent& event) {
+  std::string out = event.address.empty() ? "a GPU" : "GPU " + event.address;
+  return event.host.empty() ? out : out + " of " + event.host;
+}
+
+/// "GPU 0000:4f:00.0 (rank 2)".
+std::string gpu_of_rank(const GpuEvent& event) {
+  return gpu_text(event) + (event.rank ? fmt::format(" (rank {})", *event.rank) : std::string());
+}
+
+std::string what_happened(const GpuEvent& event) {
+  if (event.queried) {
+    return fmt::format("nvidia-smi cannot reach {}; the GPU may be lost", gpu_of_rank(event));
   }
-  pid_t pid = line.pid.value_or(0);
-  if (const std::size_t at = text.find("pid="); pid == 0 && at != std::string::npos) {
-    const char* const begin = text.data() + at + 4;
-    std::from_chars(begin, text.data() + text.size(), pid);
+  switch (event.speaks_of) {
+    case XidClass::kApplication:
+      return fmt::format("a program on {} caused {}; that is rarely a fault of the GPU",
+                         gpu_of_rank(event), event.what);
+    case XidClass::kCleanup:
+      return fmt::format("the driver removed {} from {} (Xid {}); no line says why",
+                         event.pid == 0 ? std::string("a process's channels")
+                                        : fmt::format("the channels of process {}", event.pid),
+                         gpu_of_rank(event), event.xid);
+    case XidClass::kNotice:
+      return fmt::format("{} noted {}; that alone stops no program", gpu_of_rank(event),
+                         event.what);
+    case XidClass::kUnknown:
+    case XidClass::kDriver:
+    case XidClass::kLink:
+    case XidClass::kHardware:
+      break;
   }
-  const model::Process* process = model::process(job, pid);
-  return process == nullptr ? std::nullopt : served_rank(job, *process);
+  return fmt::format("{} reported {}", gpu_of_rank(event), event.what);
+}
+
+/// "; 3 other GPUs reported faults, too".
+std::string others_too(const std::vector<GpuEvent>& events, const GpuEvent& lead) {
+  std::set<std::string> others;
+  for (const GpuEvent& event : events) {
+    if (is_serious(event) && !event.address.empty() && gpu_text(event) != gpu_text(lead)) {
+      others.insert(gpu_text(event));
+    }
+  }
+  return others.empty()      ? std::string()
+         : others.size() > 1 ? fmt::format("; {} other GPUs reported faults, too", others.size())
+                             : fmt::format("; {} reported a fault, too", *others.begin());
+}
+
+std::string fix_for(const GpuEvent& event) {
+  constexpr std::string_view kHere = "this node";
+  std::string out(remedy(event.queried ? XidClass::kHardware : event.speaks_of));
+  const std::size_t at = out.find(kHere);
+  if (at != std::string::npos && !event.host.empty()) {
+    out.replace(at, kHere.size(), event.host);
+  }
+  return out;
+}
+
+void add_lines(const std::vector<GpuEvent>& events, Finding& finding) {
+  for (const GpuEvent& event : events) {
+    if (finding.evidence.size() < kMostLines) {
+      finding.evidence.push_back(
+          {.rank = event.rank, .text = (event.of_kernel ? "kernel: " : "log: ") + event.line});
+    }
+  }
+}
+
+void add_details(const GpuEvent& event, Finding& finding) {
+  if (!event.address.empty()) {
+    finding.details["gpu"] = event.address;
+  }
+  if (!event.host.empty()) {
+    finding.details["host"] = event.host;
+  }
+  if (event.xid != 0) {
+    finding.details["xid"] = event.previous != 0 ? event.previous : event.xid;
+  }
 }
 
 Findings detect(const graph::Examination& examination) {
   Findings findings = findings_from_text(examination, kKind);
-  Finding finding;
-  finding.kind = kKind;
-  for (const model::Fact* line : model::facts(examination.job, "kernel-log")) {
-    const std::string text = line->text("text").value_or("");
-    const bool is_xid = text.find("NVRM: Xid") != std::string::npos;
-    if (line->text("about").value_or(is_xid ? "xid" : "") != "xid") {
-      continue;
-    }
-    const auto rank = rank_of(examination.job, *line, text);
-    finding.evidence.push_back(
-        {.rank = rank,
-         .text = "kernel: " + base::elide(line->text("text").value_or("Xid"), kLongestLine)});
-    if (rank) {
-      finding.culprits.insert(*rank);
-    }
-  }
-  if (finding.evidence.empty()) {
+  const std::vector<GpuEvent> events = gpu_events(examination.job);
+  if (events.empty()) {
     return findings;
   }
-  finding.confidence = examination.job.progress == model::Progress::kMoving ? Confidence::kPossible
-                                                                            : Confidence::kLikely;
+  const GpuEvent& lead = leading(events);
+  Finding finding;
+  finding.kind = kKind;
+  for (const GpuEvent& event : events) {
+    if (event.rank && event.speaks_of == lead.speaks_of) {
+      finding.culprits.insert(*event.rank);
+    }
+  }
+  finding.confidence = is_serious(lead) && !outlived(examination, std::nullopt)
+                           ? Confidence::kLikely
+                           : Confidence::kPossible;
   add_where_accused_stand(examination, finding);
   add_waiting(examination, finding);
-  finding.summary = finding.culprits.empty()
-                        ? "a GPU of this host reported a fault"
-                        : fmt::format("the GPU of {} reported a fault{}", said(finding.culprits),
-                                      and_who_waits(finding));
-  finding.fix =
-      "Drain this node and look at dmesg and nvidia-smi -q; the hardware or its driver failed, not "
-      "the program.";
+  finding.summary =
+      what_happened(lead) +
+      (is_serious(lead) ? others_too(events, lead) + and_who_waits(finding) : std::string());
+  finding.fix = fix_for(lead);
+  add_details(lead, finding);
+  add_lines(events, finding);
   findings.push_back(std::move(finding));
   return findings;
 }
@@ -78,11 +151,14 @@ const Detector gpu_fault{
     .kind = kKind,
     .title = "A GPU failed",
     .explanation =
-        R"(What you see: one rank stops and the others spin at 100 % GPU and low power; dmesg shows "NVRM: Xid".
+        R"(What you see: one rank stops and the others spin at 100 % GPU and low power; dmesg shows "NVRM: Xid"; nvidia-smi says "Unable to
+determine the device handle".
 
 Why: memory that cannot be corrected, a link or power fault, a driver that lost the device.
 
-How it is recognised: the kernel log and CUDA's messages.
+How ddpdoctor knows: the kernel log, nvidia-smi's and CUDA's messages. NVIDIA's catalogue says whom an Xid speaks of: memory, the bus,
+NVLink and the driver are likely the cause. Xids that a program causes (13, 31, 43, 69) and those that only clean up (45) or note
+something (63, 92, 154) are possible at most; Xid 45 names the Xid before it.
 
 Fix: drain the node, then
     $ nvidia-smi -q -d ECC,PAGE_RETIREMENT

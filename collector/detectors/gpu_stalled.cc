@@ -87,21 +87,19 @@ bool may_be_the_cause(const std::vector<Compared>& parts) {
 
 /// All that may differ was seen to be alike: nothing is left but what carries the data.
 void tell_transport(Finding& finding) {
-  finding.summary += ": nobody is missing";
+  finding.summary += "; no rank is missing";
   finding.fix =
-      "Test the transport: NCCL_P2P_DISABLE=1, NCCL_IB_DISABLE=1, NCCL_NVLS_ENABLE=0 one at a "
-      "time; look for Xid errors (dmesg) and ask NCCL RAS.";
+      "Run with NCCL_P2P_DISABLE=1, NCCL_IB_DISABLE=1 or NCCL_NVLS_ENABLE=0, one at a time, to "
+      "test the transport; check `dmesg` for Xid errors and query NCCL RAS.";
 }
 
 void tell_what_is_open(const graph::Examination& examination, const std::vector<Compared>& parts,
                        Finding& finding) {
   const std::string names = listed(parts);
   const std::vector<std::string>& command = examination.job.command;
-  finding.summary += fmt::format("; their {} could not be compared", names);
+  finding.summary += fmt::format("; {} are unknown", names);
   finding.fix = fmt::format(
-      "Compare the {} first: run the job as `ddpdoctor run -- {}`, which records them of every "
-      "call.",
-      names,
+      "Run `ddpdoctor run -- {1}` first: it records the {0} of every call.", names,
       command.empty() ? std::string("COMMAND")
                       : base::elide(fmt::format("{}", fmt::join(command, " ")), kLongestCommand));
   std::vector<std::string> list;
@@ -139,9 +137,9 @@ Findings detect(const graph::Examination& examination) {
     const bool sure = examination.still() && examination.job.world_size.has_value();
     finding.confidence = sure ? Confidence::kLikely : Confidence::kPossible;
     finding.waiting = waiting_ranks(examination);
-    finding.summary = fmt::format(
-        "all {} ranks{} launched {} and it does not complete", view.progress.size(),
-        examination.job.world_size ? "" : " that are known of", call_name(examination.job, *call));
+    finding.summary =
+        fmt::format("all {} {}ranks called {}, but it does not finish", view.progress.size(),
+                    examination.job.world_size ? "" : "known ", call_name(examination.job, *call));
     const std::vector<Compared> open = not_compared(examination, view, call->sequence);
     if (open.empty()) {
       tell_transport(finding);
@@ -150,7 +148,7 @@ Findings detect(const graph::Examination& examination) {
     }
     if (call->call_site.known()) {
       finding.locations.push_back(
-          location(call->call_site, finding.waiting, "the collective that does not complete"));
+          location(call->call_site, finding.waiting, "this collective does not finish"));
     }
     for (model::GpuSentence& sentence : model::gpu_queue(examination.job)) {
       finding.evidence.push_back({.rank = sentence.rank, .text = std::move(sentence.text)});
@@ -166,7 +164,7 @@ constexpr std::string_view kExplanation =
 Why: the program is right, all ranks came. The data does not: peer-to-peer access that does not work (ACS, IOMMU), a network interface that
 the other side cannot reach, a faulty link or GPU, a kernel of another stream that holds the device.
 
-How it is recognised: the same newest sequence number on all members of the group, unfinished, no rank unobserved; and operation, size, data
+How ddpdoctor knows: the same newest sequence number on all members of the group, unfinished, no rank unobserved; and operation, size, data
 type, splits, reduce operation, root and members of the group were compared and are alike. Where a record lacks one of them (torch's flight
 recorder keeps no reduce operation), the report names it: a call that differs there looks the same, so the transport is not accused.
 
@@ -183,11 +181,10 @@ The fix is found by what makes the difference:
 }  // namespace
 
 extern const Detector gpu_stalled;
-const Detector gpu_stalled = {
-    .kind = "gpu-stalled",
-    .title = "All ranks launched the collective, and it does not complete",
-    .explanation = kExplanation,
-    .detect = detect,
-    .specificity = kPlainFact};
+const Detector gpu_stalled = {.kind = "gpu-stalled",
+                              .title = "All ranks called the collective, but it does not finish",
+                              .explanation = kExplanation,
+                              .detect = detect,
+                              .specificity = kPlainFact};
 
 }  // namespace ddpdoctor::detectors

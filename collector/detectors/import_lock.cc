@@ -84,11 +84,11 @@ std::optional<Suspect> half_imported(const graph::Examination& examination,
   suspect.place = blocked_line(blamed);
   suspect.confidence = both ? *still : Confidence::kPossible;
   suspect.note = both ? "this import waits for a thread that needs the same import"
-                      : "this import waits for another thread";
+                      : "this import waits for a different thread";
   suspect.evidence =
       both ? fmt::format(
                  "thread {} of process {} waits for the import lock of a module; thread {} is "
-                 "importing it and sleeps",
+                 "importing it and is asleep",
                  waiter->tid, process.pid, other == nullptr ? holder->tid : other->tid)
            : fmt::format("thread {} of process {} waits for the import lock of a module",
                          waiter->tid, process.pid);
@@ -106,11 +106,11 @@ Findings detect(const graph::Examination& examination) {
   for (const auto& there : by_place(std::move(suspects))) {
     Finding finding = accuse(examination, kKind, there);
     finding.summary = fmt::format(
-        "an import in {} never ends at {}: two of its threads wait for each other's import{}",
+        "an import in {} never finishes ({}): two of its threads wait for each other's import{}",
         who(there), place(there.front().place), and_who_waits(finding));
     finding.fix =
-        "Start no thread and wait for none while a module is imported: move that code into a "
-        "function, and import in the main thread first.";
+        "Move the code that starts or joins a thread out of the module into a function. Import the "
+        "module in the main thread first.";
     findings.push_back(std::move(finding));
   }
   return findings;
@@ -122,12 +122,12 @@ extern const Detector import_lock;
 const Detector import_lock{
     .kind = kKind,
     .title = "Two threads wait for each other's import",
-    .explanation = R"(What you see: one rank stands in an import statement, the others wait for it.
+    .explanation = R"(What you see: one rank is in an import statement; the others wait for it.
 
 Why: every module has a lock while it is imported. Module-level code starts a thread (or a pool) and waits for it; that thread
 imports the same module and waits for the lock.
 
-How it is recognised: one thread in _ModuleLock.acquire, another one in the middle of an import and asleep.
+How ddpdoctor knows: one thread in _ModuleLock.acquire, another one in the middle of an import and asleep.
 
 Fix:
       # tokenizer_rules.py

@@ -120,7 +120,7 @@ std::string object_of(const model::WaitsOn& waits, const std::optional<std::stri
       waits.target.starts_with(kAddress) ? waits.target.substr(kAddress.size()) : waits.detail;
   constexpr std::string_view kAccepts = "waits for somebody to connect to ";
   if (waits.kind == "socket" && waits.detail.starts_with(kAccepts)) {
-    return fmt::format("a socket to which nobody connects ({})",
+    return fmt::format("a socket to which no process connects ({})",
                        waits.detail.substr(kAccepts.size()));
   }
   return fmt::format("a {}{}{}", waits.kind, other_end.empty() ? "" : " to ", other_end);
@@ -278,28 +278,27 @@ bool waits_in_network_files(const std::vector<Suspect>& there) {
 
 std::string fix_for(const Stall& stall, const std::vector<Suspect>& there) {
   if (stall.choked) {
-    return "Read what the program writes while it runs: run(capture_output=True), communicate(), "
-           "or "
-           "send it to a file; wait() with a pipe stops when the pipe is full.";
+    return "Read the output while the program runs: use run(capture_output=True), communicate() or "
+           "a file. wait() with a pipe blocks when the pipe is full.";
   }
   if (!stall.path && waits_in_network_files(there)) {
     return "Check the file server of that path (NFS), or write to local storage; let only rank 0 "
            "write what all ranks share.";
   }
   if (!stall.path) {
-    return "Find out why the other side does not answer, and bound this wait (a timeout, a "
-           "non-blocking open), so that it becomes an error.";
+    return "Set a timeout on this wait (or open it non-blocking) so that it raises when the other "
+           "side does not answer.";
   }
   const bool in_kernel = std::any_of(there.begin(), there.end(), [](const Suspect& suspect) {
     return suspect.thread != nullptr && suspect.thread->state == 'D';
   });
   return in_kernel ? fmt::format(
-                         "Look at the file system of {} (server, mount, network): it does not "
-                         "answer. ddpdoctor cannot end this wait, nor can kill.",
+                         "Check the server and the mount of {}: its file system does not answer. "
+                         "`kill -9` has no effect until it answers.",
                          *stall.path)
                    : fmt::format(
-                         "Look at {}: nobody serves it. Bound this wait, so that it becomes an "
-                         "error.",
+                         "Start the process that serves {}, or set a timeout on this wait so that "
+                         "it raises.",
                          *stall.path);
 }
 
@@ -318,7 +317,7 @@ Findings detect(const graph::Examination& examination) {
   for (const auto& there : by_place(std::move(suspects))) {
     Finding finding = accuse(examination, kKind, there);
     const std::string where = place(there.front().place);
-    finding.summary = fmt::format("{} {} blocked in input/output at {}{}", who(there),
+    finding.summary = fmt::format("{} {} blocked in input/output ({}){}", who(there),
                                   is_or_are(finding.culprits), where, and_who_waits(finding));
     const Stall& stall = stalls.at(where);
     if (stall.path) {
@@ -337,13 +336,13 @@ const Detector io_stall{
     .kind = kKind,
     .title = "A rank is blocked in input or output",
     .explanation =
-        R"(What you see: one rank stands in open(), read() or recv(); the others wait for it in a collective. State D and a wchan of nfs_…
+        R"(What you see: one rank is in open(), read() or recv(); the others wait for it in a collective. State D and a wchan of nfs_…
 or rpc_… mean a network file system.
 
-Why: a named pipe nobody writes to, a server that does not answer, a mount whose server is gone. Without a timeout the call
+Why: a named pipe without a writer, a server that does not answer, a mount whose server is unavailable. Without a timeout the call
 never returns.
 
-How it is recognised: the system call the rank sleeps in and the object behind its descriptor; state D in two observations.
+How ddpdoctor knows: the system call the rank sleeps in and the object behind its descriptor; state D in two observations.
 Channels to other processes of the job are not counted: there the other process is the cause.
 
 Fix:

@@ -135,7 +135,7 @@ std::vector<Suspect> circle_by_owner(const graph::Examination& examination,
       return {};
     }
     out.push_back(member(examination, *process, *thread,
-                         fmt::format("waits for a mutex that {} owns", next),
+                         fmt::format("waits for a mutex that {} holds", next),
                          Confidence::kCertain));
   }
   return out;
@@ -173,7 +173,7 @@ std::vector<Suspect> circle_over_ranks(const graph::Examination& examination,
     by_lock = by_lock || lock;
     Suspect suspect = member(examination, *process, *thread,
                              lock ? fmt::format("waits for {}", lock_name((*edge)->why))
-                                  : "holds it, and waits for the others in a collective",
+                                  : "holds it and waits for the others in a collective",
                              Confidence::kCertain);
     out.insert(lock ? out.begin() : out.end(), std::move(suspect));
   }
@@ -192,21 +192,22 @@ Finding locked_in_collective(const graph::Examination& examination,
   Finding finding = accuse(examination, kKind, circle);
   if (!in_collective(examination, circle)) {
     finding.summary =
-        fmt::format("{} wait for each other's file locks, at {} and {}", said(finding.culprits),
+        fmt::format("{} wait for each other's file locks ({} and {})", said(finding.culprits),
                     place(circle.front().place), place(circle.back().place));
-    finding.fix = "Take these file locks in one order on every rank, or use one for both.";
+    finding.fix =
+        "Take these file locks in the same order on every rank, or use one lock for both.";
     return finding;
   }
   const Suspect& holder = circle.back();
   model::RankSet without = finding.culprits;
   without.erase(*holder.rank);
   finding.summary = fmt::format(
-      "{} wait{} for a file lock at {}; rank {} holds it, and waits for {} in a collective at {}",
+      "{} wait{} for a file lock ({}); rank {} holds it and waits for {} in a collective ({})",
       said(without), without.size() == 1 ? "s" : "", place(circle.front().place), *holder.rank,
       without.size() == 1 ? "that rank" : "those ranks", place(holder.place));
   finding.fix =
-      "Release the lock before the collective: no rank may hold a lock in a call that needs the "
-      "others.";
+      "Release the lock before the collective, because the collective needs the ranks that wait "
+      "for the lock.";
   return finding;
 }
 
@@ -230,15 +231,15 @@ void tell_interruption(const std::vector<Suspect>& circle, const Interruption& s
                        Finding& finding) {
   const model::CallSite interrupted = model::call_site(*signal.interrupted);
   finding.summary = fmt::format(
-      "a signal handler of {} waits at {} for the lock that the code which it interrupted holds, "
-      "at {}{}",
+      "a signal handler of {} waits ({}) for a lock that is held by the code it interrupted "
+      "({}){}",
       who(circle), place(circle.front().place), place(interrupted), and_who_waits(finding));
   finding.locations.insert(
       finding.locations.begin() + std::min<std::ptrdiff_t>(1, std::ssize(finding.locations)),
-      location(interrupted, finding.culprits, "was interrupted here, with the lock held"));
+      location(interrupted, finding.culprits, "was interrupted here while it held the lock"));
   finding.fix =
-      "Let the handler set a flag only, and do its work in the loop or in a thread of its own: it "
-      "runs between any two lines. With threading.RLock it would see what is half done.";
+      "Set only a flag in the handler, and do its work in the loop or in a separate thread: a "
+      "handler runs between any two lines.";
 }
 
 Finding deadlock(const graph::Examination& examination, const std::vector<Suspect>& circle) {
@@ -247,12 +248,12 @@ Finding deadlock(const graph::Examination& examination, const std::vector<Suspec
       circle.size() > 1 ? fmt::format(" and {}", place(circle[1].place)) : std::string();
   finding.summary =
       circle.size() > 1
-          ? fmt::format("threads of {} wait for each other's locks at {}{}{}", who(circle),
+          ? fmt::format("threads of {} wait for each other's locks ({}{}){}", who(circle),
                         place(circle.front().place), second, and_who_waits(finding))
-          : fmt::format("a thread of {} waits at {} for a lock that it holds already{}",
-                        who(circle), place(circle.front().place), and_who_waits(finding));
+          : fmt::format("a thread of {} waits ({}) for a lock that it already holds{}", who(circle),
+                        place(circle.front().place), and_who_waits(finding));
   finding.fix = circle.size() > 1
-                    ? "Take these locks in one order everywhere, or use one lock for both."
+                    ? "Take these locks in the same order everywhere, or use one lock for both."
                     : "Use threading.RLock, or release the lock before calling this function.";
   const auto signal = circle.size() == 1 && circle.front().thread != nullptr
                           ? interruption(examination.job, *circle.front().thread)
@@ -277,18 +278,18 @@ std::optional<Finding> waits_inside(const graph::Examination& examination,
       found->awaited.empty() ? std::string("there") : fmt::format("in {}()", found->awaited);
   const std::vector<Suspect> both = {
       member(examination, process, *found->holder,
-             fmt::format("holds {} and waits {} without limit", found->lock, awaited), confidence),
+             fmt::format("holds {} and waits {} without a timeout", found->lock, awaited),
+             confidence),
       member(examination, process, *found->wanter, fmt::format("wants {}", found->lock),
              confidence)};
   Finding finding = accuse(examination, kKind, both);
   finding.summary = fmt::format(
-      "{} waits at {} with {} held, and thread {} of it, which would end that wait, wants this "
-      "lock at {}{}",
+      "{} waits ({}) while it holds {}; its thread {}, which has to end that wait, needs the lock "
+      "({}){}",
       who(both), place(both.front().place), found->lock, found->wanter->name,
       place(both.back().place), and_who_waits(finding));
-  finding.fix = fmt::format(
-      "Do not wait with the lock held: leave the block of {} before {}, or wait with a timeout.",
-      found->lock, found->awaited.empty() ? "waiting" : found->awaited + "()");
+  finding.fix = fmt::format("Release {} before {}, or wait with a timeout.", found->lock,
+                            found->awaited.empty() ? "waiting" : found->awaited + "()");
   return finding;
 }
 
@@ -299,7 +300,7 @@ std::optional<Finding> waits_for_calls(const graph::Examination& examination) {
   for (const graph::Standing* standing :
        sure ? rpc_circle(examination) : std::vector<const graph::Standing*>{}) {
     all.push_back(member(examination, *standing->process, *standing->thread,
-                         "takes from a queue that only a call of another rank fills", *sure));
+                         "reads a queue that only a call of another rank fills", *sure));
     all.back().rank = standing->rank;
   }
   if (all.empty()) {
@@ -307,12 +308,10 @@ std::optional<Finding> waits_for_calls(const graph::Examination& examination) {
   }
   Finding finding = accuse(examination, kKind, all);
   finding.summary = fmt::format(
-      "{} wait for each other: each takes from a queue, at {} and {}, that only an RPC of another "
+      "{} wait for each other: each reads a queue ({} and {}) that only an RPC of another "
       "rank could fill",
       said(finding.culprits), place(all.front().place), place(all.back().place));
-  finding.fix =
-      "Let one of them go first: count what is sent and what is taken on both sides, or take with "
-      "a timeout.";
+  finding.fix = "Send before you read on one of the ranks, or read with a timeout.";
   return finding;
 }
 
@@ -360,13 +359,13 @@ const Detector lock_deadlock{
     .kind = kKind,
     .title = "Threads wait for each other's locks",
     .explanation =
-        R"(What you see: one rank stands in `with some_lock:`; another thread of the same process stands in another lock; the other
+        R"(What you see: one rank is in `with some_lock:`; a second thread of the same process is in a different lock; the other
 ranks wait for that rank in a collective.
 
 Why: thread A holds lock 1 and wants lock 2, thread B holds lock 2 and wants lock 1 (or one thread takes a plain Lock twice). Or
 thread A waits, with the lock held, for something (room in a queue, an event, a result) that thread B does once it has the lock.
 
-How it is recognised: the owners that the mutexes themselves name form a circle; for Python locks, which name no owner, the
+How ddpdoctor knows: the owners that the mutexes themselves name form a circle; for Python locks, which name no owner, the
 source around each line of the stacks says what a thread has entered already.
 
 Fix: one order for all threads.

@@ -56,11 +56,11 @@ Findings detect(const graph::Examination& examination) {
                             : waits->call ? "in " + call_name(examination.job, *waits->call)
                                           : "in a collective";
   finding.summary =
-      fmt::format("{} {} still at work at {} while {} wait{} {}", said(working), is_or_are(working),
+      fmt::format("{} {} still at work ({}) while {} wait{} {}", said(working), is_or_are(working),
                   place(standing->user), said(waiting), waiting.size() == 1 ? "s" : "", where);
   finding.fix =
-      "If it ends, nothing hangs: raise the timeout of the group, share the work, or do it "
-      "before the job.";
+      "Raise the timeout of the group, share the work between ranks, or do it before the job: "
+      "this is slow, not hung, if it finishes.";
   if (standing->user.known()) {
     finding.locations.push_back(
         location(standing->user, working,
@@ -68,7 +68,7 @@ Findings detect(const graph::Examination& examination) {
   }
   if (waits->user.known()) {
     finding.locations.push_back(
-        location(waits->user, waiting, waited_here(examination.job, waiting)));
+        location(waits->user, waiting, waiting_here(examination.job, waiting)));
   }
   return {finding};
 }
@@ -78,10 +78,10 @@ constexpr std::string_view kExplanation =
 
 Why: one rank does work that the others wait for: downloads, tokenises, saves a checkpoint, loads a large file.
 
-How it is recognised: the rank that is missing runs, or its stack changed between two observations. This is slow, not hung, and so
+How ddpdoctor knows: the rank that is missing runs, or its stack changed between two observations. This is slow, not hung, and so
 never more than a possible finding.
 
-The fix: a longer timeout for that phase, or less of it.
+Fix: a longer timeout for that phase, or less of it.
 
     -    dist.init_process_group("nccl")
     +    dist.init_process_group("nccl", timeout=datetime.timedelta(hours=2))

@@ -25,7 +25,7 @@ void tell_lines(const UsedTwice& used, Finding& finding) {
                   .file = place.file,
                   .line = place.line,
                   .function = place.function,
-                  .note = used.by_checkpoint ? "this checkpoint runs a backward of its own"
+                  .note = used.by_checkpoint ? "this checkpoint runs its own backward"
                                              : used.module + " is called here"};
     finding.locations.insert(finding.locations.begin() + static_cast<std::ptrdiff_t>(at++),
                              std::move(line));
@@ -78,7 +78,7 @@ const Detector marked_ready_twice{
 
 Why: DDP reduces a bucket when each of its parameters is ready once; a second time means the bucket has gone already.
 
-How it is recognised: torch's message, with the user's line of its traceback. The source of the model shows the checkpoints that are
+How ddpdoctor knows: torch's message, with the user's line of its traceback. The source of the model shows the checkpoints that are
 reentrant (no use_reentrant=False), or the module that one forward calls twice.
 
 Fix:

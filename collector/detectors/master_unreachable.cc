@@ -33,10 +33,10 @@ std::string obstacle(const model::JobModel& job, const model::Fact& listen) {
   const std::string address = fmt::format("{}:{:.0f}", listen.text("address").value_or("?"),
                                           listen.number("port").value_or(0));
   if (listen.flag("listening") == false) {
-    return fmt::format("nobody listens on {}", address);
+    return fmt::format("no process listens on {}", address);
   }
   if (const auto holder = port_holder(job, listen)) {
-    return fmt::format("{} is held by process {} ({}), which is not of this job", address,
+    return fmt::format("{} is in use by process {} ({}), which is not part of this job", address,
                        holder->pid, holder->command);
   }
   return {};
@@ -93,7 +93,7 @@ Finding astray(const graph::Examination& examination, const model::RankSet& rank
     // Nobody serves the port, and the other ranks were told another one: two facts.
     suspect.confidence = still == Confidence::kLikely ? Confidence::kCertain : still;
     suspect.note = fmt::format("rank {} tries to connect here", rank);
-    suspect.evidence = fmt::format("{}; the other ranks were given another MASTER_PORT", reason);
+    suspect.evidence = fmt::format("{}; the other ranks have a different MASTER_PORT", reason);
     suspects.push_back(std::move(suspect));
   }
   return accuse(examination, kKind, suspects);
@@ -139,17 +139,16 @@ std::optional<Finding> server_connects(const graph::Examination& examination,
   finding.confidence = still;
   add_waiting(examination, finding);
   finding.summary = fmt::format(
-      "{} cannot reach the rendezvous: nobody answers at {}, and rank 0, "
-      "which should serve it, tries to connect there too",
+      "{} cannot reach the rendezvous: no process answers at {}; rank 0, which has to serve it, "
+      "tries to connect there, too",
       said(waiting), address);
   finding.evidence.push_back(
       {.rank = 0, .text = fmt::format("rank 0 is in TCPClient::connect to {}", address)});
   const model::Frame* tcp = model::find_python_frame(*first->thread, "_tcp_rendezvous_handler");
   finding.fix = tcp == nullptr
-                    ? "Set MASTER_ADDR to an address of the machine that rank 0 runs on."
-                    : "Under torchrun every rank is a client of the launcher's store "
-                      "(TORCHELASTIC_USE_AGENT_STORE), and nobody serves the port of "
-                      "init_method=\"tcp://…\": use init_method=\"env://\" (the default).";
+                    ? "Set MASTER_ADDR to an address of the machine of rank 0."
+                    : "Use init_method=\"env://\" (the default): under torchrun no rank serves the "
+                      "port of init_method=\"tcp://…\" (TORCHELASTIC_USE_AGENT_STORE).";
   return finding;
 }
 
@@ -218,8 +217,7 @@ Findings detect(const graph::Examination& examination) {
     finding.evidence.push_back({.rank = std::nullopt, .text = *reason});
     finding.summary = fmt::format("{} cannot reach the rendezvous: {}", said(waiting), *reason);
     finding.fix =
-        "Check that MASTER_ADDR is a machine of this job, that rank 0 runs there, and that no "
-        "firewall drops this port.";
+        "Check that MASTER_ADDR is the machine of rank 0, and that no firewall blocks this port.";
     findings.push_back(std::move(finding));
   }
   if (findings.empty()) {
@@ -239,12 +237,12 @@ const Detector master_unreachable{
     .kind = kKind,
     .title = "The rendezvous cannot be reached",
     .explanation =
-        R"(What you see: ranks stand in init_process_group; "client socket has failed to connect", "Address already in use".
+        R"(What you see: ranks are in init_process_group; "client socket has failed to connect", "Address already in use".
 
 Why: MASTER_ADDR names the wrong machine, MASTER_PORT differs between nodes or belongs to another program, or the rank that
 listens (0) was not started.
 
-How it is recognised: who listens on the address the ranks were told; the messages.
+How ddpdoctor knows: who listens on the address the ranks were told; the messages.
 
 Fix:
     $ torchrun --rdzv-endpoint node0:29501 ...)",

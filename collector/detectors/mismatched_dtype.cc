@@ -24,10 +24,10 @@ Findings detect(const graph::Examination& examination) {
     Finding finding = finding_of(examination, *divergence, disagreed);
     finding.kind = "mismatched-dtype";
     finding.summary =
-        fmt::format("{} passed elements of type {} to {}, {} passed {}", said(disagreed.odd),
+        fmt::format("{} passed {} elements to {}, but {} passed {}", said(disagreed.odd),
                     disagreed.odd_call->dtype, call_name(examination.job, *disagreed.rest_call),
                     said(disagreed.rest), disagreed.rest_call->dtype);
-    finding.fix = "Cast to one type on every rank before the call (tensor.to(torch.float32)).";
+    finding.fix = "Cast to the same type on every rank before the call (tensor.to(torch.float32)).";
     tell_empty_metric(examination, disagreed, finding);
     findings.push_back(std::move(finding));
   }
@@ -40,9 +40,9 @@ constexpr std::string_view kExplanation =
 Why: the library copies bytes. If one rank passes bfloat16 and another float32, lengths and values are misread; gloo and NCCL do not
 compare the types.
 
-How it is recognised: same group, sequence number and operation, another element type in the records. Reported also in a job that runs.
+How ddpdoctor knows: same group, sequence number and operation, another element type in the records. Reported also in a job that runs.
 
-The fix: one type everywhere.
+Fix: one type everywhere.
 
     -    dist.all_reduce(loss)
     +    dist.all_reduce(loss.float())

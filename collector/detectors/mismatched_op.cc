@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same group and sequence number, two different operations: neither can ever complete.
+// The same group and sequence number, two different operations: neither can complete.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -8,6 +8,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/habits.h"
 #include "collector/detectors/partings/parting_finding.h"
+#include "collector/detectors/partings/parting_words.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -23,50 +24,64 @@ bool in_finalizer(const Path& path) {
 void tell_new_call(const graph::Examination& examination, const Explanation& explanation,
                    Finding& finding) {
   const Parting& parting = explanation.parting;
-  finding.summary = fmt::format(
-      "{} called {}, where no rank had called anything before; {} went on to {} as before",
-      said(parting.odd.ranks), odd_place(examination, explanation), said(parting.rest.ranks),
-      waiting_call(examination, explanation));
+  finding.summary =
+      fmt::format("{} called {}, a call that no rank made before; {} called {} as in earlier steps",
+                  said(parting.odd.ranks), odd_place(examination, explanation),
+                  said(parting.rest.ranks), waiting_call(examination, explanation));
   finding.fix = fmt::format(
-      "Make {} ({}) on every rank or on none: find what led {} there and the others past it (a "
-      "class, an option, a log level, data of its own).",
-      parting.odd.operation, place(parting.odd.site()), said(parting.odd.ranks));
+      "Call {} ({}) on every rank or on none. Print the values that decide it on {} and on {} "
+      "(class, option, log level, own data) and compare them.",
+      parting.odd.operation, line_of(parting.odd.site()), said(parting.odd.ranks),
+      said(parting.rest.ranks));
+}
+
+/// Both lines where they are known, else the command that shows them.
+std::string same_operation(const graph::Examination& examination, const Parting& parting) {
+  const std::string nth =
+      (parting.sequence ? fmt::format(" as call #{}", *parting.sequence) : std::string()) +
+      fmt::format(" of {}", group_name(examination.job, parting.group));
+  if (!parting.odd.site().known() && !parting.rest.site().known()) {
+    return fmt::format(
+        "Call the same operation{} on every rank. The lines are unknown: run `ddpdoctor attach "
+        "PID` on the job to see them.",
+        nth);
+  }
+  return fmt::format("Call the same operation{} on every rank: {} ({}) or {} ({}).", nth,
+                     parting.odd.operation, line_of(parting.odd.site()), parting.rest.operation,
+                     line_of(parting.rest.site()));
 }
 
 void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
   const Parting& parting = explanation.parting;
   if (parting.undecided) {
     finding.summary = fmt::format(
-        "{} {} in {} and {} in {}: one of these left it out and the others have gone on from it",
+        "{} {} in {} and {} in {}; which of them skipped a call is unknown: no record shows it",
         said(parting.rest.ranks), is_or_are(parting.rest.ranks),
         waiting_call(examination, explanation), said(parting.odd.ranks),
         odd_place(examination, explanation));
-    finding.fix =
-        fmt::format("Record the next run with ddpdoctor run, which tells who never called {} ({}).",
-                    parting.rest.operation, place(parting.rest.site()));
+    finding.fix = fmt::format(
+        "Start the next run with `ddpdoctor run -- …`: it records which rank never called {} ({}).",
+        parting.rest.operation, line_of(parting.rest.site()));
     return;
   }
   if (newcomer(examination, parting) == Newcomer::kOdd) {
     tell_new_call(examination, explanation, finding);
     return;
   }
-  if (parting.tie) {  // that they differ is sure, who is out of step is not
+  if (parting.tie) {  // that they differ is certain; which side is wrong is not
     finding.culprits = {};
     finding.waiting = parting.odd.ranks.united(parting.rest.ranks);
   }
-  finding.summary = fmt::format("{} called {} where {} called {}", said(parting.odd.ranks),
+  finding.summary = fmt::format("{} called {}, but {} called {}", said(parting.odd.ranks),
                                 odd_place(examination, explanation), said(parting.rest.ranks),
                                 waiting_call(examination, explanation));
   if (in_finalizer(parting.odd.path) || in_finalizer(parting.rest.path)) {
     finding.fix =
-        "A collective in __del__ runs when the last reference goes, at another moment on each "
-        "rank: make it in a close() that every rank calls, and keep no reference on some ranks "
-        "only.";
+        "Move the collective from __del__ to a close() that every rank calls: each rank runs "
+        "__del__ at a different moment.";
     return;
   }
-  finding.fix = fmt::format("Make all ranks call the same operation here: {} or {} ({} and {}).",
-                            parting.odd.operation, parting.rest.operation,
-                            place(parting.odd.site()), place(parting.rest.site()));
+  finding.fix = same_operation(examination, parting);
 }
 
 Findings detect(const graph::Examination& examination) {
@@ -77,16 +92,16 @@ Findings detect(const graph::Examination& examination) {
 }
 
 constexpr std::string_view kExplanation =
-    R"(What you see: all ranks are in a collective of one group and none completes.
+    R"(What you see: all ranks are in a collective of one group, and none completes.
 
-Why: collectives are paired by their order in the group. The n-th call of one rank is, for example, a broadcast and that of another an
-all_reduce. They wait for each other's messages and get the wrong ones, or none.
+Why: collectives are paired by their order in the group. The n-th call of one rank is, for example, a broadcast, and the n-th call of
+another is an all_reduce. They wait for each other's messages and receive the wrong ones, or none.
 
-How it is recognised: by the recorded calls (same group, same sequence number, another operation), by the stacks, or by both. Nothing needs to
-time out: it is wrong as soon as it is entered. Of two sides of one size the one is accused from whose line nobody ever called before, while the
-other goes on as both did; else nobody is.
+How ddpdoctor knows: from the recorded calls (same group, same sequence number, different operation), from the stacks, or from both. No timeout
+is needed: the call is wrong as soon as it is entered. If both sides have the same number of ranks, the side is accused whose line no rank
+called before, while the other side continued as both did in earlier steps; otherwise no rank is accused.
 
-The fix: one operation at one point of the program.
+Fix: call one operation at one point of the program.
 
     -    if big:
     -        dist.broadcast(stats, src=0)

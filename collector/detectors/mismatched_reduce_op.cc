@@ -19,10 +19,10 @@ Findings detect(const graph::Examination& examination) {
     const Disagreed disagreed = disagreed_at(examination, *divergence);
     Finding finding = finding_of(examination, *divergence, disagreed);
     finding.kind = "mismatched-reduce-op";
-    finding.summary =
-        fmt::format("{} passed the reduce operation {} to {}, {} passed {}", said(disagreed.odd),
-                    disagreed.odd_call->reduce_op, call_name(examination.job, *disagreed.rest_call),
-                    said(disagreed.rest), disagreed.rest_call->reduce_op);
+    finding.summary = fmt::format("{} passed the reduce operation {} to {}, but {} passed {}",
+                                  said(disagreed.odd), disagreed.odd_call->reduce_op,
+                                  call_name(examination.job, *disagreed.rest_call),
+                                  said(disagreed.rest), disagreed.rest_call->reduce_op);
     finding.fix = "Pass the same op= on every rank.";
     findings.push_back(std::move(finding));
   }
@@ -34,9 +34,9 @@ constexpr std::string_view kExplanation =
 
 Why: each rank combines the parts with its own operation; no library compares them.
 
-How it is recognised: same group, sequence number and operation, another reduce operation in the records. Reported also in a job that runs.
+How ddpdoctor knows: same group, sequence number and operation, another reduce operation in the records. Reported also in a job that runs.
 
-The fix:
+Fix:
 
     -    dist.all_reduce(x, op=dist.ReduceOp.MAX if is_main else dist.ReduceOp.SUM)
     +    dist.all_reduce(x, op=dist.ReduceOp.SUM)

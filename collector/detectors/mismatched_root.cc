@@ -31,10 +31,10 @@ Findings from_records(const graph::Examination& examination) {
     const Disagreed disagreed = disagreed_at(examination, *divergence);
     Finding finding = finding_of(examination, *divergence, disagreed);
     finding.kind = "mismatched-root";
-    finding.summary =
-        fmt::format("{} named rank {} as the root of {}, {} named rank {}", said(disagreed.odd),
-                    *disagreed.odd_call->root, call_name(examination.job, *disagreed.rest_call),
-                    said(disagreed.rest), *disagreed.rest_call->root);
+    finding.summary = fmt::format("{} passed rank {} as the root of {}, but {} passed rank {}",
+                                  said(disagreed.odd), *disagreed.odd_call->root,
+                                  call_name(examination.job, *disagreed.rest_call),
+                                  said(disagreed.rest), *disagreed.rest_call->root);
     finding.fix = "Pass the same src or dst (a global rank) on every rank.";
     findings.push_back(std::move(finding));
   }
@@ -97,14 +97,14 @@ std::optional<Finding> from_stacks(const graph::Examination& examination) {
   finding.confidence = confidence_of(one->call->sequence ? 2 : 1);  // arguments, and the same call
   finding.culprits = minority(all);
   finding.waiting = waiting_ranks(examination).minus(finding.culprits);
-  finding.summary =
-      fmt::format("{} named {} as the root of {}, {} named {}", said(all[1].ranks), all[1].key,
-                  call_name(examination.job, *one->call), said(all[0].ranks), all[0].key);
+  finding.summary = fmt::format(
+      "{} passed {} as the root of {}, but {} passed {}", said(all[1].ranks), all[1].key,
+      call_name(examination.job, *one->call), said(all[0].ranks), all[0].key);
   finding.fix = "Pass the same src or dst (a global rank) on every rank.";
   for (const Camp* camp : {&all[1], &all[0]}) {
     const graph::Standing* standing = examination.standing(camp->ranks.front());
-    finding.locations.push_back(location(standing->user, camp->ranks,
-                                         fmt::format("{} named {}", said(camp->ranks), camp->key)));
+    finding.locations.push_back(location(
+        standing->user, camp->ranks, fmt::format("{} passed {}", said(camp->ranks), camp->key)));
   }
   return finding;
 }
@@ -120,14 +120,14 @@ Findings detect(const graph::Examination& examination) {
 }
 
 constexpr std::string_view kExplanation =
-    R"(What you see: some ranks go on, the others wait in a broadcast, reduce, gather or scatter.
+    R"(What you see: some ranks continue; the others wait in a broadcast, reduce, gather or scatter.
 
 Why: every rank names the root. A rank that takes itself for the root only sends and may pass; one that expects the data from somebody
 else waits for ever. Often a group rank was given where a global rank is meant.
 
-How it is recognised: same group and sequence number, another root in the records, or another src/dst in the blocked calls.
+How ddpdoctor knows: same group and sequence number, another root in the records, or another src/dst in the blocked calls.
 
-The fix:
+Fix:
 
     -    dist.broadcast(t, src=dist.get_rank(group), group=group)
     +    dist.broadcast(t, src=dist.get_global_rank(group, 0), group=group)
@@ -137,7 +137,7 @@ The fix:
 
 extern const Detector mismatched_root;
 const Detector mismatched_root = {.kind = "mismatched-root",
-                                  .title = "Ranks name different roots",
+                                  .title = "Ranks pass different roots",
                                   .explanation = kExplanation,
                                   .detect = detect};
 

@@ -58,7 +58,7 @@ Finding from_records(const graph::Examination& examination, const graph::Diverge
   Finding finding = finding_of(examination, divergence, disagreed);
   finding.kind = "mismatched-shape";
   const bool splits = divergence.about == Disagreement::kSplits;
-  finding.summary = fmt::format("{} passed {} to {}, {} passed {}", said(disagreed.odd),
+  finding.summary = fmt::format("{} passed {} to {}, but {} passed {}", said(disagreed.odd),
                                 size_of(*disagreed.odd_call, splits),
                                 call_name(examination.job, *disagreed.rest_call),
                                 said(disagreed.rest), size_of(*disagreed.rest_call, splits));
@@ -70,11 +70,10 @@ Finding from_records(const graph::Examination& examination, const graph::Diverge
   }
   finding.fix =
       splits
-          ? "Exchange the split sizes first (all_to_all_single of the counts): what a rank sends "
-            "to another must be what that one expects."
-          : "Make the sizes equal before the call: pad to the longest (all_reduce the length with "
-            "MAX "
-            "first), or gather the sizes.";
+          ? "Exchange the split sizes first (all_to_all_single of the counts), so that each rank "
+            "expects what the others send."
+          : "Pad to the same size before the call (all_reduce the length with MAX first), or "
+            "gather the sizes.";
   tell_empty_metric(examination, disagreed, finding);
   return finding;
 }
@@ -106,11 +105,11 @@ std::optional<Finding> from_stacks(const graph::Examination& examination) {
   finding.culprits = has_majority(all) ? minority(all) : model::RankSet{};
   finding.waiting = waiting_ranks(examination).minus(finding.culprits);
   finding.summary =
-      fmt::format("{} passed {} to {}, {} passed {}", said(all[1].ranks), all[1].key,
+      fmt::format("{} passed {} to {}, but {} passed {}", said(all[1].ranks), all[1].key,
                   call_name(examination.job, *one->call), said(all[0].ranks), all[0].key);
   finding.fix =
-      "Make the sizes equal before the call: pad to the longest (all_reduce the length with MAX "
-      "first), or gather the sizes.";
+      "Pad to the same size before the call (all_reduce the length with MAX first), or gather the "
+      "sizes.";
   for (const Camp* camp : {&all[1], &all[0]}) {
     const graph::Standing* standing = examination.standing(camp->ranks.front());
     finding.locations.push_back(location(
@@ -149,11 +148,11 @@ std::optional<Finding> from_splits(const graph::Examination& examination,
   finding.culprits = minority(all);
   finding.waiting = waiting_ranks(examination).minus(finding.culprits);
   finding.summary =
-      fmt::format("{} cut the input of {} into {}, {} into {}", said(all[1].ranks),
+      fmt::format("{} split the input of {} into {}, but {} into {}", said(all[1].ranks),
                   call_name(examination.job, *one), all[1].key, said(all[0].ranks), all[0].key);
   finding.fix =
-      "Exchange the split sizes first (an all_to_all of the counts): what a rank receives must be "
-      "what the others send.";
+      "Exchange the split sizes first (all_to_all of the counts), so that each rank expects what "
+      "the others send.";
   for (const Camp& camp : all) {
     const model::CollectiveCall* call =
         examination.history.at(view.group.id, camp.ranks.front(), one->sequence);
@@ -178,12 +177,12 @@ std::optional<Finding> from_words(const graph::Examination& examination) {
   Finding finding;
   finding.kind = "mismatched-shape";
   finding.confidence = examination.job.ended ? Confidence::kCertain : Confidence::kLikely;
-  finding.summary =
-      fmt::format("{} got {} bytes in a collective whose own tensor takes {}: gloo ended it", whom,
-                  first.received, first.expected);
+  finding.summary = fmt::format(
+      "{} received {} bytes in a collective, but its own tensor takes {}: gloo aborted it", whom,
+      first.received, first.expected);
   finding.fix =
-      "Make the sizes equal before the call, and see that every rank makes the same calls in the "
-      "same order: TORCH_DISTRIBUTED_DEBUG=DETAIL names both.";
+      "Pass the same size on every rank, in the same order of calls. Run with "
+      "TORCH_DISTRIBUTED_DEBUG=DETAIL to see which call differs.";
   for (const GlooSizes& sizes : said_so) {
     finding.evidence.push_back(
         {.rank = sizes.rank,
@@ -250,8 +249,8 @@ std::optional<Finding> from_messages(const graph::Examination& examination) {
                  fmt::format("rank {} sent {} here", sent->rank, size_of(*sent, false)))};
     finding.waiting = waiting_ranks(examination).minus(finding.culprits);
     finding.fix =
-        "Give both sides one size: send the shape first, or pad what is smaller (the last batch of "
-        "a pipeline). A message that is shorter than its buffer is accepted without a word.";
+        "Use the same size on both sides: send the shape first, or pad the smaller tensor (the "
+        "last batch of a pipeline).";
     return finding;
   }
   return std::nullopt;
@@ -298,9 +297,9 @@ With NCCL the job hangs in the collective, or goes on with wrong numbers.
 Why: all ranks of a group must pass tensors of one size to all_reduce, broadcast, all_gather and their kind. Batches of different length,
 an empty shard, a last batch that is smaller, or a model that differs break this.
 
-How it is recognised: same group, same sequence number, same operation, another shape or count in the records (or in the blocked calls).
+How ddpdoctor knows: same group, same sequence number, same operation, another shape or count in the records (or in the blocked calls).
 
-The fix: agree on the size.
+Fix: agree on the size.
 
     +    longest = torch.tensor([x.numel()])
     +    dist.all_reduce(longest, op=dist.ReduceOp.MAX)

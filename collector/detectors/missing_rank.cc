@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plain fact, when no finer cause is seen: ranks wait in a collective, one never came, and here
-// is where it is.
+// The plain fact, when no finer cause is seen: ranks wait in a collective, one has not called it,
+// and here is what it does instead.
 #include <algorithm>
 #include <limits>
 
@@ -20,6 +20,7 @@
 #include "collector/detectors/partings/ended_by_mpi.h"
 #include "collector/detectors/partings/mpi_partings.h"
 #include "collector/detectors/partings/parting_finding.h"
+#include "collector/detectors/partings/parting_words.h"
 #include "collector/graph/working.h"
 #include "collector/model/questions.h"
 
@@ -29,7 +30,13 @@ namespace {
 constexpr std::size_t kMostGroupsTold = 5;
 constexpr std::size_t kMostInHeadline = 2;  // calls besides the first
 
-// Who holds the lock that the rank waits for: that is where to look.
+/// The statement at a place in backquotes, or "the call" where the source is not at hand.
+std::string statement_or(const model::JobModel& job, const model::CallSite& site) {
+  const std::string quote = source_quote(job, site);
+  return quote.empty() ? "the call" : quote;
+}
+
+// The thread that holds the lock for which the rank waits: its line is the one to change.
 void tell_holder(const graph::Examination& examination, const graph::Standing& standing,
                  Finding& finding) {
   if (standing.process == nullptr || standing.thread == nullptr ||
@@ -45,23 +52,22 @@ void tell_holder(const graph::Examination& examination, const graph::Standing& s
   const model::CallSite site = model::call_site(*at);
   finding.locations.push_back(location(site, model::RankSet{standing.rank},
                                        full_thread_name(*holder) + " holds the lock here"));
-  finding.fix = fmt::format(
-      "Find out why {} stays at {} with the lock, or take the lock for "
-      "less.",
-      thread_name(*holder), place(site));
+  finding.fix = fmt::format("Release the lock that {} holds before {}, or hold it for less code.",
+                            thread_name(*holder), line_of(site));
 }
 
-std::string where_are(const model::RankSet& ranks) {
-  return fmt::format("Find out where {} {}.", said(ranks), is_or_are(ranks));
+std::string capture(const model::RankSet& ranks) {
+  return fmt::format("Run `ddpdoctor attach PID` on the node of {}: {} not captured.", said(ranks),
+                     ranks.size() == 1 ? "its stack was" : "their stacks were");
 }
 
-/// ": it is at …"; empty when that is not known.
+/// ": it is sleeping (train.py:9)"; empty when that is not known.
 std::string where_it_is(const graph::Examination& examination, const model::RankSet& ranks,
                         const graph::Standing* standing) {
   if (standing == nullptr || standing->activity == graph::Activity::kUnobserved) {
     return {};
   }
-  return fmt::format(": {} {}", ranks.size() == 1 ? "it" : fmt::format("rank {}", standing->rank),
+  return fmt::format("; {} {}", ranks.size() == 1 ? "it" : fmt::format("rank {}", standing->rank),
                      whereabouts(examination.job, *standing));
 }
 
@@ -69,21 +75,26 @@ void tell_whereabouts(const graph::Examination& examination, const model::RankSe
                       const graph::Standing* standing, Finding& finding) {
   finding.summary += where_it_is(examination, ranks, standing);
   if (standing == nullptr || !standing->user.known()) {
-    finding.fix = where_are(ranks);
+    finding.fix = capture(ranks);
   } else if (standing->activity == graph::Activity::kBetweenCalls) {
-    finding.fix = fmt::format("Find out what rank {} does after {}: a dump has no stacks.",
-                              standing->rank, place(standing->user));
+    finding.fix = fmt::format(
+        "Run `ddpdoctor attach PID` on the node of rank {}; or pass its `py-spy dump --pid PID` "
+        "output to `ddpdoctor report` with these dumps: they contain no stacks.",
+        standing->rank);
   } else if (standing->activity == graph::Activity::kGpu) {
     finding.fix =
-        "Capture the recorded collectives (ddpdoctor run, or TORCH_FR_BUFFER_SIZE=2000): they name "
-        "what the GPU waits for, a collective that the others left out or a long kernel.";
+        "Run `ddpdoctor attach PID` on all ranks with TORCH_FR_BUFFER_SIZE=2000 set, or start with "
+        "`ddpdoctor run -- …`: the recorded collectives show what the GPU waits for.";
   } else {
     const auto waited = waited_for(examination.job, *standing);
     finding.fix = waited ? waited->advice
-                         : fmt::format("Find out why rank {} stays at {}.", standing->rank,
-                                       place(standing->user));
+                         : fmt::format(
+                               "Check why {} ({}) does not return on rank {}: print its inputs, "
+                               "or bound it with a timeout.",
+                               statement_or(examination.job, standing->user),
+                               line_of(standing->user), standing->rank);
     if (waited && waited->loop.known()) {
-      finding.locations.push_back(location(waited->loop, {}, "the loop in which it sleeps"));
+      finding.locations.push_back(location(waited->loop, {}, "it is sleeping in this loop"));
     }
     tell_holder(examination, *standing, finding);
   }
@@ -91,19 +102,19 @@ void tell_whereabouts(const graph::Examination& examination, const model::RankSe
 
 void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
   const Parting& parting = explanation.parting;
-  finding.summary = fmt::format("{} never joined {}", said(parting.odd.ranks),
+  finding.summary = fmt::format("{} not called {}", ranks_do(parting.odd.ranks, "has", "have"),
                                 waiting_call(examination, explanation));
   tell_whereabouts(examination, parting.odd.ranks, parting.odd.standing, finding);
 }
 
-// When the ranks came to the call that was never joined.
+// When the ranks reached the call that was not joined.
 double time_of(const Explanation& explanation) {
   const model::CollectiveCall* call = explanation.parting.rest.call;
   return call == nullptr ? std::numeric_limits<double>::infinity()
                          : call->time.value_or(std::numeric_limits<double>::infinity());
 }
 
-/// Those who wait in another collective themselves: what keeps that one keeps them.
+/// Ranks that are waiting in a different collective themselves: they wait for its cause.
 model::RankSet held_up(const graph::Examination& examination, const model::RankSet& ranks) {
   model::RankSet out;
   for (const model::Rank rank : ranks) {
@@ -115,8 +126,8 @@ model::RankSet held_up(const graph::Examination& examination, const model::RankS
   return out;
 }
 
-/// Of the ranks that did not come, some wait for another of them (in a recv, in another group):
-/// where the waiting ends is the matter.
+/// Of the missing ranks, some wait for another one of them (in a recv, in another group): the rank
+/// at the end of the chain is the cause.
 void blame_where_waiting_ends(const graph::Examination& examination, Side& odd) {
   const model::RankSet held = held_up(examination, odd.ranks);
   const model::RankSet left = odd.ranks.minus(held);
@@ -129,7 +140,7 @@ void blame_where_waiting_ends(const graph::Examination& examination, Side& odd) 
   }
 }
 
-/// All of them failed with an exception and are on their way out: rank-raised tells it.
+/// All of them failed with an exception and are exiting: rank-raised reports it.
 bool raised(const graph::Examination& examination, const Side& odd) {
   return !odd.ranks.empty() &&
          std::all_of(odd.ranks.begin(), odd.ranks.end(), [&](model::Rank rank) {
@@ -140,8 +151,8 @@ bool raised(const graph::Examination& examination, const Side& odd) {
          });
 }
 
-/// All of them have had the very call that the others stand in, and are through with it: whoever
-/// is missing there is somebody else, of whom nothing is known.
+/// All of them have finished the call in which the others wait: the missing rank is a different
+/// one, of which nothing is known.
 bool has_been_there(const graph::Examination& examination, const Parting& parting) {
   const graph::Standing* standing = parting.rest.standing;
   const auto waited_in = standing == nullptr ? std::nullopt : standing->call;
@@ -158,7 +169,7 @@ bool has_been_there(const graph::Examination& examination, const Parting& partin
          });
 }
 
-/// All of them have called MPI_Finalize and nothing moves: rank-exited tells it.
+/// All of them have called MPI_Finalize and nothing moves: rank-exited reports it.
 bool finalized(const graph::Examination& examination, const Side& odd) {
   return stuck(examination) && !odd.ranks.empty() && odd.call == nullptr &&
          std::all_of(odd.ranks.begin(), odd.ranks.end(),
@@ -176,23 +187,23 @@ Findings given_up_on(const graph::Examination& examination) {
   finding.confidence = Confidence::kLikely;
   finding.culprits = call->missing;
   finding.waiting = call->waiting;
-  finding.summary =
-      fmt::format("{} had not come to {} #{} when rank {} gave up and called MPI_Abort",
-                  said(call->missing), call->operation, call->sequence, call->rank);
+  finding.summary = fmt::format("{} had not called {} #{} when rank {} called MPI_Abort",
+                                said(call->missing), call->operation, call->sequence, call->rank);
   for (const model::RankSet* side : {&finding.culprits, &finding.waiting}) {
     const model::CollectiveCall* last = examination.history.last(call->group, side->front());
     if (last != nullptr && last->call_site.known()) {
       finding.locations.push_back(
-          location(last->call_site, *side, fmt::format("the last call of {}", said(*side))));
+          location(last->call_site, *side, fmt::format("last call of {}", said(*side))));
     }
   }
-  finding.fix = fmt::format("Find out what {} {} after that line.", said(call->missing),
-                            call->missing.size() == 1 ? "does" : "do");
+  finding.fix = fmt::format(
+      "Run `ddpdoctor attach PID` while the next run waits: it shows what {} after that line.",
+      ranks_do(call->missing, "does", "do"));
   return {std::move(finding)};
 }
 
-/// It waits for a batch that a DataLoader worker is busy with: whether that one comes back is for
-/// dataloader-worker-stuck to say.
+/// It waits for a batch on which a DataLoader worker works: dataloader-worker-stuck reports it if
+/// the worker does not return.
 bool its_worker_is_busy(const model::JobModel& job, const graph::Standing* standing) {
   if (standing == nullptr || standing->process == nullptr ||
       standing->activity != graph::Activity::kDataLoader) {
@@ -206,8 +217,8 @@ bool its_worker_is_busy(const model::JobModel& job, const graph::Standing* stand
   });
 }
 
-/// It sleeps between the rounds of a loop, and not for long so far: what it asks for may come, with
-/// the file of another program, a token of a bucket, a seat of a licence.
+/// It sleeps between the iterations of a loop, and not for long so far: the condition may still
+/// come true (a file of another program, a free licence).
 bool may_find_what_it_polls(const model::JobModel& job, const graph::Standing* standing) {
   constexpr double kLong = 20;  // seconds
   const bool lately = job.seconds_without_progress && *job.seconds_without_progress < kLong;
@@ -234,12 +245,12 @@ Findings before_rendezvous(const graph::Examination& examination) {
       location(first->user, late, fmt::format("{} {} here", said(late), is_or_are(late))));
   add_waiting(examination, model::all_ranks(examination.job).minus(late), finding);
   finding.summary =
-      fmt::format("{} {} not come to init_process_group, where {} wait{}", said(late),
-                  has_or_have(late), said(finding.waiting), finding.waiting.size() == 1 ? "s" : "");
+      fmt::format("{} not called init_process_group, in which {}", ranks_do(late, "has", "have"),
+                  ranks_do(finding.waiting, "is waiting", "are waiting"));
   tell_whereabouts(examination, late, first, finding);
   finding.fix +=
-      " Nobody leaves init_process_group before all ranks have called it: what a rank "
-      "waits for before it must not come after it on another one.";
+      " init_process_group() returns only after every rank has called it: do not wait, before the "
+      "call, for something that another rank does after it.";
   return {std::move(finding)};
 }
 
@@ -249,24 +260,25 @@ struct Unjoined {
   model::RankSet ranks;
 };
 
-/// Groups of one kind have one name, and their calls often one number: "ranks 10,15 never joined
-/// all_to_all #7 of EXPERTS". A group with another call is told behind it.
+/// Groups of one kind have one name, and their calls often one number: "ranks 10 and 15 have not
+/// called all_to_all #7 of EXPERTS". A group with a different call follows.
 std::string headline(const std::vector<Unjoined>& calls) {
   std::string text;
   model::RankSet more;
   for (std::size_t i = 0; i < calls.size(); ++i) {
     if (i <= kMostInHeadline) {
-      text += fmt::format("{}{} never joined {}", i == 0 ? "" : ", ", said(calls[i].ranks),
-                          calls[i].call);
+      text += fmt::format("{}{} not called {}", i == 0 ? "" : ", ",
+                          ranks_do(calls[i].ranks, "has", "have"), calls[i].call);
     } else {
       more = more.united(calls[i].ranks);
     }
   }
-  return more.empty() ? text : text + fmt::format(", {} never joined others", said(more));
+  return more.empty() ? text
+                      : text + fmt::format(", {} not called others", ranks_do(more, "has", "have"));
 }
 
-/// What the other groups lack belongs in the headline and the advice: who reads only those would
-/// look for half of the ranks. `unjoined`: of the first group, then of the others.
+/// The missing ranks of the other groups belong in the headline and the fix, too: a reader of only
+/// those has to find all ranks. `unjoined`: of the first group, then of the others.
 void tell_others(const graph::Examination& examination, const graph::Standing* standing,
                  const std::vector<Unjoined>& unjoined, Finding& finding) {
   std::vector<Unjoined> calls;
@@ -288,14 +300,14 @@ void tell_others(const graph::Examination& examination, const graph::Standing* s
     return;
   }
   finding.summary = headline(calls) + where_it_is(examination, all, standing);
-  if (finding.fix == where_are(first)) {
-    finding.fix = where_are(all);
+  if (finding.fix == capture(first)) {
+    finding.fix = capture(all);
   } else {
-    finding.fix += " " + where_are(all.minus(first));
+    finding.fix += " " + capture(all.minus(first));
   }
 }
 
-// Ranks that were lost make every group of theirs wait: one cause, told where the waiting began.
+// A lost rank makes all its groups wait: one cause, reported where the waiting began.
 Findings detect(const graph::Examination& examination) {
   std::vector<Explanation> all = explanations(examination, Cause::kMissing);
   std::erase_if(all, [&](const Explanation& one) {
@@ -356,14 +368,14 @@ Findings detect(const graph::Examination& examination) {
 constexpr std::string_view kExplanation =
     R"(What you see: all ranks but one (or a few) wait in a collective.
 
-Why: a collective ends only when every rank of its group has called it. This rank has not; the report says where it stands instead.
-That may be a lock, a sleep, a file, a debugger, or code that waits for something else.
+Why: a collective finishes only when every rank of its group has called it. This rank has not; the report shows what it does instead.
+That can be a lock, a sleep, a file, a debugger, or code that waits for something else.
 
-How it is recognised: its sequence number in the group is lower than that of the waiting ranks, or its stack is not in the collective.
-No finer cause fitted.
+How ddpdoctor knows: its sequence number in the group is lower than that of the waiting ranks, or its stack is not in the collective.
+No more specific cause matched.
 
-The fix depends on what the rank does: begin at its line. Record the next run from its start, and the branch or loop that kept it
-away is usually named.
+Fix: it depends on what the rank does: start at its line. Record the next run from its start; then ddpdoctor usually names the branch or
+loop that made the rank skip the call.
 
     - $ torchrun --nproc_per_node=4 train.py
     + $ ddpdoctor run -- torchrun --nproc_per_node=4 train.py
@@ -373,7 +385,7 @@ away is usually named.
 
 extern const Detector missing_rank;
 const Detector missing_rank = {.kind = "missing-rank",
-                               .title = "A rank never joined a collective",
+                               .title = "A rank has not called a collective",
                                .explanation = kExplanation,
                                .detect = detect,
                                .specificity = kPlainFact};

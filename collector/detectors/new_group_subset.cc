@@ -28,8 +28,7 @@ namespace ddpdoctor::detectors {
 namespace {
 
 constexpr std::string_view kFix =
-    "Call new_group() on every rank of the job, in the same order, also on those that are no "
-    "members; keep the result where it is needed.";
+    "Call new_group() on every rank in the same order, including ranks that are not members.";
 
 bool calls_new_group(std::string_view line) {
   const std::string_view code = base::trim(line);
@@ -82,7 +81,7 @@ model::RankSet kept_away(const model::JobModel& job, const Guard& guard) {
   return away;
 }
 
-/// "rank < 64" among eight ranks, "rank >= 0": a test that parts nobody.
+/// "rank < 64" among eight ranks, "rank >= 0": a test that is the same on all ranks.
 bool parts_nobody(const model::JobModel& job, const Guard& guard) {
   std::set<std::optional<bool>> answers;
   for (const model::Rank rank : model::all_ranks(job)) {
@@ -179,16 +178,14 @@ Finding mixed_up(const graph::Examination& examination, const SharedName& shared
   finding.confidence = guarded ? Confidence::kCertain : Confidence::kLikely;
   finding.waiting = waiting_ranks(examination).minus(finding.culprits);
   if (guarded) {
-    finding.locations.push_back(location(guarded->call, {}, "only the members come to this call"));
-    finding.locations.push_back(location(guarded->where, {}, "the branch that separates them"));
+    finding.locations.push_back(location(guarded->call, {}, "only the members call this"));
+    finding.locations.push_back(location(guarded->where, {}, "decides which ranks call it"));
   } else if (const auto made = new_groups(examination.job); !made.empty()) {
-    finding.locations.push_back(
-        location(made.front(), {}, "each rank makes only a group of its own"));
+    finding.locations.push_back(location(made.front(), {}, "each rank creates only its own group"));
   }
   const std::string name = group_name(examination.job, shared.one->id);
   finding.summary = fmt::format(
-      "{} is two groups: of {} and of {}; new_group was called by members only, and they mix "
-      "each other up",
+      "group {} is two different groups, of {} and of {}: only the members called new_group()",
       name, said(one), said(other));
   finding.evidence.push_back(
       {.rank = one.front(), .text = fmt::format("{} has the members {}", name, said(one))});
@@ -230,19 +227,19 @@ std::string told(const model::RankSet& culprits, const model::RankSet& inside,
   const std::string_view wait = inside.size() == 1 ? "waits" : "wait";
   if (culprits.empty()) {
     return fmt::format(
-        "{} {} in new_group for each other: an earlier new_group was called on some ranks only",
+        "{} {} in new_group for each other: only some ranks called an earlier new_group",
         said(inside), wait);
   }
   if (culprits.common(inside).empty() && (!guarded || guarded->on_the_way)) {
     return fmt::format(
-        "{} did not call new_group, and {} {} in it for {}: every rank must call it, members or "
-        "not",
+        "{} did not call new_group; {} {} in it for {}. Every rank must call it, also without "
+        "being a member",
         said(culprits), said(inside), wait, culprits.size() == 1 ? "it" : "them");
   }
   return fmt::format(
-      "{} did not call new_group{}, which the others called: ranks number their groups "
-      "differently since then, and {} {} in a later one",
-      said(culprits), guarded ? " at " + place(guarded->call) : std::string(), said(inside), wait);
+      "{} did not call new_group{}, but the others did: the group numbers differ since then, and "
+      "{} {} in a later new_group",
+      said(culprits), guarded ? placed(guarded->call) : std::string(), said(inside), wait);
 }
 
 /// Two groups in the making have one number: whoever left a call out, or made it out of turn, the
@@ -257,13 +254,13 @@ Finding one_number_for_two(const graph::Examination& examination,
   finding.waiting = waiting_ranks(examination).minus(finding.culprits);
   std::vector<std::string> each;
   for (const GroupMade& made : groups) {
-    each.push_back(fmt::format("rank {} makes {}", made.by->rank, made.members));
-    finding.locations.push_back(
-        location(*made.by, fmt::format("rank {} makes group {} here", made.by->rank, made.number)));
+    each.push_back(fmt::format("rank {} creates {}", made.by->rank, made.members));
+    finding.locations.push_back(location(
+        *made.by, fmt::format("rank {} creates group {} here", made.by->rank, made.number)));
   }
   finding.summary = fmt::format(
-      "group {} in the making has other members on other ranks ({}): every rank must call "
-      "new_group for every group, in one order",
+      "ranks create group {} with different members ({}): every rank must call new_group for every "
+      "group, in the same order",
       groups.front().number, fmt::join(each, ", "));
   finding.fix = kFix;
   add_whereabouts(finding, examination, finding.waiting);
@@ -296,7 +293,7 @@ void add_earlier_group(Finding& finding, const graph::Examination& examination,
   const std::string name = group_name(examination.job, group->id);
   finding.evidence.push_back(
       {.rank = numbers.ahead.front(),
-       .text = fmt::format("{} of {} is known to {} only", name, said(model::RankSet(group->ranks)),
+       .text = fmt::format("{} of {} exists only on {}", name, said(model::RankSet(group->ranks)),
                            said(numbers.ahead))});
   const graph::Calls& calls = examination.history.calls(group->id, numbers.ahead.front());
   if (!calls.empty() && calls.front()->call_site.known()) {
@@ -345,8 +342,8 @@ Findings detect(const graph::Examination& examination) {
   if (guarded) {
     finding.locations.push_back(location(guarded->call,
                                          guarded->on_the_way ? inside : model::RankSet{},
-                                         "only some ranks come to this call"));
-    finding.locations.push_back(location(guarded->where, {}, "the branch that separates them"));
+                                         "only some ranks call this"));
+    finding.locations.push_back(location(guarded->where, {}, "decides which ranks call it"));
   } else if (proven) {
     add_earlier_group(finding, examination, *numbers);
   }
@@ -365,17 +362,17 @@ Findings detect(const graph::Examination& examination) {
 }
 
 constexpr std::string_view kExplanation =
-    R"(What you see: start-up stands still; some ranks are in new_group (waiting in the store), the others are in a collective or in the next
+    R"(What you see: the start-up hangs; some ranks are in new_group (waiting in the store), the others are in a collective or in the next
 new_group.
 
 Why: new_group is itself collective over the whole world. Ranks that skip it number their groups differently from then on, and connect
 to the wrong partners one group later.
 
-How it is recognised: some ranks stand in new_group and others do not, or all do and the source calls an earlier new_group under a test of
+How ddpdoctor knows: some ranks are in new_group and others do not, or all do and the source calls an earlier new_group under a test of
 the rank, or the group that all make has other numbers on other ranks (a lazy `cached_property` that only some ranks touched); or one name
 of a group has other members on other ranks.
 
-The fix: all ranks create all groups.
+Fix: all ranks create all groups.
 
     -    if rank < 2:
     -        group = dist.new_group([0, 1])

@@ -113,12 +113,11 @@ std::string fix_for(const SharedLoop& shared) {
     case OwnOrder::kSet:
     case OwnOrder::kFixed:
       return fmt::format(
-          "Write `sorted({})` in {}: a set of strings has another order in each process.", over,
+          "Write `sorted({})` in {}: a set of strings has a different order in each process.", over,
           where);
     case OwnOrder::kDirectory:
-      return fmt::format(
-          "Write `sorted({})` in {}: the order of a listing is that of each file system.", over,
-          where);
+      return fmt::format("Write `sorted({})` in {}: each file system lists files in its own order.",
+                         over, where);
     case OwnOrder::kHash:
       return fmt::format(
           "Sort `{}` ({}) by the value itself or by hashlib: hash() and id() differ between "
@@ -126,8 +125,9 @@ std::string fix_for(const SharedLoop& shared) {
           over, where);
     case OwnOrder::kRandom:
       return fmt::format(
-          "Draw the order of `{}` ({}) on rank 0 and broadcast it, or seed every rank alike.", over,
-          where);
+          "Draw the order of `{}` ({}) on rank 0 and broadcast it, or use the same seed on every "
+          "rank.",
+          over, where);
   }
   return {};
 }
@@ -135,12 +135,12 @@ std::string fix_for(const SharedLoop& shared) {
 void tell(const SharedLoop& shared, Finding& finding) {
   finding.kind = "order-from-set";
   finding.summary = fmt::format(
-      "{} make the collectives of one loop in different order: `{}` ({}) has the order of {}",
+      "{} call the collectives of one loop in different order: `{}` ({}) has the order of {}",
       said(finding.culprits), base::elide(shared.loop.over, kLongest), place(shared.header),
       program::name_of(shared.loop.order));
   finding.fix = fix_for(shared);
   finding.locations.insert(finding.locations.begin(),
-                           location(shared.header, {}, "goes over it in an order of its own"));
+                           location(shared.header, {}, "has a different order on each rank"));
   if (!shared.loop.chain.empty() && shared.loop.chain.back().line != shared.header.line) {
     const program::OriginStep& end = shared.loop.chain.back();
     const std::string& file = end.file.empty() ? shared.header.file : end.file;
@@ -225,7 +225,7 @@ std::optional<Finding> from_records(const graph::Examination& examination,
     finding.confidence = confidence_of(stands || examination.job.ended ? 2 : 1);
     finding.waiting = waiting_ranks(examination).minus(finding.culprits);
     finding.locations.push_back(location(divergence.calls[0].call->call_site, finding.culprits,
-                                         "the collective of each round"));
+                                         "called in each iteration"));
     tell(*shared, finding);
     return finding;
   }
@@ -280,8 +280,7 @@ std::optional<Finding> from_stacks(const graph::Examination& examination) {
   }
   finding.waiting = waiting_ranks(examination).minus(finding.culprits);
   add_whereabouts(finding, examination, finding.culprits);
-  finding.locations.push_back(
-      location(first->user, finding.culprits, "the collective of each round"));
+  finding.locations.push_back(location(first->user, finding.culprits, "called in each iteration"));
   tell(*shared, finding);
   return finding;
 }
@@ -302,17 +301,17 @@ Findings detect(const graph::Examination& examination) {
 }
 
 constexpr std::string_view kExplanation =
-    R"(What you see: the job hangs in a loop that makes one collective for each name; sometimes it runs, sometimes not. All ranks are on one
+    R"(What you see: the job hangs in a loop that calls one collective for each name; sometimes it runs, sometimes not. All ranks are on one
 line, in calls of different groups, sizes or roots. With equal sizes nothing hangs, and the sums are wrong.
 
 Why: the loop goes over a set (or a directory listing). Python hashes strings with a seed of each process, so every rank goes over the same
 names in another order, and the n-th call of one rank meets the n-th call of another, which is for another name.
 
-How it is recognised: the ranks are in different calls of one loop, and your source shows that what the loop goes over comes from a set, a
+How ddpdoctor knows: the ranks are in different calls of one loop, and your source shows that what the loop goes over comes from a set, a
 directory listing, a sort by hash() or a draw, with no sort behind it and no broadcast of the order. Without that proof it is reported as
 collective-order, mismatched-shape or mismatched-root. PYTHONHASHSEED set to one number on all ranks rules a set out.
 
-The fix: one order.
+Fix: one order.
 
     -    for name in {"loss", "accuracy", *extra}:
     +    for name in sorted({"loss", "accuracy", *extra}):

@@ -55,10 +55,10 @@ std::optional<Suspect> orphan(const graph::Examination& examination,
   }
   Suspect suspect = suspect_in(examination, process, model::main_thread(process));
   suspect.confidence = Confidence::kLikely;
-  suspect.note = fmt::format("process {} still stands here", process.pid);
+  suspect.note = fmt::format("process {} is still running here", process.pid);
   suspect.evidence = fmt::format(
-      "process {} ({}) {}: {} is gone", process.pid, model::role_name(process.role),
-      left ? "lives on" : "is a child of process 1", worker ? "its rank" : "its launcher");
+      "process {} ({}) {}: {} has exited", process.pid, model::role_name(process.role),
+      left ? "is still running" : "is a child of process 1", worker ? "its rank" : "its launcher");
   return suspect;
 }
 
@@ -74,11 +74,11 @@ Findings detect(const graph::Examination& examination) {
   }
   Finding finding = accuse(examination, kKind, suspects);
   finding.summary =
-      fmt::format("{} process{} of this job outlived the one that started {}", suspects.size(),
+      fmt::format("{} process{} of this job outlived the process that started {}", suspects.size(),
                   suspects.size() == 1 ? "" : "es", suspects.size() == 1 ? "it" : "them");
   finding.fix =
-      "ddpdoctor clean lists orphaned processes and ends them after asking; end a job through its "
-      "launcher, not by kill -9 of it.";
+      "Run `ddpdoctor clean`: it lists orphaned processes and ends them after a question. End a "
+      "job with SIGTERM to its launcher, not with `kill -9`.";
   return {std::move(finding)};
 }
 
@@ -94,8 +94,8 @@ use.
 
 Why: the launcher or a rank was killed with SIGKILL and could not end its children.
 
-How it is recognised: ranks that torchrun had started, or DataLoader workers, whose parent is process 1. Under run: processes that
-live on when the command has failed, or, when it has not, whose own parent was killed.
+How ddpdoctor knows: ranks that torchrun started, or DataLoader workers, whose parent is process 1. Under run: processes that are still
+running after the command failed, or whose own parent was killed.
 
 Fix:
     $ ddpdoctor clean)",

@@ -102,19 +102,18 @@ bool is_deadlock(const graph::Examination& examination, const model::RankSet& ci
 std::string sentence(const Standing& standing) {
   const graph::BlockedCall& call = *standing.call;
   if (!call.peer) {
-    return fmt::format("rank {} waits in {}", standing.rank,
+    return fmt::format("rank {} is waiting in {}", standing.rank,
                        call.operation.empty() ? "a receive" : call.operation);
   }
   const std::string tag = tag_of(standing);
-  return fmt::format("rank {} waits in {} {} rank {}{}", standing.rank, call.operation,
+  return fmt::format("rank {} is waiting in {} {} rank {}{}", standing.rank, call.operation,
                      call.operation == "send" ? "to" : "from", *call.peer,
                      tag.empty() || tag == "0" ? "" : fmt::format(" with tag {}", tag));
 }
 
 void add_rank(const graph::Examination& examination, model::Rank rank, Finding& finding) {
   const Standing* standing = examination.standing(rank);
-  finding.evidence.push_back(
-      {.rank = rank, .text = sentence(*standing) + " at " + place(standing->user)});
+  finding.evidence.push_back({.rank = rank, .text = sentence(*standing) + placed(standing->user)});
   if (standing->user.known() && finding.locations.size() < 8) {
     finding.locations.push_back(location(*standing, sentence(*standing)));
   }
@@ -153,13 +152,13 @@ Finding circle_finding(const graph::Examination& examination, const model::RankS
   }
   for (const model::Rank rank : order) {
     finding.summary +=
-        (finding.summary.empty() ? "" : ", ") + sentence(*examination.standing(rank));
+        (finding.summary.empty() ? "" : "; ") + sentence(*examination.standing(rank));
     add_rank(examination, rank, finding);
   }
   finding.fix = only_tags_differ(examination, circle)
-                    ? "Give both sides the same tag: one of them counts a message more than the "
-                      "other, or numbers its messages differently."
-                    : "Let one side of each pair send while the other receives (order by rank), or "
+                    ? "Pass the same tag on both sides: one of them counts one message more, or "
+                      "numbers its messages differently."
+                    : "Send on one side of each pair while the other receives (order by rank), or "
                       "post both with batch_isend_irecv().";
   return finding;
 }
@@ -234,14 +233,14 @@ Findings same_side(const graph::Examination& examination) {
   finding.confidence = examination.still() ? Confidence::kCertain : Confidence::kLikely;
   finding.culprits = ranks;
   finding.waiting = waiting_ranks(examination).minus(ranks);
-  finding.summary = fmt::format("{} all wait in {} and nobody {}", said(ranks), operation,
+  finding.summary = fmt::format("{} are all waiting in {}; no rank {}", said(ranks), operation,
                                 operation == "send" ? "receives" : "sends");
   for (const model::Rank rank : ranks) {
     add_rank(examination, rank, finding);
   }
   finding.fix =
-      "Let one side of each pair send while the other receives (order by rank), or use calls that "
-      "do both at once (sendrecv, batch_isend_irecv).";
+      "Send on one side of each pair while the other receives (order by rank); or use a call that "
+      "does both (sendrecv, batch_isend_irecv).";
   return {finding};
 }
 
@@ -294,11 +293,10 @@ Findings without_partner(const graph::Examination& examination) {
     }
     finding.fix =
         known && takes_group_rank_for_rank(examination, standing)
-            ? "dst= and src= are ranks of the job, also where a group is given: a "
-              "rank of the group is another one. Use group_dst= and group_src=, or "
-              "dist.get_global_rank()."
-            : "Give every send its recv: the same number of messages, the right peer, and both "
-              "sides before the next collective.";
+            ? "Pass global ranks in dst= and src=, also with a group; or use group_dst=, "
+              "group_src= or dist.get_global_rank() for ranks of the group."
+            : "Match every send with a recv: the same number of messages and the right peer, "
+              "before the next collective.";
     findings.push_back(std::move(finding));
   }
   return findings;
@@ -344,14 +342,14 @@ Findings detect(const graph::Examination& examination) {
 }
 
 constexpr std::string_view kExplanation =
-    R"(What you see: ranks stand in send, recv or the wait() of such a handle; the others are in a later collective.
+    R"(What you see: ranks are in send, recv or the wait() of such a handle; the others are in a later collective.
 
 Why: a send completes only with its recv (small ones may slip through a buffer, which hides the mistake until tensors grow). Two ranks
 that both receive first wait for ever; so do rings in which everyone sends first, and a recv whose partner has sent all it had.
 
-How it is recognised: following each call to its peer leads back to the start, or to a rank that is in something else.
+How ddpdoctor knows: following each call to its peer leads back to the start, or to a rank that is in something else.
 
-The fix: pair the calls.
+Fix: pair the calls.
 
     -    dist.recv(theirs, peer); dist.send(mine, peer)
     +    ops = [dist.P2POp(dist.isend, mine, peer), dist.P2POp(dist.irecv, theirs, peer)]
@@ -363,7 +361,7 @@ The fix: pair the calls.
 
 extern const Detector p2p_deadlock;
 const Detector p2p_deadlock = {.kind = "p2p-deadlock",
-                               .title = "Sends and receives that never meet",
+                               .title = "Sends and receives that do not match",
                                .explanation = kExplanation,
                                .detect = detect,
                                .specificity = kMechanism};

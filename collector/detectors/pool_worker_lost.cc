@@ -106,9 +106,9 @@ std::string loss(const model::JobModel& job, const model::Process& owner,
       });
   if (oldest != workers.end() && (*oldest)->start_time && (*youngest)->start_time &&
       *(*youngest)->start_time - *(*oldest)->start_time > kReplacedAfterSeconds) {
-    return fmt::format("worker {} was started {:.1f} s after worker {}: it replaces one that ended",
-                       (*youngest)->pid, *(*youngest)->start_time - *(*oldest)->start_time,
-                       (*oldest)->pid);
+    return fmt::format(
+        "worker {} was started {:.1f} s after worker {}: it replaces one that exited",
+        (*youngest)->pid, *(*youngest)->start_time - *(*oldest)->start_time, (*oldest)->pid);
   }
   return {};
 }
@@ -151,10 +151,12 @@ std::optional<Suspect> waits_for_lost_task(const graph::Examination& examination
   if (starts) {
     suspect.confidence = Confidence::kPossible;
   }
-  suspect.note = "waits here for a result that no worker computes";
+  suspect.note = "is waiting here for a result that no worker computes";
   suspect.evidence =
-      fmt::format("process {} waits for a result of its pool, all {} workers are idle{}{}",
-                  owner.pid, workers.size(), lost.empty() ? "" : "; ", lost);
+      fmt::format("process {} waits for a result of its pool, and {} idle{}{}", owner.pid,
+                  workers.size() == 1 ? std::string("its only worker is")
+                                      : fmt::format("all {} workers are", workers.size()),
+                  lost.empty() ? "" : "; ", lost);
   return suspect;
 }
 
@@ -168,13 +170,12 @@ Findings detect(const graph::Examination& examination) {
   Findings findings;
   for (const auto& there : by_place(std::move(suspects))) {
     Finding finding = accuse(examination, kKind, there);
-    finding.summary =
-        fmt::format("{} waits at {} for a task of its multiprocessing.Pool whose worker is gone{}",
-                    who(there), place(there.front().place), and_who_waits(finding));
+    finding.summary = fmt::format(
+        "{} is waiting ({}) for a task of its multiprocessing.Pool whose worker has exited{}",
+        who(there), place(there.front().place), and_who_waits(finding));
     finding.fix =
-        "Use concurrent.futures.ProcessPoolExecutor, which raises BrokenProcessPool, or pass a "
-        "timeout to get(); find out what "
-        "killed the worker (memory, a native crash).";
+        "Use concurrent.futures.ProcessPoolExecutor, which raises BrokenProcessPool; or pass a "
+        "timeout to get(). Check dmesg for what killed the worker.";
     findings.push_back(std::move(finding));
   }
   return findings;
@@ -187,11 +188,11 @@ const Detector pool_worker_lost{
     .kind = kKind,
     .title = "A multiprocessing.Pool waits for a worker that was killed",
     .explanation =
-        R"(What you see: a rank stands in pool.map, get or join; its pool workers are all idle; the other ranks wait for that rank.
+        R"(What you see: a rank is in pool.map, get or join; all its pool workers are idle; the other ranks wait for that rank.
 
-Why: multiprocessing.Pool replaces a worker that dies and forgets the task it had taken. The result never comes.
+Why: multiprocessing.Pool replaces a worker that dies and forgets the task that the worker had. The result never arrives.
 
-How it is recognised: the rank waits for a result, every worker waits for a task, and a child has died or was replaced.
+How ddpdoctor knows: the rank waits for a result, every worker waits for a task, and a child has died or was replaced.
 
 Fix:
     - with multiprocessing.Pool(2) as pool:

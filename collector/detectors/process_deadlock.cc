@@ -126,8 +126,7 @@ std::string summary_of(const WaitingCircle& circle) {
 std::string fix_of(const WaitingCircle& circle) {
   if (circle.lost) {
     return "Release the semaphore in `finally`, or take it using `with`: an exception on the way, "
-           "or "
-           "a process that was killed, has kept it.";
+           "or a process that was killed, has kept it.";
   }
   const bool writes =
       any_of_kind(circle, "pipe", "write") || any_of_kind(circle, "socket", "write");
@@ -148,8 +147,7 @@ std::string fix_of(const WaitingCircle& circle) {
   }
   if (writes) {
     return "Receive on one side before it sends, or send from a thread: a pipe or socket holds "
-           "only "
-           "its buffer.";
+           "only its buffer.";
   }
   return "Change one of these waits so that it happens after the other process was served, or give "
          "it a timeout that raises.";
@@ -213,7 +211,7 @@ Why: each process waits for something that only another one of them can do: read
 on a file, exit, answer an RPC. An exception between acquire and release loses a slot of a semaphore in the same way: everybody
 who could release it waits for it.
 
-How it is recognised: the kernel says at which pipe, socket, semaphore, file or child each thread sleeps, and which processes have
+How ddpdoctor knows: the kernel says at which pipe, socket, semaphore, file or child each thread sleeps, and which processes have
 the other end open, map the semaphore or hold the lock. When each of these sleeps as well, without a timeout, none can ever go on.
 One process that may still act (it runs, sleeps for a time, or waits for something unknown) is enough for silence.
 

@@ -75,10 +75,11 @@ std::optional<Suspect> joins_before_draining(const graph::Examination& examinati
     if (joins_for_a_while(*main)) {
       suspect.confidence = Confidence::kPossible;  // it may read the queue then
     }
-    suspect.note = fmt::format("joins process {} here, whose queue is not empty", child->pid);
+    suspect.note = fmt::format("joins process {} here, but the queue of that process is not empty",
+                               child->pid);
     suspect.evidence = fmt::format(
-        "process {} joins its child {}; the child {}and its queue's feeder thread waits in a write "
-        "to a full pipe",
+        "process {} joins its child {}; the child {}and the feeder thread of its queue is waiting "
+        "in a write to a full pipe",
         parent.pid, child->pid, is_done ? "has finished its work " : "");
     return suspect;
   }
@@ -96,11 +97,11 @@ Findings detect(const graph::Examination& examination) {
   for (const auto& there : by_place(std::move(suspects))) {
     Finding finding = accuse(examination, kKind, there);
     finding.summary =
-        fmt::format("{} joins a child at {} before it has emptied the child's queue{}", who(there),
-                    place(there.front().place), and_who_waits(finding));
+        fmt::format("{} joins a child ({}) before it has emptied the queue of the child{}",
+                    who(there), place(there.front().place), and_who_waits(finding));
     finding.fix =
-        "Read everything from the queue before join(), or call queue.cancel_join_thread() in the "
-        "child when its data may be lost.";
+        "Read everything from the queue before join(); or call queue.cancel_join_thread() in the "
+        "child if its data may be lost.";
     findings.push_back(std::move(finding));
   }
   return findings;
@@ -111,14 +112,14 @@ Findings detect(const graph::Examination& examination) {
 extern const Detector queue_join;
 const Detector queue_join{
     .kind = kKind,
-    .title = "A child is joined before its queue was read",
+    .title = "A child is joined before its queue is read",
     .explanation =
-        R"(What you see: a rank stands in Process.join; its child does not end although its work is done. With little data it works.
+        R"(What you see: a rank is in Process.join; its child does not exit although its work is finished. With little data it works.
 
 Why: multiprocessing.Queue writes through a pipe of 64 KB. A process ends only after its feeder thread has written everything,
 and the only reader is the one who waits in join.
 
-How it is recognised: the parent in join, the child in its clean-up with the feeder thread in a write.
+How ddpdoctor knows: the parent in join, the child in its clean-up with the feeder thread in a write.
 
 Fix:
     - child.join()

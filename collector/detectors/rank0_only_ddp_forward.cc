@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Evaluation on one rank through the DDP-wrapped model: DDP broadcasts its buffers before the
-// forward, and the other ranks are not there.
+// forward, and the other ranks do not join.
 #include <fmt/format.h>
 
 #include "collector/detectors/detector.h"
@@ -13,13 +13,12 @@ namespace {
 void tell(const Explanation& explanation, Finding& finding) {
   const Parting& parting = explanation.parting;
   finding.summary = fmt::format(
-      "{} alone ran the forward of DistributedDataParallel at {}, which broadcasts buffers; {} {} "
-      "elsewhere",
-      said(parting.odd.ranks), place(parting.odd.site()), said(parting.rest.ranks),
-      is_or_are(parting.rest.ranks));
+      "only {} ran the forward of DistributedDataParallel ({}), which broadcasts buffers; {} did "
+      "not join",
+      said(parting.odd.ranks), line_of(parting.odd.site()), said(parting.rest.ranks));
   finding.fix =
-      fmt::format("Call model.module(...) instead of model(...) at {}, or evaluate on every rank.",
-                  place(parting.odd.site()));
+      fmt::format("Call model.module(...) instead of model(...) ({}), or evaluate on every rank.",
+                  line_of(parting.odd.site()));
 }
 
 Findings detect(const graph::Examination& examination) {
@@ -27,15 +26,15 @@ Findings detect(const graph::Examination& examination) {
 }
 
 constexpr std::string_view kExplanation =
-    R"(What you see: the job stands still at the first evaluation. Rank 0 is in DistributedDataParallel.forward (`_sync_buffers`), or already back
-in training and off by one; the others are in a barrier or in backward.
+    R"(What you see: the job hangs at the first evaluation. Rank 0 is in DistributedDataParallel.forward (`_sync_buffers`), or already back
+in training and one call ahead; the others are in a barrier or in backward.
 
 Why: with buffers (BatchNorm) every forward of the wrapped model broadcasts them from rank 0, also under torch.no_grad() and in eval
 mode. Called under `if rank == 0`, it has no partners.
 
-How it is recognised: DDP's buffer broadcast stands on a line that a test of the rank leads to, on some ranks only.
+How ddpdoctor knows: only some ranks are in DDP's buffer broadcast, on a line under a condition that tests the rank.
 
-The fix: evaluate the module inside.
+Fix: evaluate the wrapped module.
 
      if rank == 0:
     -    score = evaluate(model)

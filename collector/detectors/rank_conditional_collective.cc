@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Some ranks reach a collective only because a condition tests the rank (`if rank == 0:`); the
-// others never come. The call may pair with the others' next one, so the hang shows at a later
-// line: the first difference counts.
+// A condition that tests the rank (`if rank == 0:`) decides which ranks call a collective; the
+// others skip it. The call may pair with the others' next one, so the hang shows at a later line:
+// the first difference counts.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -11,6 +11,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/parting_finding.h"
+#include "collector/detectors/partings/parting_words.h"
 #include "collector/detectors/partings/unseen_decision.h"
 #include "collector/detectors/partings/user_call.h"
 #include "collector/graph/history.h"
@@ -18,7 +19,7 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-/// What has to change is the call under the test, wherever the ranks that never came stand now.
+/// The call under the test has to change, wherever the ranks that skipped it wait now.
 void put_guarded_call_first(const Parting& parting, Finding& finding) {
   const auto guarded =
       std::find_if(finding.locations.begin(), finding.locations.end(), [&](const Location& one) {
@@ -38,7 +39,8 @@ std::string named(const model::JobModel& job, const Side& side, std::string_view
   return side.operation.empty() ? std::string(otherwise) : side.operation;
 }
 
-/// The half of those who are past the function that the others wait in.
+/// The call of the odd ranks that pairs with the one in which the others wait, in a function that
+/// the odd ranks have left.
 std::optional<OwnHalf> missed_half(const model::JobModel& job, const Parting& parting) {
   const model::CallSite& first = parting.rest.site();
   const bool in_it = std::any_of(
@@ -48,34 +50,34 @@ std::optional<OwnHalf> missed_half(const model::JobModel& job, const Parting& pa
   return in_it ? std::nullopt : own_half(job, first, parting.rest.operation, parting.odd.ranks);
 }
 
-/// Both halves stand under a test of the rank, and are meant to: one way through the function
-/// leaves the second one out.
+/// Each side has its own call under a test of the rank, by design; one way through the function
+/// skips the second call.
 void tell_missed_half(const OwnHalf& half, const Explanation& explanation, Finding& finding) {
   const Parting& parting = explanation.parting;
   const std::string who = said(parting.odd.ranks);
   finding.summary =
-      fmt::format("{} left {} without its own {} at {}:{}: {} {} for that in the one at {}", who,
-                  half.call.function, parting.rest.operation, base::file_name(half.call.file),
-                  half.call.line, said(parting.rest.ranks),
-                  parting.rest.ranks.size() == 1 ? "waits" : "wait", place(parting.rest.site()));
+      fmt::format("{} returned from {}() before its {} ({}); {} in the matching {} ({})", who,
+                  half.call.function, parting.rest.operation, line_of(half.call),
+                  ranks_do(parting.rest.ranks, "is waiting", "are waiting"), parting.rest.operation,
+                  line_of(parting.rest.site()));
   std::erase_if(finding.locations, [&explanation](const Location& one) {
     return one.file == explanation.branch->where.file && one.line == explanation.branch->where.line;
   });
-  finding.locations.push_back(location(half.call, {}, fmt::format("what {} left out", who)));
+  finding.locations.push_back(location(half.call, {}, fmt::format("{} skipped this call", who)));
   if (half.way_out) {
-    finding.locations.push_back(location(half.way_out->where, {}, "leads out before it"));
+    finding.locations.push_back(location(half.way_out->where, {}, "returns before it"));
     finding.fix = fmt::format(
-        "Let {} come to {} on every way through {}: also before it leaves by `{}` ({}).", who,
-        parting.rest.operation, half.call.function, half.way_out->condition,
-        place(half.way_out->where));
+        "Call {} on {} on every path through {}(), also before the return under `{}` ({}).",
+        parting.rest.operation, who, half.call.function, half.way_out->condition,
+        line_of(half.way_out->where));
   } else {
-    finding.fix = fmt::format("Let {} come to {} ({}) whatever happens before it.", who,
-                              parting.rest.operation, place(half.call));
+    finding.fix = fmt::format("Call {} ({}) on {} on every path through {}().",
+                              parting.rest.operation, line_of(half.call), who, half.call.function);
   }
 }
 
-/// All ranks make calls from this line (a layer that reduces), and these came to it through
-/// another.
+/// All ranks call from this line (a layer that reduces), and the odd ones reached it through
+/// another line.
 bool came_its_own_way(const Branch& branch, const Parting& parting) {
   const Path& path = parting.odd.path;
   return branch.leads_to_ours && graph::same_line(parting.odd.site(), parting.rest.site()) &&
@@ -85,24 +87,66 @@ bool came_its_own_way(const Branch& branch, const Parting& parting) {
          });
 }
 
+/// "inside `if rank == 0` (train.py:14)", or "because of `rank == 0` (train.py:14)" where the call
+/// comes after an early return.
+std::string under(const model::JobModel& job, const Branch& branch) {
+  const std::string enclosed = inside(job, branch);
+  return enclosed.empty()
+             ? fmt::format("because of {} ({})", condition_quote(branch), line_of(branch.where))
+             : enclosed;
+}
+
 void tell_own_way(const graph::Examination& examination, const Explanation& explanation,
                   Finding& finding) {
   const Branch& branch = *explanation.branch;
   const Parting& parting = explanation.parting;
   const std::string statement = source_quote(examination.job, branch.guarded);
-  finding.summary = fmt::format(
-      "{} called {} from {}, which only a test of the rank leads to: {} never {} there",
-      said(parting.odd.ranks), odd_place(examination, explanation), place(branch.guarded),
-      said(parting.rest.ranks), parting.rest.ranks.size() == 1 ? "comes" : "come");
+  const std::string call = statement.empty() ? "it" : statement;
+  finding.summary = fmt::format("{} from {}, {}; {} skipped it", odd_does(examination, explanation),
+                                line_of(branch.guarded), under(examination.job, branch),
+                                said(parting.rest.ranks));
   finding.fix = fmt::format(
-      "Leave {} ({}) out of {} ({}), so that every rank makes it, or keep the collective out of "
-      "it.",
-      statement.empty() ? "it" : statement, place(branch.guarded), condition_quote(branch),
-      place(branch.where));
+      "Move {} ({}) out of {} ({}) so that every rank runs it, or remove the collective from it.",
+      call, line_of(branch.guarded), condition_quote(branch), line_of(branch.where));
   finding.locations.insert(
       finding.locations.begin(),
       location(branch.guarded, parting.odd.ranks,
-               fmt::format("{} came to the call from here", said(parting.odd.ranks))));
+               fmt::format("{} reached the call from here", said(parting.odd.ranks))));
+}
+
+/// "; ranks 1-3 skipped it and are waiting in all_reduce".
+std::string others_skipped(const graph::Examination& examination, const Explanation& explanation,
+                           std::string_view why) {
+  const Side& rest = explanation.parting.rest;
+  if (!explanation.parting.odd.calls()) {
+    return "; " + rest_waits(examination, explanation);
+  }
+  const std::string skipped = fmt::format("; {} skipped it{}", said(rest.ranks), why);
+  return !rest.calls() ? skipped
+                       : fmt::format("{} and {} waiting in {}", skipped, is_or_are(rest.ranks),
+                                     rest.operation);
+}
+
+void tell_call(const graph::Examination& examination, const Explanation& explanation,
+               Finding& finding) {
+  const Branch& branch = *explanation.branch;
+  const Parting& parting = explanation.parting;
+  const std::string enclosed = inside(examination.job, branch);
+  const std::string because = fmt::format(" because of {}", condition_quote(branch));
+  finding.summary =
+      odd_does(examination, explanation) + (enclosed.empty() ? std::string() : " " + enclosed) +
+      others_skipped(examination, explanation, enclosed.empty() ? because : std::string());
+  const std::string call = named(examination.job, parting.odd, "the call");
+  finding.fix =
+      enclosed.empty()
+          ? fmt::format(
+                "Call {} ({}) on every rank: move it before {} ({}). Keep only printing and "
+                "saving after it.",
+                call, line_of(parting.odd.site()), condition_quote(branch), line_of(branch.where))
+          : fmt::format(
+                "Move {} ({}) out of {} ({}) so that every rank calls it. Keep only printing and "
+                "saving inside.",
+                call, line_of(parting.odd.site()), condition_quote(branch), line_of(branch.where));
 }
 
 void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
@@ -111,20 +155,16 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
   if (came_its_own_way(branch, parting)) {
     tell_own_way(examination, explanation, finding);
   } else if (branch.leads_to_ours) {
-    finding.summary =
-        fmt::format("{} called {}, which only a test of the rank leads to: {} never {} there",
-                    said(parting.odd.ranks), odd_place(examination, explanation),
-                    said(parting.rest.ranks), parting.rest.ranks.size() == 1 ? "comes" : "come");
-    finding.fix = fmt::format(
-        "Call {} on every rank, or leave it out of {} ({}); guard only the printing and saving.",
-        named(examination.job, parting.odd, "it"), condition_quote(branch), place(branch.where));
+    tell_call(examination, explanation, finding);
   } else {
-    finding.summary = fmt::format("{} never joined {}: a test of the rank leads past it",
-                                  said(parting.odd.ranks), waiting_call(examination, explanation));
+    finding.summary = fmt::format("{} skipped {} because of {} ({}); {} in it",
+                                  said(parting.odd.ranks), waiting_call(examination, explanation),
+                                  condition_quote(branch), line_of(branch.where),
+                                  ranks_do(parting.rest.ranks, "is waiting", "are waiting"));
     finding.fix =
-        fmt::format("Let every rank pass {}: take {} out of {} ({}).", place(parting.rest.site()),
-                    named(examination.job, parting.rest, "the call"), condition_quote(branch),
-                    place(branch.where));
+        fmt::format("Move {} ({}) out of {} ({}) so that every rank calls it.",
+                    named(examination.job, parting.rest, "the call"), line_of(parting.rest.site()),
+                    condition_quote(branch), line_of(branch.where));
     put_guarded_call_first(parting, finding);
     if (const auto half = missed_half(examination.job, parting)) {
       tell_missed_half(*half, explanation, finding);
@@ -154,19 +194,19 @@ Findings detect(const graph::Examination& examination) {
 }
 
 constexpr std::string_view kExplanation =
-    R"(What you see: the job stands still at the end of an evaluation, at a checkpoint or when something is logged. One rank, mostly 0, is in a
+    R"(What you see: the job hangs at the end of an evaluation, at a checkpoint or when something is logged. One rank, usually 0, is in a
 collective; the others are in the next one, in backward, or already in the next epoch. GPUs show 100 %.
 
-Why: a collective ends only when every rank of the group has called it. Here it stands under a condition that tests the rank:
+Why: a collective finishes only when every rank of the group has called it. Here it is called under a condition that tests the rank:
 `if rank == 0`, `is_main_process`, `@rank_zero_only`. Hidden collectives count too: metric.compute(), self.log(sync_dist=True),
 state_dict() of sharded models, the forward of DistributedDataParallel with buffers. Libraries pair collectives by order and not by
-name, so the extra call may meet the others' next one, and the hang shows at a later, innocent line.
+name, so the extra call can pair with the next call of the others, and the hang shows at a later, innocent line.
 
-How it is recognised: by the lowest sequence number at which ranks call different things or come from different lines, and a condition in your
-source that leads one side there and tests the rank, whatever it is called: its value is followed through variables, functions, attributes,
-decorators and files to `dist.get_rank()`, `os.environ["RANK"]`, `is_main_process` and their like.
+How ddpdoctor knows: it finds the lowest sequence number at which ranks call different operations or call from different lines, and a
+condition in your source that leads one side there and tests the rank. The name of the variable does not matter: its value is followed
+through variables, functions, attributes, decorators and files to `dist.get_rank()`, `os.environ["RANK"]` or `is_main_process`.
 
-The fix: every rank makes the call, and only the printing is guarded.
+Fix: call the collective on every rank, and keep only the printing under the condition.
 
     -    if rank == 0:
     -        loss = gather_loss(loss)      # a collective
@@ -181,7 +221,7 @@ The fix: every rank makes the call, and only the printing is guarded.
 extern const Detector rank_conditional_collective;
 const Detector rank_conditional_collective = {
     .kind = "rank-conditional-collective",
-    .title = "A collective is reached only under a test of the rank",
+    .title = "Only some ranks call a collective, because a condition tests the rank",
     .explanation = kExplanation,
     .detect = detect};
 

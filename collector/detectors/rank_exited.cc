@@ -60,7 +60,7 @@ std::vector<Location> recorded_ends(const model::JobModel& job, const model::Ran
     if (fact->rank && ranks.contains(*fact->rank) && file) {
       out.push_back(location({*file, static_cast<int>(fact->number("line").value_or(0)),
                               fact->text("function").value_or("")},
-                             model::RankSet{*fact->rank}, "ended here"));
+                             model::RankSet{*fact->rank}, "exited here"));
     }
   }
   return out;
@@ -105,9 +105,9 @@ std::vector<Location> ways_out(const graph::Examination& examination, const Find
     });
     for (const program::WayOut& way : ways) {
       if (out.size() < kEnough) {
-        out.push_back(
-            location({site.file, way.line, site.function}, finding.culprits,
-                     fmt::format("a way out before line {}, where the others wait", site.line)));
+        out.push_back(location(
+            {site.file, way.line, site.function}, finding.culprits,
+            fmt::format("may exit before line {}, in which the others are waiting", site.line)));
       }
     }
   }
@@ -176,18 +176,18 @@ Findings after_the_end(const graph::Examination& examination, const model::RankS
     finding.waiting = forsaken.ranks;
     finding.confidence = Confidence::kLikely;
     finding.summary =
-        fmt::format("{} left before {} #{}, in which {} then failed", said(finding.culprits),
+        fmt::format("{} exited before {} #{}, in which {} then failed", said(finding.culprits),
                     forsaken.operation, forsaken.sequence, said(forsaken.ranks));
     for (const model::RankSet* side : {&finding.culprits, &finding.waiting}) {
       const model::CollectiveCall* last = examination.history.last(forsaken.group, side->front());
       if (last != nullptr && last->call_site.known()) {
         finding.locations.push_back(
-            location(last->call_site, *side, fmt::format("the last call of {}", said(*side))));
+            location(last->call_site, *side, fmt::format("last call of {}", said(*side))));
       }
     }
     finding.fix =
-        "Give every rank the same number of steps (drop_last, DistributedSampler, Join), or let "
-        "the others know that this one is done.";
+        "Give every rank the same number of steps (drop_last, DistributedSampler, Join), or "
+        "broadcast that one rank is finished.";
     return {std::move(finding)};
   }
   return {};
@@ -208,27 +208,25 @@ bool may_have_raised(const graph::Examination& examination, const model::RankSet
 /// It has left its work as an ended process has: what it calls next ends MPI.
 Finding tell_finalized(const graph::Examination& examination, Finding finding) {
   const graph::Standing* at = examination.standing(finding.culprits.front());
-  const std::string where = at->user.known() ? " at " + place(at->user) : "";
+  const std::string where = placed(at->user);
   std::vector<Location> ends = ways_out(examination, finding);
   if (at->user.known()) {
-    ends = {location(at->user, finding.culprits, "ends MPI here")};
+    ends = {location(at->user, finding.culprits, "calls MPI_Finalize here")};
   }
   finding.locations.insert(finding.locations.begin(), ends.begin(), ends.end());
-  const std::string left =
-      may_have_raised(examination, finding.culprits)
-          ? fmt::format("{} at {} end, done or failed,", is_or_are(finding.culprits),
-                        finding.culprits.size() == 1 ? "its" : "their")
-          : fmt::format("{} done", is_or_are(finding.culprits));
+  const std::string left = may_have_raised(examination, finding.culprits)
+                               ? std::string("finished or failed")
+                               : std::string("finished");
   finding.summary = fmt::format("{} {} and {} in MPI_Finalize{}{}", said(finding.culprits), left,
                                 is_or_are(finding.culprits), where, and_who_waits(finding));
   add_whereabouts(finding, examination, finding.waiting);
   finding.fix =
-      "Let every rank make the calls that the others wait in before it ends, or leave it out of "
-      "their communicator.";
+      "Make every call that the other ranks are waiting in before MPI_Finalize, or remove this "
+      "rank from their communicator.";
   if (may_have_raised(examination, finding.culprits)) {
     finding.fix +=
-        " An exception ends a rank of mpi4py in this way, too: read what it printed "
-        "last, and start with python -m mpi4py, which ends the job then.";
+        " An exception in mpi4py has the same effect: read its last output, and start with "
+        "`python -m mpi4py`, which then ends the job.";
   }
   return finding;
 }
@@ -252,15 +250,15 @@ Findings left_with_a_status(const graph::Examination& examination) {
     finding.culprits.insert(failed.rank);
     finding.confidence = failed.sure ? Confidence::kLikely : Confidence::kPossible;
     finding.summary = fmt::format(
-        "rank {} ended with status {}{}", failed.rank, failed.status,
+        "rank {} exited with status {}{}", failed.rank, failed.status,
         lost.empty() ? std::string() : fmt::format("; {} then lost their connection", said(lost)));
     finding.evidence.push_back(
         {.rank = failed.rank,
-         .text = fmt::format("launcher: rank {} ended with status {}, and no traceback is its",
+         .text = fmt::format("launcher: rank {} exited with status {} and printed no traceback",
                              failed.rank, failed.status)});
     finding.fix = fmt::format(
-        "Look for what ends rank {} with {}, sys.exit or os._exit: an exception would end it with "
-        "1. Let every rank do the same number of steps, or all of them stop together.",
+        "Search the code for the exit of rank {} with status {} (sys.exit, os._exit): an uncaught "
+        "exception gives 1. Run the same number of steps on every rank.",
         failed.rank, failed.status);
   }
   return out;
@@ -317,8 +315,8 @@ Findings detect(const graph::Examination& examination) {
         at_most(finding.confidence, sure ? Confidence::kLikely : Confidence::kPossible);
     finding.evidence.push_back(
         {.rank = gone.front(),
-         .text = fmt::format("{} {} no process any more, and torchrun, which ends all ranks when "
-                             "one fails, has not done so",
+         .text = fmt::format("{} {} no process any more, and torchrun did not end the other "
+                             "ranks, as it does after a failure",
                              said(gone), has_or_have(gone))});
   }
   if (!in_finalize.empty() && in_finalize == finding.culprits) {
@@ -328,14 +326,14 @@ Findings detect(const graph::Examination& examination) {
                     finding.culprits;
   finding.summary =
       fmt::format("{} {} {}{}{}", said(finding.culprits), has_or_have(finding.culprits),
-                  well ? "exited with status 0" : "ended before the others",
+                  well ? "exited with status 0" : "exited before the others",
                   at_the_start ? " before the rendezvous" : "", and_who_waits(finding));
   add_whereabouts(finding, examination, finding.waiting);
   finding.fix = at_the_start
-                    ? "Let every rank call init_process_group, also one that has nothing to do; or "
-                      "start only as many ranks as there is work for."
+                    ? "Call init_process_group on every rank, also on one without work; or start "
+                      "only as many ranks as there is work for."
                     : "Give every rank the same number of steps (drop_last, DistributedSampler, "
-                      "Join), or let the others know that this one is done.";
+                      "Join), or broadcast that one rank is finished.";
   return {std::move(finding)};
 }
 
@@ -344,13 +342,13 @@ Findings detect(const graph::Examination& examination) {
 extern const Detector rank_exited;
 const Detector rank_exited{
     .kind = kKind,
-    .title = "A rank left while others wait for it",
+    .title = "A rank exited while others wait for it",
     .explanation =
-        R"(What you see: one rank is gone with status 0, the others stand in a collective.
+        R"(What you see: one rank has exited with status 0; the others are in a collective.
 
 Why: it ran out of data, returned early, or called sys.exit. Launchers take status 0 for success and do not end the others.
 
-How it is recognised: its exit status, and the stacks of the others. In a log: the launcher tells a status that no exception has (Python's is 1).
+How ddpdoctor knows: its exit status, and the stacks of the others. In a log: the launcher tells a status that no exception has (Python's is 1).
 
 Fix: the same number of steps on every rank; see `ddpdoctor explain uneven-inputs`.
     -     if loss.isnan(): sys.exit(0)

@@ -131,7 +131,7 @@ std::vector<Suspect> raised_in_former_life(const model::JobModel& job) {
   for (const Traceback& traceback : exceptions_of_former_life(job)) {
     Suspect suspect{.rank = traceback.rank, .place = traceback.place};
     suspect.confidence = Confidence::kLikely;
-    suspect.note = "raised here, before the job was started again";
+    suspect.note = "raised here, before the job was restarted";
     suspect.deed = kRaised;
     suspect.evidence = "log of an earlier attempt: " +
                        base::elide(base::printable(traceback.exception), kLongestLine);
@@ -169,7 +169,7 @@ std::vector<Suspect> own_exceptions(const graph::Examination& examination) {
     if (raised_before(all, traceback)) {
       suspect.confidence = at_most(suspect.confidence, Confidence::kLikely);
     }
-    suspect.note = traceback.of_thread ? "a thread ended here" : "raised here";
+    suspect.note = traceback.of_thread ? "a thread raised here" : "raised here";
     suspect.deed = kRaised;
     suspect.evidence = "log: " + base::elide(base::printable(traceback.exception), kLongestLine);
     out.push_back(std::move(suspect));
@@ -199,11 +199,10 @@ std::vector<Suspect> left_without_word(const graph::Examination& examination) {
       Suspect suspect{.rank = rank};
       suspect.place = last == nullptr ? model::CallSite{} : last->call_site;
       suspect.confidence = Confidence::kLikely;
-      suspect.note = fmt::format("the last call of rank {}: it failed after it", rank);
+      suspect.note = fmt::format("last call of rank {}; it failed later", rank);
       suspect.deed = "failed after its last call,";
-      suspect.evidence =
-          fmt::format("rank {} was gone before {} #{}, in which {} then failed", rank,
-                      forsaken.operation, forsaken.sequence, said(forsaken.ranks));
+      suspect.evidence = fmt::format("rank {} exited before {} #{}, in which {} then failed", rank,
+                                     forsaken.operation, forsaken.sequence, said(forsaken.ranks));
       out.push_back(std::move(suspect));
     }
   }
@@ -218,8 +217,8 @@ std::vector<Suspect> failed_without_traceback(const graph::Examination& examinat
     if (failed.status == 1) {
       Suspect suspect{.rank = failed.rank};
       suspect.confidence = failed.sure ? Confidence::kLikely : Confidence::kPossible;
-      suspect.deed = "ended with a failure that no log tells";
-      suspect.evidence = fmt::format("launcher: rank {} ended with status 1", failed.rank);
+      suspect.deed = "failed; no log shows why";
+      suspect.evidence = fmt::format("launcher: rank {} exited with status 1", failed.rank);
       out.push_back(std::move(suspect));
     }
   }
@@ -241,8 +240,9 @@ void add_handler(const graph::Examination& examination, const std::vector<Suspec
     if (standing != nullptr && standing->user.known() &&
         !graph::same_line(standing->user, suspect.place)) {
       const bool waits = waits_in_event_loop(examination, suspect);
-      finding.locations.push_back(location(*standing, fmt::format("rank {} {} here", *suspect.rank,
-                                                                  waits ? "waits" : "handles it")));
+      finding.locations.push_back(location(
+          *standing,
+          fmt::format("rank {} {} here", *suspect.rank, waits ? "is waiting" : "is handling it")));
     }
   }
 }
@@ -256,7 +256,8 @@ void add_stacks(const graph::Examination& examination, const std::vector<Suspect
         standing != nullptr && standing->process != nullptr && alive(*standing->process)) {
       finding.evidence.push_back(
           {.rank = suspect.rank,
-           .text = fmt::format("stack: rank {} is still there and does not go on", *suspect.rank)});
+           .text = fmt::format("stack: rank {} is still running and makes no progress",
+                               *suspect.rank)});
     }
   }
 }
@@ -267,18 +268,18 @@ std::string_view advice(const graph::Examination& examination, const Suspect& su
     return advice_on_end_by_mpi();
   }
   if (suspect.deed == kStartedOver) {
-    return "Try again only what makes no collective; else let all ranks agree after each attempt "
-           "(all_reduce of a flag) and start over together.";
+    return "Retry only code without collectives; otherwise all_reduce a flag after each attempt, "
+           "so that all ranks retry together.";
   }
   if (suspect.deed == kTriesAgain) {
-    return "Give the loop of attempts an end (raise after so many, or after so long), and see why "
-           "the attempt fails.";
+    return "Limit the retries (raise after N attempts or after a time), and fix the error of the "
+           "attempt.";
   }
   return waits_in_event_loop(examination, suspect)
-             ? "Fix the exception; await the task itself (asyncio.TaskGroup, gather), so "
-               "that its failure is raised where its results are waited for."
-             : "Fix the exception; let a rank that fails end at once instead of waiting "
-               "for the others (no barrier in except or finally).";
+             ? "Fix the exception. Await the task itself (asyncio.TaskGroup, gather), so that its "
+               "failure is raised where the results are awaited."
+             : "Fix the exception. Exit at once on failure instead of waiting for the other ranks: "
+               "no barrier in except or finally.";
 }
 
 Findings detect(const graph::Examination& examination) {
@@ -298,13 +299,11 @@ Findings detect(const graph::Examination& examination) {
   for (const auto& there : by_place(std::move(suspects))) {
     Finding finding = accuse(examination, kKind, there);
     const std::string_view deed = there.front().deed;
-    finding.summary = fmt::format(
-        "{} {}{}{}", finding.culprits.empty() ? "a rank" : who(there),
-        !deed.empty()                 ? deed
-        : finding.culprits.size() > 1 ? "handle an exception"
-                                      : "handles an exception",
-        there.front().place.known() ? " at " + place(there.front().place) : std::string(),
-        and_who_waits(finding));
+    finding.summary = fmt::format("{} {}{}{}", finding.culprits.empty() ? "a rank" : who(there),
+                                  !deed.empty()                 ? deed
+                                  : finding.culprits.size() > 1 ? "handle an exception"
+                                                                : "handles an exception",
+                                  placed(there.front().place), and_who_waits(finding));
     add_handler(examination, there, finding);
     add_stacks(examination, there, finding);
     finding.fix = advice(examination, there.front(), by_mpi);
@@ -320,12 +319,12 @@ const Detector rank_raised{
     .kind = kKind,
     .title = "One rank raised while the others wait for it",
     .explanation =
-        R"(What you see: the others stand in a collective, or print "Connection closed by peer"; the first error printed is often not
+        R"(What you see: the others are in a collective, or print "Connection closed by peer"; the first error printed is often not
 the first that happened.
 
-Why: one rank raised, and is gone or waits in its own handler (a barrier in finally, destroy_process_group).
+Why: one rank raised and has exited, or waits in its own handler (a barrier in finally, destroy_process_group).
 
-How it is recognised: the tracebacks of the ranks without those that only say that another rank failed; or a rank that stands
+How ddpdoctor knows: the tracebacks of the ranks without those that only say that another rank failed; or a rank that stands
 in an except block; or one that called MPI_Abort, or that MPI ended in a call that failed.
 
 Fix:

@@ -179,8 +179,8 @@ Findings detect(const graph::Examination& examination) {
   add_whereabouts(finding, examination, arrived);
   const bool one = absent.size() == 1;
   finding.fix = fmt::format(
-      "Start {}, or set WORLD_SIZE (--nproc-per-node, --nnodes) to the number of processes you "
-      "start. If you did start {}, {} output tells why {} ended.",
+      "Start {}, or set WORLD_SIZE (--nproc-per-node, --nnodes) to the number of processes. If you "
+      "started {}, {} output shows why {} exited.",
       said(absent), one ? "it" : "them", one ? "its" : "their", one ? "it" : "they");
   return {std::move(finding)};
 }
@@ -192,11 +192,11 @@ const Detector rendezvous_incomplete{
     .kind = kKind,
     .title = "Not all ranks reached the rendezvous",
     .explanation =
-        R"(What you see: every rank you started stands in init_process_group (TCPStore, _store_based_barrier) until the timeout.
+        R"(What you see: every started rank is in init_process_group (TCPStore, _store_based_barrier) until the timeout.
 
 Why: WORLD_SIZE counts more ranks than were started: a node is missing, a process died on the way, --nnodes is too large.
 
-How it is recognised: the ranks that exist, against the world size they were told; all of them are in the rendezvous. Before there are ranks:
+How ddpdoctor knows: the ranks that exist, against the world size they were told; all of them are in the rendezvous. Before there are ranks:
 torchrun itself waits for other nodes (--nnodes), or its agents were given different --rdzv-id or endpoints. Or init_process_group was given different
 places.
 

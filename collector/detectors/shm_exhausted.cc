@@ -23,8 +23,8 @@ constexpr std::string_view kKind = "shm-exhausted";
 constexpr double kFullShare = 0.97;  // of /dev/shm; a batch of images needs more than the rest
 constexpr int kBusError = 7;
 constexpr std::string_view kFix =
-    "Give the container more shared memory (--shm-size=8g or --ipc=host), or lower num_workers; "
-    "ddpdoctor clean removes leaked segments.";
+    "Give the container more shared memory (--shm-size=8g or --ipc=host), or lower num_workers. "
+    "`ddpdoctor clean` removes leaked segments.";
 
 /// What a bus error of a process of the job says: a write into a mapping that could not be backed.
 std::vector<const model::Process*> killed_by_bus_error(const model::JobModel& job) {
@@ -97,8 +97,8 @@ Findings refused_segments(const graph::Examination& examination) {
       continue;
     }
     const double size = failure->number("bytes").value_or(0);
-    suspect->note = fmt::format("process {} asked for it here", suspect->process->pid);
-    suspect->evidence = fmt::format("process {} got no room for {}{}", suspect->process->pid,
+    suspect->note = fmt::format("process {} requested it here", suspect->process->pid);
+    suspect->evidence = fmt::format("process {} had no room for {}{}", suspect->process->pid,
                                     failure->text("path").value_or("a segment"),
                                     size > 0 ? " of " + base::bytes(size) : "");
     suspects.push_back(std::move(*suspect));
@@ -107,7 +107,7 @@ Findings refused_segments(const graph::Examination& examination) {
   for (const auto& there : by_place(std::move(suspects))) {
     Finding finding = accuse(examination, kKind, there);
     finding.summary =
-        fmt::format("{} got no room in shared memory{}", who(there), and_who_waits(finding));
+        fmt::format("{} had no room in shared memory{}", who(there), and_who_waits(finding));
     finding.fix = kFix;
     findings.push_back(std::move(finding));
   }
@@ -126,7 +126,7 @@ void add_who_lost_a_worker(const graph::Examination& examination, Finding& findi
       finding.culprits = ranks;
       finding.locations.push_back(location(sighting.place, ranks, "lost its worker here"));
       finding.confidence = Confidence::kCertain;
-      finding.summary = fmt::format("{} ran out of shared memory at {}",
+      finding.summary = fmt::format("{} ran out of shared memory ({})",
                                     ranks.empty() ? "a rank" : said(ranks), place(sighting.place));
     }
   }
@@ -185,7 +185,7 @@ creating shared memory segment".
 
 Why: DataLoader workers and NCCL exchange data through /dev/shm; containers give it 64 MB unless told otherwise.
 
-How it is recognised: how full the file system is together with a bus error, or the messages.
+How ddpdoctor knows: how full the file system is together with a bus error, or the messages.
 
 Fix:
     $ docker run --shm-size=8g ...)",

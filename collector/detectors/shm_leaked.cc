@@ -36,15 +36,16 @@ Findings left_by_others(const graph::Examination& examination) {
   finding.kind = kKind;
   finding.confidence = Confidence::kPossible;
   finding.summary =
-      fmt::format("/dev/shm is nearly full, and {} {} left there by processes that have ended",
+      fmt::format("/dev/shm is nearly full, and {} {} left there by processes that have exited",
                   pile.said(), pile.count == 1 ? "was" : "were");
   finding.evidence.push_back(
       {.rank = std::nullopt,
-       .text = fmt::format("{}: its maker is dead and no process of this job maps it",
-                           pile.paths.front())});
+       .text = fmt::format(
+           "{}: the process that created it has exited, and no process of this job maps it",
+           pile.paths.front())});
   finding.fix =
-      "ddpdoctor clean lists them with their owners and removes them; use the file_descriptor "
-      "sharing strategy with a higher ulimit -n.";
+      "Run `ddpdoctor clean`: it lists them with their owners and removes them. Or use the "
+      "file_descriptor sharing strategy with a higher `ulimit -n`.";
   finding.details["paths"] = pile.paths;
   return {std::move(finding)};
 }
@@ -60,9 +61,10 @@ std::optional<Suspect> maker(const graph::Examination& examination, const model:
     suspect.place = place;
   }
   suspect.confidence = Confidence::kLikely;
-  suspect.note = fmt::format("process {} made it here", process->pid);
+  suspect.note = fmt::format("process {} created it here", process->pid);
   suspect.evidence = fmt::format(
-      "{} ({}) is still there: process {} made it, nobody removed it, and no live process maps it",
+      "{} ({}) still exists: process {} created it, no process removed it, and no live process "
+      "maps it",
       segment.text("path").value_or("?"), base::bytes(segment.number("bytes").value_or(0)),
       process->pid);
   return suspect;
@@ -83,11 +85,11 @@ Findings left_by_this_job(const graph::Examination& examination) {
     return {};
   }
   Finding finding = accuse(examination, kKind, makers);
-  finding.summary = fmt::format("the job has ended and left {} in /dev/shm: {} made {}",
+  finding.summary = fmt::format("the job exited and left {} in /dev/shm; {} created {}",
                                 pile.said(), who(makers), pile.count == 1 ? "it" : "them");
   finding.fix = fmt::format(
-      "Call unlink() once, in the process that made the segment, also when it fails (finally: or "
-      "atexit); free it now: rm {}",
+      "Call unlink() once, in the process that created the segment, in `finally` or atexit. Free "
+      "it now with `rm {}`",
       pile.paths.front());
   finding.details["paths"] = pile.paths;
   return {std::move(finding)};
@@ -135,7 +137,7 @@ Finding keeps_too_much(const graph::Examination& examination, const model::Fact&
   }
   const auto count = static_cast<std::int64_t>(kept.number("count").value_or(0));
   finding.summary = fmt::format(
-      "{} keeps {} shared memory segments of its DataLoader ({}), {:.1f} more each second{}", who,
+      "{} keeps {} shared memory segments of its DataLoader ({}), {:.1f} more per second{}", who,
       count, base::bytes(kept.number("bytes").value_or(0)), per_second,
       when_it_ends(kept, per_second));
   const model::CallSite keeps = main == nullptr ? model::CallSite{} : keeps_batches(job, *main);
@@ -148,7 +150,7 @@ Finding keeps_too_much(const graph::Examination& examination, const model::Fact&
   }
   if (chosen.known()) {
     finding.locations.push_back(
-        location(chosen, {}, "makes each tensor of a worker a file in /dev/shm"));
+        location(chosen, {}, "stores each tensor of a worker as a file in /dev/shm"));
   }
   finding.evidence.push_back(
       {.rank = rank,
@@ -162,10 +164,10 @@ Finding keeps_too_much(const graph::Examination& examination, const model::Fact&
   finding.fix =
       keeps.known()
           ? fmt::format(
-                "Keep a copy instead, which frees the segment: .clone() or "
-                ".item() at {}.",
+                "Keep a copy instead (.clone() or .item()), which frees the segment "
+                "({}).",
                 place(keeps))
-          : "Keep copies (.clone(), .item()) of what a DataLoader gives, not its tensors.";
+          : "Keep copies (.clone(), .item()) of the tensors of a DataLoader, not the tensors.";
   finding.details["segments"] = count;
   finding.details["segments_per_second"] = per_second;
   return finding;
@@ -196,12 +198,12 @@ const Detector shm_leaked{
     .kind = kKind,
     .title = "Shared memory was left behind",
     .explanation =
-        R"(What you see: /dev/shm fills up, from step to step or from run to run; torch_PID_… files whose process is gone.
+        R"(What you see: /dev/shm fills up, from step to step or from run to run; torch_PID_… files whose process has exited.
 
 Why: under the file_system sharing strategy each tensor that a worker sends is a file in /dev/shm and a mapping of the process. It lives as
 long as some process keeps the tensor, and a killed process cannot remove it.
 
-How it is recognised: a process of a running job has more segments at each look, of ever older ages, and releases none. Under run, a segment
+How ddpdoctor knows: a process of a running job has more segments at each look, of ever older ages, and releases none. Under run, a segment
 that the job made is still there after the job has ended. Segments of earlier jobs are a note at the end of the report, and a finding only
 while /dev/shm is nearly full.
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sharded unit (FSDP, ZeRO-3) runs on some ranks only: they gather its parameters, the others
-// never come.
+// A sharded unit (FSDP, ZeRO-3) runs on some ranks only: they gather its parameters, and the others
+// never join.
 #include <fmt/format.h>
 
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/parting_finding.h"
+#include "collector/detectors/partings/parting_words.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -16,13 +17,13 @@ Findings detect(const graph::Examination& examination) {
       [&](const Explanation& explanation, Finding& finding) {
         const Parting& parting = explanation.parting;
         finding.summary =
-            fmt::format("{} did not run a sharded module whose parameters {} {} gathering ({})",
-                        said(parting.odd.ranks), said(parting.rest.ranks),
-                        is_or_are(parting.rest.ranks), waiting_call(examination, explanation));
+            fmt::format("{} skipped a sharded module; {} gathering its parameters ({})",
+                        said(parting.odd.ranks), ranks_do(parting.rest.ranks, "is", "are"),
+                        waiting_call(examination, explanation));
         finding.fix = fmt::format(
-            "Run the module at {} on every rank; where a batch has no input for it, use a dummy "
-            "input and add 0 * output to the loss.",
-            place(parting.rest.site()));
+            "Run the module ({}) on every rank. If a batch has no input for it, use a dummy input "
+            "and add 0 * output to the loss.",
+            line_of(parting.rest.site()));
       });
 }
 
@@ -33,9 +34,9 @@ the loss or in backward.
 Why: a sharded module gathers its parameters from all ranks each time it runs. If the batch of a rank has no image, or no token for an
 expert, and the module is skipped there, the others wait for its shard.
 
-How it is recognised: the waiting ranks are in the gather of a sharded module, on a line that the odd ranks are not on.
+How ddpdoctor knows: the waiting ranks are in the gather of a sharded module, on a line that the odd ranks are not on.
 
-The fix: always run it.
+Fix: run it in every step.
 
     -    if images is not None:
     -        h = h + self.vision(images)

@@ -65,8 +65,7 @@ Findings failed_while_starting(const graph::Examination& examination) {
       finding.locations.insert(finding.locations.begin(), std::move(line));
     }
     finding.summary = fmt::format(
-        "process {} {}{}{}{}", process->pid, known->meaning,
-        place.known() ? " at " + detectors::place(place) : "",
+        "process {} {}{}{}{}", process->pid, known->meaning, detectors::placed(place),
         finding.culprits.empty() ? std::string()
                                  : fmt::format("; it has not started {}", said(finding.culprits)),
         and_who_waits(finding));
@@ -90,13 +89,13 @@ Findings detect(const graph::Examination& examination) {
 extern const Detector spawn_unpicklable;
 const Detector spawn_unpicklable{
     .kind = kKind,
-    .title = "A spawned process got something that cannot be pickled",
+    .title = "A spawned process received an object that cannot be pickled",
     .explanation =
         R"(What you see: "Can't pickle local object" or "Can't get attribute" when processes are started.
 
 Why: spawn starts a fresh interpreter; it must import what it runs by its name.
 
-How it is recognised: Python's message, in the output or as the exception that the program which starts the ranks has printed
+How ddpdoctor knows: Python's message, in the output or as the exception that the program which starts the ranks has printed
 (sys.last_value), with the user's line that started the process.
 
 Fix:

@@ -159,7 +159,7 @@ std::string age_of(const model::Fact& fact) {
     const auto lives = fact.flag("named_alive");
     out += fmt::format("; it names process {:.0f}{}{}", *pid,
                        host ? fmt::format(" on {}", *host) : std::string(),
-                       lives == false ? ", which is gone" : "");
+                       lives == false ? ", which has exited" : "");
   }
   return out;
 }
@@ -216,7 +216,7 @@ std::optional<Waiter> waits_for_nobody(const graph::Examination& examination,
        nobody_works(examination))) {
     suspect.confidence = *still;
   }
-  suspect.note = fmt::format("process {} waits here for {} to go away", process.pid,
+  suspect.note = fmt::format("process {} is waiting here for {} to be removed", process.pid,
                              path.value_or("a lock file"));
   suspect.evidence = fmt::format(
       "process {} waits for the lock file {}{}{}", process.pid, path.value_or("(path unknown)"),
@@ -251,11 +251,12 @@ Findings detect(const graph::Examination& examination) {
     const std::set<std::string>& paths = paths_at[where];
     const bool unsure = finding.confidence == Confidence::kPossible;
     finding.summary =
-        fmt::format("{} {} at {} for {}, which {}{}", who(there),
+        fmt::format("{} {} ({}) for {}, which {}{}", who(there),
                     finding.culprits.size() > 1 ? "wait" : "waits", where, files_said(paths),
-                    unsure ? "may be left over" : "nobody will remove", and_who_waits(finding));
+                    unsure ? "may be left from an earlier run" : "no process will remove",
+                    and_who_waits(finding));
     finding.fix = fmt::format(
-        "Remove {} after making sure that no build is running, then start again.",
+        "Check that no build is running, then remove {} and start again.",
         paths.empty() ? std::string("the lock file") : fmt::format("{}", fmt::join(paths, ", ")));
     if (paths.size() == 1) {
       finding.details["path"] = *paths.begin();
@@ -274,12 +275,12 @@ const Detector stale_file_lock{
     .kind = kKind,
     .title = "A lock file without an owner",
     .explanation =
-        R"(What you see: ranks stand in file_baton.wait while a C++ extension "compiles", or poll a *.lock file; no compiler runs, every
+        R"(What you see: ranks are in file_baton.wait while a C++ extension "compiles", or poll a *.lock file; no compiler runs, every
 restart hangs again.
 
 Why: a lock by existence is only released by whoever created the file. That run was killed.
 
-How it is recognised: the frames of the waiting function and the file itself: it exists, no live process holds it, and it is
+How ddpdoctor knows: the frames of the waiting function and the file itself: it exists, no live process holds it, and it is
 older than the job.
 
 Fix:

@@ -18,13 +18,13 @@ Findings detect(const graph::Examination& examination) {
 extern const Detector state_dict_prefix;
 const Detector state_dict_prefix{
     .kind = kKind,
-    .title = "Checkpoint and model differ by the prefix module.",
+    .title = "Checkpoint and model differ by the prefix `module.`",
     .explanation =
         R"(What you see: "Missing key(s) in state_dict" and "Unexpected key(s) in state_dict", the same names with and without "module.".
 
 Why: DistributedDataParallel holds the model as its attribute `module`.
 
-How it is recognised: torch's message, with the user's line that loads.
+How ddpdoctor knows: torch's message, with the user's line that loads.
 
 Fix:
     - torch.save(ddp_model.state_dict(), path)

@@ -180,10 +180,11 @@ Finding named_do_not_set(const graph::Examination& examination, const std::strin
   add_waiting(examination, finding);
   finding.waiting = finding.waiting.united(waiters).minus(setters);
   const std::string name = key.empty() ? std::string("a key") : fmt::format("the key {}", key);
-  finding.summary = fmt::format("{} {} in the store for {} that {} has not set", said(waiters),
-                                waiters.size() == 1 ? "waits" : "wait", name, said(setters));
+  finding.summary =
+      fmt::format("{} {} in the store for {}, which {} has not set", said(waiters),
+                  waiters.size() == 1 ? "is waiting" : "are waiting", name, said(setters));
   finding.fix =
-      fmt::format("Set {} on {} before it goes on, or do not wait for it.", name, said(setters));
+      fmt::format("Set {} on {} before it continues, or do not wait for it.", name, said(setters));
   add_whereabouts(finding, examination, waiters.united(setters));
   return finding;
 }
@@ -206,24 +207,24 @@ Finding nobody_sets(const graph::Examination& examination, const std::string& ke
   const std::string name = key.empty() ? std::string("a key") : fmt::format("the key {}", key);
   const graph::Standing* first = examination.standing(waiters.front());
   const std::string place_of_wait = place(first->user);
-  finding.locations.push_back(location(
-      first->user, waiters, fmt::format("{} for {}", waited_here(examination.job, waiters), name)));
+  finding.locations.push_back(
+      location(first->user, waiters, waiting_here(examination.job, waiters, "for " + name)));
   if (set_at) {
     finding.locations.push_back(
-        location(*set_at, elsewhere, fmt::format("{} is set here, which has not happened", name)));
+        location(*set_at, elsewhere, fmt::format("{} is set here; this line has not run", name)));
     std::rotate(finding.locations.begin(), finding.locations.begin() + (elsewhere.empty() ? 0 : 1),
                 finding.locations.end());
   }
   finding.waiting = waiting_ranks(examination).united(waiters).minus(finding.culprits);
   finding.summary =
-      fmt::format("{} {} in the store at {} for {}, which no rank has set", said(waiters),
-                  waiters.size() == 1 ? "waits" : "wait", place_of_wait, name);
-  finding.fix = set_at ? fmt::format("Make sure that {} runs before the others wait for {}.",
-                                     place(*set_at), name)
-                       : fmt::format(
-                             "Set {} on one rank before this line (compare the spelling of the "
-                             "key), or do not wait for it.",
-                             name);
+      fmt::format("{} {} in the store ({}) for {}, which no rank has set", said(waiters),
+                  waiters.size() == 1 ? "is waiting" : "are waiting", place_of_wait, name);
+  finding.fix =
+      set_at ? fmt::format("Run {} before the other ranks wait for {}.", place(*set_at), name)
+             : fmt::format(
+                   "Set {} on one rank before this line (compare the spelling of the "
+                   "key), or do not wait for it.",
+                   name);
   add_whereabouts(finding, examination, waiters.united(elsewhere));
   if (!key.empty()) {
     finding.details["key"] = key;
@@ -253,15 +254,14 @@ std::optional<Finding> client_is_taken(const graph::Examination& examination, mo
   finding.culprits = model::RankSet({rank});
   finding.waiting = waiting_ranks(examination).minus(finding.culprits);
   finding.summary = fmt::format(
-      "rank {} cannot set a key at {}: thread {} of it waits in the same store at {}, and a store "
-      "makes one call at a time",
+      "rank {} cannot set a key ({}): its thread {} is waiting in the same store ({}), which "
+      "handles one call at a time",
       rank, place(standing->user), other->name, place(taken));
   finding.locations = {
       location(standing->user, finding.culprits, fmt::format("rank {} sets a key here", rank)),
-      location(taken, finding.culprits, "another thread of it holds the store here")};
+      location(taken, finding.culprits, "a second thread of this rank uses the store here")};
   finding.fix =
-      "Give the thread that waits a store of its own (store.clone(), or a TCPStore with "
-      "is_master=False).";
+      "Give the waiting thread its own store (store.clone(), or a TCPStore with is_master=False).";
   add_whereabouts(finding, examination, finding.culprits);
   return finding;
 }
@@ -285,17 +285,15 @@ std::optional<Finding> all_poll(const graph::Examination& examination, Confidenc
   finding.kind = kKind;
   finding.confidence = at_most(sure, Confidence::kPossible);
   finding.summary = fmt::format(
-      "{} ask the store again and again in the loop `{}` ({}), and no rank is left that would "
-      "change the answer",
+      "{} poll the store in the loop `{}` ({}); every rank that could change the answer is "
+      "waiting, too",
       said(finding.culprits), base::elide(first->header, kLongestHeader), place(first->loop));
   finding.locations = {
-      location(first->loop, finding.culprits, waited_here(examination.job, finding.culprits)),
-      location(first->asks, {}, "the store is asked here")};
+      location(first->loop, finding.culprits, waiting_here(examination.job, finding.culprits)),
+      location(first->asks, {}, "polls the store here")};
   finding.fix =
-      "Find out why the answer is never the one that the loop waits for (a count that a faster "
-      "rank "
-      "has passed is never met with == or !=: compare with < or >=); give the loop a deadline that "
-      "raises.";
+      "Print the value that the loop reads: it never matches. If a counter can pass the value, "
+      "compare with >= instead of ==. Add a timeout that raises.";
   add_whereabouts(finding, examination, finding.culprits);
   return finding;
 }
@@ -327,14 +325,14 @@ Findings detect(const graph::Examination& examination) {
 extern const Detector store_wait;
 const Detector store_wait{
     .kind = kKind,
-    .title = "Ranks wait in the store for a key that nobody sets",
+    .title = "Ranks wait in the store for a key that no rank sets",
     .explanation =
-        R"(What you see: ranks stand in store.get or store.wait until the store's timeout (30 minutes and more).
+        R"(What you see: ranks are in store.get or store.wait until the store's timeout (30 minutes and more).
 
 Why: get waits until the key exists. The rank that should set it took another branch, spells the key differently, or waits for
 the others itself.
 
-How it is recognised: the frames of the store and the key in their arguments; the user's source tells where the key is set.
+How ddpdoctor knows: the frames of the store and the key in their arguments; the user's source tells where the key is set.
 
 Fix:
     + if rank == 0:

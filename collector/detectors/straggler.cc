@@ -81,12 +81,11 @@ std::optional<Finding> straggler_in(const graph::Examination& examination,
     finding.culprits = {rank};
     finding.waiting = waiting_ranks(examination).minus(finding.culprits);
     finding.summary = fmt::format(
-        "rank {} came last to {} of {} collectives of {}, on average {} after the others", rank,
+        "rank {} was last in {} of {} collectives of {}, on average {} after the others", rank,
         times, arrivals.calls, group_name(examination.job, view.group.id),
         base::duration(arrivals.behind.at(rank) / times));
     finding.fix = fmt::format(
-        "Profile rank {}: its data loading, its share of the work, its device's clocks and "
-        "temperature.",
+        "Profile rank {}: data loading, share of the work, clocks and temperature of its GPU.",
         rank);
     if (const Standing* standing = examination.standing(rank);
         standing != nullptr && standing->user.known()) {
@@ -111,14 +110,14 @@ Findings detect(const graph::Examination& examination) {
 constexpr int kHabit = kPlainFact + 1;
 
 constexpr std::string_view kExplanation =
-    R"(What you see: the job goes on, but slower than it should; most ranks spend their time waiting in collectives.
+    R"(What you see: the job makes progress, but slower than it should; most ranks spend their time waiting in collectives.
 
-Why: every collective ends when the last rank comes. One rank with a slow disk, a throttled GPU, larger batches or extra work sets the pace
+Why: every collective finishes when the last rank has called it. One rank with a slow disk, a throttled GPU, larger batches or extra work sets the pace
 of all.
 
-How it is recognised: the arrival times in the records: one rank is last, and late, in most of the collectives. This is slow, not hung.
+How ddpdoctor knows: the arrival times in the records: one rank is last, and late, in most of the collectives. This is slow, not hung.
 
-The fix: profile that rank; give it less work, or move its extra work to all ranks or to a background process.
+Fix: profile that rank; give it less work, or move its extra work to all ranks or to a background process.
 
     $ py-spy record --pid PID_OF_THAT_RANK -o rank.svg
 )";
@@ -127,7 +126,7 @@ The fix: profile that rank; give it less work, or move its extra work to all ran
 
 extern const Detector straggler;
 const Detector straggler = {.kind = "straggler",
-                            .title = "One rank comes late every time",
+                            .title = "One rank is late every time",
                             .explanation = kExplanation,
                             .detect = detect,
                             .specificity = kHabit,

@@ -61,9 +61,9 @@ std::optional<Suspect> blocked(const graph::Examination& examination,
   suspect.place = model::call_site(*caller);
   // A request to a server takes seconds now and then; that others wait for it makes it the cause.
   suspect.confidence = waiting_ranks(examination).empty() ? Confidence::kPossible : still;
-  suspect.note = fmt::format("rank {} waits here in {}", standing.rank, tracker);
+  suspect.note = fmt::format("rank {} is waiting here in {}", standing.rank, tracker);
   suspect.evidence =
-      fmt::format("the main thread of rank {} sleeps inside {}", standing.rank, tracker);
+      fmt::format("the main thread of rank {} is asleep inside {}", standing.rank, tracker);
   return suspect;
 }
 
@@ -78,12 +78,12 @@ Findings detect(const graph::Examination& examination) {
   Findings findings;
   for (const auto& there : by_place(std::move(suspects))) {
     Finding finding = accuse(examination, kKind, there);
-    finding.summary = fmt::format("{} {} held up by an experiment tracker at {}{}", who(there),
+    finding.summary = fmt::format("{} {} blocked by an experiment tracker ({}){}", who(there),
                                   is_or_are(finding.culprits), place(there.front().place),
                                   and_who_waits(finding));
     finding.fix =
-        "Use the tracker's offline or asynchronous mode (WANDB_MODE=offline), bound its timeouts, "
-        "and keep it off the path of a step.";
+        "Use the offline or asynchronous mode of the tracker (WANDB_MODE=offline), set its "
+        "timeouts, and call it outside the training step.";
     findings.push_back(std::move(finding));
   }
   return findings;
@@ -94,13 +94,13 @@ Findings detect(const graph::Examination& examination) {
 extern const Detector tracker_blocked;
 const Detector tracker_blocked{
     .kind = kKind,
-    .title = "An experiment tracker holds a rank up",
+    .title = "An experiment tracker blocks a rank",
     .explanation =
-        R"(What you see: rank 0 stands in wandb.init, run.log or SummaryWriter.add_scalar; the others stand in a collective.
+        R"(What you see: rank 0 is in wandb.init, run.log or SummaryWriter.add_scalar; the others are in a collective.
 
 Why: the tracker talks to a server or to a helper process, and waits for it in the middle of a step.
 
-How it is recognised: frames of the tracker below the user's line, asleep in two observations.
+How ddpdoctor knows: frames of the tracker below the user's line, asleep in two observations.
 
 Fix:
     $ WANDB_MODE=offline torchrun ...)",

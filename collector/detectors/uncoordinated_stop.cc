@@ -17,6 +17,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/loops_seen.h"
 #include "collector/detectors/partings/parting_finding.h"
+#include "collector/detectors/partings/parting_words.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/expressions.h"
 
@@ -84,7 +85,7 @@ void add_announcements(const model::JobModel& job, Finding& finding) {
   }
 }
 
-/// How far each rank had come when it acted, or did not: by its calls, or by its loop.
+/// How far each rank was when it acted, or did not: by its calls, or by its loop.
 void add_progress(const graph::Examination& examination, const Explanation& explanation,
                   Finding& finding) {
   std::map<std::int64_t, model::RankSet> made;
@@ -122,23 +123,20 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
   const std::string condition = base::elide(stop.test.condition, 60);
   finding.kind = kKind;
   finding.summary = fmt::format(
-      "{} acted on {} (`{}`, {}) and went on to {}; {} had not at that step and {} in {}",
-      said(acted.ranks), name, condition, place(stop.test.where),
-      odd_acted ? odd_place(examination, explanation)
-                : waiting_call(examination, explanation) + " at " + place(acted.site()),
-      said(others.ranks), is_or_are(others.ranks),
+      "{} acted on {} (`{}`, {}) one step earlier than {}, which {} in {}", said(acted.ranks), name,
+      condition, line_of(stop.test.where), said(others.ranks), is_or_are(others.ranks),
       odd_acted ? waiting_call(examination, explanation) : odd_place(examination, explanation));
   finding.fix = fmt::format(
-      "All_reduce the flag with MAX in every step before `{}` ({}) is tested, so that all ranks "
-      "stop at one step.",
-      condition, place(stop.test.where));
+      "Call all_reduce(flag, MAX) in every step before `{}` ({}), so that all ranks stop at the "
+      "same step.",
+      condition, line_of(stop.test.where));
   if (!stop.origin.chain.empty()) {
     const program::OriginStep& handler = stop.origin.chain.back();
     finding.locations.push_back(
         location({.file = handler.file.empty() ? stop.test.where.file : handler.file,
                   .line = handler.line,
                   .function = {}},
-                 {}, fmt::format("{} is handled from here on", name)));
+                 {}, fmt::format("registers the handler of {}", name)));
   }
   finding.details["signal"] = name;
   add_progress(examination, explanation, finding);
@@ -170,14 +168,14 @@ std::optional<Finding> from_handlers(const graph::Examination& examination) {
   finding.waiting = others;
   const model::CallSite handler = model::call_site(*seen.handler);
   finding.summary = fmt::format(
-      "{} {} waiting for the other ranks in the signal handler {} ({}); {} {} not in it",
-      said(inside), is_or_are(inside), named_function(seen.handler->function), place(handler),
+      "{} {} waiting for the other ranks in the signal handler {}() ({}); {} {} not in it",
+      said(inside), is_or_are(inside), named_function(seen.handler->function), line_of(handler),
       said(others), is_or_are(others));
   finding.fix = fmt::format(
-      "Let {} only set a flag; all_reduce the flag in every step and save or stop where any rank "
-      "has it.",
+      "Set only a flag in {}(); all_reduce the flag in every step and save or stop when any rank "
+      "has set it.",
       named_function(seen.handler->function));
-  finding.locations.push_back(location(handler, inside, "runs when a signal comes"));
+  finding.locations.push_back(location(handler, inside, "runs when the signal arrives"));
   finding.locations.push_back(
       location(model::call_site(*seen.interrupted), inside, "was interrupted here"));
   add_whereabouts(finding, examination, inside);
@@ -207,17 +205,17 @@ Findings detect(const graph::Examination& examination) {
 }
 
 constexpr std::string_view kExplanation =
-    R"(What you see: the scheduler preempts the job, or its time is up; the job neither saves nor ends, and is killed. One rank is in the
-save, in a barrier behind the loop or in its exit, the others are in the next step's all_reduce.
+    R"(What you see: the scheduler preempts the job, or its time is up; the job neither saves nor exits, and is killed. One rank is in the
+save, in a barrier after the loop or in its exit; the others are in the all_reduce of the next step.
 
-Why: the signal reaches every process at another moment, and Python runs the handler between two lines. A flag that the handler sets is
-seen by one rank in this step and by another in the next one, so one leaves the loop a step earlier.
+Why: the signal arrives at each process at a different moment, and Python runs the handler between two lines. One rank reads the flag
+that the handler sets in this step, another rank in the next step, so one leaves the loop a step earlier.
 
-How it is recognised: the ranks part at a condition whose value comes, in your source, from a function that signal.signal() (or
+How ddpdoctor knows: the ranks diverge at a condition whose value comes, in your source, from a function that signal.signal() (or
 add_signal_handler(), or a threading.Event that such a function sets) registers; or a rank waits for others inside its handler while they
-are not in theirs. A limit that each rank reads off its own clock is divergent-branch.
+are not in theirs. A time limit that each rank reads from its own clock is reported as divergent-branch.
 
-The fix: agree on the stop.
+Fix: all_reduce the flag.
 
     +    flag = torch.tensor([int(stop.requested)])
     +    dist.all_reduce(flag, op=dist.ReduceOp.MAX)

@@ -3,6 +3,7 @@
 // capture next.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,8 +40,9 @@ std::vector<std::string> to_capture(const graph::Examination& examination) {
         "the recorded collectives (ddpdoctor run, or TORCH_FR_BUFFER_SIZE=2000 and a "
         "flight-recorder dump)");
   }
-  if (!examination.still()) {
-    wanted.emplace_back("a second observation some seconds later");
+  const bool only_logs = model::latest(examination.job) == nullptr && !examination.job.logs.empty();
+  if (!examination.still() && !only_logs) {
+    wanted.emplace_back("a second snapshot some seconds later");
   }
   if (wanted.empty()) {
     wanted.emplace_back(recorded ? "what the ranks print and what each was started with"
@@ -66,20 +68,40 @@ bool all_wait_at_one_look(const graph::Examination& examination, const model::Ra
          waiting.size() + unobserved_ranks(examination).size() >= examination.standings.size();
 }
 
+/// The first lines that tell of an error: the reader may know what ddpdoctor does not.
+void quote_trouble(const model::JobModel& job, Finding& finding) {
+  constexpr std::size_t kMostQuotes = 3;
+  std::set<std::string> quoted;
+  for (const model::Log& log : job.logs) {
+    for (const std::string_view raw : base::split(log.text, '\n')) {
+      if (quoted.size() == kMostQuotes) {
+        return;
+      }
+      const model::LogLine line = model::read_log_line(raw.substr(0, 4096));
+      std::string text = base::elide(base::printable(base::trim(line.text)), kLongestLine);
+      if (model::tells_trouble(raw) && !text.empty() && quoted.insert(text).second) {
+        finding.evidence.push_back(
+            {.rank = line.rank ? line.rank : log.rank, .text = "log: " + std::move(text)});
+      }
+    }
+  }
+}
+
 Findings nothing_known(const graph::Examination& examination) {
   Finding finding;
   finding.kind = "undetermined";
   finding.confidence = Confidence::kPossible;
-  finding.summary = "neither stacks nor recorded calls of the ranks are known";
+  finding.summary = "no stack and no recorded call of any rank is known";
   finding.fix = fmt::format("Capture {}.", fmt::join(to_capture(examination), "; "));
   for (const std::string& observed : examination.job.coverage.observed) {
     if (observed.starts_with(model::kReadAsLog)) {  // who gave a dump thinks that it was understood
       finding.evidence.push_back(
           {.rank = {},
-           .text = fmt::format("{} was read as a log; nothing was found in it",
+           .text = fmt::format("{} was read as a log; no known message was found in it",
                                observed.substr(model::kReadAsLog.size()))});
     }
   }
+  quote_trouble(examination.job, finding);
   for (const model::Log& log : examination.job.logs) {
     if (log.text.find("Watchdog caught collective operation timeout") != std::string::npos) {
       finding.evidence.push_back(
@@ -157,16 +179,16 @@ Findings felt_another_end(const graph::Examination& examination) {
       lost_their_connection(felt) != ranks ? "failed because of"
       : ranks.size() == 1                  ? "lost its connection to"
                                            : "lost their connection to",
-      silent.empty() ? std::string("who ended first is not told")
+      silent.empty() ? std::string("no file shows which rank exited first")
                      : fmt::format("{} {}", said(silent),
                                    files ? "left no error file" : "wrote no traceback"));
   finding.fix =
       silent.empty()
-          ? "Read the output of the launcher and of the other nodes: they tell which rank ended "
-            "first, and how."
+          ? "Read the output of the launcher and of the other nodes: it shows which rank exited "
+            "first, and why."
           : fmt::format(
-                "See in the launcher's output how {} ended, before the others or after "
-                "them: killed (dmesg, memory), or by sys.exit.",
+                "Read in the output of the launcher how {} exited: killed (dmesg, memory), or by "
+                "sys.exit.",
                 said(silent));
   return {finding};
 }
@@ -181,7 +203,7 @@ Findings stuck_watchdogs(const graph::Examination& examination) {
       finding.culprits.insert(*fact->rank);
       finding.evidence.push_back(
           {.rank = fact->rank,
-           .text = fmt::format("log: the NCCL watchdog of rank {} stood still for {:.0f} s",
+           .text = fmt::format("log: the NCCL watchdog of rank {} made no progress for {:.0f} s",
                                *fact->rank, fact->number("seconds").value_or(0))});
     }
   }
@@ -189,13 +211,12 @@ Findings stuck_watchdogs(const graph::Examination& examination) {
     return {};
   }
   finding.summary = fmt::format(
-      "the NCCL watchdog of {} stood still: a CUDA or NCCL call blocks there, or a thread keeps "
-      "the "
-      "GIL in one",
+      "the NCCL watchdog of {} made no progress: a CUDA or NCCL call blocks there, or a thread "
+      "holds the GIL in one",
       said(finding.culprits));
   finding.fix =
-      "Capture stacks with native frames while it hangs (ddpdoctor attach, py-spy dump --native), "
-      "and look for Xid errors (dmesg).";
+      "Run `ddpdoctor attach PID` or `py-spy dump --native` while it hangs, and check `dmesg` for "
+      "Xid errors.";
   return {finding};
 }
 
@@ -224,7 +245,7 @@ void tell_each_place(const graph::Examination& examination, const model::RankSet
     const graph::Standing* standing = examination.standing(first);
     if (standing->user.known()) {
       finding.locations.push_back(
-          location(standing->user, camp.ranks, waited_here(examination.job, camp.ranks)));
+          location(standing->user, camp.ranks, waiting_here(examination.job, camp.ranks)));
     }
     finding.evidence.push_back(
         {.rank = first,
@@ -249,15 +270,16 @@ Findings all_behind_their_gpus(const graph::Examination& examination) {
   finding.waiting = stay;
   finding.summary =
       known ? fmt::format(
-                  "{} wait for their GPUs, and stacks do not tell what is queued there: a "
-                  "collective, or a long kernel",
+                  "{} are waiting for their GPUs; stacks do not show what runs there: a collective "
+                  "or a long kernel",
                   said(stay))
             : fmt::format(
-                  "the hosts of {} stay at their lines, and stacks do not show what their GPUs "
-                  "wait for: a collective that does not finish, or a long kernel",
+                  "the hosts of {} do not move; stacks do not show what their GPUs wait for: a "
+                  "collective or a long kernel",
                   said(stay));
-  finding.fix = fmt::format("Capture {}; on NCCL 2.24 and later `ncclras` tells who is behind.",
-                            fmt::join(to_capture(examination), "; "));
+  finding.fix =
+      fmt::format("Capture {}; on NCCL 2.24 and later `ncclras` shows the rank that is behind.",
+                  fmt::join(to_capture(examination), "; "));
   tell_each_place(examination, stay, finding);
   return {finding};
 }
@@ -284,27 +306,27 @@ Findings detect(const graph::Examination& examination) {
   finding.waiting = waiting;
   const graph::Standing* standing = examination.standing(waiting.front());
   finding.summary =
-      fmt::format("{} {} {}", said(waiting), waiting.size() == 1 ? "waits" : "wait",
-                  hangs ? "and nothing moves, but the evidence does not say for whom"
-                        : "for other ranks at one look, which may be a step like any other");
+      fmt::format("{} {} {}", said(waiting), waiting.size() == 1 ? "is waiting" : "are waiting",
+                  hangs ? "in a collective and nothing moves; which rank is missing is unknown"
+                        : "for other ranks; one snapshot cannot tell a hang from a normal step");
   const bool ask_nccl = examination.history.empty() && is_gpu_job(examination);
-  finding.fix =
-      fmt::format("Capture {}{}.", fmt::join(to_capture(examination), "; "),
-                  ask_nccl ? "; on NCCL 2.24 and later `ncclras` tells who is behind" : "");
+  finding.fix = fmt::format(
+      "Capture {}{}.", fmt::join(to_capture(examination), "; "),
+      ask_nccl ? "; on NCCL 2.24 and later `ncclras` shows the rank that is behind" : "");
   if (standing->user.known()) {
     finding.locations.push_back(
-        location(standing->user, waiting, waited_here(examination.job, waiting)));
+        location(standing->user, waiting, waiting_here(examination.job, waiting)));
   }
   add_whereabouts(finding, examination, waiting);
   return {finding};
 }
 
 constexpr std::string_view kExplanation =
-    R"(What you see: ranks wait, nothing moves, and no cause was recognised.
+    R"(What you see: ranks wait, nothing moves, and no known cause matches.
 
 Why: a rank could not be observed, there are no records of the collectives, or the job hangs in a way that ddpdoctor does not know.
 
-How it is recognised: by nothing; no other kind fitted what was seen.
+How ddpdoctor knows: by nothing; no other kind fitted what was seen.
 
 The fix is to see more: observe all ranks at once (on every node, with the right to read them), start the job with `ddpdoctor run`, and attach twice,
 some seconds apart.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks run a different number of steps: some have left the training loop, the others wait for them
-// in its next backward or collective.
+// Ranks run a different number of steps: some have left the training loop, and the others wait for
+// them in its next backward or collective.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -13,6 +13,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/loops_seen.h"
 #include "collector/detectors/partings/parting_finding.h"
+#include "collector/detectors/partings/parting_words.h"
 #include "collector/detectors/partings/side_questions.h"
 #include "collector/detectors/partings/swallowed.h"
 #include "collector/detectors/partings/uneven_ahead.h"
@@ -50,9 +51,9 @@ void add_counts(const graph::Examination& examination, const Parting& parting, F
   if (rest > odd) {
     finding.evidence.push_back(
         {.rank = std::nullopt,
-         .text =
-             fmt::format("the records hold {} calls from {} on rank {} and {} on rank {}", rest,
-                         place(site), parting.rest.ranks.front(), odd, parting.odd.ranks.front())});
+         .text = fmt::format("rank {} called from {} {} times, rank {} {} times (recorded calls)",
+                             parting.rest.ranks.front(), line_of(site), rest,
+                             parting.odd.ranks.front(), odd)});
   }
 }
 
@@ -80,46 +81,43 @@ bool may_be_equal_steps(const graph::Examination& examination, const Explanation
 }
 
 // Who is done answers for the wrapped modules only, and the others have come to another call.
-void tell_join(const graph::Examination& examination, const Explanation& explanation,
-               Finding& finding) {
+void tell_join(const Explanation& explanation, Finding& finding) {
   const Parting& parting = explanation.parting;
   finding.summary = fmt::format(
-      "{} left the loop `{}` ({}) and {} in Join, which takes part in the collectives of its "
-      "modules only; {} {} in a call of another kind, {} at {}",
-      said(parting.odd.ranks), explanation.loop->header, place(explanation.loop->where),
-      parting.odd.ranks.size() == 1 ? "waits" : "wait", said(parting.rest.ranks),
-      is_or_are(parting.rest.ranks), waiting_call(examination, explanation),
-      place(parting.rest.site()));
+      "{} left `{}` ({}) and answers only DDP's collectives inside Join; {} in your own {} ({})",
+      said(parting.odd.ranks), explanation.loop->header, line_of(explanation.loop->where),
+      ranks_do(parting.rest.ranks, "is waiting", "are waiting"), parting.rest.operation,
+      line_of(parting.rest.site()));
   finding.fix = fmt::format(
-      "Make no collective of your own inside Join: move that at {} behind it, or give every "
-      "rank the same number of steps and leave Join out.",
-      place(parting.rest.site()));
+      "Move the {} ({}) out of the Join block; or give every rank the same number of steps and "
+      "remove Join.",
+      parting.rest.operation, line_of(parting.rest.site()));
 }
 
 void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
   const Parting& parting = explanation.parting;
-  finding.summary = fmt::format(
-      "{} left the loop `{}` ({}) while {} {} in its next step, in {}", said(parting.odd.ranks),
-      explanation.loop->header, place(explanation.loop->where), said(parting.rest.ranks),
-      is_or_are(parting.rest.ranks), waiting_call(examination, explanation));
+  finding.summary =
+      fmt::format("{} left `{}` ({}) earlier than {}, which {} waiting in {} of the next step",
+                  said(parting.odd.ranks), explanation.loop->header,
+                  line_of(explanation.loop->where), said(parting.rest.ranks),
+                  is_or_are(parting.rest.ranks), waiting_call(examination, explanation));
   finding.fix = kEqualSteps;
   if (explanation.loop->shadowed) {
-    tell_join(examination, explanation, finding);
+    tell_join(explanation, finding);
   }
   if (const auto around = what_may_swallow(examination.job, parting.rest.path)) {
     finding.confidence = at_most(finding.confidence, Confidence::kLikely);
     finding.fix += fmt::format(
-        " The call stands in {}: an exception that one rank swallowed leaves its call out, too.",
-        *around);
+        " Or check {}: an exception that one rank swallowed there also skips its call.", *around);
   }
   if (may_be_equal_steps(examination, explanation)) {
     finding.confidence = at_most(finding.confidence, Confidence::kLikely);
     finding.fix +=
-        " With equal numbers of steps: give every parameter a gradient in the last step, or pass "
+        " If the numbers are equal: give every parameter a gradient in the last step, or pass "
         "find_unused_parameters=True to DistributedDataParallel.";
   }
   put_leaving_line_first(explanation, finding);
-  finding.locations.push_back(location(explanation.loop->where, {}, "the loop that ended earlier"));
+  finding.locations.push_back(location(explanation.loop->where, {}, "this loop ended earlier"));
   add_counts(examination, parting, finding);
   add_place_in_loop(examination.job, explanation, finding);
 }
@@ -136,18 +134,18 @@ Findings detect(const graph::Examination& examination) {
 }
 
 constexpr std::string_view kExplanation =
-    R"(What you see: the job stands still near the end of an epoch, at the same step in every run. Some ranks are in validation, at a
-checkpoint, in a barrier or gone with status 0; the others are in backward.
+    R"(What you see: the job hangs near the end of an epoch, at the same step in every run. Some ranks are in validation, at a
+checkpoint, in a barrier, or have exited with status 0; the others are in backward.
 
-Why: the data gives the ranks different numbers of batches: an own sampler, an iterable dataset with fewer shards than ranks times
-workers, a length that lies, a filter. The ranks with more steps wait in a gradient reduction that the others will never join.
+Why: the ranks get different numbers of batches: a custom sampler, an iterable dataset with fewer shards than ranks times
+workers, a wrong __len__, a filter. The ranks with more steps wait in a gradient reduction that the others never join.
 
-How it is recognised: some ranks wait inside a loop of your source that the others have left; the records hold fewer calls of
+How ddpdoctor knows: some ranks wait inside a loop of your source that the others have left; the records hold fewer calls of
 the loop on those. While the job still trains, the iterators of the loop are read: ranks whose loops have different lengths and call a
-collective in every step will come to this, and that is said before they do (likely, never more). A loop that a test can end or skip, a
-Join around it, no_sync() and further steps after it make the lengths say nothing.
+collective in every step will hang, and ddpdoctor reports that before it happens (likely at most). The lengths prove nothing where a
+condition can end or skip the loop, in a Join block, under no_sync(), or when more steps follow the loop.
 
-The fix: equal numbers of steps, or an agreement that handles unequal ones.
+Fix: give every rank the same number of steps, or use Join, which handles unequal numbers.
 
     -    loader = DataLoader(dataset[rank::world], batch_size=32)
     +    sampler = DistributedSampler(dataset, drop_last=True)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A branch of the model leaves parameters without gradient on some ranks: the bucket they belong to
-// is never reduced there, and the backward of the others waits for it. The raising form ("Expected
+// A branch of the model leaves parameters without gradient on some ranks: their bucket is not
+// reduced there, and the backward of the others waits for it. The raising form ("Expected
 // to have finished reduction") is read from the logs.
 #include <algorithm>
 #include <array>
@@ -18,6 +18,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/gradient_sync.h"
 #include "collector/detectors/partings/parting_finding.h"
+#include "collector/detectors/partings/parting_words.h"
 #include "collector/detectors/partings/skipped_step.h"
 #include "collector/model/questions.h"
 
@@ -31,15 +32,15 @@ constexpr std::size_t kMostEvidence = 10;
 void tell(const graph::Examination& examination, const Explanation& explanation, Finding& finding) {
   const Parting& parting = explanation.parting;
   finding.summary = fmt::format(
-      "{} finished backward without a gradient bucket that {} wait{} for ({}): parameters went "
-      "unused there",
-      said(parting.odd.ranks), said(parting.rest.ranks), parting.rest.ranks.size() == 1 ? "s" : "",
+      "{} did not use some parameters and reduced no bucket for them; {} in backward for that "
+      "bucket ({})",
+      said(parting.odd.ranks), ranks_do(parting.rest.ranks, "is waiting", "are waiting"),
       waiting_call(examination, explanation));
   finding.fix =
-      "Wrap the model with find_unused_parameters=True, or let the loss depend on every parameter "
-      "(add 0 * unused.sum()).";
+      "Pass find_unused_parameters=True to DistributedDataParallel, or make the loss depend on "
+      "every parameter (add 0 * unused.sum()).";
   std::optional<model::CallSite> cause = branch_in_forward(examination.job);
-  const char* note = "this branch leaves parameters out";
+  const char* note = "this branch skips parameters";
   if (!cause && parting.rest.site().known()) {
     cause = parting.rest.site();
     note = "the backward that did not reduce every bucket";
@@ -47,14 +48,14 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
   if (cause) {
     finding.locations.insert(finding.locations.begin(), location(*cause, parting.odd.ranks, note));
   }
-  // Without the reducers' word a backward that was left out looks the same.
+  // Without the records of the reducers, a skipped backward looks the same.
   const auto skip = explanation.fork && !began_fewer_backwards(examination.job, parting)
                         ? skipped_step(examination.job, *explanation.fork)
                         : std::nullopt;
   if (skip) {
     finding.confidence = at_most(finding.confidence, Confidence::kLikely);
-    finding.fix +=
-        fmt::format(" Or {} left a step out at {}.", said(parting.odd.ranks), place(skip->where));
+    finding.fix += fmt::format(" Or make every rank run the step that {} skipped ({}).",
+                               said(parting.odd.ranks), line_of(skip->where));
   }
 }
 
@@ -100,10 +101,10 @@ void advise_on_static_graph(const model::JobModel& job, Finding& finding) {
                        line.find("._set_static_graph(") != std::string::npos;
       if (set && model::is_user_file(file)) {
         finding.locations.push_back(location({.file = file, .line = number, .function = {}}, {},
-                                             "the graph is said to be the same in every step"));
+                                             "declares that the graph is the same in every step"));
         finding.fix =
-            "Leave static_graph out and set find_unused_parameters=True: the parameters that are "
-            "used change from step to step. Or let the loss depend on every parameter (add 0 * "
+            "Remove static_graph and set find_unused_parameters=True: the used parameters change "
+            "from step to step. Or make the loss depend on every parameter (add 0 * "
             "unused.sum()).";
         return;
       }
@@ -214,9 +215,9 @@ void add_raised(const graph::Examination& examination, Findings& findings) {
   } else if (!by_rank.empty()) {
     const std::string& first = by_rank.begin()->second;
     parameters = words_of(first);
-    without =
-        fmt::format(" (without a gradient: {}{})", told.names.empty() ? "parameters number " : "",
-                    base::elide(base::printable(first), kLongestList));
+    without = fmt::format(
+        " (without a gradient: {}{})", told.names.empty() ? "parameters " : "",
+        base::elide(base::printable(fmt::format("{}", fmt::join(parameters, ", "))), kLongestList));
   }
   Finding finding;
   finding.kind = "unused-parameters";
@@ -227,25 +228,25 @@ void add_raised(const graph::Examination& examination, Findings& findings) {
   finding.confidence = over_it ? Confidence::kPossible : Confidence::kCertain;
   finding.culprits = ranks;
   finding.summary = fmt::format(
-      "{} started a forward although the backward before had not reduced every parameter{}",
+      "{} started a forward, but the previous backward had not reduced every parameter{}",
       ranks.empty() ? "a rank" : said(ranks), without);
   finding.fix = told.raised == kRaised.front()
-                    ? "Wrap the model with find_unused_parameters=True, or let the loss depend on "
-                      "every parameter (add 0 * unused.sum())."
-                    : "Trainer(strategy=\"ddp_find_unused_parameters_true\"), or let the loss "
-                      "depend on every parameter (add 0 * unused.sum()).";
+                    ? "Pass find_unused_parameters=True to DistributedDataParallel, or make the "
+                      "loss depend on every parameter (add 0 * unused.sum())."
+                    : "Pass strategy=\"ddp_find_unused_parameters_true\" to Trainer, or make the "
+                      "loss depend on every parameter (add 0 * unused.sum()).";
   finding.evidence.push_back({.rank = std::nullopt, .text = fmt::format("log: {}", told.raised)});
   for (const auto& [rank, list] : by_rank) {
     if (finding.evidence.size() < kMostEvidence) {
       finding.evidence.push_back(
           {.rank = rank,
            .text = fmt::format("log: rank {} had no gradient for {}{}", rank,
-                               told.names.empty() ? "parameters number " : "",
+                               told.names.empty() ? "parameters " : "",
                                base::elide(base::printable(list), kLongestList))});
     }
   }
   if (const auto branch = branch_in_forward(examination.job)) {
-    finding.locations.push_back(location(*branch, ranks, "this branch leaves parameters out"));
+    finding.locations.push_back(location(*branch, ranks, "this branch skips parameters"));
   }
   add_raising_lines(examination.job, finding);
   if (!parameters.empty()) {
@@ -268,16 +269,16 @@ Findings detect(const graph::Examination& examination) {
 }
 
 constexpr std::string_view kExplanation =
-    R"(What you see: the job stands still in backward on most ranks; one rank is past it, in the next collective of the same step or in the next
-forward. Or the next forward raises "Expected to have finished reduction in the prior iteration".
+    R"(What you see: the job hangs in backward on most ranks; one rank has finished it and is in the next collective of the same step or in the
+next forward. Or the next forward raises "Expected to have finished reduction in the prior iteration".
 
-Why: DistributedDataParallel reduces gradients in buckets and starts one when all its parameters have their gradient. A branch of the
-model that a rank did not take leaves parameters without one, so this rank never reduces that bucket. The others did, and wait.
+Why: DistributedDataParallel reduces gradients in buckets and starts a bucket when all its parameters have a gradient. If a rank does not
+take a branch of the model, some parameters get no gradient, so this rank never reduces their bucket. The others did, and wait.
 
-How it is recognised: some ranks wait for a bucket in backward; the odd rank is at a later call of the same loop, no condition of your
-source leads it there alone, and its records lack the bucket.
+How ddpdoctor knows: some ranks wait for a bucket in backward; the odd rank is at a later call of the same loop, no condition of your
+source leads only that rank there, and its records lack the bucket.
 
-The fix: either of
+Fix: either
 
     -    model = DDP(model)
     +    model = DDP(model, find_unused_parameters=True)

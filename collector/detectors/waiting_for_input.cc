@@ -135,20 +135,21 @@ Findings detect(const graph::Examination& examination) {
   for (const auto& there : by_place(std::move(suspects))) {
     Finding finding = accuse(examination, kKind, there);
     const bool stopped = there.front().process->state == 'T';
-    finding.summary = fmt::format(
-        "{} {} at {}{}", who(there),
-        stopped ? (finding.culprits.size() > 1 ? "were stopped" : "was stopped")
-        : is_fed(examination.job, *there.front().thread) ? "waits for its standard input, a pipe,"
-                                                         : "waits for a person",
-        place(there.front().place), and_who_waits(finding));
-    finding.fix = stopped
-                      ? fmt::format("Continue it with kill -CONT {}, or find out who stopped it.",
-                                    there.front().process->pid)
-                  : is_fed(examination.job, *there.front().thread)
-                      ? "Its standard input is a pipe: let the program that writes to it send, or "
-                        "close it; only one rank gets what comes."
-                      : "Remove the breakpoint() or input() from code that several ranks run; to "
-                        "debug, start one rank only.";
+    finding.summary =
+        fmt::format("{} {} ({}){}", who(there),
+                    stopped ? (finding.culprits.size() > 1 ? "were stopped" : "was stopped")
+                    : is_fed(examination.job, *there.front().thread)
+                        ? "is waiting for its standard input, a pipe,"
+                        : "is waiting for a person",
+                    place(there.front().place), and_who_waits(finding));
+    finding.fix =
+        stopped ? fmt::format("Run `kill -CONT {}`, then check what stopped it.",
+                              there.front().process->pid)
+        : is_fed(examination.job, *there.front().thread)
+            ? "Write to the pipe that is its standard input, or close it; only one rank reads "
+              "each line."
+            : "Remove the breakpoint() or input() from code that several ranks run. To "
+              "debug, start one rank only.";
     findings.push_back(std::move(finding));
   }
   return findings;
@@ -166,7 +167,7 @@ prompt is often not visible at all.
 
 Why: a breakpoint() or a question was left in the code, or the job was put in the background and touched its terminal.
 
-How it is recognised: the frames of the debugger or of input(), a read of the terminal, or the process state.
+How ddpdoctor knows: the frames of the debugger or of input(), a read of the terminal, or the process state.
 
 Fix:
     - breakpoint()

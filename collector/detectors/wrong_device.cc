@@ -159,7 +159,7 @@ void add_where_it_was_taken(const model::JobModel& job, Finding& finding) {
     const model::CallSite site = recorded_place(*context);
     if (rank && finding.culprits.contains(*rank) && site.known() && finding.locations.empty()) {
       finding.locations.push_back(
-          location(site, finding.culprits, "the GPU of another rank was taken here"));
+          location(site, finding.culprits, "started CUDA on the GPU of a different rank here"));
     }
   }
 }
@@ -197,7 +197,7 @@ bool add_what_logs_say(const model::JobModel& job, const std::string& gpu, Findi
       if (const model::CallSite site = user_place_above(stream, i);
           site.known() && finding.locations.empty()) {
         finding.locations.push_back(location(site, model::RankSet{*stream[i].rank},
-                                             "the GPU of another rank was used here"));
+                                             "used the GPU of a different rank here"));
       }
     }
   }
@@ -221,7 +221,8 @@ Findings detect(const graph::Examination& examination) {
       continue;
     }
     finding.confidence = confidence_of((more_gpus ? 1 : 0) + (told ? 1 : 0));
-    finding.summary = fmt::format("{} all have a context on GPU {}", said(ranks), gpu.name);
+    finding.summary =
+        fmt::format("{} {} use GPU {}", said(ranks), ranks.size() == 2 ? "both" : "all", gpu.name);
     finding.fix = kFix;
     add_where_it_was_taken(job, finding);
     if (finding.locations.empty()) {
@@ -252,7 +253,7 @@ that hangs.
 
 Why: without set_device a rank's first CUDA call, and collectives without tensors, go to GPU 0.
 
-How it is recognised: the CUDA contexts of the ranks (under ddpdoctor run: a rank that started CUDA on one GPU only, which is that of
+How ddpdoctor knows: the CUDA contexts of the ranks (under ddpdoctor run: a rank that started CUDA on one GPU only, which is that of
 another rank, while the GPU of its local rank is there and unused); torch's warning.
 
 Fix:

@@ -145,11 +145,21 @@ bool a_rank_failed(const model::JobModel& job) {
          (now != nullptr && std::any_of(now->processes.begin(), now->processes.end(), failed));
 }
 
+/// No rank, process or call was seen: a machine's log says what failed there, not that a job hangs.
+bool no_job_was_seen(const graph::Examination& examination, const std::vector<Judged>& findings) {
+  const model::JobModel& job = examination.job;
+  return model::latest(job) == nullptr && job.collectives.empty() && !job.world_size &&
+         examination.standings.empty() &&
+         std::all_of(findings.begin(), findings.end(), [](const Judged& judged) {
+           return judged.finding.culprits.empty() && judged.finding.waiting.empty();
+         });
+}
+
 Verdict verdict_of(const graph::Examination& examination, const std::vector<Judged>& findings) {
   const model::JobModel& job = examination.job;
   const bool over = job.ended || all_ranks_ended(job);
   if (any_of_effect(findings, Effect::kHang) && !(over && a_rank_failed(job))) {
-    return Verdict::kHang;
+    return no_job_was_seen(examination, findings) ? Verdict::kUndetermined : Verdict::kHang;
   }
   if (others_wait_for_the_failed(examination, findings)) {
     return Verdict::kHang;

@@ -96,6 +96,10 @@ graph::WaitForGraph told(const graph::WaitForGraph& graph, const model::HostPids
              .kind = edge.kind,
              .why = pids.said(edge.why)});
   }
+  for (graph::CollectiveWait wait : graph.collective_waits()) {
+    wait.why = pids.said(wait.why);
+    out.add(std::move(wait));
+  }
   return out;
 }
 

@@ -21,16 +21,17 @@ namespace {
 // Arrows of one waiting rank to those it waits for: more say nothing new and would be millions in a
 // large job.
 constexpr std::size_t kMostTargets = 16;
+// Different waits whose missing ranks are all named: each costs a pass over all ranks, and a job
+// whose ranks wait in more calls than this is no picture.
+constexpr std::size_t kMostWaits = 64;
 
 std::string rank_node(model::Rank rank) {
   return fmt::format("rank:{}", rank);
 }
 
 std::string group_name(const GroupView* view, const std::string& id) {
-  if (view == nullptr || view->group.name.empty()) {
-    return id;
-  }
-  return view->group.name;
+  const std::string& name = view == nullptr || view->group.name.empty() ? id : view->group.name;
+  return name == "0" ? "default_pg" : name;
 }
 
 std::string reason(const Standing& standing, const GroupView* view) {
@@ -91,17 +92,36 @@ class Targets {
     return found == views_.end() ? nullptr : found->second;
   }
 
-  /// One more than are drawn, so that the waiting rank itself may be left out.
   const std::vector<model::Rank>& of(const Standing& waiting) {
     const GroupView* view = this->view(waiting.call->group);
-    const auto [known, added] = found_.try_emplace(key(waiting, view));
+    const auto [known, added] = found_.try_emplace(key(waiting, view), waits_.size());
     if (added) {
-      known->second = ask(waiting, view);
+      const bool all = waits_.size() < kMostWaits;
+      waits_.push_back({.missing = ask(waiting, view, all), .waiting = {}, .why = {}});
+      waits_.back().why = reason(waiting, view);
     }
-    return known->second;
+    Wait& wait = waits_[known->second];
+    wait.waiting.push_back(waiting.rank);
+    return wait.missing;
+  }
+
+  void add_waits(WaitForGraph& graph) const {
+    for (std::size_t i = 0; i < waits_.size() && i < kMostWaits; ++i) {
+      if (!waits_[i].missing.empty()) {
+        graph.add({.waiting = model::RankSet(waits_[i].waiting),
+                   .missing = model::RankSet(waits_[i].missing),
+                   .why = waits_[i].why});
+      }
+    }
   }
 
  private:
+  struct Wait {
+    std::vector<model::Rank> missing;
+    std::vector<model::Rank> waiting;
+    std::string why;
+  };
+
   /// Who has this key waits for the same ranks: same call, same side where operations differ.
   static std::string key(const Standing& waiting, const GroupView* view) {
     const BlockedCall& call = *waiting.call;
@@ -118,7 +138,8 @@ class Targets {
     return text;
   }
 
-  [[nodiscard]] std::vector<model::Rank> ask(const Standing& waiting, const GroupView* view) const {
+  [[nodiscard]] std::vector<model::Rank> ask(const Standing& waiting, const GroupView* view,
+                                             bool all) const {
     std::vector<model::Rank> out;
     const model::RankSet members =
         view == nullptr ? model::RankSet() : members_of(*view, standings_);
@@ -126,7 +147,7 @@ class Targets {
       if (other.rank != waiting.rank && (members.empty() || members.contains(other.rank)) &&
           !has_joined(other, waiting, view)) {
         out.push_back(other.rank);
-        if (out.size() > kMostTargets) {
+        if (!all && out.size() > kMostTargets) {
           break;
         }
       }
@@ -136,7 +157,8 @@ class Targets {
 
   const std::vector<Standing>& standings_;
   std::map<std::string_view, const GroupView*> views_;
-  std::unordered_map<std::string, std::vector<model::Rank>> found_;
+  std::unordered_map<std::string, std::size_t> found_;  // index in waits_
+  std::vector<Wait> waits_;
 };
 
 void add_peer_edge(WaitForGraph& graph, const Standing& standing) {
@@ -171,6 +193,7 @@ void add_rank_edges(WaitForGraph& graph, const std::vector<Standing>& standings,
       }
     }
   }
+  targets.add_waits(graph);
 }
 
 constexpr std::array<std::pair<std::string_view, EdgeKind>, 13> kKinds = {

@@ -38,9 +38,22 @@ struct Edge {
   std::string why;  // "all_reduce #1043 of default_pg"
 };
 
+/// Ranks that wait in one collective, and all ranks that have not joined it. A rank's edges name
+/// only the first of them.
+struct CollectiveWait {
+  model::RankSet waiting;
+  model::RankSet missing;
+  std::string why;
+};
+
 class WaitForGraph {
  public:
   void add(Edge edge);
+  void add(CollectiveWait wait);
+  /// The waits in collectives, each with its complete sets; at most 64.
+  [[nodiscard]] const std::vector<CollectiveWait>& collective_waits() const {
+    return collective_waits_;
+  }
   [[nodiscard]] const std::vector<Edge>& edges() const {
     return edges_;
   }
@@ -56,6 +69,7 @@ class WaitForGraph {
 
  private:
   std::vector<Edge> edges_;
+  std::vector<CollectiveWait> collective_waits_;
 };
 
 /// Builds the graph: a rank and its main thread are one node ("rank:N"); other threads are

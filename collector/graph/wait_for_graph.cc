@@ -83,6 +83,10 @@ void WaitForGraph::add(Edge edge) {
   edges_.push_back(std::move(edge));
 }
 
+void WaitForGraph::add(CollectiveWait wait) {
+  collective_waits_.push_back(std::move(wait));
+}
+
 std::vector<std::string> WaitForGraph::nodes() const {
   std::set<std::string> all;
   for (const Edge& edge : edges_) {

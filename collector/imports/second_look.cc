@@ -195,7 +195,7 @@ void join_looks(JobModel& whole, JobModel part) {
   merge_hosts(whole.hosts, std::move(part.hosts));
   merge_sources(whole.sources, std::move(part.sources));
   if (!again) {
-    whole.coverage.observed.emplace_back("an earlier look at the same processes");
+    whole.coverage.observed.emplace_back("an earlier snapshot of the same processes");
   }
   if (again || more_machines) {
     merge_coverage(whole.coverage, std::move(part.coverage));

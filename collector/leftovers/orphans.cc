@@ -106,10 +106,10 @@ std::vector<Leftover> orphans(Candidates& candidates, const Scope& scope) {
     Leftover leftover = described(candidates, row, scope);
     if (orphaned) {
       leftover.state = row.uid == scope.uid ? State::kFree : State::kForeign;
-      leftover.why = fmt::format("{}; what started it is gone, process {} ({}) took it over", role,
+      leftover.why = fmt::format("{}; its parent has exited, process {} ({}) took it over", role,
                                  above->pid, base::printable(above->comm));
     } else {
-      leftover.why = fmt::format("{}; its parent, process {} ({}), is no launcher we know", role,
+      leftover.why = fmt::format("{}; its parent, process {} ({}), is not a known launcher", role,
                                  above->pid, base::printable(above->comm));
     }
     found.push_back(std::move(leftover));

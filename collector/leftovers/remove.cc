@@ -103,7 +103,7 @@ base::Result<void> remove(const Leftover& leftover, const Scope& scope) {
     return {};  // it is gone, which is what was wanted
   }
   if (now->state != State::kFree) {
-    return base::failure(fmt::format("{} is left alone: {}", leftover.name, now->why));
+    return base::failure(fmt::format("{} was not removed: {}", leftover.name, now->why));
   }
   switch (leftover.kind) {
     case Kind::kSegment:

@@ -86,7 +86,7 @@ std::string doubt(const Leftover& segment, const sources::FileUsers& users) {
   }
   const auto* unasked = users.suspect(segment.file);
   return unasked == nullptr ? ""
-                            : fmt::format("process {} ({}) could not be asked whether it uses it",
+                            : fmt::format("process {} ({}) could not be checked for using it",
                                           unasked->pid, unasked->command);
 }
 
@@ -97,10 +97,10 @@ std::string use(Leftover& segment, const sources::FileUsers& users, const Scope&
     return fmt::format("used by {}", fmt::join(segment.users, ", "));
   }
   if (segment.creator && lives(*segment.creator)) {
-    return fmt::format("its maker, process {}, lives", *segment.creator);
+    return fmt::format("its creator, process {}, is running", *segment.creator);
   }
   if (segment.age < scope.youngest) {
-    return "changed a moment ago: it may be on its way between two processes";
+    return "changed a moment ago: two processes may be passing it on";
   }
   return sources::holding(segment.file) == sources::Holding::kSomebody
              ? "a process that cannot be seen from here has it open"
@@ -113,12 +113,13 @@ void judge(Leftover& segment, const sources::FileUsers& users, const Scope& scop
   } else if (segment.why = doubt(segment, users); !segment.why.empty()) {
     segment.state = State::kUnknown;
   } else if (may_be_meant_to_stay(base::file_name(segment.name))) {
-    segment.why = "nobody uses it, but a program gave it this name and may want it again";
+    segment.why = "no process uses it, but a program gave it this name and may want it again";
   } else {
     segment.state = segment.uid == scope.uid ? State::kFree : State::kForeign;
-    segment.why = segment.creator ? fmt::format("its maker, process {}, is gone; nobody uses it",
-                                                *segment.creator)
-                                  : "no live process maps it or has it open";
+    segment.why = segment.creator
+                      ? fmt::format("its creator, process {}, has exited; no process uses it",
+                                    *segment.creator)
+                      : "no live process maps it or has it open";
   }
 }
 

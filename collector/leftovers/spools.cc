@@ -92,9 +92,9 @@ void judge(Leftover& spool, const std::vector<sources::WantedFile>& rings, doubl
     spool.state = State::kUsed;
     spool.why = owner != 0 ? fmt::format("process {} records there", owner) : "it is in use";
   } else if (!free && sources::users_of_files({}).others_hidden) {
-    spool.why = "processes outside this container cannot be asked whether they record there";
+    spool.why = "processes outside this container cannot be checked for recording there";
   } else if (const pid_t pid = free ? 0 : unasked(spool.uid, candidates); pid != 0) {
-    spool.why = fmt::format("process {} could not be asked whether it records there", pid);
+    spool.why = fmt::format("process {} could not be checked for recording there", pid);
   } else {
     spool.state = spool.uid == scope.uid ? State::kFree : State::kForeign;
     spool.why = fmt::format("{} rings of a run that was killed", rings.size());

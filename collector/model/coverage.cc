@@ -23,7 +23,7 @@ bool has_stack(const Process& process) {
                      [](const Thread& thread) { return !thread.frames.empty(); });
 }
 
-/// "nobody was paused", "3 threads were stopped, for 0.2 ms at most"
+/// "no thread was paused", "3 threads were stopped, for 0.2 ms at most"
 std::string pauses(const std::vector<Look>& looks) {
   std::set<std::pair<pid_t, pid_t>> stopped;
   double longest = 0;
@@ -39,7 +39,7 @@ std::string pauses(const std::vector<Look>& looks) {
     }
   }
   if (stopped.empty()) {
-    return "nobody was paused";
+    return "no thread was paused";
   }
   return fmt::format("{} stopped, for {:.1f} ms at most",
                      counted(stopped.size(), "thread was", "threads were"), longest);

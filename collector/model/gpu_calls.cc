@@ -86,7 +86,7 @@ std::vector<std::string> warnings_of_gpus(const JobModel& job,
   }
   if (const RankSet silent = with_silent_driver(job, recordings); !silent.empty()) {
     sentences.push_back(
-        fmt::format("{}: the GPU's driver does not answer any more: how far calls have come since "
+        fmt::format("{}: the GPU's driver does not answer any more: how far calls have run since "
                     "then is not known (see dmesg and nvidia-smi on that machine)",
                     silent.said()));
   }

@@ -3,9 +3,12 @@
 // need.
 #include "collector/model/log_lines.h"
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cstdint>
+#include <string>
 #include <utility>
 
 #include "collector/model/job_model.h"
@@ -308,6 +311,19 @@ LogLine read_log_line(std::string_view line) {
     }
   }
   return out;
+}
+
+bool tells_trouble(std::string_view line) {
+  constexpr std::size_t kLongest = 4096;
+  constexpr std::array<std::string_view, 14> kWords = {
+      "error",  "warn",   "fail",      "fatal",     "abort",      "timeout",       "timed out",
+      "denied", "killed", "exception", "unable to", "could not ", "no available ", "refused"};
+  std::string lower(line.substr(0, kLongest));
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return std::any_of(kWords.begin(), kWords.end(), [&lower](std::string_view word) {
+    return lower.find(word) != std::string::npos;
+  });
 }
 
 }  // namespace ddpdoctor::model

@@ -25,4 +25,7 @@ struct LogLine {
 /// ", "ERROR 05-27 23:44:35 [core.py:708] ". A mere number is no rank.
 LogLine read_log_line(std::string_view line);
 
+/// The line tells of an error, a warning or a failure, in the words that programs use for it.
+bool tells_trouble(std::string_view line);
+
 }  // namespace ddpdoctor::model

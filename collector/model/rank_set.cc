@@ -62,6 +62,9 @@ std::string RankSet::said() const {
   if (empty()) {
     return "no rank";
   }
+  if (size() == 2) {
+    return fmt::format("ranks {} and {}", ranks_[0], ranks_[1]);
+  }
   return fmt::format("{} {}", size() == 1 ? "rank" : "ranks", ranges());
 }
 

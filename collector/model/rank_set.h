@@ -50,7 +50,7 @@ class RankSet {
 
   /// "0-6,8"
   [[nodiscard]] std::string ranges() const;
-  /// "rank 3", "ranks 0-2,4"
+  /// "rank 3", "ranks 0 and 1", "ranks 0-2,4"
   [[nodiscard]] std::string said() const;
 
   friend bool operator==(const RankSet&, const RankSet&) = default;

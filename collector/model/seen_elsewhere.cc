@@ -19,7 +19,7 @@
 namespace ddpdoctor::model {
 namespace {
 
-/// "0-6,8"; nothing when it is no such text.
+/// "0-6,8", "0 and 1"; nothing when it is no such text.
 std::optional<RankSet> ranks_in(std::string_view text) {
   std::vector<Rank> ranks;
   const auto take = [&text]() -> std::optional<Rank> {
@@ -47,10 +47,13 @@ std::optional<RankSet> ranks_in(std::string_view text) {
     for (Rank rank = *first; rank <= last; ++rank) {
       ranks.push_back(rank);
     }
-    if (!text.empty() && !text.starts_with(',')) {
+    constexpr std::string_view kAnd = " and ";
+    const std::size_t separator =
+        text.starts_with(kAnd) ? kAnd.size() : static_cast<std::size_t>(text.starts_with(','));
+    if (!text.empty() && separator == 0) {
       return std::nullopt;
     }
-    text.remove_prefix(text.empty() ? 0 : 1);
+    text.remove_prefix(separator);
   }
   return RankSet(std::move(ranks));
 }

@@ -94,7 +94,7 @@ base::Error blindness(pid_t pid, const model::Look& look) {
           .hint = {}};
     }
   }
-  return {.what = fmt::format("pid {} ended while we looked", pid), .hint = {}};
+  return {.what = fmt::format("pid {} ended while ddpdoctor read it", pid), .hint = {}};
 }
 
 /// The looks after the first. A job that ends meanwhile leaves us with what we have.
@@ -106,7 +106,7 @@ std::vector<model::Look> look_on(pid_t pid, model::Look first, const ObserveOpti
     std::this_thread::sleep_for(std::chrono::duration<double>(options.interval));
     auto next = next_look(pid, looks.back(), options);
     if (!next) {
-      ended = fmt::format("only {} of {} looks: {}", i, options.samples, next.error().what);
+      ended = fmt::format("only {} of {} snapshots: {}", i, options.samples, next.error().what);
       break;
     }
     looks.push_back(std::move(*next));
@@ -153,12 +153,12 @@ base::Result<model::JobModel> observe(pid_t pid, const ObserveOptions& options) 
   model::JobModel job = model::build_model(looks);
   model::drop_idle_values(job.facts);
   if (silence) {
-    job.coverage.observed.push_back(
-        fmt::format("one look was enough: no collective started for {} by torch's flight recorders",
-                    base::duration(*silence)));
+    job.coverage.observed.push_back(fmt::format(
+        "one snapshot was enough: no collective started for {} by torch's flight recorders",
+        base::duration(*silence)));
   } else if (looks.size() > 1) {
     job.coverage.observed.push_back(
-        fmt::format("{} looks, {} apart", looks.size(), base::duration(more.interval)));
+        fmt::format("{} snapshots, {} apart", looks.size(), base::duration(more.interval)));
   }
   if (!ended.empty()) {
     job.coverage.warnings.push_back(std::move(ended));
@@ -175,10 +175,10 @@ void note_what_it_is_not(model::JobModel& job) {
   }
   if (!python) {
     job.coverage.warnings.emplace_back(
-        "no Python was found in what was looked at: native stacks only");
+        "no Python was found in these processes: native stacks only");
   } else if (!rank) {
     job.coverage.warnings.emplace_back(
-        "nothing that was looked at is a rank of a distributed job: no RANK in an environment, no "
+        "none of these processes is a rank of a distributed job: no RANK in an environment, no "
         "process group in memory");
   }
 }

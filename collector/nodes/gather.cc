@@ -118,7 +118,8 @@ std::string moments(const std::vector<Part>& parts, std::size_t asked) {
   }
   std::string out = fmt::format("{} of {} nodes answered", parts.size(), asked);
   if (known && parts.size() > 1) {
-    out += fmt::format(" and looked within {} of each other", milliseconds(last - first));
+    out += fmt::format(" and took their snapshots within {} of each other",
+                       milliseconds(last - first));
   }
   return out;
 }
@@ -198,7 +199,7 @@ std::vector<Part> read(std::vector<Answer>& answers) {
     auto job = recording::load(*answer.capture, answer.node);
     answer.capture.reset();
     if (!job) {
-      answer.problem = {.what = "its answer is no capture: " + job.error().what, .hint = {}};
+      answer.problem = {.what = "its answer is not a capture: " + job.error().what, .hint = {}};
       continue;
     }
     if (answer.clock && std::abs(answer.clock->ahead) > kSmallDifference + answer.clock->error) {

@@ -154,7 +154,7 @@ Remarks conclude(Running& running, std::chrono::milliseconds patience) {
       return heard(running.text);
     }
     return {{.level = Level::kUnknown,
-             .what = fmt::format("could not be looked at: the check ended by {}",
+             .what = fmt::format("not checked: the check was ended by {}",
                                  WIFSIGNALED(status) ? ::strsignal(WTERMSIG(status)) : "an error"),
              .fix = {}}};
   }

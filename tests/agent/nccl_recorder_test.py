@@ -35,6 +35,7 @@ gloo = ctypes.c_void_p.from_address(base + int(sys.argv[3]))
 assert gloo.value, "gloo has no recorder"
 if sys.argv[4]:
     ctypes.c_void_p.in_dll(library, sys.argv[4]).value = gloo.value
+time.sleep(1)  # gloo's threads may still hold the recorder that is taken away here
 gloo.value = None
 if sys.argv[5:]:
     c10d = dist.distributed_c10d

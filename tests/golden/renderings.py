@@ -34,7 +34,8 @@ def of_sarif(text):
 
 
 def of_junit(text):
-    text = re.sub(r' tests="\d+"', "", text)
+    text = re.sub(r' (tests|skipped)="\d+"', "", text)
+    text = re.sub(r'\n *<testcase [^>]*>\n *<skipped [^>]*/>\n *</testcase>', "", text)
     return re.sub(r"\n *<testcase [^>]*/>", "", text)
 
 

@@ -106,7 +106,7 @@ def test_hosts_that_fail_are_named_with_the_reason_and_the_others_are_used(place
     assert "status 127" in said["bare3"]
     assert "no answer within" in said["slow4"]
     assert "loud5" in said
-    assert "is no capture" in said["liar6"]
+    assert "is not a capture" in said["liar6"]
     assert not [f for f in report["findings"] if f["confidence"] != "possible"]
 
 

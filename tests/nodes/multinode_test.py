@@ -22,7 +22,7 @@ def test_a_healthy_job_is_met_with_silence_and_all_nodes_look_at_once():
     assert not wrong, printed
     (report,) = reports
     said = " ".join(report["coverage"]["observed"])
-    apart = re.search(r"3 of 3 nodes answered and looked within (\d+) ms of each other", said)
+    apart = re.search(r"3 of 3 nodes answered and took their snapshots within (\d+) ms of each other", said)
     assert apart, said  # what is more than a second is said in other words
     assert set(report["job"]["hosts"]) == {"node1", "node2", "node3"}
     assert len({(process["host"], process["pid"]) for process in report["processes"]}) == len(report["processes"]) == 9

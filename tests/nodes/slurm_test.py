@@ -72,3 +72,23 @@ def test_a_healthy_job_goes_on_and_nothing_is_said(slurm):
 def test_a_job_that_waits_and_one_that_is_not_there(slurm):
     done = slurm.run(TOOL, "attach", "--slurm", "999999")
     assert done.returncode == 3 and "999999" in done.stderr
+
+
+def test_a_job_recorded_from_its_start_is_one_job(slurm):
+    """The sbatch lines of docs/multinode.md: one `run` for each node, and a shared folder, read while the job hangs."""
+    shutil.copy(HERE / "jobs/mismatch.py", slurm.folder / "train.py")
+    log, spool = slurm.folder / "job.log", slurm.folder / "spooled"
+    slurm.submit(f"cd {slurm.folder}\n"
+                 "head=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n1)\n"
+                 f"srun bash -c \"exec {TOOL} run --spool {spool} --report-dir report-\\$SLURM_NODEID -- "
+                 f"{sys.executable} -m torch.distributed.run --nnodes $SLURM_JOB_NUM_NODES --node-rank \\$SLURM_NODEID "
+                 "--nproc-per-node 2 --master-addr $head --master-port 29500 train.py\"\n")
+    until = time.time() + 120
+    while (log.read_text() if log.exists() else "").count("READY") < 6:
+        assert time.time() < until, log.read_text() if log.exists() else slurm.run("squeue").stdout
+        time.sleep(0.3)
+    time.sleep(5)
+    done = slurm.run(TOOL, "report", str(spool), "-o", str(slurm.folder / "report.json"))
+    assert done.returncode == 1, done.stdout + done.stderr + log.read_text()
+    (first, *_) = json.loads((slurm.folder / "report.json").read_text())["findings"]
+    assert (first["kind"], first["culprits"]) == ("mismatched-op", [4]), done.stdout + log.read_text()

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The house rules a machine can check: layers, file sizes, detector triples, headers, formatting. `--tidy` adds clang-tidy on
+"""The house rules a machine can check: layers, file sizes, detector triples, headers, formatting, words. `--tidy` adds clang-tidy on
 the files that differ from the last commit's parent."""
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+
+import wording
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 400
@@ -90,6 +92,17 @@ def links():
                 yield f"{path}: link to {target}, which is not there"
 
 
+def words():
+    """Sentences for users: plain words, and summaries and fixes that are read at one glance."""
+    for path in tracked("*.cc", "*.h"):
+        if path.startswith(wording.FOLDERS):
+            text = (ROOT / path).read_text()
+            for line, word, instead in wording.problems(text):
+                yield f"{path}:{line}: \"{word}\" in a sentence for users: {instead}"
+            for line, count, limit in wording.long_sentences(text) if path.startswith("collector/detectors") else ():
+                yield f"{path}:{line}: {count} words in one sentence, more than {limit}"
+
+
 def tidy():
     tool = Path(sys.executable).parent / "clang-tidy"
     changed = subprocess.run(["git", "diff", "--name-only", "HEAD~1", "--", "*.cc"], cwd=ROOT, capture_output=True, text=True).stdout.split()
@@ -101,7 +114,7 @@ def tidy():
 
 def main():
     os.chdir(ROOT)
-    checks = [layers, sizes, detector_triples, heads, formatting, links] + ([tidy] if "--tidy" in sys.argv[1:] else [])
+    checks = [layers, sizes, detector_triples, heads, formatting, links, words] + ([tidy] if "--tidy" in sys.argv[1:] else [])
     problems = [problem for check in checks for problem in check()]
     for problem in problems:
         print(problem)

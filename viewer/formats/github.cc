@@ -8,6 +8,7 @@
 #include "viewer/layout.h"
 #include "viewer/place.h"
 #include "viewer/render.h"
+#include "viewer/values.h"
 
 namespace ddpdoctor::viewer {
 
@@ -25,19 +26,41 @@ std::string escaped(std::string_view text, bool property) {
   return out;
 }
 
+/// The properties of an annotation that attach it to a line; none where the file is unknown.
+std::string position(std::string_view file, int line, std::string_view folder) {
+  if (file.empty()) {
+    return {};
+  }
+  const std::string where = fmt::format("file={},", escaped(relative_to(file, folder), true));
+  return line > 0 ? where + fmt::format("line={},", line) : where;
+}
+
 std::string annotation(const diagnosis::Diagnosis& diagnosis, const detectors::Finding& finding,
                        std::string_view folder) {
-  const MainPlace place = main_place(diagnosis, finding);
-  std::string where;
-  if (!place.file.empty()) {
-    where =
-        fmt::format("file={},line={},", escaped(relative_to(place.file, folder), true), place.line);
+  const MainPlace place = main_place(finding);
+  std::string message = escaped(finding.summary, false);
+  if (!finding.fix.empty()) {
+    message += "%0AFix: " + escaped(finding.fix, false);
   }
-  const std::string message = finding.fix.empty()
-                                  ? finding.summary
-                                  : fmt::format("{}. Fix: {}", finding.summary, finding.fix);
   return fmt::format("::{} {}title={}::{}\n", is_error(diagnosis, finding) ? "error" : "warning",
-                     where, escaped("ddpdoctor " + finding.kind, true), escaped(message, false));
+                     position(place.file, place.line, folder),
+                     escaped("ddpdoctor " + finding.kind, true), message);
+}
+
+/// The line that decided, which is often the one to change.
+std::string decisions(const diagnosis::Diagnosis& diagnosis, const detectors::Finding& finding,
+                      std::string_view folder) {
+  std::string out;
+  for (std::size_t i = 1; i < finding.locations.size(); ++i) {
+    const detectors::Location& where = finding.locations[i];
+    if (!where.file.empty() && where.line > 0 && !where.rank && where.ranks.empty() &&
+        !where.note.empty()) {
+      out += fmt::format("::notice {}title={}::{}\n", position(where.file, where.line, folder),
+                         escaped("ddpdoctor " + finding.kind, true),
+                         escaped(note_with_values(diagnosis.job, where), false));
+    }
+  }
+  return out;
 }
 
 }  // namespace
@@ -51,6 +74,7 @@ std::string github(const diagnosis::Diagnosis& diagnosis, std::string_view curre
   std::string out;
   for (const detectors::Finding& finding : diagnosis.findings) {
     out += annotation(diagnosis, finding, current_folder);
+    out += decisions(diagnosis, finding, current_folder);
   }
   return out;
 }

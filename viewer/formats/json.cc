@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "collector/model/observed_values.h"
 #include "collector/model/questions.h"
+#include "viewer/clock.h"
 #include "viewer/render.h"
 
 namespace ddpdoctor::viewer {
@@ -84,6 +85,7 @@ Json job(const model::JobModel& model) {
   out["hosts"] = strings(model.hosts);
   set(out, "launcher_pid", model.launcher_pid);
   set(out, "seconds_without_progress", model.seconds_without_progress);
+  set(out, "observed_at", observed_at(model));
   return out;
 }
 
@@ -225,6 +227,12 @@ Json wait_for(const graph::WaitForGraph& graph) {
   }
   for (const std::vector<std::string>& cycle : graph.cycles()) {
     out["cycles"].push_back(strings(cycle));
+  }
+  out["collectives"] = Json::array();
+  for (const graph::CollectiveWait& wait : graph.collective_waits()) {
+    out["collectives"].push_back({{"waiting", wait.waiting.values()},
+                                  {"missing", wait.missing.values()},
+                                  {"why", clean(wait.why)}});
   }
   return out;
 }

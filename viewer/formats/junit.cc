@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// JUnit XML: a green case for each cause that was looked for and not found, a failure for each that
-// was. It fits the schema of Jenkins and the stricter one of Ant: a case has one failure at most.
+// JUnit XML: a failure for each cause that was found, a green case for each that was looked for and
+// not found. What is only possible, or could not be observed, is a skipped case. It fits the schema
+// of Jenkins and the stricter one of Ant: a case has one failure at most.
 #include <algorithm>
-#include <chrono>
 
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "viewer/clock.h"
+#include "viewer/formats/text_parts.h"
 #include "viewer/place.h"
 #include "viewer/render.h"
 
@@ -37,8 +39,9 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-std::string failure(const diagnosis::Diagnosis& diagnosis, const detectors::Finding& finding) {
-  const MainPlace place = main_place(diagnosis, finding);
+/// What the case of a finding holds.
+std::string outcome(const diagnosis::Diagnosis& diagnosis, const detectors::Finding& finding) {
+  const MainPlace place = main_place(finding);
   std::string body =
       fmt::format("confidence: {}\n", detectors::confidence_name(finding.confidence));
   if (!place.file.empty()) {
@@ -48,6 +51,10 @@ std::string failure(const diagnosis::Diagnosis& diagnosis, const detectors::Find
     body += fmt::format("why: {}\n", escaped(evidence.text));
   }
   body += fmt::format("fix: {}\n", escaped(finding.fix));
+  if (!is_error(diagnosis, finding)) {
+    return fmt::format("      <skipped message=\"{}\">{}</skipped>\n", escaped(finding.summary),
+                       body);
+  }
   return fmt::format("      <failure type=\"{}\" message=\"{}\">{}</failure>\n",
                      escaped(finding.kind), escaped(finding.summary), body);
 }
@@ -57,13 +64,24 @@ struct Cases {
   std::string xml;
   std::size_t count = 0;
   std::size_t failures = 0;
+  std::size_t skipped = 0;
 };
 
-void add_case(std::string_view name, std::string_view inside, Cases& cases) {
+void add_case(std::string_view name, const MainPlace& place, std::string_view inside,
+              Cases& cases) {
   cases.xml +=
       fmt::format("    <testcase classname=\"ddpdoctor\" name=\"{}\" time=\"0\"", escaped(name));
+  if (!place.file.empty()) {
+    cases.xml += fmt::format(" file=\"{}\"", escaped(place.file));
+    cases.xml += place.line > 0 ? fmt::format(" line=\"{}\"", place.line) : "";
+  }
   cases.xml += inside.empty() ? "/>\n" : fmt::format(">\n{}    </testcase>\n", inside);
   ++cases.count;
+}
+
+/// A green case claims that the cause was looked for: a log or a part of the ranks is not enough.
+bool is_observed(const model::JobModel& job) {
+  return !job.observations.empty() && job.coverage.unobserved_ranks.empty();
 }
 
 /// A case of this cause; a second finding of one cause has a case of its own, "missing-rank (2)".
@@ -72,28 +90,17 @@ void add_cause(const diagnosis::Diagnosis& diagnosis, const std::string& kind, C
   for (const detectors::Finding& finding : diagnosis.findings) {
     if (finding.kind == kind) {
       ++found;
-      ++cases.failures;
-      add_case(found == 1 ? kind : fmt::format("{} ({})", kind, found), failure(diagnosis, finding),
-               cases);
+      ++(is_error(diagnosis, finding) ? cases.failures : cases.skipped);
+      add_case(found == 1 ? kind : fmt::format("{} ({})", kind, found), main_place(finding),
+               outcome(diagnosis, finding), cases);
     }
   }
-  if (found == 0) {
-    add_case(kind, {}, cases);
+  if (found == 0 && is_observed(diagnosis.job)) {
+    add_case(kind, {}, {}, cases);
+  } else if (found == 0) {
+    ++cases.skipped;
+    add_case(kind, {}, "      <skipped message=\"the job was not observed as a whole\"/>\n", cases);
   }
-}
-
-/// UTC; of a job that does not say when it was looked at the beginning of time.
-std::string time_of(const model::JobModel& job) {
-  constexpr double kYear9999 = 253'402'300'799.0;
-  const double time = job.observations.empty() ? 0 : job.observations.back().time;
-  const std::chrono::sys_seconds second{
-      std::chrono::seconds(static_cast<std::int64_t>(time >= 0 && time < kYear9999 ? time : 0))};
-  const auto day = std::chrono::floor<std::chrono::days>(second);
-  const std::chrono::year_month_day date(day);
-  const std::chrono::hh_mm_ss clock(second - day);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", static_cast<int>(date.year()),
-                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-                     clock.hours().count(), clock.minutes().count(), clock.seconds().count());
 }
 
 /// The report for people, as the output of the suite.
@@ -124,11 +131,14 @@ std::string junit(const diagnosis::Diagnosis& diagnosis) {
       job.hosts.empty() || job.hosts.front().empty() ? "localhost" : job.hosts.front();
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
-      "  <testsuite name=\"ddpdoctor\" tests=\"{}\" failures=\"{}\" errors=\"0\" id=\"0\" "
+      "  <testsuite name=\"ddpdoctor\" tests=\"{}\" failures=\"{}\" skipped=\"{}\" errors=\"0\" "
+      "id=\"0\" "
       "package=\"ddpdoctor\" hostname=\"{}\" timestamp=\"{}\" time=\"0\">\n"
       "    <properties/>\n{}    <system-out>{}</system-out>\n    <system-err/>\n"
       "  </testsuite>\n</testsuites>\n",
-      cases.count, cases.failures, escaped(host), time_of(job), cases.xml, output_of(diagnosis));
+      cases.count, cases.failures, cases.skipped, escaped(host),
+      utc(job.observations.empty() ? 0 : job.observations.back().time), cases.xml,
+      output_of(diagnosis));
 }
 
 }  // namespace ddpdoctor::viewer

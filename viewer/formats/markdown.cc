@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "collector/model/questions.h"
+#include "viewer/clock.h"
 #include "viewer/formats/text_parts.h"
 #include "viewer/layout.h"
 #include "viewer/render.h"
@@ -16,16 +18,16 @@ namespace ddpdoctor::viewer {
 
 namespace {
 
+constexpr std::size_t kLongestCommand = 200;
+
 bool is_word(char character) {
   return std::isalnum(static_cast<unsigned char>(character)) != 0;
 }
 
-/// Text in a table cell or paragraph: nothing of it is taken for markup. An underscore inside a
-/// word is none, "#10" must not become a link to somebody's issue 10, nor "@team" a message to
-/// them.
-std::string escaped(std::string_view text) {
+/// Text between code: nothing of it is taken for markup. An underscore inside a word is none, "#10"
+/// must not become a link to somebody's issue 10, nor "@team" a message to them.
+std::string escaped_words(std::string_view line) {
   constexpr std::string_view kMarkup = "\\`*{}[]<>|";
-  const std::string line = one_line(text);
   std::string out;
   for (std::size_t i = 0; i < line.size(); ++i) {
     const bool word_before = i > 0 && is_word(line[i - 1]);
@@ -60,6 +62,66 @@ std::string code(std::string_view text) {
   return longest == 0 ? fence + inner + fence : fence + " " + inner + " " + fence;
 }
 
+/// The end of "all_reduce #41" or "#41" that begins at `at`; `at` where there is none.
+std::size_t end_of_call(std::string_view line, std::size_t at) {
+  std::size_t hash = at;
+  while (hash < line.size() && (is_word(line[hash]) || line[hash] == '_')) {
+    ++hash;
+  }
+  hash += hash > at && hash < line.size() && line[hash] == ' ' ? 1 : 0;
+  if (hash >= line.size() || line[hash] != '#') {
+    return at;
+  }
+  std::size_t end = hash + 1;
+  while (end < line.size() && std::isdigit(static_cast<unsigned char>(line[end])) != 0) {
+    ++end;
+  }
+  return end == hash + 1 ? at : end;
+}
+
+/// A sentence in a table cell or paragraph: what stands in backquotes, and calls by their number,
+/// are code; the rest is no markup.
+std::string escaped(std::string_view text) {
+  const std::string line = one_line(text);
+  std::string out;
+  std::string words;
+  const auto add_code = [&](std::string_view inner) {
+    out += escaped_words(words) + code(inner);
+    words.clear();
+  };
+  for (std::size_t i = 0; i < line.size();) {
+    const std::size_t closing = line[i] == '`' ? line.find('`', i + 1) : std::string::npos;
+    const bool begins_word = i == 0 || (!is_word(line[i - 1]) && line[i - 1] != '_');
+    const std::size_t call = begins_word ? end_of_call(line, i) : i;
+    if (closing != std::string::npos && closing > i + 1) {
+      add_code(std::string_view(line).substr(i + 1, closing - i - 1));
+      i = closing + 1;
+    } else if (call > i) {
+      add_code(std::string_view(line).substr(i, call - i));
+      i = call;
+    } else {
+      words += line[i++];
+    }
+  }
+  return out + escaped_words(words);
+}
+
+/// "`torchrun train.py` · 4 ranks · 2026-09-21T14:13:20Z"; empty when nothing of it is known.
+std::string job_line(const model::JobModel& job) {
+  std::string out;
+  const auto add = [&out](const std::string& part) { out += (out.empty() ? "" : " · ") + part; };
+  if (!job.command.empty()) {
+    add(code(base::elide(fmt::format("{}", fmt::join(job.command, " ")), kLongestCommand)));
+  }
+  if (const std::size_t ranks = model::all_ranks(job).size(); ranks > 0) {
+    add(fmt::format("{} {}", ranks, ranks == 1 ? "rank" : "ranks"));
+  }
+  if (const auto time = observed_at(job)) {
+    add(*time);
+  }
+  return out;
+}
+
 std::string finding_section(const diagnosis::Diagnosis& diagnosis,
                             const detectors::Finding& finding, const FileNames& names) {
   std::string out = fmt::format("### {}\n\n{} ({})\n\n", escaped(finding.summary),
@@ -80,6 +142,7 @@ std::string finding_section(const diagnosis::Diagnosis& diagnosis,
   }
   out +=
       fmt::format("{}**Fix:** {}\n\n", finding.evidence.empty() ? "" : "\n", escaped(finding.fix));
+  out += fmt::format("More: {}\n\n", code("ddpdoctor explain " + finding.kind));
   return out;
 }
 
@@ -88,6 +151,9 @@ std::string finding_section(const diagnosis::Diagnosis& diagnosis,
 std::string markdown(const diagnosis::Diagnosis& diagnosis) {
   const FileNames names = file_names(diagnosis);
   std::string out = fmt::format("## ddpdoctor: {}\n\n", diagnosis::verdict_name(diagnosis.verdict));
+  if (const std::string line = job_line(diagnosis.job); !line.empty()) {
+    out += line + "\n\n";
+  }
   for (const std::string& sentence : diagnosis.job.coverage.unobserved) {
     out += fmt::format("> not observed: {}\n", escaped(sentence));
   }
@@ -104,7 +170,8 @@ std::string markdown(const diagnosis::Diagnosis& diagnosis) {
     out += finding_section(diagnosis, finding, names);
   }
   if (const std::string stacks = stack_block(diagnosis, names, {}); !stacks.empty()) {
-    out += "```text\n" + stacks + "```\n";
+    out += "<details><summary>Call stacks by rank</summary>\n\n```text\n" + stacks +
+           "```\n\n</details>\n";
   }
   return out;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SARIF 2.1.0 for code scanning. GitHub drops results without a location, so there always is one.
+// SARIF 2.1.0 for code scanning. A finding without a known place has no location; GitHub shows only
+// results that have one.
 // Fingerprints hold the cause and the source, never ranks, pids or line numbers: the same hang
 // tomorrow is the same alert.
 #include <cstdint>
@@ -10,6 +11,7 @@
 
 #include "base/text.h"
 #include "collector/detectors/detector.h"
+#include "viewer/causes.h"
 #include "viewer/formats/text_parts.h"
 #include "viewer/place.h"
 #include "viewer/render.h"
@@ -33,7 +35,11 @@ Json rule(const std::string& kind) {
   Json out = {{"id", base::printable(kind)}};
   if (const detectors::Detector* detector = detectors::find(kind)) {
     out["shortDescription"] = {{"text", detector->title}};
-    out["help"] = {{"text", detector->explanation}};
+    out["fullDescription"] = {{"text", fmt::format("{}.", detector->title)}};
+    out["help"] = {{"text", base::trim(detector->explanation)},
+                   {"markdown", explanation_markdown(*detector)}};
+    out["defaultConfiguration"] = {{"level", "error"}};
+    out["properties"] = {{"precision", "high"}, {"tags", Json::array({"distributed", "hang"})}};
   }
   return out;
 }
@@ -46,9 +52,10 @@ std::string level(const diagnosis::Diagnosis& diagnosis, const detectors::Findin
 }
 
 Json location(std::string_view file, int line, std::string_view note, std::string_view folder) {
-  Json out = {
-      {"physicalLocation",
-       {{"artifactLocation", {{"uri", uri(file, folder)}}}, {"region", {{"startLine", line}}}}}};
+  Json out = {{"physicalLocation", {{"artifactLocation", {{"uri", uri(file, folder)}}}}}};
+  if (line > 0) {
+    out["physicalLocation"]["region"] = {{"startLine", line}};
+  }
   if (!note.empty()) {
     out["message"] = {{"text", base::printable(note)}};
   }
@@ -57,21 +64,22 @@ Json location(std::string_view file, int line, std::string_view note, std::strin
 
 Json result(const diagnosis::Diagnosis& diagnosis, const detectors::Finding& finding,
             std::size_t index, std::string_view folder) {
-  const MainPlace place = main_place(diagnosis, finding);
-  // Without any script there is still a location, or the result would be dropped.
-  const std::string file = place.file.empty() ? "unknown" : place.file;
+  const auto [file, line] = main_place(finding);
   const std::string message = finding.fix.empty()
                                   ? finding.summary
                                   : fmt::format("{}. Fix: {}", finding.summary, finding.fix);
-  const std::string code = source_text(diagnosis.job, file, place.line);
+  const std::string code = source_text(diagnosis.job, file, line);
   // The folder is where the job ran, or the report was written: another one is no other cause.
   const std::string identity = fmt::format("{}|{}|{}", finding.kind, base::file_name(file),
-                                           code.empty() ? std::to_string(place.line) : code);
+                                           code.empty() ? std::to_string(line) : code);
   Json out = {{"ruleId", base::printable(finding.kind)},
               {"ruleIndex", index},
               {"level", level(diagnosis, finding)},
               {"message", {{"text", base::printable(message)}}},
-              {"locations", Json::array({location(file, place.line, {}, folder)})}};
+              {"locations", Json::array()}};
+  if (!file.empty()) {
+    out["locations"].push_back(location(file, line, {}, folder));
+  }
   Json related = Json::array();
   for (std::size_t i = 1; i < finding.locations.size(); ++i) {
     const detectors::Location& other = finding.locations[i];

@@ -33,13 +33,13 @@ std::string ranks_or_processes(const model::JobModel& job) {
 }
 
 std::string still_for(const model::JobModel& job) {
-  return job.seconds_without_progress ? fmt::format("nothing has moved for {}",
-                                                    base::duration(*job.seconds_without_progress))
-                                      : "nothing moves";
+  return job.seconds_without_progress
+             ? fmt::format("no progress for {}", base::duration(*job.seconds_without_progress))
+             : "no progress";
 }
 
-/// "rank 2 is at work at train.py:14 in permutations": stacks that look alike twice are no
-/// standstill when a processor is used.
+/// "rank 2 is at work (train.py:14, permutations)": the same stack twice is no standstill while a
+/// processor is used.
 std::optional<std::string> who_works(const diagnosis::Diagnosis& diagnosis) {
   const model::RankSet working = detectors::working_ranks(diagnosis.examination);
   if (working.empty()) {
@@ -47,7 +47,12 @@ std::optional<std::string> who_works(const diagnosis::Diagnosis& diagnosis) {
   }
   const model::CallSite& at = diagnosis.examination.standing(working.front())->user;
   return fmt::format("{} {} at work{}", detectors::said(working), detectors::is_or_are(working),
-                     at.known() ? " at " + base::printable(detectors::place(at)) : "");
+                     at.known() ? " (" + base::printable(detectors::place(at)) + ")" : "");
+}
+
+/// "4 ranks are making progress".
+std::string making_progress(std::string_view who) {
+  return fmt::format("{} {} making progress", who, who.starts_with("1 ") ? "is" : "are");
 }
 
 std::string findings_block(const diagnosis::Diagnosis& diagnosis, const FileNames& names,
@@ -106,35 +111,35 @@ std::string verdict_line(const diagnosis::Diagnosis& diagnosis, const TextOption
   Tone tone = Tone::kGood;
   switch (diagnosis.verdict) {
     case Verdict::kRunning:
-      said = fmt::format("running: {} in motion, nothing is stuck", who);
+      said = fmt::format("running: {}", making_progress(who));
       break;
     case Verdict::kFinished:
-      said =
-          nobody_seen(diagnosis.job)
-              ? "finished: the command has ended, and no rank was seen of it"
-              : fmt::format("finished: the job of {} has ended, nothing to find fault with", who);
+      said = nobody_seen(diagnosis.job)
+                 ? "finished: the command has exited, and no rank was seen"
+                 : fmt::format("finished: the job of {} has exited; no problem found", who);
       break;
     case Verdict::kSlow:
-      said = fmt::format("slow: {} in motion, none is stuck", who);
+      said = fmt::format("slow: {}", making_progress(who));
       break;
     case Verdict::kHang:
-      said = fmt::format("hang: {} in {}, but no known cause fits", still_for(diagnosis.job), who);
+      said =
+          fmt::format("hang: {} in {}, but no known cause matches", still_for(diagnosis.job), who);
       tone = Tone::kWarning;
       break;
     case Verdict::kCrash:
-      said = fmt::format("crash: a process of {} has died, but no known cause fits", who);
+      said = fmt::format("crash: a process of {} has died, but no known cause matches", who);
       tone = Tone::kWarning;
       break;
     case Verdict::kLeak:
-      said = fmt::format("leak: {} left something behind, but no known cause fits", who);
+      said = fmt::format("leak: {} left resources behind, but no known cause matches", who);
       tone = Tone::kWarning;
       break;
     case Verdict::kUndetermined:
       said =
           diagnosis.job.progress == model::Progress::kStill
-              ? fmt::format("undetermined: {}, and no known cause fits",
+              ? fmt::format("undetermined: {}, and no known cause matches",
                             who_works(diagnosis).value_or(still_for(diagnosis.job) + " in " + who))
-              : fmt::format("undetermined: no known cause fits what was seen of {}", who);
+              : fmt::format("undetermined: no known cause matches what was seen of {}", who);
       tone = Tone::kWarning;
       break;
   }

@@ -112,8 +112,8 @@ std::string tree(const std::vector<FoldedNode>& nodes, const TextOptions& option
   return out;
 }
 
-/// How many threads were stopped for their stack, and for how long at most. Nothing when the
-/// capture does not say.
+/// How many threads were stopped for their stack, and for how long at most. Empty when the capture
+/// does not say, or when another tool took the stacks.
 std::string pauses(const model::Observation& observation) {
   constexpr std::string_view kStopped = "stopped ";
   bool told = false;
@@ -121,7 +121,7 @@ std::string pauses(const model::Observation& observation) {
   double longest_ms = 0;
   for (const model::Process& process : observation.processes) {
     for (const model::Thread& thread : process.threads) {
-      told = told || !thread.capture.empty();
+      told = told || !(thread.capture.empty() || thread.capture.starts_with(model::kDumpedFrom));
       if (thread.capture.starts_with(kStopped)) {
         ++stopped;
         longest_ms =
@@ -133,7 +133,7 @@ std::string pauses(const model::Observation& observation) {
     return {};
   }
   if (stopped == 0) {
-    return "; nobody was paused";
+    return "; no thread was paused";
   }
   return fmt::format("; {} paused, {} {:.2f} ms",
                      stopped == 1 ? "one thread" : fmt::format("{} threads", stopped),
@@ -253,7 +253,7 @@ std::string stack_block(const diagnosis::Diagnosis& diagnosis, const FileNames& 
   }
   const bool part = nodes.size() > 1 || nodes.front().ranks.size() > 1;
   return fmt::format("stacks of {} ({}){}\n", counted(ranks.size(), "rank", "ranks"),
-                     what_was_read(*observation), part ? ", where they part" : "") +
+                     what_was_read(*observation), part ? ", by rank" : "") +
          tree(nodes, options);
 }
 

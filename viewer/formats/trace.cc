@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "collector/model/job_model.h"
+#include "viewer/clock.h"
 #include "viewer/render.h"
 
 namespace ddpdoctor::viewer {
@@ -30,15 +31,6 @@ struct Slice {
   double end = 0;
   int track = 0;
 };
-
-double newest_moment(const model::JobModel& job) {
-  double newest = 0;
-  for (const CollectiveCall& call : job.collectives) {
-    newest = std::max({newest, call.time.value_or(0), call.end_time.value_or(0)});
-  }
-  const double since = job.seconds_without_progress.value_or(0);
-  return newest + (since > 0 && since < 1e9 ? since : 0);
-}
 
 /// Calls whose time is known, in order; one that did not end lasts until the newest moment.
 std::vector<Slice> slices_of(const model::JobModel& job) {

@@ -7,7 +7,7 @@ const mostProcesses = 64;
 function whereIs(process) {
   const frames = process.threads.length ? stackOf(process.threads[0]) : [];
   const telling = frames.find((frame) => frame.user) || frames.find((frame) => frame.function);
-  return telling ? `${telling.function} ${place(telling) || baseName(telling.module)}` : "";
+  return telling ? `${functionName(telling)} ${place(telling) || baseName(telling.module)}` : "";
 }
 
 function drawThread(thread) {
@@ -23,7 +23,7 @@ function drawProcess(process) {
   const toggle = () => {
     if (row.classList.toggle("open")) {
       body = el("tr", {}, el("td", {colspan: cells.length + 1}, el("div", {class: "mono small faint"}, (report.commands[process.command] || []).join(" ")),
-        ...(process.problems || []).map((problem) => el("div", {class: "warning small"}, problem)), ...process.threads.map(drawThread)));
+        ...(process.problems || []).map((problem) => el("div", {class: "notes"}, problem)), ...process.threads.map(drawThread)));
       row.after(body);
     } else if (body) {
       body.remove();
@@ -39,7 +39,7 @@ function drawProcess(process) {
 function drawAlike(rows) {
   const [first] = rows;
   const set = ranges(rows.map(({of}) => of).filter((rank) => rank !== undefined));
-  const head = el("tr", {class: "alike", tabindex: "0"}, el("td", {title: set}, set.length > 24 ? "…" : set), el("td", {}, first.role),
+  const head = el("tr", {class: "alike", tabindex: "0"}, el("td", {title: set}, strided(set).length > 24 ? "…" : strided(set)), el("td", {}, first.role),
     el("td", {colspan: 4}, `${rows.length} processes that do the same`), el("td", {class: "where"}, first.where));
   const alike = {head, rows, open: false};
   const toggle = () => {
@@ -68,6 +68,7 @@ function gathered(rows) {
 }
 
 function drawProcesses() {
+  if (!report.processes.length) return [];
   const rows = report.processes.map(drawProcess);
   const gatherings = gathered(rows);
   const search = el("input", {type: "search", id: "search", placeholder: "search: rank, pid, role, host, function", "aria-label": "search processes"});
@@ -91,7 +92,7 @@ function drawProcesses() {
   };
   search.addEventListener("input", filter);
   filter();
-  const heads = ["rank", "role", "pid", "host", "state", "threads", "where its main thread is"];
+  const heads = ["rank", "role", "pid", "host", "state", "threads", "main thread is in"];
   return [el("div", {class: "bar"}, search, count), el("table", {}, el("thead", {}, el("tr", {}, ...heads.map((head) => el("th", {}, head)))),
     el("tbody", {}, ...gatherings.flatMap(({head, rows: here}) => [...(head ? [head] : []), ...here.map(({row}) => row)])))];
 }

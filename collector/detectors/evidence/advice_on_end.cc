@@ -32,9 +32,8 @@ std::string fix_for_bus_error(const model::JobModel& job) {
            "lower num_workers.";
   }
   return fmt::format(
-      "A page of a mapped file was gone, and /dev/shm was {:.0f} % full at most: look for who cuts "
-      "or rewrites a file that this rank maps (np.memmap, safetensors), or for a full disk under "
-      "it.",
+      "Check which program truncates or rewrites a file that this rank maps (np.memmap, "
+      "safetensors), or whether its disk is full: /dev/shm was {:.0f} % full at most.",
       *share * 100);
 }
 
@@ -54,8 +53,8 @@ std::string advice_on_end(const model::JobModel& job, const std::optional<model:
     return "Find the native crash: run this rank with python -X faulthandler, or open its core "
            "file.";
   }
-  return "Find out why this rank ended (its log, dmesg); start ranks with torchrun, which ends the "
-         "others when one dies.";
+  return "Check the log of this rank and `dmesg` for why it exited; start ranks with torchrun, "
+         "which ends the others when one dies.";
 }
 
 }  // namespace ddpdoctor::detectors

@@ -71,15 +71,16 @@ std::optional<Finding> elsewhere_than_gpus(const graph::Examination& examination
   finding.culprits = others;
   finding.waiting = behind;
   finding.summary = fmt::format(
-      "{} {} for their GPUs at {}, but rank {} {}: a collective that is queued there waits for {}",
-      said(behind), behind.size() == 1 ? "waits" : "wait", place(here.user), there.rank,
+      "{} {} for their GPUs ({}), but rank {} {}; a collective queued there waits for {}",
+      said(behind), behind.size() == 1 ? "is waiting" : "are waiting", place(here.user), there.rank,
       whereabouts(examination.job, there), said(others));
   finding.fix = fmt::format(
-      "Find out why rank {} stays at {}; a flight-recorder dump (TORCH_FR_BUFFER_SIZE=2000) or "
-      "`ddpdoctor run` names the collective.",
+      "Check why rank {} does not return ({}). A flight-recorder dump (TORCH_FR_BUFFER_SIZE=2000) "
+      "or `ddpdoctor run` names the collective.",
       there.rank, place(there.user));
-  finding.locations.push_back(location(there.user, others, "the rank that is elsewhere"));
-  finding.locations.push_back(location(here.user, behind, "the others wait for their GPUs here"));
+  finding.locations.push_back(location(there.user, others, "this rank runs other code"));
+  finding.locations.push_back(
+      location(here.user, behind, "the others are waiting for their GPUs here"));
   add_whereabouts(finding, examination, others);
   return finding;
 }

@@ -103,10 +103,11 @@ std::optional<Finding> output_is_held(const graph::Examination& examination,
       "all ranks are done, but {}{} {} the output open that process {} reads", left,
       finding.culprits.empty() ? std::string()
                                : fmt::format(", left behind by {},", said(finding.culprits)),
-      suspects.size() == 1 ? "lives on and holds" : "live on and hold", reader.pid);
+      suspects.size() == 1 ? "is still running and holds" : "are still running and hold",
+      reader.pid);
   finding.fix =
-      "End it before the rank ends, or start it with an output of its own "
-      "(stdout=subprocess.DEVNULL, stderr too): a pipe ends when its last holder has closed it.";
+      "End it before the rank exits, or start it with stdout=subprocess.DEVNULL (and stderr): a "
+      "pipe ends when its last holder closes it.";
   return finding;
 }
 

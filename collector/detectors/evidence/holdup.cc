@@ -19,7 +19,7 @@ constexpr std::string_view kCancelTimer =
     "Call cancel() on the timer before the program ends, or set daemon = True on it before "
     "start(); one that starts itself again never ends.";
 constexpr std::string_view kShutPool =
-    "Let the tasks of the pool end (a stop event), then call its shutdown(): its threads cannot be "
+    "Stop the tasks of the pool (a stop event), then call its shutdown(): its threads cannot be "
     "daemons.";
 
 constexpr std::string_view kReadQueue =

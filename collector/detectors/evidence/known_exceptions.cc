@@ -231,6 +231,11 @@ std::string in_number(std::string_view meaning, bool many) {
   return std::string(verb) + std::string(meaning.substr(end));
 }
 
+/// Who says it where no line names a rank: without ranks nothing is known but a process.
+std::string unnamed(const graph::Examination& examination) {
+  return examination.standings.empty() ? "a process" : "a rank";
+}
+
 }  // namespace
 
 Findings findings_from_text(const graph::Examination& examination, std::string_view kind) {
@@ -249,11 +254,10 @@ Findings findings_from_text(const graph::Examination& examination, std::string_v
   for (auto& [fix, suspects] : by_fix) {
     for (const auto& there : by_place(std::move(suspects))) {
       Finding finding = accuse(examination, kind, there);
-      const std::string whom = finding.culprits.empty() ? std::string("a rank") : who(there);
-      finding.summary = fmt::format(
-          "{} {}{}{}", whom, in_number(known[fix]->meaning, finding.culprits.size() > 1),
-          there.front().place.known() ? " at " + place(there.front().place) : "",
-          and_who_waits(finding));
+      const std::string whom = finding.culprits.empty() ? unnamed(examination) : who(there);
+      finding.summary = fmt::format("{} {}{}{}", whom,
+                                    in_number(known[fix]->meaning, finding.culprits.size() > 1),
+                                    placed(there.front().place), and_who_waits(finding));
       finding.fix = fix;
       findings.push_back(std::move(finding));
     }

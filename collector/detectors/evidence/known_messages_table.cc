@@ -19,14 +19,21 @@ constexpr std::string_view kPickle =
     "Move the function or class to the top level of a module: what a spawned process gets must be "
     "importable by name.";
 constexpr std::string_view kGpu =
-    "Drain this node and look at dmesg and nvidia-smi -q; the hardware or its driver failed, not "
-    "the program.";
+    "Drain this node and run `dmesg | grep Xid` and `nvidia-smi -q` there; the hardware or its "
+    "driver failed, not the program.";
 constexpr std::string_view kMaster =
     "Free the port or choose another one (--master-port, --rdzv-endpoint), and check MASTER_ADDR "
     "on every node.";
 constexpr std::string_view kDevice =
     "Call torch.cuda.set_device(int(os.environ[\"LOCAL_RANK\"])) before any CUDA or collective "
     "call, and load checkpoints with map_location.";
+
+constexpr std::string_view kInterface =
+    "Set NCCL_SOCKET_IFNAME on every node to an interface of `ip -brief address` there, or unset "
+    "it.";
+constexpr std::string_view kConnect =
+    "Set NCCL_SOCKET_IFNAME to an interface that reaches the other nodes, and open NCCL's ports in "
+    "the firewall.";
 
 constexpr std::string_view kStart =
     "Start every rank, or set WORLD_SIZE (--nproc-per-node, --nnodes) to the number of processes "
@@ -35,6 +42,29 @@ constexpr std::string_view kStart =
 // Who says it: part of the path of the code that raises, or of the name before the message.
 constexpr std::string_view kTorch = "torch";
 constexpr std::string_view kPickling = "multiprocess";  // multiprocessing, and its twin of dill
+
+constexpr KnownException no_interface(std::string_view pattern, std::string_view also = {}) {
+  return {.kind = "nccl-unreachable",
+          .pattern = pattern,
+          .also = also,
+          .meaning = "found no network interface for NCCL",
+          .fix = kInterface};
+}
+
+constexpr KnownException cannot_connect(std::string_view pattern, std::string_view also = {}) {
+  return {.kind = "nccl-unreachable",
+          .pattern = pattern,
+          .also = also,
+          .meaning = "could not connect to another rank through NCCL's sockets",
+          .fix = kConnect};
+}
+
+/// NCCL tries again: only a line that nothing follows is a failure.
+constexpr KnownException retries_connection(std::string_view pattern, std::string_view also) {
+  KnownException out = cannot_connect(pattern, also);
+  out.passes = true;
+  return out;
+}
 
 constexpr KnownException kTable[] = {
     {.kind = "fork-after-cuda",
@@ -47,9 +77,8 @@ constexpr KnownException kTable[] = {
      .also = "killed by signal",
      .said_by = kTorch,
      .meaning = "lost a DataLoader worker to a signal",
-     .fix = "Look at the signal: Killed is memory, Bus error is /dev/shm, Segmentation fault is "
-            "native "
-            "code in the dataset."},
+     .fix = "Check the signal: Killed means memory, Bus error means /dev/shm, Segmentation fault "
+            "means native code of the dataset."},
     {.kind = "dataloader-worker-killed",
      .pattern = "DataLoader worker (pid(s)",
      .also = "exited unexpectedly",
@@ -162,8 +191,7 @@ constexpr KnownException kTable[] = {
      .said_by = kTorch,
      .meaning = "loads a checkpoint of the wrapped model into the bare one",
      .fix = "Save model.module.state_dict(), or strip the prefix: {k.removeprefix(\"module.\"): v "
-            "for k, "
-            "v in state.items()}."},
+            "for k, v in state.items()}."},
     {.kind = "state-dict-prefix",
      .pattern = "Missing key(s) in state_dict",
      .also = "\"module.",
@@ -185,14 +213,13 @@ constexpr KnownException kTable[] = {
      .said_by = kTorch,
      .meaning = "shares a GPU with another rank",
      .fix = kDevice},
-    {.kind = "gpu-fault", .pattern = "fallen off the bus", .meaning = "lost its GPU", .fix = kGpu},
     {.kind = "gpu-fault",
      .pattern = "uncorrectable ECC error",
      .meaning = "met a memory fault of its GPU",
      .fix = kGpu},
     {.kind = "gpu-fault",
-     .pattern = "NVRM: Xid",
-     .meaning = "runs on a GPU whose driver reported a fault",
+     .pattern = "uncorrectable NVLink error",
+     .meaning = "met a fault of an NVLink of its GPU",
      .fix = kGpu},
     {.kind = "master-unreachable",
      .pattern = "Address already in use",
@@ -234,6 +261,29 @@ constexpr KnownException kTable[] = {
      .said_by = kTorch,
      .meaning = "waited for ranks that never joined",
      .fix = kStart},
+    {.kind = "nccl-unreachable",
+     .pattern = "is neither AF_INET(",
+     .meaning = "got no valid address from another rank: NCCL probably found no interface there",
+     .fix = kInterface},
+    no_interface("Bootstrap : no socket interface found"),
+    no_interface("NET/Socket : no interface found"),
+    no_interface("NET/Socket : No usable listening interface found"),
+    no_interface("no device found matching", "NCCL_OOB_NET_IFNAME"),
+    no_interface("No interface found in the same subnet as remote address"),
+    no_interface("WARN Socket creation failed : "),
+    no_interface("Net : Socket creation failed : "),
+    no_interface("ncclSocketInit: Socket creation failed : "),
+    cannot_connect("ocketStartConnect: ", " failed : "),
+    cannot_connect("ocketStartConnect", "exceeded "),
+    cannot_connect("ocketPollConnect", " failed "),
+    cannot_connect("ocketPollConnect", "exceeded "),
+    cannot_connect("ocketPollConnect: Connect to ", " returned "),
+    cannot_connect("Net : Connect to ", " failed : "),
+    cannot_connect("WARN Connect to ", " failed : "),
+    cannot_connect("WARN Call to connect failed : "),
+    retries_connection("ocketPollConnect", "retrying ("),
+    retries_connection("ocketStartConnect", "retrying ("),
+    retries_connection("INFO Call to connect returned", ", retrying"),
     {.pattern = "Connection closed by peer"},
     {.pattern = "Connection reset by peer"},
     {.pattern = "Broken pipe"},

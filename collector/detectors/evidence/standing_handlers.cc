@@ -81,7 +81,7 @@ std::optional<Suspect> handling(const graph::Examination& examination,
       std::find_if(standing.callers.begin(), standing.callers.end(),
                    [&](const auto& site) { return in_handler(examination.job, {site}, {}); });
   suspect.evidence =
-      fmt::format("rank {} stands in an except or finally block at {}", standing.rank,
+      fmt::format("rank {} is in an except or finally block ({})", standing.rank,
                   place(handler == standing.callers.end() ? standing.callers.front() : *handler));
   if (hand && (hand->in_users_hand || passes_through_with(examination.job, standing))) {
     tell_exception(*hand, suspect);

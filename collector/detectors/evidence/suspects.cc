@@ -57,10 +57,15 @@ void add_pids(const std::vector<Suspect>& suspects, Finding& finding) {
   }
 }
 
+/// "in all_reduce", "for its GPU": to follow "is waiting here".
 std::string waits_in(const graph::Standing& standing) {
-  return standing.call && !standing.call->operation.empty()
-             ? standing.call->operation
-             : std::string(graph::activity_name(standing.activity));
+  if (standing.call && !standing.call->operation.empty()) {
+    return "in " + standing.call->operation;
+  }
+  constexpr std::string_view kWaiting = "waiting ";
+  std::string_view name = graph::activity_name(standing.activity);
+  name.remove_prefix(name.starts_with(kWaiting) ? kWaiting.size() : 0);
+  return std::string(name);
 }
 
 }  // namespace
@@ -154,8 +159,7 @@ void add_waiting(const graph::Examination& examination, model::RankSet waiting, 
   }
   for (const auto& [place, ranks] : places) {
     finding.locations.push_back(
-        location(place.first, ranks,
-                 fmt::format("{} ({})", waited_here(examination.job, ranks), place.second)));
+        location(place.first, ranks, waiting_here(examination.job, ranks, place.second)));
   }
 }
 

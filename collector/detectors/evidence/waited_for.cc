@@ -32,30 +32,28 @@ struct Primitive {
 };
 
 constexpr std::string_view kSetIt =
-    "Find out what should set this Event and did not (its thread may have ended with an "
-    "exception), "
-    "and wait with a timeout that raises.";
+    "Set this Event on every path, also after an exception in the thread that should set it, and "
+    "pass a timeout to wait().";
 constexpr std::string_view kNotifyIt =
-    "Find out what should notify this Condition and did not (its thread may have ended with an "
-    "exception, or notified before the wait), and wait with a timeout that raises.";
+    "Check the thread that should notify this Condition: it may have failed, or notified before "
+    "the wait. Pass a timeout to wait().";
 constexpr std::string_view kPutIt =
-    "Find out what should put an item into this queue and did not (its thread or process may have "
-    "ended with an exception), and get with a timeout that raises.";
+    "Check the thread or process that should put an item into this queue: it may have failed. Pass "
+    "a timeout to get().";
 constexpr std::string_view kTakeIt =
-    "Find out what should take from this full queue and does not (its thread or process may have "
-    "ended with an exception), and put with a timeout that raises.";
+    "Check the thread or process that should read this full queue: it may have failed. Pass a "
+    "timeout to put().";
 constexpr std::string_view kMarkIt =
-    "Call task_done() once for each item taken, in a `finally` (a `continue` or an exception on "
-    "the "
-    "way leaves it out), and see whether the thread that takes them has ended.";
+    "Call task_done() once for each item, in a `finally`: a `continue` or an exception skips it. "
+    "Check that the reading thread is alive.";
 constexpr std::string_view kMeet =
-    "Find the thread that does not come to this Barrier (it may have ended with an exception), and "
-    "wait with a timeout.";
+    "Check the thread that has not reached this Barrier: it may have failed. Pass a timeout to "
+    "wait().";
 constexpr std::string_view kRelease =
-    "Find who has acquired this and does not release it (an exception on the way, or the same "
-    "thread twice): use `with`.";
+    "Use `with` for this lock: the thread that acquired it did not release it (an exception, or "
+    "the same thread acquired it twice).";
 constexpr std::string_view kResult =
-    "Find out why the task of this Future does not end, and ask with result(timeout=…).";
+    "Check why the task of this Future does not finish, and call result(timeout=…).";
 
 constexpr std::array<Primitive, 14> kPrimitives = {{
     {"/threading.py", "Event.wait", "waiting for a threading.Event to be set", kSetIt},
@@ -111,7 +109,7 @@ std::optional<WaitedFor> end_of_process(const model::JobModel& job, const model:
   const std::string name = with_command(*process);
   return WaitedFor{
       .doing = fmt::format("waiting for {} to end", name),
-      .advice = fmt::format("Find out why {} does not end, and wait for it with a timeout.", name)};
+      .advice = fmt::format("Check why {} does not exit, and wait for it with a timeout.", name)};
 }
 
 std::optional<WaitedFor> end_of_thread(const model::Process& process, const model::Thread& thread) {
@@ -123,13 +121,12 @@ std::optional<WaitedFor> end_of_thread(const model::Process& process, const mode
   }
   const model::Frame* user = own_user_frame(*joined);
   const std::string name = full_thread_name(*joined);
-  return WaitedFor{
-      .doing = fmt::format("waiting for {} to end", name),
-      .advice = fmt::format("Find out why {} {}, and join it with a timeout.", name,
-                            user == nullptr
-                                ? std::string("does not end")
-                                : fmt::format("stays at {}:{} in {}", base::file_name(user->file),
-                                              user->line, user->function))};
+  return WaitedFor{.doing = fmt::format("waiting for {} to end", name),
+                   .advice = fmt::format(
+                       "Check why {} {}, and join it with a timeout.", name,
+                       user == nullptr ? std::string("does not finish")
+                                       : fmt::format("stays in {} ({}:{})", user->function,
+                                                     base::file_name(user->file), user->line))};
 }
 
 bool looks_for_file(std::string_view condition) {
@@ -151,12 +148,12 @@ std::optional<WaitedFor> end_of_loop(const model::JobModel& job, const graph::St
       .doing = fmt::format("sleeping in the loop `{}`", header),
       .advice =
           looks_for_file(loop->condition)
-              ? fmt::format("Find out who should make the file that `{}` (line {}) looks for, "
-                            "and whether that rank does it before it waits itself; give the "
-                            "loop a deadline that raises.",
-                            header, loop->line)
-              : fmt::format("Find out what should end the loop `{}` (line {}); give it a "
-                            "deadline that raises.",
+              ? fmt::format(
+                    "Create the file that `{}` (line {}) checks for on a rank that does not "
+                    "wait for this one, and add a timeout that raises.",
+                    header, loop->line)
+              : fmt::format("Add a timeout that raises to the loop `{}` (line {}), and check what "
+                            "should end it.",
                             header, loop->line),
       .loop = {.file = standing.user.file, .line = loop->line, .function = standing.user.function}};
 }

@@ -183,7 +183,7 @@ std::string waiting_words(const BlockedThread& member, const std::string& next) 
   }
   if (kind == "semaphore" &&
       python_frame_in(*member.thread, "multiprocessing/queues.py") != nullptr) {
-    return fmt::format("waiting for its turn at a queue that {} uses", next);
+    return fmt::format("waiting for its turn on a queue that {} uses", next);
   }
   if (kind == "semaphore" || kind == "futex") {
     return fmt::format("waiting for a {} shared with {}", kind, next);

@@ -130,7 +130,8 @@ std::optional<Finding> told_differently(const graph::Examination& examination,
     places.insert(agent.place);
     finding.evidence.push_back(
         {.rank = std::nullopt,
-         .text = fmt::format("process {} waits at {} for the rendezvous \"{}\"", agent.process->pid,
+         .text = fmt::format("process {} is waiting at {} for the rendezvous \"{}\"",
+                             agent.process->pid,
                              agent.place.empty() ? "the default endpoint" : agent.place,
                              agent.id.empty() ? "none" : agent.id)});
   }
@@ -140,12 +141,12 @@ std::optional<Finding> told_differently(const graph::Examination& examination,
   const bool by_id = ids.size() > 1;
   finding.kind = kKind;
   finding.confidence = unless_somebody_acts(examination, still);
-  finding.summary = fmt::format(
-      "all {} nodes wait for each other: they were given different {} ({})", agents.size(),
-      by_id ? "--rdzv-id" : "rendezvous endpoints", list(by_id ? ids : places));
-  finding.fix = by_id ? "Give every node the same --rdzv-id."
-                      : "Give every node the same --rdzv-endpoint (or --master-addr and "
-                        "--master-port).";
+  finding.summary =
+      fmt::format("all {} nodes wait for each other: they have different {} ({})", agents.size(),
+                  by_id ? "--rdzv-id" : "rendezvous endpoints", list(by_id ? ids : places));
+  finding.fix = by_id ? "Pass the same --rdzv-id on every node."
+                      : "Pass the same --rdzv-endpoint (or --master-addr and --master-port) on "
+                        "every node.";
   return finding;
 }
 
@@ -187,7 +188,7 @@ Findings waiting_nodes(const graph::Examination& examination) {
   finding.culprits = absent_ranks(agents);
   const std::string& place = agents.front().place;
   finding.summary = fmt::format(
-      "torchrun waits for {} more node{}: {} of {} came to the rendezvous{}", nodes - here,
+      "torchrun waits for {} more node{}: {} of {} reached the rendezvous{}", nodes - here,
       nodes - here == 1 ? "" : "s", here, nodes, place.empty() ? "" : " at " + place);
   for (const Agent& agent : agents) {
     finding.evidence.push_back(
@@ -197,7 +198,7 @@ Findings waiting_nodes(const graph::Examination& examination) {
              agent.process->pid, agent.node ? fmt::format(" (node {})", *agent.node) : "", nodes)});
   }
   finding.fix = fmt::format(
-      "Start the command on the other node{} too, with the same endpoint, or set --nnodes={}.",
+      "Start the command on the other node{}, too, with the same endpoint; or set --nnodes={}.",
       nodes - here == 1 ? "" : "s", here);
   return {std::move(finding)};
 }

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/detectors/evidence/wording.h"
 
+#include <algorithm>
+#include <array>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -34,19 +38,19 @@ std::string doing(const model::JobModel& job, const graph::Standing& standing) {
     case Activity::kExited:
       return "has exited";
     case Activity::kDdpBackward:
-      return "waits in backward for a gradient bucket of DistributedDataParallel";
+      return "is waiting in backward for a gradient bucket of DistributedDataParallel";
     case Activity::kDdpForward:
-      return "waits in the forward of DistributedDataParallel";
+      return "is waiting in the forward of DistributedDataParallel";
     case Activity::kDdpConstructor:
-      return "waits in the constructor of DistributedDataParallel";
+      return "is waiting in the constructor of DistributedDataParallel";
     default:
       break;
   }
   const model::WaitsOn* wait = standing.thread == nullptr || !standing.thread->waits_on
                                    ? nullptr
                                    : &*standing.thread->waits_on;
-  if (wait != nullptr && wait->kind == "elsewhere") {  // a log tells of it, and not where it is
-    return "is somewhere else";
+  if (wait != nullptr && wait->kind == "elsewhere") {  // a log names the rank, not its line
+    return "is not in that call";
   }
   if (waits_in_call(standing)) {
     return "is in " + call_name(job, *standing.call);
@@ -55,6 +59,19 @@ std::string doing(const model::JobModel& job, const graph::Standing& standing) {
     return "is " + waited->doing;
   }
   return "is " + std::string(graph::activity_name(standing.activity));
+}
+
+/// "is in barrier" of one rank with these as its subject: "ranks 0-2 are in barrier".
+std::string with_subject(const model::RankSet& ranks, std::string text) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kVerbs{
+      {{"is ", "are "}, {"has ", "have "}, {"was ", "were "}}};
+  for (const auto& [one, many] : kVerbs) {
+    if (ranks.size() > 1 && text.starts_with(one)) {
+      text.replace(0, one.size(), many);
+      break;
+    }
+  }
+  return fmt::format("{} {}", said(ranks), text);
 }
 
 }  // namespace
@@ -111,37 +128,56 @@ std::string named_function(std::string_view function) {
   return std::string(function);
 }
 
-std::string place(const model::CallSite& site) {
+std::string line_of(const model::CallSite& site) {
   if (!site.known()) {
-    return "a line that no stack shows";
+    return "line unknown";
   }
   std::string text(base::file_name(site.file));
   if (site.line > 0) {
     text += fmt::format(":{}", site.line);
   }
-  if (!site.function.empty() && site.function != "<module>") {
-    text += " in " + named_function(site.function);
+  return text;
+}
+
+std::string place(const model::CallSite& site) {
+  std::string text = line_of(site);
+  if (site.known() && !site.function.empty() && site.function != "<module>") {
+    text += ", " + named_function(site.function);
   }
   return text;
 }
 
+std::string placed(const model::CallSite& site) {
+  return site.known() ? fmt::format(" ({})", place(site)) : std::string();
+}
+
 std::string whereabouts(const model::JobModel& job, const graph::Standing& standing) {
-  std::string text = doing(job, standing);
-  if (standing.user.known()) {
-    text += " at " + place(standing.user);
-  }
+  std::string text = doing(job, standing) + placed(standing.user);
   const bool framework = standing.thread != nullptr && model::is_framework_file(standing.user.file);
   const std::string_view phase =
       framework ? graph::phase_of(standing.thread->frames) : std::string_view();
   return phase.empty() ? text : fmt::format("{} (phase: {})", text, phase);
 }
 
-std::string waited_here(const model::JobModel& job, const model::RankSet& ranks) {
-  std::string text = fmt::format("{} {} waited here", said(ranks), has_or_have(ranks));
+std::string whereabouts(const model::JobModel& job, const model::RankSet& ranks,
+                        const graph::Standing& standing) {
+  return with_subject(ranks, whereabouts(job, standing));
+}
+
+std::string waiting_here(const model::JobModel& job, const model::RankSet& ranks,
+                         std::string_view what) {
+  std::string text = ranks_do(ranks, "is waiting here", "are waiting here");
+  if (!what.empty()) {
+    text += fmt::format(", {}", what);
+  }
   if (job.seconds_without_progress && *job.seconds_without_progress >= 1) {
-    text += " for " + base::duration(*job.seconds_without_progress);
+    text += ", for " + base::duration(*job.seconds_without_progress);
   }
   return text;
+}
+
+std::string ranks_do(const model::RankSet& ranks, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", said(ranks), ranks.size() == 1 ? one : many);
 }
 
 std::string_view is_or_are(const model::RankSet& ranks) {
@@ -184,23 +220,36 @@ Location location(const graph::Standing& standing, std::string note) {
 
 void add_whereabouts(Finding& finding, const graph::Examination& examination,
                      const model::RankSet& ranks) {
-  std::size_t listed = 0;
+  std::vector<std::pair<std::string, model::RankSet>> alike;  // in the order of their first rank
   for (const model::Rank rank : ranks) {
     const graph::Standing* standing = examination.standing(rank);
     if (standing == nullptr) {
       continue;
     }
-    if (listed == kMostRanksListed) {
-      finding.evidence.push_back(
-          {.rank = std::nullopt,
-           .text = fmt::format("and {} more ranks like them", ranks.size() - listed)});
-      return;
+    const std::string text =
+        whereabouts(examination.job, *standing) + ahead_of_device(examination, *standing);
+    const auto known = std::find_if(alike.begin(), alike.end(),
+                                    [&text](const auto& one) { return one.first == text; });
+    if (known == alike.end()) {
+      alike.emplace_back(text, model::RankSet{rank});
+    } else {
+      known->second.insert(rank);
     }
+  }
+  model::RankSet left;
+  for (std::size_t i = 0; i < alike.size(); ++i) {
+    const auto& [text, of] = alike[i];
+    if (i >= kMostRanksListed) {
+      left = left.united(of);
+      continue;
+    }
+    finding.evidence.push_back({.rank = of.size() == 1 ? std::optional(of.front()) : std::nullopt,
+                                .text = with_subject(of, text)});
+  }
+  if (!left.empty()) {
     finding.evidence.push_back(
-        {.rank = rank,
-         .text = fmt::format("rank {} {}{}", rank, whereabouts(examination.job, *standing),
-                             ahead_of_device(examination, *standing))});
-    ++listed;
+        {.rank = std::nullopt,
+         .text = ranks_do(left, "is in yet another place", "are in yet other places")});
   }
 }
 

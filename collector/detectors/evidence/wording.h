@@ -21,8 +21,12 @@ std::string call_name(const model::JobModel& job, std::string_view operation,
 std::string call_name(const model::JobModel& job, const graph::BlockedCall& call);
 std::string call_name(const model::JobModel& job, const model::CollectiveCall& call);
 
-/// "train.py:58 in evaluate"; "an unknown place" when nothing is known.
+/// "train.py:58, evaluate", to stand in parentheses; "line unknown" when no stack shows it.
 std::string place(const model::CallSite& site);
+/// " (train.py:58, evaluate)", to follow the verb; empty when the line is not known.
+std::string placed(const model::CallSite& site);
+/// "train.py:58": the place of a line whose function is clear.
+std::string line_of(const model::CallSite& site);
 
 /// Comprehensions and lambdas have no name of their own: "fit.<locals>.<genexpr>" is "fit".
 std::string named_function(std::string_view function);
@@ -32,18 +36,26 @@ std::string thread_name(const model::Thread& thread);
 /// "thread 31 (loader)".
 std::string full_thread_name(const model::Thread& thread);
 
-/// What a rank does, as the end of a sentence: "is in barrier #12 of default_pg at train.py:58 in
-/// evaluate".
+/// What a rank does, as the end of a sentence: "is in barrier #12 of default_pg
+/// (train.py:58, evaluate)".
 std::string whereabouts(const model::JobModel& job, const graph::Standing& standing);
+/// The same with its subject, for ranks that all do it: "ranks 0-2 are in barrier #12".
+std::string whereabouts(const model::JobModel& job, const model::RankSet& ranks,
+                        const graph::Standing& standing);
 
-/// "has waited here for 4 min 12 s" / "have waited here"; the time only where the job knows it.
-std::string waited_here(const model::JobModel& job, const model::RankSet& ranks);
+/// "ranks 0-2 are waiting here, in all_reduce, for 4 min 12 s" (`what` is "in all_reduce"); the
+/// time only where the job knows it.
+std::string waiting_here(const model::JobModel& job, const model::RankSet& ranks,
+                         std::string_view what = {});
 
 /// "is" or "are", "has" or "have" by number of ranks.
 std::string_view is_or_are(const model::RankSet& ranks);
 std::string_view has_or_have(const model::RankSet& ranks);
+/// "rank 3 waits", "ranks 0-2 wait": the verb agrees with the number of ranks.
+std::string ranks_do(const model::RankSet& ranks, std::string_view one, std::string_view many);
 
-/// "rank 3", "ranks 0-2,4"; sets of more than ten outliers as "ranks 0-6,8 and 12 others".
+/// "rank 3", "ranks 0 and 2", "ranks 0-2,4"; sets of more than ten outliers as "ranks 0-6,8 and 12
+/// others".
 std::string said(const model::RankSet& ranks);
 
 /// A line that matters, for one rank or for several who share it.
@@ -51,7 +63,8 @@ Location location(const model::CallSite& site, const model::RankSet& ranks, std:
 /// The user line a rank stands on.
 Location location(const graph::Standing& standing, std::string note);
 
-/// One evidence sentence for each rank of the set, at most ten; the rest is counted in a last one.
+/// One evidence sentence for each place of the ranks, at most ten; the rest is counted in a last
+/// one.
 void add_whereabouts(Finding& finding, const graph::Examination& examination,
                      const model::RankSet& ranks);
 

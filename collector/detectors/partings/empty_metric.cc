@@ -145,21 +145,21 @@ std::optional<bool> odd_is_empty(const Disagreed& disagreed) {
 }
 
 void tell_update(const Update& update, const model::RankSet& empty, Finding& finding) {
-  const std::string place_of_it = place(update.where);
+  const std::string place_of_it = line_of(update.where);
   finding.locations.push_back(
-      location(update.where, empty, fmt::format("the update that {} left out", said(empty))));
+      location(update.where, empty, fmt::format("{} skipped this update", said(empty))));
   if (!update.under) {
     finding.fix = fmt::format(
-        "Let every rank come to {}() ({}) before compute(), or agree on the number of values "
-        "first (all_reduce it) and compute only where all ranks have some.",
+        "Call {}() ({}) on every rank before compute(); or all_reduce the number of values and "
+        "call compute() only if every rank has some.",
         update.call, place_of_it);
     return;
   }
   const Branch branch = branch_of(*update.under, update.where, program::Dependence::kData, true);
-  finding.locations.push_back(location(branch.where, {}, "the condition in front of it"));
+  finding.locations.push_back(location(branch.where, {}, "decides which ranks call it"));
   finding.fix = fmt::format(
-      "Let every rank come to {}() ({}): `{}` kept {} from it. Or agree on the number of values "
-      "first (all_reduce it) and compute only where all ranks have some.",
+      "Call {}() ({}) on every rank: `{}` was false on {}. Or all_reduce the number of values and "
+      "call compute() only if every rank has some.",
       update.call, place_of_it, branch.condition, said(empty));
 }
 
@@ -184,8 +184,8 @@ bool tell_empty_metric(const graph::Examination& examination, const Disagreed& d
   finding.culprits = empty;
   finding.waiting = finding.waiting.united(others).minus(empty);
   finding.summary = fmt::format(
-      "{} had nothing in `{}` when compute() gathered it: torchmetrics sent {} for the empty "
-      "state, {} sent {} ({})",
+      "{} had no values in `{}` when compute() gathered it: torchmetrics sent {} for the empty "
+      "state, but {} sent {} ({})",
       said(empty), metric,
       call.dtype != others_call.dtype ? call.dtype : std::string("one dimension"), said(others),
       call.dtype != others_call.dtype ? others_call.dtype

@@ -98,12 +98,12 @@ std::vector<Suspect> attempts(const graph::Examination& examination) {
     for (const model::Rank rank : attempt->ranks) {
       Suspect suspect{.rank = rank, .place = attempt->call};
       suspect.confidence = Confidence::kLikely;
-      suspect.note = fmt::format("rank {} calls this once more", rank);
+      suspect.note = fmt::format("rank {} calls this again", rank);
       suspect.deed = kStartedOver;
       suspect.evidence = fmt::format(
-          "the try at {} calls {} again after an exception; rank {} left out what comes after the "
-          "line that raised, where the others went on",
-          place(attempt->again), attempt->call.function, rank);
+          "the `try` ({}) calls {}() again after an exception; rank {} skipped the code after the "
+          "line that raised, and the others ran it",
+          line_of(attempt->again), attempt->call.function, rank);
       out.push_back(std::move(suspect));
     }
   }

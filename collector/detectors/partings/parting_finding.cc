@@ -14,17 +14,14 @@
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/partings/parting_words.h"
 #include "collector/detectors/partings/side_values.h"
-#include "collector/detectors/partings/user_call.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
 using graph::Examination;
-
-// Conditions and statements longer than this are cut in a sentence.
-constexpr std::size_t kLongestQuote = 80;
 
 /// At a place that says nothing of a wait.
 bool on_its_way(const Side& side) {
@@ -92,8 +89,8 @@ std::string death_note(const Examination& examination, const Side& side) {
   std::string text = fmt::format("{} died here, in {}", said(side.ranks), side.operation);
   for (const GlooSizes& sizes : gloo_sizes(examination.job)) {
     if (sizes.rank && side.ranks.contains(*sizes.rank)) {
-      return text + fmt::format(": gloo ended it, {} bytes came where {} fit", sizes.received,
-                                sizes.expected);
+      return text + fmt::format(": gloo aborted it, because it received {} bytes and expected {}",
+                                sizes.received, sizes.expected);
     }
   }
   return text;
@@ -114,14 +111,21 @@ std::string culprit_note(const Examination& examination, const Explanation& expl
   return fmt::format("{} {} here", who, is_or_are(odd.ranks));
 }
 
+/// "ranks 1-3 are waiting here, in all_reduce, for 2.2 s"; only where they are in a call.
+std::string waiting_note(const Examination& examination, const Parting& parting) {
+  const Side& rest = parting.rest;
+  return rest.calls() ? waiting_here(examination.job, rest.ranks, "in " + rest.operation)
+                      : ranks_do(rest.ranks, "is here", "are here");
+}
+
 // A rank that is known by records only: the newest of them is the nearest to where it is.
 void add_newest_call(const Parting& parting, Finding& finding) {
   const graph::Standing* standing = parting.odd.standing;
   if (standing != nullptr && standing->activity == graph::Activity::kBetweenCalls &&
       standing->user.known()) {
-    finding.locations.push_back(
-        location(*standing,
-                 fmt::format("the newest recorded call of rank {}, which ended", standing->rank)));
+    finding.locations.push_back(location(
+        *standing,
+        fmt::format("the newest recorded call of rank {}, which finished", standing->rank)));
   }
 }
 
@@ -137,13 +141,12 @@ void add_present_place(const Parting& parting, Finding& finding) {
 
 const char* note_of(const Branch& branch) {
   if (branch.catches) {
-    return "goes on after an exception";
+    return "continues after an exception";
   }
   if (branch.skips) {
-    return "skips what is left of the step";
+    return "skips the rest of the step";
   }
-  return branch.or_else.empty() ? "the branch that separates them"
-                                : "one of the ways out that may separate them";
+  return branch.or_else.empty() ? "decides which ranks call it" : "may decide which ranks call it";
 }
 
 /// Ranks of a side that make the same call from another line (the arm of another case): by lines.
@@ -199,41 +202,43 @@ void add_locations(const Examination& examination, const Explanation& explanatio
   }
   if (parting.rest.site().known()) {
     const std::string died = death_note(examination, parting.rest);
-    finding.locations.push_back(
-        location(parting.rest.site(), parting.rest.ranks,
-                 died.empty() ? waited_here(examination.job, parting.rest.ranks) : died));
+    finding.locations.push_back(location(parting.rest.site(), parting.rest.ranks,
+                                         died.empty() ? waiting_note(examination, parting) : died));
   }
   add_present_place(parting, finding);
   if (explanation.branch && explanation.branch->where.known()) {
     finding.locations.push_back(
         location(explanation.branch->where, {}, note_of(*explanation.branch)));
     for (const Test& other : explanation.branch->or_else) {
-      finding.locations.push_back(location(other.where, {}, "another of them"));
+      finding.locations.push_back(location(other.where, {}, "may decide it, too"));
     }
   }
 }
 
+/// "call #9 of default_pg is all_gather on rank 0 and all_reduce on ranks 1-3 (recorded calls)".
+bool add_disagreement(const Examination& examination, const Parting& parting, Finding& finding) {
+  const model::CollectiveCall* odd = parting.odd.call;
+  const model::CollectiveCall* rest = parting.rest.call;
+  if (odd == nullptr || rest == nullptr || odd->sequence != rest->sequence ||
+      odd->group != rest->group || odd->operation == rest->operation) {
+    return false;
+  }
+  finding.evidence.push_back(
+      {.rank = std::nullopt,
+       .text = fmt::format("call #{} of {} is {} on {} and {} on {} (recorded calls)",
+                           odd->sequence, group_name(examination.job, odd->group), odd->operation,
+                           said(parting.odd.ranks), rest->operation, said(parting.rest.ranks))});
+  return true;
+}
+
 void add_recorded(const Examination& examination, const Side& side, Finding& finding) {
   if (side.call != nullptr) {
-    finding.evidence.push_back(
-        {.rank = side.ranks.front(),
-         .text = fmt::format(
-             "{} called {}{}", said(side.ranks), call_name(examination.job, *side.call),
-             side.call->call_site.known() ? " at " + place(side.call->call_site) : std::string())});
+    finding.evidence.push_back({.rank = side.ranks.front(),
+                                .text = fmt::format("{} called {}{}", said(side.ranks),
+                                                    call_name(examination.job, *side.call),
+                                                    placed(side.call->call_site))});
   }
 }
-
-/// A condition on one line.
-std::string quote(std::string text) {
-  for (char& c : text) {
-    c = c == '\n' ? ' ' : c;
-  }
-  return "`" + base::elide(text, kLongestQuote) + "`";
-}
-
-}  // namespace
-
-namespace {
 
 /// Records say in which call a device is stuck; its host may be lines further.
 void add_hosts_ahead(const Examination& examination, const Side& side, Finding& finding) {
@@ -243,26 +248,25 @@ void add_hosts_ahead(const Examination& examination, const Side& side, Finding& 
   if (!text.empty()) {
     finding.evidence.push_back(
         {.rank = standing->rank,
-         .text = fmt::format("rank {} waits on its GPU for {} #{}{}", standing->rank,
+         .text = fmt::format("the GPU of rank {} is waiting in {} #{}{}", standing->rank,
                              standing->call->operation, *standing->call->sequence, text)});
   }
 }
 
-}  // namespace
-
-Finding finding_of(const Examination& examination, const Explanation& explanation,
-                   int extra_facts) {
+/// All but where the ranks are: what a cause adds is more than the lines above say again.
+Finding without_standings(const Examination& examination, const Explanation& explanation,
+                          int extra_facts) {
   const Parting& parting = explanation.parting;
   Finding finding;
   finding.culprits = parting.undecided ? model::RankSet{} : parting.odd.ranks;
   finding.waiting = waiting_ranks(examination).united(parting.rest.ranks).minus(finding.culprits);
   finding.confidence = confidence(examination, parting, extra_facts);
   add_locations(examination, explanation, finding);
-  add_recorded(examination, parting.odd, finding);
-  add_recorded(examination, parting.rest, finding);
+  if (!add_disagreement(examination, parting, finding)) {
+    add_recorded(examination, parting.odd, finding);
+    add_recorded(examination, parting.rest, finding);
+  }
   add_hosts_ahead(examination, parting.rest, finding);
-  add_whereabouts(finding, examination, parting.odd.ranks);
-  add_whereabouts(finding, examination, parting.rest.ranks);
   const bool told = explanation.branch && values_say(examination.job, explanation.branch->where,
                                                      parting) == ValuesSay::kDiffers;
   if (!told) {
@@ -273,12 +277,15 @@ Finding finding_of(const Examination& examination, const Explanation& explanatio
   if (!parting.unobserved.empty()) {
     finding.evidence.push_back(
         {.rank = std::nullopt,
-         .text = said(parting.unobserved) + " could not be observed: this may look different"});
+         .text = said(parting.unobserved) + " could not be observed; that may change the cause"});
   }
   return finding;
 }
 
-namespace {
+void add_standings(const Examination& examination, const Parting& parting, Finding& finding) {
+  add_whereabouts(finding, examination, parting.odd.ranks);
+  add_whereabouts(finding, examination, parting.rest.ranks);
+}
 
 /// Where the value that decides comes from, when another line says it; or that none does.
 void add_origin(const model::JobModel& job, const Branch& branch, Finding& finding) {
@@ -290,17 +297,25 @@ void add_origin(const model::JobModel& job, const Branch& branch, Finding& findi
     finding.evidence.push_back(
         {.rank = std::nullopt,
          .text = fmt::format("{} depends on {}: {} ({}:{})", condition_quote(branch),
-                             program::name_of(origin.source), quote(end.text),
+                             program::name_of(origin.source), in_backquotes(end.text),
                              base::file_name(end.file), end.line)});
   } else if (branch.unproven && origin.source == program::Source::kUnknown &&
              !origin.unknown.empty()) {
-    finding.evidence.push_back({.rank = std::nullopt,
-                                .text = fmt::format("no source at hand shows where {} comes from",
-                                                    quote(origin.unknown))});
+    finding.evidence.push_back(
+        {.rank = std::nullopt,
+         .text = fmt::format("the origin of {} is unknown: no source file at hand shows it",
+                             in_backquotes(origin.unknown))});
   }
 }
 
 }  // namespace
+
+Finding finding_of(const Examination& examination, const Explanation& explanation,
+                   int extra_facts) {
+  Finding finding = without_standings(examination, explanation, extra_facts);
+  add_standings(examination, explanation.parting, finding);
+  return finding;
+}
 
 Findings findings_with(const Examination& examination, Cause cause, std::string_view kind,
                        const std::function<void(const Explanation&, Finding&)>& tell) {
@@ -310,8 +325,8 @@ Findings findings_with(const Examination& examination, Cause cause, std::string_
     const bool differs =
         explanation.branch && values_say(examination.job, explanation.branch->where,
                                          explanation.parting) == ValuesSay::kDiffers;
-    Finding finding =
-        finding_of(examination, explanation, (explanation.branch ? 1 : 0) + (differs ? 1 : 0));
+    Finding finding = without_standings(examination, explanation,
+                                        (explanation.branch ? 1 : 0) + (differs ? 1 : 0));
     finding.kind = kind;
     tell(explanation, finding);
     // That it separates them is seen; what it asks, nothing or a name alone says.
@@ -325,53 +340,10 @@ Findings findings_with(const Examination& examination, Cause cause, std::string_
       finding.confidence = at_most(finding.confidence, Confidence::kLikely);
       finding.fix += " " + std::string(explanation.otherwise);
     }
+    add_standings(examination, explanation.parting, finding);
     findings.push_back(std::move(finding));
   }
   return findings;
-}
-
-std::string waiting_call(const Examination& examination, const Explanation& explanation) {
-  const Parting& parting = explanation.parting;
-  return call_name(examination.job, parting.rest.operation, parting.group, parting.sequence);
-}
-
-std::string odd_place(const Examination& examination, const Explanation& explanation) {
-  const Side& odd = explanation.parting.odd;
-  if (odd.calls() && !odd.site().known() && odd.call != nullptr) {
-    return call_name(examination.job, *odd.call);
-  }
-  if (odd.calls()) {
-    return call_in_words(examination.job, odd) + " at " + place(odd.site());
-  }
-  return odd.standing != nullptr ? whereabouts(examination.job, *odd.standing) : place(odd.site());
-}
-
-std::string source_quote(const model::JobModel& job, const model::CallSite& site) {
-  const auto line = model::source_line(job, site.file, site.line);
-  if (!line || base::trim(*line).empty()) {
-    return {};
-  }
-  return "`" + base::elide(base::trim(*line), kLongestQuote) + "`";
-}
-
-std::string condition_quote(const Branch& branch) {
-  return quote(branch.condition);
-}
-
-std::string conditions_quote(const Branch& branch) {
-  std::string text = condition_quote(branch);
-  for (const Test& other : branch.or_else) {
-    text += " or " + quote(other.condition);
-  }
-  return text;
-}
-
-std::string conditions_placed(const Branch& branch) {
-  std::string text = fmt::format("{} ({})", condition_quote(branch), place(branch.where));
-  for (const Test& other : branch.or_else) {
-    text += fmt::format(" and {} ({})", quote(other.condition), place(other.where));
-  }
-  return text;
 }
 
 }  // namespace ddpdoctor::detectors

@@ -343,14 +343,13 @@ std::optional<Finding> uneven_ahead(const Examination& examination) {
     }
   }
   finding.summary = fmt::format(
-      "{} {} {} steps in the loop `{}` ({}) and {} {} {}: {} will wait in a step that {} never "
-      "take{}",
-      said(shortest), has_or_have(shortest), low, loop->header, place(loop->where), said(longest),
-      has_or_have(longest), high, said(longest), said(shortest), shortest.size() == 1 ? "s" : "");
+      "{} {} {} steps in `{}` ({}), but {} {} {}; the longer ones will hang in the last step",
+      said(shortest), has_or_have(shortest), low, loop->header, line_of(loop->where), said(longest),
+      has_or_have(longest), high);
   finding.fix = kEqualSteps;
   finding.locations.push_back(
-      location(loop->where, finding.culprits, "the loop that will end earlier here"));
-  finding.locations.push_back(location(path.front(), {}, "each step joins the others here"));
+      location(loop->where, finding.culprits, "this loop will end earlier here"));
+  finding.locations.push_back(location(path.front(), {}, "each step calls a collective here"));
   add_steps(loop->steps, finding);
   return finding;
 }

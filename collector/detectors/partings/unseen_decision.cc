@@ -208,21 +208,18 @@ Finding finding_of(const graph::Examination& examination, const UnseenDecision& 
   finding.waiting = all.minus(finding.culprits);
   const std::string condition = "`" + base::elide(branch.condition, 80) + "`";
   finding.summary = fmt::format(
-      "{} wait at {}, and no record says for which call: {} may have gone into {} ({}), which "
-      "depends on {} and leads to {} at {}",
-      said(all), place(decision.standing),
-      finding.culprits.empty() ? "some of them" : said(finding.culprits), condition,
-      place(branch.where), program::name_of(decision.source), decision.operation,
-      place(branch.guarded));
+      "{} may have called {} ({}) under {} ({}), which depends on {}; all ranks wait in one line",
+      finding.culprits.empty() ? "some ranks" : said(finding.culprits), decision.operation,
+      line_of(branch.guarded), condition, line_of(branch.where), program::name_of(decision.source));
   finding.fix = fmt::format(
-      "Call {} on every rank, or decide {} once for all (all_reduce what it tests); start the job "
-      "with `ddpdoctor run` to see which rank called what.",
+      "Call {} on every rank, or all_reduce the value of {} first. Start the job with `ddpdoctor "
+      "run -- …` to record which rank called what.",
       decision.operation, condition);
   finding.locations.push_back(
-      location(branch.guarded, finding.culprits, "what some may have called"));
+      location(branch.guarded, finding.culprits, "some ranks may have called this"));
+  finding.locations.push_back(location(branch.where, {}, "may decide which ranks call it"));
   finding.locations.push_back(
-      location(branch.where, {}, "the branch that may have separated them"));
-  finding.locations.push_back(location(decision.standing, finding.waiting, "all wait here now"));
+      location(decision.standing, finding.waiting, "all ranks are waiting here"));
   return finding;
 }
 

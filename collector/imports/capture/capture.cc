@@ -43,18 +43,19 @@ std::vector<model::Rank> ranks(const Cursor& in) {
 base::Result<void> check_schema(const json& document, const std::string& name) {
   const auto hint = fmt::format("a capture says \"schema\": \"{}\"", kCaptureSchema);
   if (!document.is_object()) {
-    return base::failure(fmt::format("{} is no capture: the document must be an object", name),
+    return base::failure(fmt::format("{} is not a capture: the document must be an object", name),
                          hint);
   }
   const auto schema = document.find("schema");
   if (schema == document.end() || !schema->is_string()) {
-    return base::failure(fmt::format("{} is no capture: it names no schema", name), hint);
+    return base::failure(fmt::format("{} is not a capture: it names no schema", name), hint);
   }
   const auto& written = schema->get_ref<const std::string&>();
   if (written != kCaptureSchema) {
-    return base::failure(fmt::format("{} is written in the schema \"{}\", which is not read here",
-                                     name, base::elide(base::printable(written), 60)),
-                         hint);
+    return base::failure(
+        fmt::format("{} is written in the schema \"{}\", which this ddpdoctor does not read", name,
+                    base::elide(base::printable(written), 60)),
+        hint);
   }
   return {};
 }

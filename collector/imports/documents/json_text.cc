@@ -113,7 +113,7 @@ class Fault : public nlohmann::json_sax<json> {
     }
     const auto line =
         1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(position_), '\n');
-    return fmt::format("it is no valid JSON near byte {} (line {})", position_, line);
+    return fmt::format("it is not valid JSON near byte {} (line {})", position_, line);
   }
 
  private:

@@ -62,7 +62,7 @@ Step PickleMachine::name_value(std::string_view module, std::string_view name) {
 Step PickleMachine::call() {
   const std::size_t count = stack_.size();
   if (count < 2 || !stack_[count - 2].is(Kind::kName) || !stack_[count - 1].is(Kind::kList)) {
-    return forbid("it calls what is no known name");
+    return forbid("it calls an unknown name");
   }
   const KnownName& name = kKnownNames.at(static_cast<std::size_t>(stack_[count - 2].whole));
   const std::span<const PlainValue> arguments = document_.items(stack_[count - 1]);
@@ -134,7 +134,7 @@ Step PickleMachine::named(unsigned char op) {
     case 0x84:
       return forbid("it wants a registered extension");
     default:
-      return refuse(fmt::format("0x{:02x} is no instruction", op));
+      return refuse(fmt::format("0x{:02x} is not an instruction", op));
   }
 }
 

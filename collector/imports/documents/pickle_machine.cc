@@ -217,7 +217,7 @@ Step PickleMachine::gather(Kind kind, std::size_t from, std::size_t marks) {
 Step PickleMachine::fill(Kind kind, std::size_t from, std::size_t marks) {
   if (from == 0 || from > stack_.size() || !stack_[from - 1].is(kind) ||
       (kind == Kind::kDict && (stack_.size() - from) % 2 != 0)) {
-    return refuse("it adds to what is no container");
+    return refuse("it adds to a value that is not a container");
   }
   document_.append(stack_[from - 1], above(from));
   stack_.resize(from);

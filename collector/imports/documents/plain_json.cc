@@ -116,7 +116,7 @@ base::Result<void> read_plain_json(std::string_view text, const std::string& nam
   builder.finish();
   if (!whole && builder.position() + 1 < text.size()) {
     return base::failure(
-        fmt::format("{} is no JSON: unexpected text at byte {}", name, builder.position()));
+        fmt::format("{} is not JSON: unexpected text at byte {}", name, builder.position()));
   }
   out.cut = !whole;
   return {};

@@ -355,7 +355,7 @@ std::optional<Dump> DumpReader::read(const PlainDocument& document, std::string&
   std::fill(keys_.begin(), keys_.end(), nullptr);
   const PlainValue* entries = document.find(document.root, "entries");
   if (!document.root.is(Kind::kDict) && !document.root.is(Kind::kList)) {
-    problem = "it holds no dict";
+    problem = "it does not contain a dict";
     return std::nullopt;
   }
   // The oldest dumps are the list of entries itself.
@@ -377,7 +377,7 @@ std::optional<Dump> DumpReader::read(const PlainDocument& document, std::string&
   }
   if (out.calls.empty() && !items.empty() && out.left_out == items.size() && !document.cut &&
       out.groups.empty()) {
-    problem = "its entries are no calls";
+    problem = "its entries are not calls";
     return std::nullopt;
   }
   std::stable_sort(out.calls.begin(), out.calls.end(),

@@ -58,7 +58,7 @@ Outcome read_one(const std::string& path, LoadFile load, Worker& worker, DumpRea
   }
   const auto rank = rank_in_name(path);
   if (!rank) {
-    Outcome out = failed(fmt::format("{} says no rank: its name has no number", path),
+    Outcome out = failed(fmt::format("the rank of {} is unknown: its name has no number", path),
                          "name it as torch does: …_rank_3");
     out.nameless = true;
     return out;
@@ -78,7 +78,8 @@ Outcome read_one(const std::string& path, LoadFile load, Worker& worker, DumpRea
   if (!out.dump) {
     return failed(fmt::format(
         "{} is {}: {}", path,
-        worker.document.cut ? "cut before its first entry" : "no flight-recorder dump", problem));
+        worker.document.cut ? "cut before its first entry" : "not a flight-recorder dump",
+        problem));
   }
   out.dump->path = path;
   out.dump->rank = *rank;
@@ -196,7 +197,7 @@ std::vector<Dump> one_for_each_rank(std::vector<Dump> dumps, std::vector<std::st
   }
   if (!dropped.empty()) {
     warnings.push_back(
-        fmt::format("{} of a rank that another dump tells of, too, and {} left out: {}{}",
+        fmt::format("{} of a rank that another dump covers, too, and {} left out: {}{}",
                     dropped.size() == 1 ? "1 dump is" : fmt::format("{} dumps are", dropped.size()),
                     dropped.size() == 1 ? "was" : "were", dropped.front(),
                     dropped.size() == 1 ? "" : ", for one"));

@@ -114,6 +114,28 @@ void add_enqueued(const Reading& reading, model::JobModel& job) {
   }
 }
 
+/// Who began the call in which others timed out is in it, too, though its own watchdog said
+/// nothing.
+void add_begun(const Reading& reading, const std::map<std::string, std::int64_t>& newest,
+               model::JobModel& job) {
+  std::set<Idle> known;
+  for (const CollectiveCall& call : job.collectives) {
+    known.insert({call.group, call.rank});
+  }
+  for (const auto& [whose, begun] : reading.enqueued) {
+    const auto others = newest.find(whose.first);
+    if (others != newest.end() && begun >= others->second && begun - others->second <= kMostApart &&
+        !known.contains(whose)) {
+      CollectiveCall call;  // which operation it is nobody says
+      call.rank = whose.second;
+      call.group = whose.first;
+      call.sequence = others->second;
+      call.state = model::CallState::kEnqueued;
+      job.collectives.push_back(std::move(call));
+    }
+  }
+}
+
 void add_timeouts(Reading& reading, model::JobModel& job) {
   give_groups(reading);
   prefer_desync(reading);
@@ -148,6 +170,7 @@ void add_timeouts(Reading& reading, model::JobModel& job) {
       job.collectives.push_back(std::move(done));
     }
   }
+  add_begun(reading, newest, job);
   add_enqueued(reading, job);
   for (const CollectiveCall& call : job.collectives) {
     reading.elsewhere.erase(call.rank);
@@ -168,10 +191,11 @@ void add_mismatch(Reading& reading, model::JobModel& job) {
   for (auto& [rank, call] : reading.mismatched) {
     if (call.sequence != agreed->first) {
       const std::string own =
-          call.sequence > 0 ? fmt::format("rank {} counted its call as #{}", rank, call.sequence)
-                            : fmt::format("torch does not tell the number of rank {}'s call", rank);
-      job.coverage.warnings.push_back(
-          fmt::format("{}: it is told as #{}, the call that it met", own, agreed->first));
+          call.sequence > 0
+              ? fmt::format("rank {} counted its call as #{}", rank, call.sequence)
+              : fmt::format("torch does not print the number of rank {}'s call", rank);
+      job.coverage.warnings.push_back(fmt::format(
+          "{}: it is reported as #{}, the call that it was matched with", own, agreed->first));
     }
     // These calls met each other: whatever number each rank counted, it is one place.
     call.sequence = agreed->first;

@@ -117,6 +117,10 @@ void read_dump_signal(std::string_view line, Rank rank, Reading& reading) {
   const std::string group = group_in_message(line, reading);
   if (begun && begun == done && !group.empty()) {
     reading.idle.insert_or_assign({group, rank}, *begun);
+  } else if (begun && done && *begun > *done && !group.empty() &&
+             reading.enqueued.size() < kMostCalls) {
+    std::int64_t& newest = reading.enqueued[{group, rank}];
+    newest = std::max(newest, *begun);
   }
 }
 

@@ -182,7 +182,10 @@ Sort sort_of(const model::Fact& fact) {
 }  // namespace
 
 std::optional<NcclTag> nccl_tag(std::string_view line) {
-  const std::size_t at = line.find(" NCCL ");
+  std::size_t at = line.find(" NCCL ");
+  at = at == line.npos ? line.find(" WARN ") : at;  // before NCCL 2.4
+  at = at == line.npos ? line.find("] INFO ") + 1 : at;
+  at = at == 0 ? line.npos : at;
   const std::size_t open = line.substr(0, at).rfind(" [");
   if (at == std::string_view::npos || open == std::string_view::npos) {
     return std::nullopt;

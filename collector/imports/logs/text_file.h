@@ -22,6 +22,9 @@ bool is_faulthandler(std::string_view head, std::string_view path);
 /// Output of a job: tracebacks, ranks before lines, messages of torch and NCCL.
 bool is_log(std::string_view head, std::string_view path);
 
+/// Some line of a text tells of an error or a warning. Who names such a file wants it read.
+bool tells_of_trouble(std::string_view text);
+
 /// Everything that is known in the text. Never refuses: at worst it is a log that says nothing.
 base::Result<model::JobModel> read_text(std::string_view bytes, const std::string& path);
 

@@ -55,6 +55,14 @@ bool names_rank(std::string_view head) {
   });
 }
 
+/// "gpu7:18553:18611 [0] include/socket.h:360 WARN …" of NCCL, "INFO 09-03 10:50:12
+/// [shm_broadcast.py:466] …" of vLLM.
+bool has_logger(std::string_view line) {
+  const std::string_view text = model::read_log_line(line).text;
+  const std::size_t taken = line.size() - std::min(text.size(), line.size());
+  return nccl_tag(line).has_value() || line.substr(0, taken).find(".py:") != line.npos;
+}
+
 /// Files that launchers and people keep output in.
 bool is_named_like_log(std::string_view path) {
   constexpr std::array<std::string_view, 5> kEndings = {".log", ".err", ".out", "stderr", "stdout"};
@@ -146,9 +154,18 @@ bool is_log(std::string_view head, std::string_view path) {
   });
   const auto lines = base::split(head, '\n');
   const bool kernel = std::any_of(lines.begin(), lines.end(), [](std::string_view line) {
-    return is_kernel_line(line.substr(0, 4096));
+    return is_kernel_line(line.substr(0, 4096)) || has_logger(line.substr(0, 4096));
   });
   return telling || kernel || names_rank(head) || is_named_like_log(path);
+}
+
+bool tells_of_trouble(std::string_view text) {
+  const std::string_view begin = base::trim(text.substr(0, 4096));
+  const bool document = begin.starts_with('{') || begin.starts_with("[{") ||
+                        begin.starts_with('<') || begin.starts_with("%PDF");
+  const auto lines = base::split(text, '\n');
+  return !document && printable(text) &&
+         std::any_of(lines.begin(), lines.end(), model::tells_trouble);
 }
 
 }  // namespace ddpdoctor::imports

@@ -225,6 +225,9 @@ std::vector<model::Rank> read_torchrun_text(std::string_view log, model::JobMode
   Failures failures = failures_in(log);
   if (failures.own.empty() && failures.ended.empty()) {
     if (auto process = failure_in_line(log)) {
+      job.coverage.warnings.push_back(fmt::format(
+          "the launcher's line names only local rank {0}: that is rank {0} on the first node alone",
+          *process->rank));
       failures.own.push_back(std::move(*process));
     }
   }

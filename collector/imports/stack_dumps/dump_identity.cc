@@ -112,7 +112,7 @@ bool take_numbers(model::JobModel& job) {
   for (const auto& [place, given] : numbers) {
     if (given.size() > 1 && warned++ < kMostWarned) {
       job.coverage.warnings.push_back(
-          fmt::format("{} files are of pid {}: the numbers in their names count looks at one "
+          fmt::format("{} files are of pid {}: the numbers in their names count snapshots of one "
                       "process. If they are ranks in several containers, name them rank_0, rank_1",
                       given.size(), place.second));
     }

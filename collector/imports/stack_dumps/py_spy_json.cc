@@ -130,7 +130,7 @@ base::Result<std::vector<StackDump>> read_py_spy_json(std::string_view text,
   }
   if (out.empty()) {
     return base::failure(
-        fmt::format("{} is no output of py-spy dump --json: it names no thread", name));
+        fmt::format("{} is not output of py-spy dump --json: it names no thread", name));
   }
   return out;
 }

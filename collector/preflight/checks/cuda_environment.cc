@@ -44,16 +44,17 @@ Remark judge_list(const Setting& setting, const std::string& list, int gpus) {
   const std::string said = fmt::format("CUDA_VISIBLE_DEVICES={}", list);
   if (visible.repeated) {
     return {.level = Level::kBreaks,
-            .what = said + ": a device stands there twice; CUDA then shows none",
+            .what = said + ": a device is listed twice; CUDA then shows none",
             .fix = "name each device once"};
   }
   const bool few = visible.count < setting.ranks();
   if (!visible.ignored.empty()) {
-    return {.level = few ? Level::kBreaks : Level::kWarning,
-            .what = fmt::format("{}: '{}' is no device of the {} here; it and what follows is "
-                                "ignored, {} are seen by {} ranks",
-                                said, visible.ignored, gpus, visible.count, setting.ranks()),
-            .fix = "name devices that exist, or unset it"};
+    return {
+        .level = few ? Level::kBreaks : Level::kWarning,
+        .what = fmt::format("{}: '{}' is not one of the {} devices here; it and what follows is "
+                            "ignored, {} are seen by {} ranks",
+                            said, visible.ignored, gpus, visible.count, setting.ranks()),
+        .fix = "name devices that exist, or unset it"};
   }
   return {.level = few ? Level::kBreaks : Level::kOk,
           .what = fmt::format("{}: {} devices for {} ranks", said, visible.count, setting.ranks()),
@@ -66,9 +67,10 @@ Remarks look(const Setting& setting) {
   const auto list = setting.environment.find("CUDA_VISIBLE_DEVICES");
   if (gpus == 0) {
     if (setting.plan.ranks_by_gpu && setting.plan.launcher == Launcher::kTorchrun) {
-      remarks.push_back({.level = Level::kWarning,
-                         .what = "ranks are to be counted by GPU, and there is no GPU here",
-                         .fix = "--nproc-per-node N; in a container: --gpus all"});
+      remarks.push_back(
+          {.level = Level::kWarning,
+           .what = "the command starts one rank for each GPU, but there is no GPU here",
+           .fix = "--nproc-per-node N; in a container: --gpus all"});
     }
     return remarks;
   }
@@ -87,8 +89,9 @@ Remarks look(const Setting& setting) {
   }
   if (setting.variable("CUDA_LAUNCH_BLOCKING") == "1") {
     remarks.push_back({.level = Level::kWarning,
-                       .what = "CUDA_LAUNCH_BLOCKING=1: every kernel is waited for; collectives in "
-                               "two groups can deadlock",
+                       .what =
+                           "CUDA_LAUNCH_BLOCKING=1: the CPU waits for every kernel; collectives in "
+                           "two groups can deadlock",
                        .fix = "unset it outside debugging"});
   }
   if (setting.variable("CUDA_DEVICE_MAX_CONNECTIONS") == "0") {

@@ -36,7 +36,7 @@ Remarks look(const Setting& setting) {
   const std::string what = fmt::format("{} is {}", name, resolved.addresses.front().text);
   if (!ours) {
     return {{.level = many ? Level::kBreaks : Level::kWarning,
-             .what = what + ", no address of this machine: gloo cannot listen there",
+             .what = what + ", not an address of this machine: gloo cannot listen there",
              .fix = std::string(kFix)}};
   }
   if (many && loopback) {

@@ -70,22 +70,21 @@ Remark judge_baton(const sources::FileUsers& users, const sources::WantedFile& f
                    const std::string& shown) {
   if (const auto holders = users.users.find(file.id); holders != users.users.end()) {
     return {.level = Level::kWarning,
-            .what = fmt::format("{} is held by {}: a build is on its way", shown,
+            .what = fmt::format("{} is held by {}: a build is in progress", shown,
                                 holder_text(*holders->second.begin())),
             .fix = "wait for it, or end it"};
   }
   const bool unseen = users.suspect(file) != nullptr || users.others_hidden;
   if (unseen && sources::holding(file) != sources::Holding::kNobody) {
     return {.level = Level::kWarning,
-            .what = fmt::format("{} exists and whether anybody holds it cannot be seen", shown),
+            .what = fmt::format("{} exists; whether a process holds it is unknown", shown),
             .fix = "run check as root, or on the host of the containers"};
   }
-  return {
-      .level = Level::kBreaks,
-      .what = fmt::format(
-          "{} is there and no live process holds it: whoever builds this extension waits for ever",
-          shown),
-      .fix = fmt::format("rm {}", shown)};
+  return {.level = Level::kBreaks,
+          .what = fmt::format("{} exists, but no live process holds it: the next build of this "
+                              "extension will never finish",
+                              shown),
+          .fix = fmt::format("rm {}", shown)};
 }
 
 Remarks look(const Setting& setting) {
@@ -105,7 +104,7 @@ Remarks look(const Setting& setting) {
     } else if (const pid_t holder = locked_by(locks, file); holder > 0) {
       remarks.push_back({.level = Level::kWarning,
                          .what = fmt::format("{} is locked by {}", shown, holder_text(holder)),
-                         .fix = "ranks that need it will wait until that process lets go"});
+                         .fix = "ranks that need it will wait until that process releases it"});
     }
   }
   std::stable_sort(remarks.begin(), remarks.end(),

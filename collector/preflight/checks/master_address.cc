@@ -31,11 +31,11 @@ Remarks judge_other(const Plan& plan, const Address& address) {
                                ? address.text
                                : fmt::format("{} ({})", *plan.address, address.text);
   if (plan.node == 0 || (plan.nodes <= 1 && !plan.node)) {
-    return {
-        {.level = plan.node == 0 || plan.launcher == Launcher::kTorchrun ? Level::kBreaks
-                                                                         : Level::kWarning,
-         .what = fmt::format("{} is no address of this machine, where rank 0 is to listen", name),
-         .fix = "MASTER_ADDR must name the machine of rank 0; on one machine: 127.0.0.1"}};
+    return {{.level = plan.node == 0 || plan.launcher == Launcher::kTorchrun ? Level::kBreaks
+                                                                             : Level::kWarning,
+             .what = fmt::format(
+                 "{} is not an address of this machine, but rank 0 must listen here", name),
+             .fix = "MASTER_ADDR must name the machine of rank 0; on one machine: 127.0.0.1"}};
   }
   if (plan.port.value_or(0) == 0) {
     return {{.level = Level::kOk, .what = name, .fix = {}}};
@@ -46,20 +46,20 @@ Remarks judge_other(const Plan& plan, const Address& address) {
                .what = fmt::format("{} port {} answers", name, *plan.port),
                .fix = {}}};
     case Reach::kRefused:
-      return {
-          {.level = Level::kOk,
-           .what = fmt::format("{} is reachable; nobody listens on port {} yet", name, *plan.port),
-           .fix = {}}};
+      return {{.level = Level::kOk,
+               .what = fmt::format("{} is reachable; no process listens on port {} yet", name,
+                                   *plan.port),
+               .fix = {}}};
     case Reach::kSilent:
       return {
           {.level = Level::kBreaks,
-           .what = fmt::format("{} port {} does not answer at all: the machine is down or a "
+           .what = fmt::format("{} port {} does not answer: the machine is down or a "
                                "firewall drops it",
                                name, *plan.port),
            .fix = "open the port between the nodes, or use the address of the right interface"}};
     case Reach::kUnreachable:
       return {{.level = Level::kBreaks,
-               .what = fmt::format("there is no way to {}", name),
+               .what = fmt::format("no route to {}", name),
                .fix = "use an address of node 0 in a network that this machine has"}};
   }
   return {};

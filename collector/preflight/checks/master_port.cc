@@ -34,7 +34,7 @@ std::string listener_of(int port) {
   sources::DescriptorTable descriptors({});
   const auto& holders = descriptors.holders_anywhere(fmt::format("socket:[{}]", found->inode));
   if (holders.empty()) {
-    return "a process that we may not see";
+    return "a process that ddpdoctor may not inspect";
   }
   const auto row = sources::read_process(holders.front().pid);
   constexpr std::size_t kWidth = 60;
@@ -81,7 +81,7 @@ Remarks look(const Setting& setting) {
            .what = fmt::format("port {}: {}{}", *port, std::strerror(error),
                                owner.empty() ? "" : "; " + owner + " listens there"),
            .fix =
-               "choose another one (--master-port, MASTER_PORT), or end the process that has it; "
+               "choose another port (--master-port, MASTER_PORT), or end the process that has it; "
                "ddpdoctor clean lists orphaned ranks"}};
 }
 

@@ -74,15 +74,15 @@ constexpr std::array<Rule, 13> kRules{{
     {"NCCL_SHM_DISABLE", on, Level::kWarning,
      "ranks of one machine talk over the network instead of shared memory", "unset it"},
     {"NCCL_P2P_DISABLE", on, Level::kWarning,
-     "GPUs of one machine do not talk to each other directly: slow, used to look for faults",
+     "GPUs of one machine do not talk to each other directly: slow, meant for debugging",
      "unset it when the fault is found"},
     {"NCCL_IB_DISABLE", on_many_nodes, Level::kWarning,
      "machines talk over TCP instead of InfiniBand", "unset it where there is InfiniBand"},
     {"NCCL_COMM_ID", always, Level::kWarning,
      "is one fixed meeting point for every communicator: a second group collides with the first",
      "unset it; torch makes its own"},
-    {"NCCL_DEBUG", unknown_level, Level::kWarning, "is no level of NCCL: nothing will be printed",
-     "WARN or INFO"},
+    {"NCCL_DEBUG", unknown_level, Level::kWarning,
+     "is not a level of NCCL: nothing will be printed", "WARN or INFO"},
     {"TORCH_DISTRIBUTED_DEBUG", unknown_detail, Level::kBreaks,
      "is refused by torch: init_process_group raises", "OFF, INFO or DETAIL"},
     {"TORCH_DISTRIBUTED_DEBUG", is_detail, Level::kWarning,
@@ -106,12 +106,12 @@ Remarks look(const Setting& setting) {
     const auto value = setting.variable(variable);
     if (value && no_number(setting, *value)) {
       remarks.push_back({.level = Level::kWarning,
-                         .what = fmt::format("{}={}: is no number", variable, *value),
+                         .what = fmt::format("{}={}: not a number", variable, *value),
                          .fix = "give a number or unset it"});
     }
   }
   if (remarks.empty()) {
-    remarks.push_back({.level = Level::kOk, .what = "no variable stands in the way", .fix = {}});
+    remarks.push_back({.level = Level::kOk, .what = "no variable causes a problem", .fix = {}});
   }
   return remarks;
 }

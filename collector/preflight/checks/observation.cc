@@ -32,12 +32,12 @@ Remark judge(int yama, bool capability, bool container) {
                   capability ? "there" : "missing", container ? ", in a container" : "");
   if (yama >= kNobody) {
     return {.level = Level::kWarning,
-            .what = why + ": nobody may look at another process; ddpdoctor run still records",
+            .what = why + ": no process may inspect another one; ddpdoctor run still records",
             .fix = "sysctl kernel.yama.ptrace_scope=1 needs a reboot first; use ddpdoctor run"};
   }
   if (capability || yama == 0) {
     return {.level = Level::kOk,
-            .what = "attach may look at processes of this user: " + why,
+            .what = "attach can inspect processes of this user: " + why,
             .fix = {}};
   }
   return {
@@ -56,7 +56,7 @@ Remarks look(const Setting& setting) {
                         facts.in_container)};
   if (facts.memory_read_refused) {
     remarks.push_back({.level = Level::kWarning,
-                       .what = "process_vm_readv is refused: a seccomp filter stands over us",
+                       .what = "process_vm_readv is blocked by a seccomp filter",
                        .fix = facts.in_container
                                   ? "docker run --security-opt seccomp=unconfined, or " +
                                         std::string(kInContainer)
@@ -68,6 +68,7 @@ Remarks look(const Setting& setting) {
 }  // namespace
 
 extern const Check observation;
-const Check observation{.name = "observation", .title = "Rights to look at the job", .look = look};
+const Check observation{
+    .name = "observation", .title = "Permission to inspect the job", .look = look};
 
 }  // namespace ddpdoctor::preflight

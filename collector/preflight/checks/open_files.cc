@@ -18,7 +18,9 @@ constexpr std::uint64_t kComfortable = 4096;  // lists of tensors as samples mul
 Remarks look(const Setting& setting) {
   const auto limit = setting.limit("Max open files");
   if (!limit) {
-    return {{.level = Level::kUnknown, .what = "/proc/self/limits does not tell", .fix = {}}};
+    return {{.level = Level::kUnknown,
+             .what = "unknown: /proc/self/limits does not list it",
+             .fix = {}}};
   }
   if (!limit->soft) {
     return {{.level = Level::kOk, .what = "no limit of open files", .fix = {}}};

@@ -45,7 +45,7 @@ Remarks look(const Setting& setting) {
          .fix = "ulimit -u unlimited, or /etc/security/limits.conf"});
   }
   if (remarks.empty()) {
-    remarks.push_back({.level = Level::kOk, .what = "no limit stands in the way", .fix = {}});
+    remarks.push_back({.level = Level::kOk, .what = "no limit is too low", .fix = {}});
   }
   return remarks;
 }

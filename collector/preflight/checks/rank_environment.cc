@@ -23,7 +23,7 @@ Remarks look_at_numbers(const Setting& setting) {
   }
   if (!rank || !world) {
     return {{.level = Level::kBreaks,
-             .what = "RANK or WORLD_SIZE is no number",
+             .what = "RANK or WORLD_SIZE is not a number",
              .fix = "unset them, or give numbers"}};
   }
   return {{.level = Level::kOk, .what = fmt::format("RANK={} of {}", *rank, *world), .fix = {}}};

@@ -76,7 +76,7 @@ Remarks look(const Setting& setting) {
   }
   if (remarks.empty()) {
     remarks.push_back(
-        {.level = Level::kOk, .what = fmt::format("{}: nothing stands out", script), .fix = {}});
+        {.level = Level::kOk, .what = fmt::format("{}: no problem found", script), .fix = {}});
   }
   return remarks;
 }

@@ -20,7 +20,7 @@ Remarks look(const Setting& setting) {
   if (::access((setting.root + folder).c_str(), W_OK | X_OK) != 0) {
     return {{.level = Level::kBreaks,
              .what = fmt::format(
-                 "{} may not be written: multiprocessing finds no place for its sockets", folder),
+                 "{} is not writable: multiprocessing cannot create its sockets there", folder),
              .fix = "export TMPDIR=/tmp, or make the folder"}};
   }
   if (folder.size() + kOfTheSocket > kLongestSocketPath) {

@@ -16,7 +16,7 @@ Remarks judge_value(const Setting& setting, const std::string& value) {
   if (!threads || *threads < 1) {
     return {
         {.level = Level::kWarning,
-         .what = fmt::format("OMP_NUM_THREADS={} is no number of threads and is ignored", value),
+         .what = fmt::format("OMP_NUM_THREADS={} is not a number of threads and is ignored", value),
          .fix = "export OMP_NUM_THREADS=1"}};
   }
   const int all = *threads * setting.ranks();

@@ -163,7 +163,7 @@ base::Result<std::string> ask_ras(const RasQuestion& question) {
   }
   TRY(talk.say("SET FORMAT json"));
   if (TRY(talk.hear_line()) != "OK") {
-    return talk.failed("tells no JSON, which it does from NCCL 2.28.7 on");
+    return talk.failed("does not answer in JSON; NCCL 2.28.7 or newer does");
   }
   TRY(talk.say("VERBOSE STATUS"));
   return talk.hear_rest();

@@ -115,13 +115,13 @@ base::Error explain_absent(const AccessFacts& facts) {
 
 base::Error explain_yama(const AccessFacts& facts) {
   const std::string what =
-      fmt::format("{} may not be read: Yama forbids it (kernel.yama.ptrace_scope = {})",
+      fmt::format("{} is not readable: Yama forbids it (kernel.yama.ptrace_scope = {})",
                   titled(facts), *facts.yama_scope);
   constexpr int kAdminOnly = 2;
   constexpr int kNobody = 3;
   if (*facts.yama_scope >= kNobody) {
     return {.what = what,
-            .hint = "this setting forbids it to everybody, root too, until the next boot"};
+            .hint = "this setting forbids it to every user, root included, until the next boot"};
   }
   if (*facts.yama_scope == kAdminOnly) {
     return {.what = what, .hint = "run ddpdoctor with sudo (it needs CAP_SYS_PTRACE)"};
@@ -134,29 +134,29 @@ base::Error explain_yama(const AccessFacts& facts) {
 
 /// The target is there and is refused to us.
 base::Error explain_refusal(const AccessFacts& facts) {
-  const std::string start = fmt::format("{} may not be read: ", titled(facts));
+  const std::string start = fmt::format("{} is not readable: ", titled(facts));
   constexpr int kYamaNobody = 3;
   if (facts.we_have_ptrace && facts.yama_scope == kYamaNobody) {
     return explain_yama(facts);
   }
   if (facts.we_have_ptrace && facts.other_user_namespace) {
-    return {.what = start + "it lives in a user namespace that is not ours or below ours",
+    return {.what = start + "it is in a user namespace outside that of ddpdoctor",
             .hint = "attach from the host as root, outside the container"};
   }
   if (facts.we_have_ptrace) {
     return {.what = start +
-                    "the kernel refuses although we have CAP_SYS_PTRACE: a security module "
-                    "(SELinux, AppArmor) or lockdown stands in the way",
-            .hint = "look for a denial in: dmesg, ausearch -m avc"};
+                    "the kernel refuses although ddpdoctor has CAP_SYS_PTRACE: a security module "
+                    "(SELinux, AppArmor) or lockdown forbids it",
+            .hint = "search for a denial in: dmesg, ausearch -m avc"};
   }
   if (facts.our_uid == 0) {
-    return {.what = start + "we are root without CAP_SYS_PTRACE" +
+    return {.what = start + "ddpdoctor runs as root without CAP_SYS_PTRACE" +
                     (facts.in_container ? " (a container without that capability)" : ""),
             .hint = std::string(kContainerRemedy)};
   }
   if (facts.uid != facts.our_uid) {
-    return {.what = start + fmt::format("it belongs to {}, we are {}", user_name(facts.uid),
-                                        user_name(facts.our_uid)),
+    return {.what = start + fmt::format("it belongs to {}, ddpdoctor runs as {}",
+                                        user_name(facts.uid), user_name(facts.our_uid)),
             .hint = "run ddpdoctor as that user or with sudo"};
   }
   if (!facts.dumpable) {
@@ -166,11 +166,11 @@ base::Error explain_refusal(const AccessFacts& facts) {
         .hint = "run ddpdoctor with sudo (it needs CAP_SYS_PTRACE)"};
   }
   if (facts.other_user_namespace) {
-    return {.what = start + "it lives in another user namespace (rootless container)",
+    return {.what = start + "it is in another user namespace (rootless container)",
             .hint = "run ddpdoctor inside that container, or as root outside"};
   }
   if (facts.more_capabilities) {
-    return {.what = start + "it has capabilities that we lack",
+    return {.what = start + "it has capabilities that ddpdoctor lacks",
             .hint = "run ddpdoctor with sudo (it needs CAP_SYS_PTRACE)"};
   }
   if (facts.yama_scope.value_or(0) > 0) {
@@ -253,8 +253,8 @@ base::Error explain(const AccessFacts& facts) {
   }
   if (facts.memory_read_refused) {
     return {
-        .what = fmt::format("{}: the system call process_vm_readv is refused{}", titled(facts),
-                            facts.our_seccomp ? ", a seccomp filter stands over ddpdoctor" : ""),
+        .what = fmt::format("{}: the system call process_vm_readv is blocked{}", titled(facts),
+                            facts.our_seccomp ? " by a seccomp filter" : ""),
         .hint =
             "start the container with --security-opt seccomp=unconfined, or attach from the host "
             "as root"};

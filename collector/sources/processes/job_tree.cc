@@ -201,7 +201,7 @@ class Search {
                           ranks.size() == 1 ? "" : "s", base::elide(base::printable(name), 60));
     }
     notes_.push_back(fmt::format(
-        "{} jobs stand below pid {}: {}; attach to a process of one of them to see it alone",
+        "{} jobs run below pid {}: {}; attach to a process of one of them to see it alone",
         jobs.size(), named_, list));
   }
 

@@ -324,6 +324,16 @@ void drop_wrong_guesses(JobTree& job) {
   }
 }
 
+/// A rank without a process is missing only where its process would have been found: below the
+/// launcher or shell of the job, or by a rank in its environment. Ranks that only torch's memory
+/// numbers (Ray's workers, processes without a common parent) do not lead to each other.
+bool finds_every_rank(const JobTree& job) {
+  const auto named = std::count_if(
+      job.processes.begin(), job.processes.end(),
+      [](const JobProcess& process) { return process.role == JobRole::kRank && process.rank; });
+  return job.launcher != 0 || named > 0 || job.processes.size() > 1;
+}
+
 /// Only now: Lightning's rank 0 looks like a launcher until torch is asked.
 void note_missing_ranks(JobTree& job) {
   if (job.processes.size() == 1) {
@@ -348,6 +358,7 @@ void note_missing_ranks(JobTree& job) {
 }  // namespace
 
 void refine_roles(JobTree& job, const std::vector<stacks::ProcessStacks>& stacks) {
+  const bool complete = finds_every_rank(job);
   std::map<pid_t, const stacks::ProcessStacks*> by_pid;
   for (const stacks::ProcessStacks& process : stacks) {
     by_pid[process.pid] = &process;
@@ -374,7 +385,7 @@ void refine_roles(JobTree& job, const std::vector<stacks::ProcessStacks>& stacks
     }
   }
   note_missing_ranks(job);
-  if (job.ranks_here.empty() && job.world_size && job.nodes.value_or(1) == 1) {
+  if (complete && job.ranks_here.empty() && job.world_size && job.nodes.value_or(1) == 1) {
     for (int rank = 0; rank < *job.world_size; ++rank) {
       job.ranks_here.push_back(rank);
     }

@@ -303,11 +303,11 @@ std::vector<std::string> notes_of(std::uint32_t disabled, const Recording& recor
           "alpha or patched build)",
           python));
   add(wire::kNoTensorFacts,
-      fmt::format("no shapes and data types: torch {} does not tell them", torch));
+      fmt::format("no shapes and data types: torch {} does not provide them", torch));
   add(wire::kNoReduceOps,
-      fmt::format("no reduce operations: torch {} keeps them in an unknown place", torch));
+      fmt::format("no reduce operations: where torch {} stores them is unknown", torch));
   add(wire::kNoRoots,
-      fmt::format("some root ranks are unknown: torch {} keeps them in an unknown place", torch));
+      fmt::format("some root ranks are missing: where torch {} stores them is unknown", torch));
   return notes;
 }
 

@@ -45,10 +45,11 @@ TEST(Usage, UnknownWordsAreNamed) {
 }
 
 TEST(Usage, PidsThatAreNoPidsAreNamed) {
-  expect_refusal(ddpdoctor({"attach"}), kUsage, "pid");
-  expect_refusal(ddpdoctor({"attach", "12three"}), kUsage, "12three");
+  expect_refusal(ddpdoctor({"attach"}), kUsage, "PID");
+  expect_refusal(ddpdoctor({"attach", "12three"}), kUsage, "invalid PID '12three'");
   expect_refusal(ddpdoctor({"attach", "99999999999999999999"}), kUsage, "99999999999999999999");
-  expect_refusal(ddpdoctor({"attach", "0"}), kUsage, "0 is no pid");
+  expect_refusal(ddpdoctor({"attach", "0"}), kUsage,
+                 "invalid PID '0': expected a number from 1 to");
 }
 
 TEST(Usage, HelpAndVersionAreAnswers) {
@@ -91,7 +92,7 @@ TEST(Input, WhatIsPipedIsRead) {
 }
 
 TEST(Explain, UnknownKindsLeadToNearOnes) {
-  expect_refusal(ddpdoctor({"explain", "dead-rnak"}), kUsage, "perhaps: dead-rank");
+  expect_refusal(ddpdoctor({"explain", "dead-rnak"}), kUsage, "did you mean dead-rank?");
   expect_refusal(ddpdoctor({"explain", "xyzzyxyzzy"}), kUsage, "all kinds: ddpdoctor explain");
 }
 
@@ -141,7 +142,8 @@ TEST(Output, IsRefusedBeforeAnythingIsObserved) {
   expect_refusal(ddpdoctor({"report", capture, "-o", capture + "/x.json"}), kUsage,
                  "good.json/x.json");
   expect_refusal(ddpdoctor({"report", capture, "-o", folder.path("x.docx")}), kUsage, "x.docx");
-  expect_refusal(ddpdoctor({"report", capture, "-o", folder.path("")}), kUsage, "ending");
+  expect_refusal(ddpdoctor({"report", capture, "-o", folder.path("")}), kUsage,
+                 "unknown output format");
   std::filesystem::create_directory(folder.path("d.json"));
   expect_refusal(ddpdoctor({"report", capture, "-o", folder.path("d.json")}), kUsage,
                  "it is a folder");
@@ -193,7 +195,7 @@ TEST(Report, FilesThatHoldNothingAreNamed) {
                  "rank_0");
   folder.write("text/readme.txt", "hello");
   expect_refusal(ddpdoctor({"report", folder.path("text")}), kNotObserved,
-                 "text holds no evidence");
+                 "its only file is not recognized");
   expect_refusal(ddpdoctor({"report", "/dev/null"}), kNotObserved, "/dev/null");
 }
 
@@ -214,7 +216,7 @@ TEST(Report, AFolderIsReadByContentAndItsFoldersToo) {
   folder.write("a/readme", "hello");
   const Ended ended = ddpdoctor({"report", folder.path("a"), "--format", "json"});
   EXPECT_LE(ended.status, kFound) << ended.err;
-  EXPECT_NE(ended.out.find("not understood and left out: " + folder.path("a/readme")),
+  EXPECT_NE(ended.out.find("unrecognized and skipped: " + folder.path("a/readme")),
             std::string::npos)
       << ended.out;
 }
@@ -225,8 +227,7 @@ TEST(Report, OfAFolderEightAreLookedIntoAndTheNextIsNamed) {
   folder.write("d/1/2/3/4/5/6/7/8/9/capture.json", kCapture);
   const Ended ended = ddpdoctor({"report", folder.path("d"), "--format", "json"});
   EXPECT_LE(ended.status, kFound) << ended.err;
-  EXPECT_NE(ended.out.find("lies too deep and was not looked into: " +
-                           folder.path("d/1/2/3/4/5/6/7/8/9")),
+  EXPECT_NE(ended.out.find("nested too deep and not read: " + folder.path("d/1/2/3/4/5/6/7/8/9")),
             std::string::npos)
       << ended.out;
   folder.write("e/1/2/3/4/5/6/7/8/9/capture.json", kCapture);
@@ -245,7 +246,7 @@ TEST(Report, AnEmptyFileOfAFolderIsNotOneThatWasNotUnderstood) {
   EXPECT_NE(ended.out.find("the log " + folder.path("a/attempt_0/0/stderr.log")), std::string::npos)
       << ended.out;
   folder.write("b/stderr.log", "");
-  expect_refusal(ddpdoctor({"report", folder.path("b")}), kNotObserved, "each of its 1 files");
+  expect_refusal(ddpdoctor({"report", folder.path("b")}), kNotObserved, "its only file is empty");
 }
 
 TEST(Report, ALongOutputIsKnownByItsEnd) {
@@ -270,7 +271,7 @@ TEST(Report, AProgramIsNoOutputOfOne) {
   folder.write("a/run", "#!/bin/bash\n# RuntimeError: Too many open files\n");
   folder.write("a/notes.md", "RuntimeError: Too many open files\n");
   expect_refusal(ddpdoctor({"report", script}), kNotObserved, "is a program");
-  expect_refusal(ddpdoctor({"report", folder.path("a")}), kNotObserved, "holds no evidence");
+  expect_refusal(ddpdoctor({"report", folder.path("a")}), kNotObserved, "no usable files in");
   EXPECT_LE(ddpdoctor({"report", "--log", script}).status, kFound);
   EXPECT_LE(ddpdoctor({"report", folder.path("a/notes.md")}).status, kFound);
 }

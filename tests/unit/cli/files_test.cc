@@ -54,7 +54,7 @@ TEST(FileWriter, OnlyRegularFilesAreReplaced) {
   ASSERT_EQ(::mkfifo(folder.path("f.json").c_str(), 0600), 0);
   const auto writable = check_writable(folder.path("f.json"));
   ASSERT_FALSE(writable);
-  EXPECT_NE(writable.error().what.find("no regular file"), std::string::npos);
+  EXPECT_NE(writable.error().what.find("not a regular file"), std::string::npos);
 }
 
 TEST(Renderings, AreChosenByTheLongestEnding) {

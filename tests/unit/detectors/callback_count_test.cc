@@ -51,7 +51,7 @@ TEST(CallbackCount, NamesTheLineSearchThatCallsItsClosureAnotherNumberOfTimes) {
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].culprits, (model::RankSet{0}));
   EXPECT_TRUE(findings[0].summary.starts_with(
-      "self.opt.step() called self.closure more often on rank 0 than on rank 1"))
+      "self.opt.step() called self.closure() more times on rank 0 than on rank 1"))
       << findings[0].summary;
   EXPECT_EQ(findings[0].locations.back().line, 16);
   EXPECT_EQ(findings[0].confidence, Confidence::kLikely);

@@ -25,7 +25,7 @@ TEST(Catalog, EveryPageSaysWhatIsSeenWhyHowItIsRecognisedAndTheFix) {
   for (const Detector* detector : catalog()) {
     const std::string_view page = detector->explanation;
     std::size_t at = 0;
-    for (const std::string_view part : {"What you see:", "Why", "How it is recognised:"}) {
+    for (const std::string_view part : {"What you see:", "Why", "How ddpdoctor knows:"}) {
       at = page.find(part, at);
       ASSERT_NE(at, std::string_view::npos) << detector->kind << ": no \"" << part << "\"";
     }

@@ -131,7 +131,7 @@ TEST(CollectiveCount, IsWhatDiffersInALoopThatAllGoRoundEquallyOften) {
     ASSERT_EQ(findings.size(), 1U) << bound;
     EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
     EXPECT_EQ(findings[0].locations.at(0).function, "average");
-    EXPECT_NE(findings[0].summary.find("decides which rounds make one"), std::string::npos);
+    EXPECT_NE(findings[0].summary.find("decides which iterations call one"), std::string::npos);
     EXPECT_NE(findings[0].fix.find("zero"), std::string::npos);
     EXPECT_TRUE(asked("uneven-inputs", told).empty()) << bound;
   }

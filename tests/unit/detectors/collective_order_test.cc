@@ -112,7 +112,8 @@ TEST(CollectiveOrder, ACallThatNobodyEverMadeIsOneTooMany) {
   const Findings findings = asked_of_records("extra-rank-in-collective", recorded("broadcast"));
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].culprits, model::RankSet{3});
-  EXPECT_EQ(findings[0].summary, "rank 3 is alone in broadcast #6 of dp; rank 2 never came there");
+  EXPECT_EQ(findings[0].summary,
+            "only rank 3 called broadcast #6 of dp; rank 2 is waiting in all_reduce");
   const Findings order = asked_of_records("collective-order", recorded("all_reduce"));
   ASSERT_EQ(order.size(), 1U);
   EXPECT_EQ(order[0].culprits, (model::RankSet{0, 1, 2, 3}));

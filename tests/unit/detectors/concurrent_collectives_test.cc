@@ -31,7 +31,7 @@ TEST(ConcurrentCollectives, SaysThreadsThatHaveNoNumberByName) {
   const Findings findings = asked("concurrent-collectives", job);
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].summary,
-            "two threads of ranks 0-1 are in collectives of default_pg at the same time");
+            "two threads of ranks 0 and 1 are in collectives of default_pg at the same time");
   EXPECT_TRUE(findings[0].evidence.at(0).text.starts_with("thread 0x00007f5ae2e266c0 of rank 0 "))
       << findings[0].evidence.at(0).text;
 }

@@ -74,7 +74,7 @@ TEST(CrossedMessages, OfOneSizeAlone) {
   const Findings findings = asked("crossed-messages", told({4}, {8}).build());
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
-  EXPECT_NE(findings[0].fix.find("one size"), std::string::npos);
+  EXPECT_NE(findings[0].fix.find("same size"), std::string::npos);
 }
 
 TEST(CrossedMessages, AreNoneWhereGlooAcceptsThem) {

@@ -51,7 +51,7 @@ TEST(DuplicateRank, NamesTheVariableThatToldTheRankOrNone) {
   EXPECT_TRUE(says("SLURM_PROCID", "was started with SLURM_PROCID=0"));
   EXPECT_FALSE(says("", "was started with"));
   const Finding spawned = evidence("");
-  EXPECT_NE(spawned.evidence.at(0).text.find("calls itself rank 0"), std::string::npos);
+  EXPECT_NE(spawned.evidence.at(0).text.find("claims rank 0"), std::string::npos);
   EXPECT_NE(spawned.fix.find("rank= to init_process_group"), std::string::npos);
 }
 

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "collector/detectors/evidence/gpu_events.h"
 #include "tests/unit/detectors/asked.h"
 
 namespace ddpdoctor::detectors {
@@ -41,6 +44,90 @@ TEST(GpuFault, FindsTheRankByTheProcessInTheLine) {
                  .build());
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].culprits, model::RankSet({2}));
+}
+
+model::JobModel log_of(const std::string& text) {
+  JobBuilder builder;
+  return builder.log({}, text).build();
+}
+
+/// The one finding about a log that holds nothing else.
+Finding told(const std::string& text) {
+  const auto findings = asked(kKind, log_of(text));
+  EXPECT_EQ(findings.size(), 1U) << text;
+  return findings.empty() ? Finding{} : findings.front();
+}
+
+TEST(GpuFault, NamesTheGpuAndTheHost) {
+  const Finding finding = told(
+      "Oct  6 11:03:18 node5 kernel: [ 12.1] NVRM: Xid (PCI:0000:C1:00): 79, pid='<unknown>', "
+      "name=<unknown>, GPU has fallen off the bus.\n"
+      "Oct  6 11:03:18 node5 kernel: [ 12.2] NVRM: GPU 0000:c1:00.0: GPU has fallen off the "
+      "bus.\n");
+  EXPECT_EQ(finding.confidence, Confidence::kLikely);
+  EXPECT_EQ(finding.summary, "GPU 0000:c1:00.0 of node5 reported Xid 79 (fallen off the bus)");
+  EXPECT_EQ(finding.evidence.size(), 1U);
+}
+
+TEST(GpuFault, JoinsTheAddressOfTheLinesAbove) {
+  const Finding finding = told(
+      "[ 1843.3] NVRM: The NVIDIA GPU 0000:b3:00.0\n"
+      "               NVRM: (PCI ID: 10de:26b5) installed in this system has\n"
+      "               NVRM: fallen off the bus and is not responding to commands.\n");
+  EXPECT_EQ(finding.details.at("gpu"), model::FactValue(std::string("0000:b3:00.0")));
+}
+
+TEST(GpuFault, ACleanupIsNoFault) {
+  const Finding finding = told("[5.1] NVRM: Xid (PCI:0000:4f:00): 45, pid=77, name=python, Ch 8\n");
+  EXPECT_EQ(finding.confidence, Confidence::kPossible);
+  EXPECT_NE(finding.summary.find("process 77"), std::string::npos) << finding.summary;
+}
+
+TEST(GpuFault, TheXidBeforeACleanupIsTheCause) {
+  for (const std::string text :
+       {"[5.1] NVRM: Xid (PCI:0000:4f:00): 149, NETIR_LINK_EVT Fatal\n"
+        "[5.2] NVRM: Xid (PCI:0000:4f:00): 45, pid=77, name=python, Ch 8\n",
+        "[5.2] NVRM: Xid (PCI:0000:4f:00): 45, pid=77, name=python, Ch 8, caused by previous Xid "
+        "149\n"}) {
+    const Finding finding = told(text);
+    EXPECT_EQ(finding.confidence, Confidence::kLikely);
+    EXPECT_EQ(finding.details.at("xid"), model::FactValue(std::int64_t{149})) << text;
+    EXPECT_NE(finding.summary.find("GPU 0000:4f:00.0 reported Xid 149"), std::string::npos);
+  }
+}
+
+TEST(GpuFault, WhatAProgramCausesAccusesNoGpu) {
+  for (const int number : {13, 31, 43, 68, 69}) {
+    const Finding finding =
+        told(fmt::format("[5.1] NVRM: Xid (PCI:0000:4f:00): {}, pid=77, name=python\n", number));
+    EXPECT_EQ(finding.confidence, Confidence::kPossible) << number;
+    EXPECT_NE(finding.summary.find("rarely a fault of the GPU"), std::string::npos) << number;
+  }
+  for (const int number : {48, 64, 74, 79, 94, 95, 119, 120, 140, 145, 149}) {
+    EXPECT_EQ(told(fmt::format("[5.1] NVRM: Xid (PCI:0000:4f:00): {}, x\n", number)).confidence,
+              Confidence::kLikely)
+        << number;
+  }
+  EXPECT_EQ(told("[5.1] NVRM: Xid (PCI:0000:4f:00): 9999, x\n").confidence, Confidence::kPossible);
+}
+
+TEST(GpuFault, ReadsWhatNvidiaSmiSays) {
+  const Finding finding =
+      told("Unable to determine the device handle for GPU0000:03:00.0: Unknown Error\n");
+  EXPECT_EQ(finding.confidence, Confidence::kPossible);
+  EXPECT_NE(finding.summary.find("GPU 0000:03:00.0"), std::string::npos);
+  EXPECT_EQ(told("Unable to determine the device handle for GPU 0000:02:00.0: GPU is lost.  Reboot "
+                 "the system to recover this GPU\n")
+                .confidence,
+            Confidence::kLikely);
+}
+
+TEST(GpuFault, AddressesAreWrittenOneWay) {
+  for (const char* text : {"GPU0000:4F:00.0:", "Xid (PCI:0000:4f:00): 79", "00000000:4F:00.0",
+                           "11:03:18 GPU 0000:4f:00.0", "GPU 000:4F:00.0: x"}) {
+    EXPECT_EQ(gpu_address(text), "0000:4f:00.0") << text;
+  }
+  EXPECT_EQ(gpu_address("2025-10-06T11:03:18 ::ffff:10.1.1.1"), "");
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ TEST(GpuStalled, AccusesTheTransportOnlyWhenEverythingWasCompared) {
   const Findings findings = asked("gpu-stalled", told().build());
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
-  EXPECT_NE(findings[0].summary.find("nobody is missing"), std::string::npos);
+  EXPECT_NE(findings[0].summary.find("no rank is missing"), std::string::npos);
   EXPECT_NE(findings[0].fix.find("transport"), std::string::npos);
   EXPECT_FALSE(findings[0].details.contains("not_compared"));
 }
@@ -66,7 +66,7 @@ TEST_P(GpuStalledLacks, NamesWhatCouldNotBeComparedAndNoTransport) {
   EXPECT_NE(findings[0].fix.find(GetParam().part), std::string::npos) << findings[0].fix;
   for (const std::string& text : {findings[0].summary, findings[0].fix}) {
     EXPECT_EQ(text.find("transport"), std::string::npos) << text;
-    EXPECT_EQ(text.find("nobody is missing"), std::string::npos) << text;
+    EXPECT_EQ(text.find("no rank is missing"), std::string::npos) << text;
     EXPECT_EQ(text.find("NCCL_P2P_DISABLE"), std::string::npos) << text;
   }
 }
@@ -99,7 +99,7 @@ TEST(GpuStalled, NamesTheOldestOfThoseUnderWay) {
                       .state = model::CallState::kEnqueued});
   const Findings findings = asked("gpu-stalled", builder.build());
   ASSERT_EQ(findings.size(), 1U);
-  EXPECT_NE(findings[0].summary.find("launched all_reduce #808"), std::string::npos)
+  EXPECT_NE(findings[0].summary.find("called all_reduce #808"), std::string::npos)
       << findings[0].summary;
 }
 

@@ -42,7 +42,7 @@ class Tokens:
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].culprits, (model::RankSet{0}));
   EXPECT_EQ(findings[0].locations.back().line, 6);
-  EXPECT_NE(findings[0].summary.find("because `self.ready` came out differently"),
+  EXPECT_NE(findings[0].summary.find("`self.ready` (accumulate.py:6) differed between"),
             std::string::npos)
       << findings[0].summary;
   EXPECT_EQ(findings[0].confidence, Confidence::kLikely);

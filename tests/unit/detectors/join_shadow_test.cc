@@ -49,7 +49,7 @@ TEST(JoinShadow, DoesNotAnswerForACallOfTheUsersOwn) {
   EXPECT_EQ(findings[0].culprits, (model::RankSet{0}));
   EXPECT_NE(findings[0].summary.find("`for x in data`"), std::string::npos);
   EXPECT_NE(findings[0].summary.find("Join"), std::string::npos);
-  EXPECT_NE(findings[0].fix.find("inside Join"), std::string::npos);
+  EXPECT_NE(findings[0].fix.find("out of the Join block"), std::string::npos);
   EXPECT_TRUE(asked("divergent-branch", job).empty());
   EXPECT_TRUE(asked("mismatched-op", job).empty());
 }

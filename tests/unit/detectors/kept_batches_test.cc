@@ -58,7 +58,7 @@ TEST(KeptBatches, AreALeakThatNamesItsLineAndItsStrategy) {
   EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
   EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
   EXPECT_NE(findings[0].summary.find("keeps 440 shared memory segments"), std::string::npos);
-  EXPECT_NE(findings[0].summary.find("20.0 more each second"), std::string::npos);
+  EXPECT_NE(findings[0].summary.find("20.0 more per second"), std::string::npos);
   EXPECT_NE(findings[0].summary.find("vm.max_map_count is reached in about 53 min"),
             std::string::npos)
       << findings[0].summary;

@@ -62,7 +62,7 @@ TEST(MasterUnreachable, IsCertainOfAStrangerAndNotOfARankThatWasNotSeen) {
   const auto stranger = asked(kKind, of_train(held_by("redis-server *:29500")));
   ASSERT_EQ(stranger.size(), 1u);
   EXPECT_EQ(stranger[0].confidence, Confidence::kCertain);
-  EXPECT_NE(stranger[0].summary.find("held by process 42 (redis-server"), std::string::npos);
+  EXPECT_NE(stranger[0].summary.find("in use by process 42 (redis-server"), std::string::npos);
   EXPECT_NE(stranger[0].fix.find("process 42"), std::string::npos);
   EXPECT_TRUE(asked("rendezvous-incomplete", of_train(held_by("redis-server *:29500"))).empty());
   const auto own = asked(kKind, of_train(held_by("python3 -u train.py")));

@@ -92,7 +92,7 @@ TEST(MismatchedDtype, NamesTheMetricThatARankNeverUpdated) {
   const Findings findings = of_metric(kMetric, "int64", "auc.compute()");
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
-  EXPECT_NE(findings[0].summary.find("rank 1 had nothing in `auc`"), std::string::npos);
+  EXPECT_NE(findings[0].summary.find("rank 1 had no values in `auc`"), std::string::npos);
   EXPECT_NE(findings[0].fix.find("auc.update() (train.py:7"), std::string::npos) << findings[0].fix;
   EXPECT_EQ(findings[0].locations.back().line, 6);
 }
@@ -100,7 +100,7 @@ TEST(MismatchedDtype, NamesTheMetricThatARankNeverUpdated) {
 TEST(MismatchedDtype, SeesNoEmptyMetricInTwoFloatsNorInAnUpdateThatAllMake) {
   const auto plain = [](const Findings& findings) {
     return findings.size() == 1U && findings[0].culprits.empty() &&
-           findings[0].fix.find("Cast to one type") != std::string::npos;
+           findings[0].fix.find("Cast to the same type") != std::string::npos;
   };
   EXPECT_TRUE(plain(of_metric(kMetric, "float16", "auc.compute()")));
   EXPECT_TRUE(plain(of_metric(

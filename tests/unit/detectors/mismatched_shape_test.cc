@@ -26,7 +26,7 @@ TEST(MismatchedShape, NamesTheRankWithTheOtherSize) {
   EXPECT_EQ(findings[0].culprits, (model::RankSet{3}));
   EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
   EXPECT_EQ(findings[0].summary,
-            "rank 3 passed [32] to all_reduce #6 of default_pg, ranks 0-2 passed [64]");
+            "rank 3 passed [32] to all_reduce #6 of default_pg, but ranks 0-2 passed [64]");
 }
 
 TEST(MismatchedShape, ReadsTheBlockedCallsWhenThereAreNoRecords) {
@@ -112,7 +112,7 @@ class Eval:
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].culprits, (model::RankSet{2}));
   EXPECT_NE(findings[0].summary.find("`self.precision`"), std::string::npos);
-  EXPECT_NE(findings[0].fix.find("`boxes` kept rank 2 from it"), std::string::npos)
+  EXPECT_NE(findings[0].fix.find("`boxes` was false on rank 2"), std::string::npos)
       << findings[0].fix;
 }
 
@@ -178,7 +178,7 @@ TEST(MismatchedShape, ReadsGloosWordsAndTheCallsThatFailed) {
   const Findings findings = asked("mismatched-shape", told);
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
-  EXPECT_TRUE(findings[0].summary.starts_with("rank 1 got 192 bytes"));
+  EXPECT_TRUE(findings[0].summary.starts_with("rank 1 received 192 bytes"));
   EXPECT_EQ(findings[0].locations.at(0).line, 6);
   EXPECT_TRUE(asked("dead-rank", told).empty());
 }

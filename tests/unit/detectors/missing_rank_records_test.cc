@@ -23,7 +23,7 @@ TEST(MissingRank, WhoWaitsForTheMissingIsNotMissing) {
   const Findings findings = asked("missing-rank", told);
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].culprits, model::RankSet{2});
-  EXPECT_TRUE(findings[0].summary.starts_with("rank 2 never joined")) << findings[0].summary;
+  EXPECT_TRUE(findings[0].summary.starts_with("rank 2 has not called")) << findings[0].summary;
 }
 
 TEST(MissingRank, WhoIsThroughWithTheCallHasJoinedIt) {
@@ -72,14 +72,17 @@ TEST(MissingRank, TheHeadlineNamesWhoMissesInEveryGroup) {
   const Finding one = of_two_groups(7);
   EXPECT_EQ(one.culprits, (model::RankSet{2, 7}));
   EXPECT_EQ(one.summary,
-            "ranks 2,7 never joined all_to_all #7 of experts: rank 2 is past its newest recorded "
-            "call");
-  EXPECT_EQ(one.fix, "Find out where ranks 2,7 are.");
+            "ranks 2 and 7 have not called all_to_all #7 of experts; rank 2 is after its newest "
+            "recorded call");
+  EXPECT_EQ(one.fix,
+            "Run `ddpdoctor attach PID` on the node of ranks 2 and 7: their stacks were not "
+            "captured.");
   EXPECT_EQ(one.evidence.at(1).text, "ranks 4-6 called all_to_all #7 of experts");
   const Finding two = of_two_groups(9);
-  EXPECT_EQ(two.summary.find("rank 2 never joined all_to_all #7 of experts, rank 7 never joined "
-                             "all_to_all #9 of experts: "),
-            0U)
+  EXPECT_EQ(
+      two.summary.find("rank 2 has not called all_to_all #7 of experts, rank 7 has not called "
+                       "all_to_all #9 of experts; "),
+      0U)
       << two.summary;
 }
 
@@ -127,8 +130,7 @@ TEST(MissingRank, IsOneFindingForAllGroupsOfTheLostRank) {
   const Findings findings = asked("missing-rank", only_records(builder));
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].culprits, model::RankSet{3});
-  EXPECT_NE(findings[0].summary.find("never joined all_reduce #6 of default_pg"),
-            std::string::npos);
+  EXPECT_NE(findings[0].summary.find("not called all_reduce #6 of default_pg"), std::string::npos);
 }
 
 TEST(MissingRank, WhoIsHeldUpInAnotherGroupIsNoCulprit) {
@@ -159,7 +161,7 @@ TEST(MissingRank, IsToldByItsNewestCallWhenNoStackIsKnown) {
   const Findings findings = asked("missing-rank", only_records(builder));
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].locations.at(0).line, 8);
-  EXPECT_NE(findings[0].summary.find("past its newest recorded call"), std::string::npos);
+  EXPECT_NE(findings[0].summary.find("after its newest recorded call"), std::string::npos);
 }
 
 }  // namespace

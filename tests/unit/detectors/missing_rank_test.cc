@@ -37,7 +37,7 @@ TEST(MissingRank, SaysWhereTheRankIsInstead) {
   EXPECT_EQ(findings[0].waiting, (model::RankSet{0, 2, 3}));
   EXPECT_EQ(findings[0].locations.at(0).line, 3);
   EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
-  EXPECT_NE(findings[0].summary.find("rank 1 never joined all_reduce #10 of default_pg"),
+  EXPECT_NE(findings[0].summary.find("rank 1 has not called all_reduce #10 of default_pg"),
             std::string::npos);
 }
 
@@ -63,8 +63,9 @@ TEST(MissingRank, SaysWhatTheRankWaitsForAndWhatToDoAboutIt) {
   const std::string queue = " | py:Queue.get@/usr/lib/python3.11/queue.py:171";
   const std::vector<std::array<std::string, 3>> waits = {
       {threading("Condition.wait") + " | py:Event.wait@/usr/lib/python3.11/threading.py:629",
-       "is waiting for a threading.Event to be set at", "should set this Event"},
-      {threading("Condition.wait"), "is waiting for a threading.Condition at", "should notify"},
+       "is waiting for a threading.Event to be set (train.py:8", "Set this Event"},
+      {threading("Condition.wait"), "is waiting for a threading.Condition (train.py:8",
+       "should notify"},
       {threading("wait"), "is waiting for a threading.Event or Condition", "should notify"},
       {threading("Condition.wait") + queue, "is waiting for an item of a queue", "should put an"},
   };

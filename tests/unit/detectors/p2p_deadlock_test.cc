@@ -20,7 +20,7 @@ TEST(P2pDeadlock, NamesBothWhoReceiveFirst) {
   EXPECT_EQ(findings[0].culprits, (model::RankSet{0, 1}));
   EXPECT_EQ(findings[0].locations.at(0).line, 5);
   EXPECT_EQ(findings[0].summary,
-            "rank 0 waits in recv from rank 1, rank 1 waits in recv from rank 0");
+            "rank 0 is waiting in recv from rank 1; rank 1 is waiting in recv from rank 0");
 }
 
 TEST(P2pDeadlock, SeesThatTheTagsOfTheTwoSidesDiffer) {
@@ -52,14 +52,14 @@ TEST(P2pDeadlock, NamesThePeerOfAHandleThatALoopOverTheBatchWaitsFor) {
   put_loops(hung, 2, "exchange", {{.over = "list", .done = 3, .left = 1}});
   const Findings findings = asked("p2p-deadlock", hung);
   ASSERT_EQ(findings.size(), 1U);
-  EXPECT_TRUE(
-      findings[0].summary.starts_with("rank 2 waits in send to rank 0, but rank 0 is in barrier"))
+  EXPECT_TRUE(findings[0].summary.starts_with(
+      "rank 2 is waiting in send to rank 0, but rank 0 is in barrier"))
       << findings[0].summary;
   EXPECT_EQ(findings[0].locations.back().line, 20);
   put_loops(hung, 2, "exchange", {{.over = "list", .done = 2, .left = 2}});  // an irecv
-  EXPECT_EQ(asked("p2p-deadlock", hung).at(0).summary, "rank 2 waits in send");
+  EXPECT_EQ(asked("p2p-deadlock", hung).at(0).summary, "rank 2 is waiting in send");
   put_loops(hung, 2, "exchange", {{.over = "list", .done = 1, .left = 4}});  // of another list
-  EXPECT_EQ(asked("p2p-deadlock", hung).at(0).summary, "rank 2 waits in send");
+  EXPECT_EQ(asked("p2p-deadlock", hung).at(0).summary, "rank 2 is waiting in send");
 }
 
 TEST(P2pDeadlock, IsSilentOnACircleOfBatchesThatHaveAllBeenPosted) {

@@ -199,7 +199,7 @@ TEST(RankExited, IsWhoEndedWithAStatusThatNoExceptionHas) {
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].culprits, model::RankSet({2}));
   EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
-  EXPECT_NE(findings[0].summary.find("status 3; ranks 0-1 then lost"), std::string::npos)
+  EXPECT_NE(findings[0].summary.find("status 3; ranks 0 and 1 then lost"), std::string::npos)
       << findings[0].summary;
   EXPECT_TRUE(asked("rank-raised", ended_with(3)).empty());
   EXPECT_TRUE(asked("rank-exited", ended_with(1)).empty());

@@ -94,7 +94,7 @@ TEST(StaleFileLock, AFileThatNamesADeadProcessIsStale) {
       kKind, soft_lock({{"held", false}, {"named_pid", std::int64_t{77}}, {"named_alive", false}}));
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
-  EXPECT_NE(findings[0].evidence.at(0).text.find("process 77, which is gone"), std::string::npos)
+  EXPECT_NE(findings[0].evidence.at(0).text.find("process 77, which has exited"), std::string::npos)
       << findings[0].evidence.at(0).text;
 }
 
@@ -105,7 +105,7 @@ TEST(StaleFileLock, AYoungFileOfAnotherMachineIsOnlyPossible) {
                                                 {"older_than_job", false}}));
   EXPECT_TRUE(nothing_likely(findings));
   ASSERT_EQ(findings.size(), 1u);
-  EXPECT_NE(findings[0].summary.find("which may be left over"), std::string::npos);
+  EXPECT_NE(findings[0].summary.find("which may be left from an earlier run"), std::string::npos);
 }
 
 TEST(StaleFileLock, WhoGivesUpByItselfWaitsForNobody) {

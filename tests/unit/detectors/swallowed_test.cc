@@ -82,7 +82,7 @@ TEST(Swallowed, ATryWithoutAnExceptSwallowsNothing) {
   EXPECT_EQ(findings[0].fix.find("swallowed"), std::string::npos);
 }
 
-/// The step stands in `with suppress(…)`; rank 1 has left the loop.
+/// The step check `with suppress(…)`; rank 1 has left the loop.
 JobBuilder suppressing(const std::string& items) {
   const std::string in_step = "dist.all_reduce(values)";
   JobBuilder builder = job();
@@ -102,7 +102,7 @@ TEST(Swallowed, AWithThatSuppressesIsNamed) {
   const Findings findings = asked("uneven-inputs", suppressing(open_end).build());
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
-  EXPECT_NE(findings[0].fix.find("stands in `with suppress(ValueError)` (train.py:"),
+  EXPECT_NE(findings[0].fix.find("check `with suppress(ValueError)` (train.py:"),
             std::string::npos);
 }
 

@@ -56,7 +56,7 @@ TEST(Undetermined, SaysThatEverybodyWaitsForTheGpu) {
       "native:cudaStreamSynchronize | native:at::native::item | py:train@/srv/train.py:9";
   const Findings findings = asked("undetermined", job().ranks(2).stack(kAll, kItem).build());
   ASSERT_EQ(findings.size(), 1U);
-  EXPECT_NE(findings[0].summary.find("wait for their GPUs"), std::string::npos);
+  EXPECT_NE(findings[0].summary.find("are waiting for their GPUs"), std::string::npos);
   EXPECT_EQ(findings[0].locations.at(0).line, 9);
   EXPECT_TRUE(asked("undetermined", moving(job().ranks(2).stack(kAll, kItem).build())).empty());
 }
@@ -65,7 +65,7 @@ TEST(Undetermined, AsksForASecondLook) {
   const Findings findings =
       asked("undetermined", job().ranks(2).stack(kAll, kInBarrier).looked_once().build());
   ASSERT_EQ(findings.size(), 1U);
-  EXPECT_NE(findings[0].fix.find("second observation"), std::string::npos);
+  EXPECT_NE(findings[0].fix.find("second snapshot"), std::string::npos);
   EXPECT_EQ(findings[0].summary.find("nothing moves"), std::string::npos);
 }
 
@@ -84,14 +84,14 @@ TEST(Undetermined, TellsWhoLostAPeerAndWhoLeftNoErrorFile) {
   const Findings alone = asked("undetermined", files);
   ASSERT_EQ(alone.size(), 1U);
   EXPECT_TRUE(alone[0].culprits.empty());
-  EXPECT_NE(alone[0].summary.find("who ended first is not told"), std::string::npos);
+  EXPECT_NE(alone[0].summary.find("no file shows which rank exited first"), std::string::npos);
   files.logs.push_back({.rank = 2, .text = {}});
   const Findings findings = asked("undetermined", files);
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].culprits, model::RankSet{2});
   EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
   EXPECT_EQ(findings[0].summary,
-            "ranks 0-1 lost their connection to another rank; rank 2 left no error file");
+            "ranks 0 and 1 lost their connection to another rank; rank 2 left no error file");
   EXPECT_EQ(findings[0].locations.at(0).line, 26);
   files.logs.push_back({.rank = 3, .text = {}});  // one of the two was ended for the other
   EXPECT_TRUE(asked("undetermined", files).at(0).culprits.empty());
@@ -116,6 +116,19 @@ TEST(Undetermined, DoesNotMindLostPeersOfAJobThatWasSeenToEndWell) {
   };
   EXPECT_TRUE(asked("undetermined", told(0)).empty());
   EXPECT_EQ(asked("undetermined", told(1)).size(), 1U);
+}
+
+TEST(Undetermined, QuotesWhatItDidNotUnderstandOfALog) {
+  model::JobModel told;
+  told.coverage.observed.emplace_back("the log job.txt");
+  told.logs.push_back(
+      {.rank = {}, .text = "fine\nERROR a\nERROR a\nwarning: b\nfailed c\nerror d\n"});
+  const auto findings = asked("undetermined", told);
+  ASSERT_EQ(findings.size(), 1U);
+  ASSERT_EQ(findings[0].evidence.size(), 4U);
+  EXPECT_EQ(findings[0].evidence[1].text, "log: ERROR a");
+  EXPECT_EQ(findings[0].evidence[3].text, "log: failed c");
+  EXPECT_EQ(findings[0].fix.find("second observation"), std::string::npos) << findings[0].fix;
 }
 
 }  // namespace

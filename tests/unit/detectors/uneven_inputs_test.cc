@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "tests/unit/detectors/collective_stories.h"
@@ -186,8 +188,10 @@ TEST(UnevenInputs, TellsWhichLoaderTheOthersAreIn) {
   put_loops(told_job, 0, "main", {over("range", 1, 10), over(kLoader, 21, 21)});
   const Findings findings = asked("uneven-inputs", told_job);
   ASSERT_EQ(findings.size(), 1U);
-  EXPECT_EQ(findings[0].evidence.back().text,
-            "rank 0 is in step 21 of 21 (DataLoader with Strided)");
+  EXPECT_TRUE(std::any_of(
+      findings[0].evidence.begin(), findings[0].evidence.end(), [](const Evidence& one) {
+        return one.text == "rank 0 is in step 21 of 21 (DataLoader with Strided)";
+      }));
 }
 
 constexpr const char* kAhead = R"(
@@ -251,7 +255,7 @@ TEST(UnevenInputs, AreToldWhileTheJobStillTrains) {
   EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
   EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
   EXPECT_EQ(findings[0].locations.at(0).line, 6);
-  EXPECT_NE(findings[0].summary.find("rank 1 has 20 steps in the loop `for batch in loader`"),
+  EXPECT_NE(findings[0].summary.find("rank 1 has 20 steps in `for batch in loader`"),
             std::string::npos);
   EXPECT_EQ(findings[0].evidence.front().text,
             "rank 0 is in step 5 of 21 (DataLoader with Strided)");

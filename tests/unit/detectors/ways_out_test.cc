@@ -39,7 +39,8 @@ def main():
   const Finding finding =
       asked_of(kDecode, at("decode", "model(ids)") + " | " + at("main", "    decode(ids)"),
                at("main", "barrier"));
-  EXPECT_NE(finding.summary.find("`out.item() == eos` or `ids.shape[1] < most`"), std::string::npos)
+  EXPECT_NE(finding.summary.find("`out.item() == eos` (train.py:4) or `ids.shape[1] < most`"),
+            std::string::npos)
       << finding.summary;
   EXPECT_TRUE(tells_line(finding, 4)) << essence({finding});
   EXPECT_TRUE(tells_line(finding, 2));
@@ -57,7 +58,8 @@ class Solver:
 )";
   const Finding finding =
       asked_of(kSolve, at("Solver.solve", "all_reduce"), at("Solver.solve", "barrier"));
-  EXPECT_NE(finding.summary.find("`not torch.isfinite(residual).all()` or `residual.norm() > "),
+  EXPECT_NE(finding.summary.find(
+                "`not torch.isfinite(residual).all()` (train.py:5) or `residual.norm() > "),
             std::string::npos)
       << finding.summary;
   EXPECT_TRUE(tells_line(finding, 3));
@@ -74,7 +76,8 @@ def main():
     dist.barrier()
 )";
   const Finding finding = asked_of(kCounted, at("main", "all_reduce"), at("main", "barrier"));
-  EXPECT_NE(finding.summary.find("because `loss.item() > tolerance` came"), std::string::npos)
+  EXPECT_NE(finding.summary.find("`loss.item() > tolerance` (train.py:2) differed"),
+            std::string::npos)
       << finding.summary;
   EXPECT_FALSE(tells_line(finding, 4));
 }
@@ -89,7 +92,8 @@ def main():
     dist.barrier()
 )";
   const Finding finding = asked_of(kEndless, at("main", "all_reduce"), at("main", "barrier"));
-  EXPECT_NE(finding.summary.find("because `loss.item() < tolerance` came"), std::string::npos)
+  EXPECT_NE(finding.summary.find("`loss.item() < tolerance` (train.py:4) differed"),
+            std::string::npos)
       << finding.summary;
 }
 

@@ -47,7 +47,7 @@ TEST(WrongDevice, NamesTheOneWhoseOwnGpuIsLeftUnused) {
   const auto findings = asked(kKind, on_gpus({0, 1, 0, 3}).build());
   ASSERT_EQ(findings.size(), 1u);
   EXPECT_EQ(findings[0].culprits, model::RankSet({2}));
-  EXPECT_EQ(findings[0].summary, "ranks 0,2 all have a context on GPU 0");
+  EXPECT_EQ(findings[0].summary, "ranks 0 and 2 both use GPU 0");
 }
 
 TEST(WrongDevice, IsSilentWhereSeveralRanksAreToShareAGpu) {

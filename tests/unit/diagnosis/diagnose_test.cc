@@ -138,6 +138,14 @@ TEST(Diagnose, CallsErrorFilesACrashWhoeverIsToBlame) {
   EXPECT_EQ(diagnose(told).verdict, Verdict::kCrash);
 }
 
+TEST(Diagnose, CallsNoHangWhereNoJobWasSeen) {
+  model::JobModel told;
+  told.logs.push_back({.rank = {}, .text = "[5.1] NVRM: Xid (PCI:0000:4f:00): 79, x\n"});
+  const Diagnosis diagnosis = diagnose(told);
+  ASSERT_EQ(diagnosis.findings.size(), 1U);
+  EXPECT_EQ(diagnosis.verdict, Verdict::kUndetermined);
+}
+
 TEST(Diagnose, ListsEveryDetectorItAsked) {
   const auto told = job().ranks(1).build();
   EXPECT_EQ(diagnose(told).detectors_run.size(), detectors::catalog().size());

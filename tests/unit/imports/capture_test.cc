@@ -227,20 +227,21 @@ TEST(ReadCapture, NamesTheFileAndTheFieldThatIsWrong) {
 TEST(ReadCapture, RefusesWhatIsNoCapture) {
   EXPECT_EQ(refusal(""), "hand.json is empty");
   EXPECT_EQ(refusal(" \n"), "hand.json is empty");
-  EXPECT_EQ(refusal("[1]"), "hand.json is no capture: the document must be an object");
-  EXPECT_EQ(refusal("{\"job\":{}}"), "hand.json is no capture: it names no schema");
-  EXPECT_EQ(refusal(R"({"schema":"somebody/9","job":{"world_size":4}})"),
-            "hand.json is written in the schema \"somebody/9\", which is not read here");
+  EXPECT_EQ(refusal("[1]"), "hand.json is not a capture: the document must be an object");
+  EXPECT_EQ(refusal("{\"job\":{}}"), "hand.json is not a capture: it names no schema");
+  EXPECT_EQ(
+      refusal(R"({"schema":"somebody/9","job":{"world_size":4}})"),
+      "hand.json is written in the schema \"somebody/9\", which this ddpdoctor does not read");
 }
 
 TEST(ReadCapture, RefusesBrokenTextWithAPlace) {
   EXPECT_EQ(refusal(R"({"schema":"ddpdoctor.capture/1","observations":[{"time":0.0,"proc)"),
             "hand.json cannot be read: it ends in the middle of the JSON document");
   EXPECT_EQ(refusal("{\"schema\":\"ddpdoctor.capture/1\",\n x}"),
-            "hand.json cannot be read: it is no valid JSON near byte 35 (line 2)");
+            "hand.json cannot be read: it is not valid JSON near byte 35 (line 2)");
   EXPECT_EQ(refusal(R"({"schema":"ddpdoctor.capture/1","collectives":[{"sequence":-1e400}]})"),
             "hand.json cannot be read: the number -1e400 near byte 65 is too large");
-  EXPECT_NE(refusal(std::string("\x7f\x45\x4c\x46\x00\xff\xfe", 7)).find("no valid JSON"),
+  EXPECT_NE(refusal(std::string("\x7f\x45\x4c\x46\x00\xff\xfe", 7)).find("not valid JSON"),
             std::string::npos);
 }
 

@@ -221,7 +221,7 @@ TEST(FlightRecorder, OfTwoDumpsOfOneProcessOrTwoRunsTheNewerIsUsed) {
   ASSERT_TRUE(result.job);
   EXPECT_NE(call_at(*result.job, 0, 4), nullptr);
   EXPECT_EQ(result.job->coverage.warnings,
-            std::vector<std::string>{"1 dump is of a rank that another dump tells of, too, and was "
+            std::vector<std::string>{"1 dump is of a rank that another dump covers, too, and was "
                                      "left out: " +
                                      folder.path("a_dump_0")});
   const Read runs = read(folder, {"b_dump_0", "c_dump_0"});
@@ -237,7 +237,7 @@ TEST(FlightRecorder, NamesWithoutNumbersAreToldAsThat) {
   const Read result = read(folder, {"a.bin", "b.bin", "c.bin"});
   ASSERT_FALSE(result.job);
   EXPECT_TRUE(result.job.error().what.ends_with(
-      "a.bin says no rank: its name has no number (nor has that of 2 more dumps)"));
+      "a.bin is unknown: its name has no number (nor has that of 2 more dumps)"));
 }
 
 TEST(FlightRecorder, GroupsOfOneNameWithOtherMembersAreOthers) {
@@ -302,7 +302,7 @@ TEST(FlightRecorder, WhatIsNoDumpIsAFailureAmongDumps) {
   const Read result = read(folder, {"nobody", "rank_0", "rank_1"});
   ASSERT_TRUE(result.job);
   ASSERT_EQ(result.failures.size(), 2U);
-  EXPECT_NE(result.failures[0].what.find("says no rank"), std::string::npos);
+  EXPECT_NE(result.failures[0].what.find("its name has no number"), std::string::npos);
   EXPECT_NE(result.failures[1].what.find("no list \"entries\""), std::string::npos);
 }
 

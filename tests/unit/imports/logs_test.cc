@@ -295,7 +295,24 @@ TEST(Logs, AreKnownByTheirWords) {
   EXPECT_TRUE(is_log("Traceback (most recent call last):\n", "x"));
   EXPECT_TRUE(is_log("hello\n", "a/stderr.log"));
   EXPECT_FALSE(is_log("hello\n", "readme.txt"));
+  EXPECT_TRUE(is_log("INFO 09-03 10:50:12 [shm_broadcast.py:466] No available block found\n", "x"));
+  EXPECT_TRUE(
+      is_log("gpu7:18553:18611 [0] include/socket.h:360 WARN Call to connect failed\n", "x"));
   EXPECT_FALSE(is_log(std::string_view("RuntimeError\0x", 14), "x.log"));
+}
+
+TEST(Logs, ATextThatTellsOfAnErrorMayBeNamedAnyhow) {
+  EXPECT_TRUE(tells_of_trouble("rank 2 of 4 on node2: ERROR cannot open uverbs0\n"));
+  EXPECT_TRUE(tells_of_trouble("No available block found in 60 second.\n"));
+  EXPECT_FALSE(tells_of_trouble("hello\n"));
+  EXPECT_FALSE(tells_of_trouble("{\"error\": 1}"));
+  EXPECT_FALSE(tells_of_trouble(std::string_view("error\0\x01", 7)));
+}
+
+TEST(Logs, OfALocalRankTheNodeIsNotKnown) {
+  const auto job = read_log("[ERROR] failed (exitcode: -6) local_rank: 5 (pid: 12) of binary: x\n");
+  ASSERT_EQ(job.coverage.warnings.size(), 1U);
+  EXPECT_NE(job.coverage.warnings.front().find("local rank 5"), std::string::npos);
 }
 
 }  // namespace

@@ -57,7 +57,8 @@ TEST(Merge, WhatOneCouldNotSeeTheOtherMayHave) {
 TEST(Merge, WhoRanOnAnotherMachineWasSeenThere) {
   model::JobModel whole = with_ranks({0}, 1);
   whole.world_size = 3;
-  whole.coverage.unobserved = {"ranks 1-2: runs on another machine", "rank 0: permission denied"};
+  whole.coverage.unobserved = {"ranks 1 and 2: runs on another machine",
+                               "rank 0: permission denied"};
   whole.coverage.warnings = {
       "1 of 3 ranks run on this machine (0); the others are on other machines and were not "
       "observed"};
@@ -157,7 +158,7 @@ TEST(Merge, OtherProcessesOfOneRankAreASign) {
   merge(whole, other);
   EXPECT_EQ(whole.coverage.warnings,
             std::vector<std::string>{
-                "ranks 0-1 are another process in each of the files: are they of one job?"});
+                "ranks 0 and 1 are another process in each of the files: are they of one job?"});
 }
 
 TEST(Merge, AnybodyMovingIsAJobInMotion) {

@@ -155,7 +155,7 @@ TEST(Pickle, NonsenseIsNamedWithItsPlace) {
             std::string::npos);
   EXPECT_NE(read("\x80\2h\5.").find("it recalls what it never kept (at byte 4)"),
             std::string::npos);
-  EXPECT_NE(read("\x80\2\xff.").find("0xff is no instruction"), std::string::npos);
+  EXPECT_NE(read("\x80\2\xff.").find("0xff is not an instruction"), std::string::npos);
   EXPECT_NE(read("\x80\2.").find("ends without a value"), std::string::npos);
   EXPECT_NE(read("\x80\2Nr\xff\xff\xff\xff.").find("remembers what is not there"),
             std::string::npos);
@@ -178,7 +178,7 @@ TEST(PlainJson, ReadsAndRescuesWhatWasCut) {
   EXPECT_TRUE(document.cut);
   const auto no_json = read_plain_json(R"({"a" x "b", "c", "d", "e"})", "f", document);
   ASSERT_FALSE(no_json);
-  EXPECT_NE(no_json.error().what.find("f is no JSON"), std::string::npos);
+  EXPECT_NE(no_json.error().what.find("f is not JSON"), std::string::npos);
 }
 
 }  // namespace

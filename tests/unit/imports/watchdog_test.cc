@@ -207,5 +207,22 @@ TEST(Watchdog, TheRanksThatItsReportCallsLaggingAreBehind) {
   EXPECT_EQ(job.collectives[2].rank, 2);
 }
 
+TEST(Watchdog, WhoBeganTheCallOfTheOthersIsNotBehindThem) {
+  const auto job = read_log(
+      "[rank1]:[E ProcessGroupNCCL.cpp:632] [PG ID 0 PG GUID 0(default_pg) Rank 1] Watchdog caught "
+      "collective operation timeout: WorkNCCL(SeqNum=19962, OpType=ALLREDUCE, NumelIn=4, "
+      "NumelOut=4, "
+      "Timeout(ms)=600000) ran for 600010 milliseconds before timing out.\n"
+      "[rank3]:[E ProcessGroupNCCL.cpp:1537] [PG ID 0 PG GUID 0(default_pg) Rank 3] Received a "
+      "dump "
+      "signal due to a collective timeout from  rank 1 and we will try our best to dump the debug "
+      "info. Last enqueued NCCL work: 19964, last completed NCCL work: 19961.This is most "
+      "likely\n");
+  ASSERT_EQ(job.collectives.size(), 2U);
+  EXPECT_EQ(job.collectives[1].rank, 3);
+  EXPECT_EQ(job.collectives[1].sequence, 19'962);
+  EXPECT_EQ(job.collectives[1].state, model::CallState::kEnqueued);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::imports

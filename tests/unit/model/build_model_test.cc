@@ -226,8 +226,8 @@ TEST(BuildModel, SaysWhoIsAbsentAndWhoIsUnobserved) {
 TEST(BuildModel, SaysWhatWasSeenAndWhoWasPaused) {
   Look look = look_at(2);
   EXPECT_EQ(build_model({look}).coverage.observed[0],
-            "stacks of 2 processes, 2 threads; nobody was paused");
-  EXPECT_EQ(build_model({look}).coverage.observed[1], "torch's flight recorder of ranks 0-1");
+            "stacks of 2 processes, 2 threads; no thread was paused");
+  EXPECT_EQ(build_model({look}).coverage.observed[1], "torch's flight recorder of ranks 0 and 1");
   look.stacks[1].threads[0].method = stacks::CaptureMethod::kStopped;
   look.stacks[1].threads[0].stopped_ms = 0.4;
   EXPECT_EQ(build_model({look}).coverage.observed[0],

@@ -50,7 +50,7 @@ TEST(ObservedValues, OfALineAreGroupedTheFewestRanksFirst) {
        seen(1, ValueRole::kOperand, "alike", "3"), seen(0, ValueRole::kHeld, "self.mode", "'a'")});
   const auto groups = values_at(job, "/srv/train.py", 14);
   ASSERT_EQ(groups.size(), 2U);
-  EXPECT_EQ(said(groups), "True on rank 0, False on ranks 1-2");
+  EXPECT_EQ(said(groups), "True on rank 0, False on ranks 1 and 2");
   EXPECT_TRUE(values_at(job, "/srv/train.py", 13).empty());
   EXPECT_TRUE(values_at(job, "/srv/other.py", 14).empty());
 }

@@ -13,8 +13,8 @@ Answer node(int index, const std::string& job = "10.0.0.1:29500 of 4, none") {
   model::JobModel seen;
   seen.world_size = 4;
   seen.hosts = {"box"};
-  seen.coverage.unobserved = {index == 1 ? "ranks 2-3: run on another machine"
-                                         : "ranks 0-1: run on another machine"};
+  seen.coverage.unobserved = {index == 1 ? "ranks 2 and 3: run on another machine"
+                                         : "ranks 0 and 1: run on another machine"};
   seen.coverage.unobserved_ranks = index == 1 ? model::RankSet{2, 3} : model::RankSet{0, 1};
   seen.coverage.warnings = {"a warning"};
   model::Observation& look = seen.observations.emplace_back();
@@ -51,7 +51,7 @@ TEST(Gather, AClockAnHourOffIsSaidAndPutRight) {
   const auto job = gather({node(1), node(2)}, {});
   ASSERT_TRUE(job.has_value());
   EXPECT_EQ(job->coverage.observed[0],
-            "2 of 2 nodes answered and looked within 10 ms of each other");
+            "2 of 2 nodes answered and took their snapshots within 10 ms of each other");
   EXPECT_NE(job->coverage.observed[1].find("clock of node2 is"), std::string::npos);
   EXPECT_NE(job->coverage.observed[1].find("ahead of that of node1"), std::string::npos);
   for (const model::Process& process : job->observations.back().processes) {
@@ -78,7 +78,7 @@ TEST(Gather, GarbageIsAnAnswerThatIsNone) {
   hostile.capture = std::string(1000, '\x7f');
   const auto job = gather({node(1), hostile}, {});
   ASSERT_TRUE(job.has_value());
-  EXPECT_TRUE(job->coverage.unobserved.front().starts_with("node2: its answer is no capture"));
+  EXPECT_TRUE(job->coverage.unobserved.front().starts_with("node2: its answer is not a capture"));
 }
 
 TEST(Gather, DifferentJobsAreNotMixed) {

@@ -73,7 +73,7 @@ TEST(Observation, YamaWithoutTheCapabilityRefusesAttach) {
   machine.file("/proc/sys/kernel/yama/ptrace_scope", "1\n");
   expect("observation", machine.setting, Level::kWarning, "will be refused");
   machine.file("/proc/sys/kernel/yama/ptrace_scope", "3\n");
-  expect("observation", machine.setting, Level::kWarning, "nobody");
+  expect("observation", machine.setting, Level::kWarning, "no process may inspect");
   machine.file("/proc/sys/kernel/yama/ptrace_scope", "0\n");
   expect("observation", machine.setting, Level::kOk, "ptrace_scope is 0");
 }
@@ -152,7 +152,7 @@ TEST(MasterAddress, RankZerosAddressMustBeThisMachines) {
   Machine machine;
   machine.setting.plan.address = "192.0.2.1";  // TEST-NET-1, RFC 5737: nobody's
   machine.setting.plan.node = 0;
-  expect("master-address", machine.setting, Level::kBreaks, "no address of this machine");
+  expect("master-address", machine.setting, Level::kBreaks, "not an address of this machine");
 }
 
 Machine with_interfaces() {
@@ -198,7 +198,7 @@ TEST(Threads, AreComparedWithTheCpus) {
          "16 threads on 8 CPUs");
   expect("threads", machine.variable("OMP_NUM_THREADS", "2").setting, Level::kOk, "");
   expect("threads", machine.variable("OMP_NUM_THREADS", "many").setting, Level::kWarning,
-         "no number");
+         "is not a number");
 }
 
 TEST(NcclEnvironment, RenamedAndUnknownValuesAreTold) {
@@ -226,7 +226,7 @@ TEST(CudaEnvironment, DevicesAreCountedAgainstRanks) {
   expect("cuda-environment", machine.variable("CUDA_VISIBLE_DEVICES", "1").setting, Level::kBreaks,
          "1 devices for 2 ranks");
   expect("cuda-environment", machine.variable("CUDA_VISIBLE_DEVICES", "0,7").setting,
-         Level::kBreaks, "'7' is no device");
+         Level::kBreaks, "'7' is not one of the 2 devices");
   expect("cuda-environment", machine.variable("CUDA_VISIBLE_DEVICES", "0,0").setting,
          Level::kBreaks, "twice");
   expect("cuda-environment", machine.variable("CUDA_VISIBLE_DEVICES", "1,0").setting, Level::kOk,

@@ -58,7 +58,7 @@ TEST(Explain, NamesTheOneThingThatStandsInTheWay) {
 
   AccessFacts capable = refused();
   capable.more_capabilities = true;
-  EXPECT_TRUE(says(explain(capable), "capabilities that we lack", "sudo"));
+  EXPECT_TRUE(says(explain(capable), "capabilities that ddpdoctor lacks", "sudo"));
 }
 
 TEST(Explain, ReadableProcessesHaveNothingInTheWayButATracer) {

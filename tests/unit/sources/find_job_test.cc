@@ -108,6 +108,15 @@ TEST(RefineRoles, WhoIsInAProcessGroupIsARankWithoutAnyVariable) {
   EXPECT_EQ(shape(job), "10 other; 11 rank 0; 12 rank 1; 13 other 1");
 }
 
+TEST(RefineRoles, ARankThatOnlyTorchNumbersDoesNotLeadToTheOthers) {
+  Table table;
+  table.add(11, 0, {"python", "job.py"}).add(12, 0, {"python", "job.py"});
+  JobTree alone = table.find(11);
+  alone.world_size = 2;
+  refine_roles(alone, {says(11, 1, {})});
+  EXPECT_TRUE(alone.ranks_here.empty());  // rank 0 may be process 12: not known to be missing
+}
+
 TEST(RefineRoles, WhoStartsTheOtherRanksAndIsRankZeroIsNotMissed) {
   Table table;
   Variables second = torchrun_rank(1);

@@ -128,7 +128,7 @@ TEST(JobTree, OfTwoJobsBelowAShellTheOneOfThePidIsTakenElseBothWithANote) {
   const JobTree both = table.find(5);
   EXPECT_EQ(both.processes.size(), 7U);
   ASSERT_EQ(both.notes.size(), 1U);
-  EXPECT_NE(both.notes[0].find("2 jobs stand below"), std::string::npos) << both.notes[0];
+  EXPECT_NE(both.notes[0].find("2 jobs run below"), std::string::npos) << both.notes[0];
 }
 
 TEST(JobTree, OrphansOfADeadLauncherAreFoundByTheirRendezvous) {

@@ -57,8 +57,8 @@ TEST(RingReader, SaysWhatTheAgentCouldNotTell) {
   memory.ring().header.disabled = wire::kNoReduceOps | wire::kNoRoots;
   EXPECT_EQ(read_ring(memory.bytes(), "a.ring")->notes,
             (std::vector<std::string>{
-                "no reduce operations: torch 2.17.0a0 keeps them in an unknown place",
-                "some root ranks are unknown: torch 2.17.0a0 keeps them in an unknown place"}));
+                "no reduce operations: where torch 2.17.0a0 stores them is unknown",
+                "some root ranks are missing: where torch 2.17.0a0 stores them is unknown"}));
 }
 
 TEST(RingReader, TellsTagTypeAndWaitOfAMessageOfMpi) {

@@ -21,13 +21,10 @@ TEST(Place, UrisAreRelativeBelowTheFolderAndAbsoluteElsewhere) {
   EXPECT_EQ(uri("/srv/train.py", "/"), "file:///srv/train.py");
 }
 
-TEST(Place, FallsBackToTheLaunchedScript) {
-  const model::JobModel job = hung_job();
+TEST(Place, IsNotMadeUp) {
   detectors::Finding finding = conditional_barrier();
   finding.locations.clear();
-  const MainPlace place = main_place(diagnosis_of(job, {finding}), finding);
-  EXPECT_EQ(place.file, "train.py");
-  EXPECT_EQ(place.line, 1);
+  EXPECT_EQ(main_place(finding).file, "");
 }
 
 TEST(Sarif, NamesRuleLocationAndFingerprint) {
@@ -71,13 +68,14 @@ TEST(Sarif, FingerprintsForgetTheFolder) {
   EXPECT_EQ(print("/srv"), print("/tmp"));
 }
 
-TEST(Sarif, EveryResultHasALocation) {
+TEST(Sarif, AResultWithoutAPlaceHasNoLocation) {
   model::JobModel job;
   detectors::Finding finding = conditional_barrier();
   finding.locations.clear();
   const auto log = nlohmann::json::parse(sarif(diagnosis_of(job, {finding}), "/srv"));
-  EXPECT_EQ(log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["region"]["startLine"],
-            1);
+  EXPECT_TRUE(log["runs"][0]["results"][0]["locations"].empty());
+  const auto& rule = log["runs"][0]["tool"]["driver"]["rules"][1];
+  EXPECT_NE(rule["help"]["markdown"].get<std::string>().find("```diff"), std::string::npos);
 }
 
 bool holds(const std::string& text, std::string_view part) {
@@ -87,7 +85,8 @@ bool holds(const std::string& text, std::string_view part) {
 TEST(Junit, HasAGreenCaseForEveryCauseThatWasLookedFor) {
   const model::JobModel job = hung_job();
   const std::string xml = junit(diagnosis_of(job, {conditional_barrier()}));
-  EXPECT_TRUE(holds(xml, R"(<testsuite name="ddpdoctor" tests="2" failures="1" errors="0" id="0")"))
+  EXPECT_TRUE(holds(
+      xml, R"(<testsuite name="ddpdoctor" tests="2" failures="1" skipped="0" errors="0" id="0")"))
       << xml;
   EXPECT_TRUE(holds(xml, R"(<testcase classname="ddpdoctor" name="missing-rank" time="0"/>)"))
       << xml;
@@ -97,11 +96,24 @@ TEST(Junit, HasAGreenCaseForEveryCauseThatWasLookedFor) {
       << xml;
 }
 
+TEST(Junit, WhatIsPossibleOrUnobservedIsSkipped) {
+  model::JobModel job = hung_job();
+  detectors::Finding finding = conditional_barrier();
+  finding.confidence = detectors::Confidence::kPossible;
+  const std::string xml = junit(diagnosis_of(job, {finding}));
+  EXPECT_TRUE(holds(xml, R"(failures="0" skipped="1")")) << xml;
+  EXPECT_TRUE(holds(xml, R"(time="0" file="/srv/train.py" line="61">)")) << xml;
+  job.observations.clear();
+  EXPECT_TRUE(holds(junit(diagnosis_of(job, {})), R"(tests="2" failures="0" skipped="2")"));
+}
+
 TEST(Junit, ASecondFindingOfACauseIsACaseOfItsOwn) {
   const model::JobModel job = hung_job();
   const std::string xml = junit(diagnosis_of(job, {conditional_barrier(), conditional_barrier()}));
   EXPECT_TRUE(holds(xml, R"(tests="3" failures="2")")) << xml;
-  EXPECT_TRUE(holds(xml, R"x(name="rank-conditional-collective (2)" time="0">)x")) << xml;
+  EXPECT_TRUE(holds(
+      xml, R"x(name="rank-conditional-collective (2)" time="0" file="/srv/train.py" line="61">)x"))
+      << xml;
 }
 
 TEST(Junit, SaysWhenAndWhereAndShowsTheReport) {
@@ -130,25 +142,38 @@ TEST(Github, WritesOneEscapedAnnotationForEachFinding) {
   const model::JobModel job = hung_job();
   detectors::Finding finding = conditional_barrier();
   finding.summary = "100% stuck\nhere";
-  finding.fix.clear();
+  finding.fix = "a: b";
   EXPECT_EQ(github(diagnosis_of(job, {finding}), "/srv"),
             "::error file=train.py,line=61,title=ddpdoctor rank-conditional-collective::100%25 "
-            "stuck here\n");
+            "stuck here%0AFix: a: b\n"
+            "::notice file=train.py,line=57,title=ddpdoctor rank-conditional-collective::the "
+            "branch that separates them\n");
   EXPECT_EQ(github(diagnosis_of(job, {}, diagnosis::Verdict::kRunning), "/srv"),
-            "::notice title=ddpdoctor::running: 4 ranks in motion, nothing is stuck\n");
+            "::notice title=ddpdoctor::running: 4 ranks are making progress\n");
 }
 
 TEST(Markdown, TellsFindingPlacesAndStacks) {
   const model::JobModel job = hung_job();
   const std::string said = markdown(diagnosis_of(job, {conditional_barrier()}));
-  EXPECT_NE(said.find("### rank 2 never joined all_reduce "
-                      "#<!-- -->1043\n\n`rank-conditional-collective` (certain)\n"),
+  EXPECT_NE(said.find("### rank 2 never joined `all_reduce #1043`\n\n"
+                      "`rank-conditional-collective` (certain)\n"),
             std::string::npos)
       << said;
   EXPECT_NE(said.find("| `train.py:61` | `dist.barrier()` | rank 2 is here, in evaluate |\n"),
             std::string::npos)
       << said;
   EXPECT_NE(said.find("```text\nstacks of 4 ranks"), std::string::npos) << said;
+  EXPECT_NE(said.find("More: `ddpdoctor explain rank-conditional-collective`"), std::string::npos);
+}
+
+TEST(Markdown, CodeAndCallsOfASentenceAreCode) {
+  detectors::Finding finding = conditional_barrier();
+  finding.summary = "rank 0 called `a | b_` inside `if *x*`; #12 of x_1 and one ` alone";
+  const std::string said = markdown(diagnosis_of(hung_job(), {finding}));
+  EXPECT_NE(said.find("### rank 0 called `a \\| b_` inside `if *x*`; `#12` of x_1 and one \\` "
+                      "alone\n"),
+            std::string::npos)
+      << said;
 }
 
 TEST(Markdown, NamesStayReadableAndMarkupStaysText) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/unit/viewer/story.h"
+#include "viewer/rank_words.h"
 #include "viewer/render.h"
 
 namespace ddpdoctor::viewer {
@@ -109,6 +110,41 @@ TEST(Dot, RanksThatWaitAlikeAreOneNodeAndTheCulpritIsFilled) {
   EXPECT_NE(text.find("label=\"ranks 0-1,3\""), std::string::npos) << text;
   EXPECT_NE(text.find("\"rank:2\" [label=\"rank 2\", style=filled"), std::string::npos) << text;
   EXPECT_NE(text.find("\"rank:0\" -> \"rank:2\" [label=\""), std::string::npos) << text;
+}
+
+TEST(Dot, ManyRanksOnTwoSidesAreTwoNodes) {
+  constexpr int kRanks = 200;
+  std::vector<model::Rank> others;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    if (rank != 100) {
+      others.push_back(rank);
+    }
+  }
+  const model::JobModel hung = job().ranks(kRanks).build();
+  diagnosis::Diagnosis told = tests::diagnosis_of(hung, {});
+  told.examination.waits.add({.waiting = model::RankSet(others), .missing = {100}, .why = "a"});
+  told.examination.waits.add({.waiting = {100}, .missing = model::RankSet(others), .why = "b"});
+  const std::string text = dot(told);
+  EXPECT_NE(text.find("[label=\"ranks 0-99,101-199\""), std::string::npos) << text;
+  EXPECT_NE(text.find("[label=\"rank 100\""), std::string::npos) << text;
+  std::size_t nodes = 0;
+  for (std::size_t at = text.find("  \"rank:"); at != std::string::npos;
+       at = text.find("  \"rank:", at + 1)) {
+    ++nodes;
+  }
+  EXPECT_EQ(nodes, 4U) << text;  // two boxes, two arrows
+}
+
+TEST(RankWords, EveryNthRankIsSaidAsAStep) {
+  EXPECT_EQ(rank_words({3}), "rank 3");
+  EXPECT_EQ(rank_words({0, 2, 4}), "ranks 0,2,4");
+  EXPECT_EQ(rank_words({517, 525, 533, 541}), "ranks 517-541 step 8");
+  std::vector<model::Rank> scattered;
+  for (int rank = 0; rank < 3000; rank += rank % 7 + 2) {
+    scattered.push_back(rank);
+  }
+  EXPECT_EQ(rank_words(model::RankSet(scattered)).find("ranks"),
+            rank_words(model::RankSet(scattered)).size() - 5);
 }
 
 TEST(Dot, HostileTextStaysInsideItsQuotes) {

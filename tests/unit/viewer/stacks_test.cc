@@ -31,7 +31,7 @@ TEST(Stacks, RanksThatDifferOnlyInsideALibraryAreOneLine) {
                               "distributed_c10d.py:1 | py:step@/srv/t.py:8")
                        .build();
   EXPECT_EQ(stacks(job),
-            "stacks of 3 ranks (4 processes, 4 threads; nobody was paused), where they part\n  "
+            "stacks of 3 ranks (4 processes, 4 threads; no thread was paused), by rank\n  "
             "step t.py:8 · "
             "all_reduce …   0-2\n");
 }
@@ -47,7 +47,7 @@ TEST(Stacks, WhereAFrameworkLeadsRanksApartIsShown) {
   EXPECT_EQ(
       stacks(
           tests::job().ranks(2).stack(0, "native:epoll_wait | " + fit).stack(1, validates).build()),
-      "stacks of 2 ranks (3 processes, 3 threads; nobody was paused), where they part\n"
+      "stacks of 2 ranks (3 processes, 3 threads; no thread was paused), by rank\n"
       "  main t.py:8                            0-1\n"
       "  ├ Loop.run epoch.py:153 · epoll_wait   0\n"
       "  └ Loop.run epoch.py:154 · Loop.end     1\n");
@@ -62,7 +62,7 @@ TEST(Stacks, LibraryFramesBetweenTheUsersVanish) {
                               "| py:fit@/srv/t.py:8")
                        .build();
   EXPECT_EQ(stacks(job),
-            "stacks of 1 rank (2 processes, 2 threads; nobody was paused)\n  fit t.py:8 · "
+            "stacks of 1 rank (2 processes, 2 threads; no thread was paused)\n  fit t.py:8 · "
             "Net.forward net.py:3   0\n");
 }
 
@@ -74,7 +74,7 @@ TEST(Stacks, AStackWithoutUserCodeShowsItsInnermostPythonFrame) {
                  "native:futex_wait@libc.so.6 | py:_shutdown@/usr/lib/python3.11/threading.py:1553")
           .build();
   EXPECT_EQ(stacks(job),
-            "stacks of 1 rank (2 processes, 2 threads; nobody was paused)\n  _shutdown "
+            "stacks of 1 rank (2 processes, 2 threads; no thread was paused)\n  _shutdown "
             "threading.py:1553 · futex_wait   0\n");
 }
 
@@ -85,7 +85,7 @@ TEST(Stacks, TooLongChainsLoseTheirOuterFrames) {
   }
   const auto job = tests::job().ranks(2).stack(kAll, chain).build();
   EXPECT_EQ(stacks(job, {.width = 60}),
-            "stacks of 2 ranks (3 processes, 3 threads; nobody was paused), where they part\n  … · "
+            "stacks of 2 ranks (3 processes, 3 threads; no thread was paused), by rank\n  … · "
             "caller_2 t.py:2 · innermost t.py:1   0-1\n");
 }
 

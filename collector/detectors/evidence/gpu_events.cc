@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// "NVRM: Xid (PCI:0000:4f:00): 79, pid=221334, name=python, GPU has fallen off the bus.", the same
+// without "PCI:" before driver 460; "NVRM: The NVIDIA GPU 0000:b3:00.0 …" over three lines.
+#include "collector/detectors/evidence/gpu_events.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "collector/detectors/evidence/processes.h"
+#include "collector/model/log_lines.h"
+#include "collector/model/questions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::size_t kLongestLine = 4096;  // of which anything is read
+constexpr std::size_t kLongestQuote = 240;
+constexpr std::size_t kLongestHost = 128;
+constexpr std::size_t kMostEvents = 1024;
+constexpr std::size_t kNearAddress = 4;  // lines of one message
+constexpr std::string_view kXid = "NVRM: Xid (";
+
+bool has(std::string_view text, std::string_view word) {
+  return text.find(word) != std::string_view::npos;
+}
+
+std::int64_t number_behind(std::string_view text, std::string_view word) {
+  const std::size_t at = text.find(word);
+  std::int64_t out = 0;
+  if (at != std::string_view::npos) {
+    const char* const begin = text.data() + at + word.size();
+    std::from_chars(begin, text.data() + text.size(), out);
+  }
+  return std::max<std::int64_t>(out, 0);
+}
+
+bool hex(char c) {
+  return std::isxdigit(static_cast<unsigned char>(c)) != 0;
+}
+
+/// How many hexadecimal digits begin there.
+std::size_t digits_at(std::string_view text, std::size_t at) {
+  std::size_t end = at;
+  while (end < text.size() && hex(text[end])) {
+    ++end;
+  }
+  return end - at;
+}
+
+/// "4f:00", "4f:00.0" at this place, behind the domain.
+bool is_bus_and_device(std::string_view text, std::size_t at) {
+  return digits_at(text, at) == 2 && at + 2 < text.size() && text[at + 2] == ':' &&
+         digits_at(text, at + 3) == 2;
+}
+
+/// "Oct  6 11:03:18 node5 kernel: …" → node5.
+std::string host_of(std::string_view line) {
+  const std::size_t kernel = line.find(" kernel: ");
+  if (kernel == std::string_view::npos || kernel > kLongestHost) {
+    return {};
+  }
+  const std::string_view host = line.substr(0, kernel).substr(line.rfind(' ', kernel - 1) + 1);
+  return kernel == 0 || host.empty() || has(host, ":") ? std::string() : base::printable(host);
+}
+
+std::string said_of(std::int64_t number) {
+  const Xid row = xid(number);
+  return row.what.empty() ? fmt::format("Xid {}", number)
+                          : fmt::format("Xid {} ({})", number, row.what);
+}
+
+std::optional<GpuEvent> of_xid(std::string_view line) {
+  const std::size_t at = line.find(kXid);
+  const std::size_t end = at == line.npos ? at : line.find("): ", at);
+  const std::int64_t number = end == line.npos ? 0 : number_behind(line.substr(end), "): ");
+  if (number == 0) {
+    return std::nullopt;
+  }
+  GpuEvent event;
+  event.xid = number;
+  event.speaks_of = xid(number).speaks_of;
+  event.what = said_of(number);
+  event.pid = static_cast<pid_t>(
+      std::min<std::int64_t>(number_behind(line.substr(end), "pid="), INT32_MAX));
+  event.previous = number_behind(line.substr(end), "previous Xid ");
+  if (event.speaks_of == XidClass::kCleanup && event.previous != 0) {
+    event.speaks_of = xid(event.previous).speaks_of;
+    event.what = fmt::format("{}, then Xid {}", said_of(event.previous), number);
+  }
+  return event;
+}
+
+/// A GPU that is gone says so without an Xid, too.
+std::optional<GpuEvent> without_xid(std::string_view line) {
+  const bool kernel = has(line, "NVRM: ");
+  const bool gone = has(line, "fallen off the bus");
+  const bool lost = has(line, "GPU is lost");
+  const bool query = has(line, "Unable to determine the device handle for ");
+  const bool unstarted = kernel && has(line, "RmInitAdapter failed");
+  if (!(gone && kernel) && !query && !unstarted) {
+    return std::nullopt;
+  }
+  GpuEvent event;
+  event.speaks_of = gone || lost ? XidClass::kHardware : XidClass::kUnknown;
+  event.queried = query && !lost;
+  event.what = gone        ? "that it has fallen off the bus"
+               : lost      ? "that it is lost"
+               : unstarted ? "that the driver could not start it"
+                           : "no handle to nvidia-smi";
+  return event;
+}
+
+/// Whose GPU: the fact's rank, or that of the process that the line names.
+std::optional<model::Rank> rank_of(const model::JobModel& job, pid_t pid) {
+  const model::Process* process = pid == 0 ? nullptr : model::process(job, pid);
+  return process == nullptr ? std::nullopt : served_rank(job, *process);
+}
+
+void complete(std::string_view line, const model::JobModel& job, GpuEvent& event) {
+  event.line = base::elide(base::printable(base::trim(line)), kLongestQuote);
+  event.host = event.host.empty() ? host_of(line) : event.host;
+  event.rank = event.rank ? event.rank : rank_of(job, event.pid);
+}
+
+/// One message may be told with an Xid and in words.
+bool is_told(const std::vector<GpuEvent>& known, const GpuEvent& event) {
+  return event.xid == 0 && std::any_of(known.begin(), known.end(), [&event](const GpuEvent& one) {
+           return one.address == event.address && one.host == event.host &&
+                  one.speaks_of >= event.speaks_of;
+         });
+}
+
+void read_log(std::string_view log, const model::JobModel& job, std::vector<GpuEvent>& out) {
+  std::string address;  // that a line shortly above names
+  std::size_t since = 0;
+  for (std::string_view line : base::split(log, '\n')) {
+    line = line.substr(0, kLongestLine);
+    ++since;
+    const bool speaks = has(line, "NVRM: ") || has(line, "device handle for ");
+    if (std::string own = speaks ? gpu_address(line) : std::string(); !own.empty()) {
+      address = std::move(own);
+      since = 0;
+    }
+    auto event = of_xid(line);
+    event = event ? event : without_xid(line);
+    if (!event || out.size() >= kMostEvents) {
+      continue;
+    }
+    event->address = since <= kNearAddress ? address : std::string();
+    complete(line, job, *event);
+    if (!is_told(out, *event)) {
+      out.push_back(std::move(*event));
+    }
+  }
+}
+
+void read_fact(const model::Fact& fact, const model::JobModel& job, std::vector<GpuEvent>& out) {
+  const std::string text = fact.text("text").value_or("");
+  auto event = of_xid(text);
+  event = event ? event : without_xid(text);
+  if (fact.text("about").value_or(event ? "xid" : "") != "xid") {
+    return;
+  }
+  GpuEvent known;
+  known.what = "a fault";
+  known = event ? std::move(*event) : known;
+  known.address = gpu_address(text);
+  known.host = fact.text("host").value_or("");
+  known.pid = fact.pid.value_or(known.pid);
+  known.rank = fact.rank;
+  known.of_kernel = true;
+  complete(text.empty() ? "Xid" : text, job, known);
+  out.push_back(std::move(known));
+}
+
+}  // namespace
+
+std::string gpu_address(std::string_view line) {
+  constexpr std::size_t kDomain = 4;
+  for (std::size_t colon = line.find(':'); colon != line.npos; colon = line.find(':', colon + 1)) {
+    std::size_t begin = colon;
+    while (begin > 0 && colon - begin < 8 && hex(line[begin - 1])) {
+      --begin;
+    }
+    const std::size_t domain = colon - begin;
+    if (domain < 3 || !is_bus_and_device(line, colon + 1)) {
+      continue;
+    }
+    const std::size_t end = colon + 6;
+    const bool function = end + 1 < line.size() && line[end] == '.' && hex(line[end + 1]);
+    std::string out(line.substr(colon - std::min(domain, kDomain), 6 + std::min(domain, kDomain)));
+    out.insert(0, kDomain - std::min(domain, kDomain), '0');
+    std::transform(out.begin(), out.end(), out.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return out + (function ? fmt::format(".{}", line[end + 1]) : std::string(".0"));
+  }
+  return {};
+}
+
+std::vector<GpuEvent> gpu_events(const model::JobModel& job) {
+  std::vector<GpuEvent> out;
+  for (const model::Fact* fact : model::facts(job, "kernel-log")) {
+    read_fact(*fact, job, out);
+  }
+  for (const model::Log& log : job.logs) {
+    read_log(log.text, job, out);
+  }
+  return out;
+}
+
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// nccl-unreachable: NCCL found no network interface, or could not connect to another rank. Who says
+// so is not to blame: the interface or the address is.
+#include <set>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/text.h"
+#include "collector/detectors/detector.h"
+#include "collector/detectors/evidence/known_exceptions.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+constexpr std::string_view kKind = "nccl-unreachable";
+constexpr std::size_t kLongestLine = 240;
+constexpr std::size_t kMostNames = 4;
+constexpr std::size_t kLongestName = 64;
+
+/// What NCCL was told to use, as its INFO lines say: "eth2".
+std::set<std::string> interfaces(const model::JobModel& job, Finding& finding) {
+  constexpr std::string_view kSet = "NCCL_SOCKET_IFNAME set by environment to ";
+  std::set<std::string> out;
+  for (const model::Log& log : job.logs) {
+    for (std::size_t at = log.text.find(kSet); at != std::string::npos && out.size() < kMostNames;
+         at = log.text.find(kSet, at + 1)) {
+      const std::string_view rest = std::string_view(log.text).substr(at + kSet.size());
+      const std::string_view name = rest.substr(0, rest.find_first_of(" \r\n"));
+      if (name.empty() || name.size() > kLongestName || !out.insert(base::printable(name)).second) {
+        continue;
+      }
+      const std::size_t begin = log.text.rfind('\n', at) + 1;
+      const std::string_view line = std::string_view(log.text).substr(begin);
+      finding.evidence.push_back(
+          {.rank = log.rank,
+           .text = "log: " +
+                   base::elide(base::printable(line.substr(0, line.find('\n'))), kLongestLine)});
+    }
+  }
+  return out;
+}
+
+Findings detect(const graph::Examination& examination) {
+  Findings findings = findings_from_text(examination, kKind);
+  for (Finding& finding : findings) {
+    finding.waiting = finding.waiting.united(finding.culprits);
+    finding.culprits = {};
+    const auto names = interfaces(examination.job, finding);
+    if (!names.empty()) {
+      finding.summary += fmt::format("; NCCL_SOCKET_IFNAME is {}", fmt::join(names, " or "));
+    }
+  }
+  return findings;
+}
+
+}  // namespace
+
+extern const Detector nccl_unreachable;
+const Detector nccl_unreachable{
+    .kind = kKind,
+    .title = "NCCL finds no network interface or cannot connect",
+    .explanation =
+        R"(What you see: the first collective, or ncclCommInitRank, fails or waits; the log has "no socket interface found", "with family 59936 is
+neither AF_INET(2) nor …", "Connect to … failed : No route to host", "exceeded retries".
+
+Why: NCCL_SOCKET_IFNAME names an interface that some node does not have, or NCCL chose one that other nodes cannot reach (docker, a bridge,
+a link-local address), or a firewall drops NCCL's ports. A rank that has ended refuses connections, too.
+
+How ddpdoctor knows: the words of NCCL's socket and bootstrap code, and the interface that its INFO lines name.
+
+Fix: name an interface that every node has and that reaches the others
+    $ ip -brief address
+    $ NCCL_SOCKET_IFNAME=eth0 NCCL_DEBUG=INFO torchrun ...)",
+    .detect = detect,
+    .specificity = kPlainFact,
+    .effect = Effect::kCrash,
+};
+
+}  // namespace ddpdoctor::detectors

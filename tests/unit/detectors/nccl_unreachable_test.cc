@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/detectors/asked.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using namespace ddpdoctor::tests;
+
+Findings told(const std::string& text) {
+  model::JobModel job;
+  job.logs.push_back({.rank = {}, .text = text});
+  return asked("nccl-unreachable", job);
+}
+
+TEST(NcclUnreachable, NamesTheInterfaceThatWasAskedFor) {
+  const auto findings = told(
+      "[trainer3]:node9:1958:1958 [3] NCCL INFO NCCL_SOCKET_IFNAME set by environment to eth2\n"
+      "[trainer0|0]:ncclInternalError: Internal check failed.\n"
+      "[trainer0|0]:ncclSocketInit: connecting to address  with family 59936 is neither AF_INET(2) "
+      "nor AF_INET6(10)\n");
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_TRUE(findings[0].culprits.empty());
+  EXPECT_NE(findings[0].summary.find("NCCL_SOCKET_IFNAME is eth2"), std::string::npos);
+}
+
+TEST(NcclUnreachable, ReadsTheWordsOfEveryRelease) {
+  for (
+      const char* line :
+      {"a:7:9 [0] include/socket.h:360 WARN Call to connect failed : Connection timed out",
+       "a:7:9 [0] include/socket.h:344 WARN Socket creation failed : Address family not supported "
+       "by protocol",
+       "a:7:9 [0] include/socket.h:403 NCCL WARN Net : Connect to 10.0.0.4<4> failed : No route "
+       "to host",
+       "a:7:9 [6] misc/socket.cc:533 NCCL WARN socketPollConnect: Connect to 10.0.0.4<5> returned "
+       "113(No route to host) errno 115(Operation now in progress)",
+       "a:7:9 [6] misc/socket.cc:9 NCCL WARN socketStartConnect: exceeded timeouts (3)",
+       "a:7:9 [6] os/linux.cc:302 NCCL WARN ncclOsSocketPollConnect: connect to 10.0.0.4<5> failed "
+       ": No route to host",
+       "a:7:9 [6] NCCL INFO socketPollConnect: connect returned No route to host, retrying (34/34) "
+       "after sleep for 3400 msec",
+       "a:7:7 [0] NCCL WARN Bootstrap : no socket interface found"}) {
+    EXPECT_EQ(told(std::string(line) + "\n").size(), 1U) << line;
+  }
+}
+
+TEST(NcclUnreachable, IsSilentOnAConnectionThatWasMade) {
+  EXPECT_TRUE(told("a:7:9 [6] NCCL INFO socketPollConnect: connect returned Connection refused, "
+                   "retrying (1/34) after sleep for 100 msec\n"
+                   "a:7:9 [6] NCCL INFO comm 0x5 rank 0 nranks 2 - Init COMPLETE\n")
+                  .empty());
+  EXPECT_TRUE(told("a:7:7 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.4<0>\n"
+                   "a:7:7 [0] NCCL INFO NCCL_SOCKET_IFNAME set by environment to eth0\n")
+                  .empty());
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+// The report is packed, since a thousand ranks repeat the same frames: `frames`, `stacks`,
+// `threads`, `commands` and `sites` become tables, which are referred to by index; a thread is its
+// tid and such an index; rank sets of the stack tree are written as ranges.
+#include "viewer/formats/html_data.h"
+
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "base/text.h"
+#include "collector/detectors/detector.h"
+#include "collector/model/questions.h"
+#include "viewer/lanes.h"
+#include "viewer/render.h"
+#include "viewer/stack_folding.h"
+#include "viewer/wait_picture.h"
+
+namespace ddpdoctor::viewer {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// What a browser opens at once and a CI system keeps as an artifact.
+constexpr std::size_t kLargestData = std::size_t{1900} << 10U;
+// Lines before and after the one that matters.
+constexpr int kContext = 2;
+
+/// Equal values once, by index.
+class Table {
+ public:
+  std::size_t index_of(Json value) {
+    const auto [at, is_new] = known_.try_emplace(value.dump(), values_.size());
+    if (is_new) {
+      values_.push_back(std::move(value));
+    }
+    return at->second;
+  }
+  Json take() {
+    return std::move(values_);
+  }
+
+ private:
+  std::map<std::string, std::size_t> known_;
+  Json values_ = Json::array();
+};
+
+void mark_user(Json& frame) {
+  if (frame["language"] == "python" && frame.contains("file") &&
+      model::is_user_file(frame["file"].get_ref<const std::string&>())) {
+    frame["user"] = true;
+  }
+}
+
+// NOLINTNEXTLINE(misc-no-recursion): the report's tree is bounded
+void pack_tree(Json& nodes) {
+  for (Json& node : nodes) {
+    mark_user(node);
+    if (is_wrapper(node["function"].get_ref<const std::string&>())) {
+      node["wrapper"] = true;
+    }
+    node["ranks"] = base::ranges(node["ranks"].get<std::vector<int>>());
+    pack_tree(node["children"]);
+  }
+}
+
+struct Packing {
+  bool locals = true;
+  bool helper_threads = true;  // all but the main thread
+};
+
+void pack_processes(Json& report, const Packing& packing) {
+  Table frames;
+  Table stacks;
+  Table commands;
+  Table kinds;  // threads that differ in their tid only
+  for (Json& process : report["processes"]) {
+    process["command"] = commands.index_of(std::move(process["command"]));
+    Json& threads = process["threads"];
+    if (!packing.helper_threads && threads.size() > 1) {
+      threads.erase(threads.begin() + 1, threads.end());
+    }
+    for (Json& thread : threads) {
+      Json stack = Json::array();
+      for (Json& frame : thread["frames"]) {
+        mark_user(frame);
+        if (!packing.locals) {
+          frame.erase("locals");
+        }
+        stack.push_back(frames.index_of(std::move(frame)));
+      }
+      thread["frames"] = stacks.index_of(std::move(stack));
+      const Json tid = thread["tid"];
+      thread.erase("tid");
+      thread = Json::array({tid, kinds.index_of(std::move(thread))});
+    }
+  }
+  report["frames"] = frames.take();
+  report["stacks"] = stacks.take();
+  report["threads"] = kinds.take();
+  report["commands"] = commands.take();
+}
+
+/// The lines around a place, as far as they are known.
+void add_source(const model::JobModel& job, const std::string& name, int number, Json& out) {
+  const auto file = job.sources.find(name);
+  if (file == job.sources.end() || number <= 0) {
+    return;
+  }
+  Json& lines = out[base::printable(name)];
+  for (auto line = file->second.lower_bound(number - kContext);
+       line != file->second.end() && line->first - number <= kContext; ++line) {
+    lines[std::to_string(line->first)] = base::printable(line->second);
+  }
+}
+
+/// The lines around every place that a finding names or a drawn call comes from.
+Json sources(const diagnosis::Diagnosis& diagnosis, const std::vector<GroupLanes>& groups) {
+  Json out = Json::object();
+  for (const detectors::Finding& finding : diagnosis.findings) {
+    for (const detectors::Location& where : finding.locations) {
+      add_source(diagnosis.job, where.file, where.line, out);
+    }
+  }
+  std::set<std::pair<std::string_view, int>> drawn;
+  for (const GroupLanes& group : groups) {
+    for (const Lane& lane : group.lanes) {
+      for (const LaneCall& call : lane.calls) {
+        if (drawn.emplace(call.site.file, call.site.line).second) {
+          add_source(diagnosis.job, call.site.file, call.site.line, out);
+        }
+      }
+    }
+  }
+  return out;
+}
+
+Json place(const model::CallSite& site) {
+  return {{"file", base::printable(site.file)},
+          {"line", site.line},
+          {"function", base::printable(site.function)}};
+}
+
+/// To the microsecond: more digits would be most of the page.
+double rounded(double seconds) {
+  constexpr double kMicroseconds = 1e6;
+  return std::round(seconds * kMicroseconds) / kMicroseconds;
+}
+
+Json lane_call(const LaneCall& call, Table& sites) {
+  Json out = {{"sequence", call.sequence},
+              {"operation", base::printable(call.operation)},
+              {"over", call.over}};
+  if (call.begin) {
+    out["begin"] = rounded(*call.begin);
+  }
+  if (call.end) {
+    out["end"] = rounded(*call.end);
+  }
+  if (call.site.known()) {
+    out["site"] = sites.index_of(place(call.site));
+  }
+  return out;
+}
+
+Json lane(const Lane& known, Table& sites) {
+  Json calls = Json::array();
+  for (const LaneCall& call : known.calls) {
+    calls.push_back(lane_call(call, sites));
+  }
+  Json out = {{"ranks", known.ranks.ranges()}, {"calls", std::move(calls)}};
+  if (!known.observed) {
+    out["observed"] = false;
+  }
+  return out;
+}
+
+void add_lanes(const std::vector<GroupLanes>& groups, Json& report) {
+  Table sites;
+  report["lanes"] = Json::array();
+  for (const GroupLanes& group : groups) {
+    Json drawn = {{"group", base::printable(group.group)}, {"lanes", Json::array()}};
+    if (group.diverges) {
+      drawn["diverges"] = *group.diverges;
+    }
+    if (group.now) {
+      drawn["now"] = rounded(*group.now);
+    }
+    if (group.left_out > 0) {
+      drawn["left_out"] = group.left_out;
+    }
+    for (const Lane& known : group.lanes) {
+      drawn["lanes"].push_back(lane(known, sites));
+    }
+    report["lanes"].push_back(std::move(drawn));
+  }
+  report["sites"] = sites.take();
+}
+
+/// The picture of who waits for whom.
+Json waits(const diagnosis::Diagnosis& diagnosis) {
+  const WaitPicture picture = wait_picture(diagnosis);
+  Json out = {{"boxes", Json::array()}, {"arrows", Json::array()}};
+  for (const WaitBox& box : picture.boxes) {
+    Json drawn = {{"label", box.label}};
+    if (!box.ranks.empty()) {
+      drawn["ranks"] = box.ranks.ranges();
+    }
+    if (box.culprit) {
+      drawn["culprit"] = true;
+    }
+    out["boxes"].push_back(std::move(drawn));
+  }
+  for (const WaitArrow& arrow : picture.arrows) {
+    Json why = Json::array();
+    for (const std::string& reason : arrow.why) {
+      why.push_back(base::printable(reason));
+    }
+    out["arrows"].push_back(
+        {{"from", arrow.from}, {"to", arrow.to}, {"why", why}, {"cycle", arrow.cycle}});
+  }
+  return out;
+}
+
+/// A thousand ranks have the same arrows: [[from…], [to…], why] for each set of them; nodes follow
+/// from the arrows.
+void pack_edges(Json& wait_for) {
+  std::map<std::string, std::pair<std::string, Json>> of_rank;  // by source and reason
+  std::vector<std::string> order;
+  for (const Json& edge : wait_for["edges"]) {
+    const auto& from = edge["from"].get_ref<const std::string&>();
+    const auto& why = edge["why"].get_ref<const std::string&>();
+    const std::string key = from + '\n' + why;
+    auto [at, is_new] = of_rank.try_emplace(key, from, Json::array());
+    if (is_new) {
+      order.push_back(key);
+    }
+    at->second.second.push_back(edge["to"]);
+  }
+  std::map<std::string, std::size_t> index;
+  Json packed = Json::array();
+  for (const std::string& key : order) {
+    const auto& [from, to] = of_rank.at(key);
+    const std::string why = key.substr(from.size() + 1);
+    const auto [at, is_new] = index.try_emplace(why + '\n' + to.dump(), packed.size());
+    if (is_new) {
+      packed.push_back(Json::array({Json::array(), to, why}));
+    }
+    packed[at->second][0].push_back(from);
+  }
+  wait_for["edges"] = std::move(packed);
+  wait_for.erase("nodes");
+}
+
+/// What `ddpdoctor explain` says of the causes that were found.
+Json explanations(const diagnosis::Diagnosis& diagnosis) {
+  Json out = Json::object();
+  for (const detectors::Finding& finding : diagnosis.findings) {
+    if (const detectors::Detector* detector = detectors::find(finding.kind)) {
+      out[finding.kind] = {{"title", detector->title},
+                           {"text", std::string(base::trim(detector->explanation))}};
+    }
+  }
+  return out;
+}
+
+std::string packed(const diagnosis::Diagnosis& diagnosis, const Packing& packing) {
+  Json report = Json::parse(json(diagnosis));
+  pack_tree(report["stack_diff"]);
+  pack_processes(report, packing);
+  pack_edges(report["wait_for"]);
+  const std::vector<GroupLanes> groups = group_lanes(diagnosis);
+  report["sources"] = sources(diagnosis, groups);
+  report["explanations"] = explanations(diagnosis);
+  report["waits"] = waits(diagnosis);
+  add_lanes(groups, report);
+  if (!packing.locals) {
+    report["left_out"] = packing.helper_threads
+                             ? "local variables are left out of this page: see report.json"
+                             : "local variables and all but the main threads are left out of this "
+                               "page: see report.json";
+  }
+  return report.dump();
+}
+
+}  // namespace
+
+std::string html_data(const diagnosis::Diagnosis& diagnosis) {
+  std::string out = packed(diagnosis, {});
+  if (out.size() > kLargestData) {
+    out = packed(diagnosis, {.locals = false});
+  }
+  if (out.size() > kLargestData) {
+    out = packed(diagnosis, {.locals = false, .helper_threads = false});
+  }
+  return out;
+}
+
+}  // namespace ddpdoctor::viewer

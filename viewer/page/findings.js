@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// A finding: who did what at which line, the decision between both sides with its values, why, what to change, and the page of `explain`.
+"use strict";
+
+const meanings = {
+  certain: "certain: two independent facts say so",
+  likely: "likely: one fact says so",
+  possible: "possible: it fits what was seen, but nothing proves it",
+};
+
+/** What the line came out to: each value with the ranks that had it. */
+function drawValues(values) {
+  const expressions = [...new Set(values.map((one) => one.expression))];
+  return expressions.map((expression) => el("table", {class: "values"}, el("caption", {}, el("code", {}, expression)),
+    ...values.filter((one) => one.expression === expression).map((one) => el("tr", {class: one.ranks.some((rank) => culprits.has(rank)) ? "odd" : ""},
+      el("td", {class: "value"}, one.value === undefined ? "unknown" : one.value), el("td", {}, rankChip(one.ranks)),
+      el("td", {class: "faint"}, one.state === "known" || !one.reason ? "" : `${one.state === "stale" ? "now; " : ""}${one.reason}`)))));
+}
+
+const ranksOf = (where) => where.ranks || (where.rank !== undefined ? [where.rank] : []);
+/** A line that decides is where no rank is, or whose values are known. */
+const decides = (where) => Boolean(where.values) || (ranksOf(where).length === 0 && Boolean(where.file));
+
+function drawPlace(where, side) {
+  const note = where.note || (ranksOf(where).length ? said(ranges(ranksOf(where))) : "");
+  return el("div", {class: `place ${side}`},
+    el("div", {class: "name"}, placeLink(where), where.function ? el("span", {class: "faint small"}, where.function) : null, el("span", {class: "note"}, ...prose(note))),
+    codeBlock(where.file, where.line), ...(where.values ? drawValues(where.values) : []));
+}
+
+/** The culprit's side, then what decided, then everybody else. */
+function drawSides(locations) {
+  const [first, ...others] = locations;
+  if (!first) return [];
+  const culprit = decides(first) ? "decision" : "guilty";
+  return [drawPlace(first, culprit), ...others.filter(decides).map((where) => drawPlace(where, "decision")),
+    ...others.filter((where) => !decides(where)).map((where) => drawPlace(where, "waiting"))];
+}
+
+const plurals = {is: "are", has: "have", was: "were", waits: "wait", does: "do"};
+
+/** One line for all ranks of which the same is said. */
+function mergedEvidence(evidence) {
+  const lines = new Map();
+  for (const {rank, text} of evidence) {
+    const own = rank === undefined ? null : new RegExp(`^rank ${rank} (is|has|was|waits|does) `).exec(text);
+    const rest = own ? text.slice(own[0].length) : text;
+    const key = own ? `${own[1]} ${rest}` : `${rank === undefined || text.startsWith("rank") ? "" : "of a rank: "}${text}`;
+    if (!lines.has(key)) lines.set(key, {verb: own && own[1], rest, ranks: [], own: rank !== undefined && !text.startsWith("rank")});
+    if (rank !== undefined) lines.get(key).ranks.push(rank);
+  }
+  return [...lines.values()].map(({verb, rest, ranks, own}) => {
+    const who = ranks.length ? said(ranges(ranks)) : "";
+    if (verb) return `${who} ${ranks.length > 1 ? plurals[verb] : verb} ${rest}`;
+    return own && who ? `${who}: ${rest}` : rest;
+  });
+}
+
+/** The page of `explain`: paragraphs, and indented lines as a diff. */
+function drawExplanation(text) {
+  const blocks = [];
+  for (const line of text.split("\n")) {
+    const code = /^ {2,}/.test(line);
+    const last = blocks[blocks.length - 1];
+    if (last && (last.code === code || (last.code && line === ""))) last.lines.push(line);
+    else if (line !== "" || last) blocks.push({code, lines: [line]});
+  }
+  return blocks.flatMap(({code, lines}) => (code
+    ? [el("pre", {class: "code diff"}, ...lines.join("\n").trimEnd().split("\n").map((line) => line.replace(/^ {4}/, "")).map(
+      (line) => el("div", {class: line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : ""}, line || " ")))]
+    : lines.join("\n").split(/\n{2,}/).filter((part) => part.trim()).map((part) => el("p", {}, ...prose(part.replace(/\n/g, " "))))));
+}
+
+function drawFix(finding) {
+  if (!finding.fix) return null;
+  const copy = button("copy", () => copyText(finding.fix, copy), {class: "quiet", title: "copy the fix"});
+  return el("div", {class: "fix"}, el("div", {class: "fix-head"}, el("strong", {}, "Fix"), copy), el("div", {}, ...prose(finding.fix)));
+}
+
+function drawExplain(finding) {
+  const page = (report.explanations || {})[finding.kind];
+  return page ? drawnLater(`About ${finding.kind}: ${page.title}`, () => [el("div", {class: "explanation"}, ...drawExplanation(page.text))]) : null;
+}
+
+const mostEvidence = 6;
+
+function drawEvidence(finding) {
+  const lines = mergedEvidence(finding.evidence).map((line) => el("li", {}, ...prose(line)));
+  if (!lines.length) return null;
+  const rest = lines.splice(mostEvidence);
+  return el("div", {class: "why"}, el("strong", {}, "Why"), el("ul", {}, ...lines),
+    rest.length ? drawnLater(`${rest.length} more facts`, () => [el("ul", {}, ...rest)]) : null);
+}
+
+const detailText = (value) => (Array.isArray(value) ? value.join(", ") : String(value));
+
+/** Is this something that has gone wrong, or something to look at? */
+function tone(finding) {
+  const calm = finding.confidence === "possible" || ["running", "finished", "slow"].includes(report.verdict);
+  return calm ? "calm" : "bad";
+}
+
+function drawFinding(finding, index) {
+  const details = Object.entries(finding.details || {});
+  const copy = button("copy as Markdown", () => copyText(findingMarkdown(finding), copy), {class: "quiet"});
+  return el("article", {class: `card finding ${tone(finding)} ${index === 0 ? "first" : ""}`.trim(), tabindex: "-1"},
+    el("div", {class: "finding-head"}, el("h3", {}, ...prose(finding.summary)), copy),
+    el("div", {class: "facts"}, el("span", {class: `badge ${finding.confidence}`, title: meanings[finding.confidence]}, finding.confidence),
+      el("code", {title: `ddpdoctor explain ${finding.kind}`}, finding.kind),
+      finding.culprits.length ? el("span", {}, "culprit ", rankChip(finding.culprits, "guilty")) : null,
+      finding.waiting.length ? el("span", {}, "waiting ", rankChip(finding.waiting)) : null),
+    ...drawSides(finding.locations), drawEvidence(finding), drawFix(finding), drawExplain(finding),
+    details.length ? el("details", {}, el("summary", {}, "Details"),
+      el("dl", {}, ...details.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, detailText(value))]))) : null);
+}
+
+const mostFindings = 3;
+
+function drawFindings() {
+  const drawn = report.findings.map(drawFinding);
+  const rest = drawn.splice(mostFindings);
+  return rest.length ? [...drawn, drawnLater(`${rest.length} more findings`, () => rest)] : drawn;
+}

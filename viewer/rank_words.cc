@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "viewer/rank_words.h"
+
+#include <fmt/format.h>
+
+namespace ddpdoctor::viewer {
+
+namespace {
+
+constexpr std::size_t kMostCharacters = 48;
+// Two or three numbers are shorter than the words for their distance.
+constexpr std::size_t kFewestSteps = 4;
+
+/// The distance between neighbours when it is the same everywhere and more than one, else 0.
+int step_of(const std::vector<model::Rank>& ranks) {
+  if (ranks.size() < kFewestSteps) {
+    return 0;
+  }
+  const int step = ranks[1] - ranks[0];
+  for (std::size_t i = 2; i < ranks.size(); ++i) {
+    if (ranks[i] - ranks[i - 1] != step) {
+      return 0;
+    }
+  }
+  return step > 1 ? step : 0;
+}
+
+std::string counted(std::size_t count) {
+  std::string digits = std::to_string(count);
+  for (std::size_t at = digits.size(); at > 3; at -= 3) {
+    digits.insert(at - 3, ",");
+  }
+  return digits + " ranks";
+}
+
+}  // namespace
+
+std::string rank_words(const model::RankSet& ranks) {
+  const std::vector<model::Rank>& values = ranks.values();
+  if (const int step = step_of(values); step != 0) {
+    return fmt::format("ranks {}-{} step {}", values.front(), values.back(), step);
+  }
+  std::string words = ranks.said();
+  return words.size() > kMostCharacters ? counted(ranks.size()) : words;
+}
+
+}  // namespace ddpdoctor::viewer
