@@ -22,19 +22,21 @@ class NotObserved(RuntimeError):
 
 
 def diagnose(what: Union[int, Source, Iterable[Source]], *, timeout: float = 120.0, samples: int = 0, interval: float = 0.0,
-             values: bool = True) -> Report:
+             values: bool = True, outputs: Iterable[Source] = ()) -> Report:
     """What hangs, and why.
 
     what      the pid of any process of a running job, or a path, or several: recordings, captures, flight-recorder dumps, stack
               dumps, logs, or folders of them.
     timeout   seconds after which the look is given up.
-    samples, interval  how often to look at a running job, and the seconds between two looks; 0 is the program's own choice.
+    samples, interval  number of snapshots of a running job, and the seconds between two; 0 is the program's own choice.
     values    False: no variable of the job is read.
+    outputs   files to write as well; the name chooses the format: .html .json .md .ddpd .sarif .xml and more.
 
     Raises NotObserved (no such process, no permission, nothing readable), ProgramMissing, subprocess.TimeoutExpired."""
     with tempfile.TemporaryDirectory(prefix="ddpdoctor-") as folder:
         target = Path(folder, "report.json")
-        done = subprocess.run([program(), *_words(what, samples, interval, values), "-o", str(target)], stdin=subprocess.DEVNULL,
+        files = [word for output in (target, *outputs) for word in ("-o", os.path.abspath(os.fspath(output)))]
+        done = subprocess.run([program(), *_words(what, samples, interval, values), *files], stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout, env={**os.environ, "NO_COLOR": "1"})
         if done.returncode not in (0, 1) or not target.is_file():
             raise NotObserved(done.stderr.decode(errors="replace").strip() or f"ddpdoctor exited with {done.returncode}", done.returncode)

@@ -144,21 +144,31 @@ class Edge:
 
 
 @dataclass(frozen=True)
+class CollectiveWait:
+    """Ranks `waiting` in a collective for the `missing` ones, complete; of these, edges name the first 16 targets only."""
+    waiting: Ranks = ()
+    missing: Ranks = ()
+    why: str = ""
+
+
+@dataclass(frozen=True)
 class WaitFor:
     """Who waits for whom; each cycle is a deadlock, as names of nodes."""
     nodes: Tuple[str, ...] = ()
     edges: Tuple[Edge, ...] = _many(Edge)
     cycles: Tuple[Any, ...] = ()
+    collectives: Tuple[CollectiveWait, ...] = _many(CollectiveWait)
 
 
 @dataclass(frozen=True)
 class Job:
-    """`seconds_without_progress` is since the newest sign of life of any rank."""
+    """`seconds_without_progress` is since the newest sign of life of any rank; `observed_at` is when the newest snapshot was taken (UTC, ISO 8601)."""
     world_size: Optional[int] = None
     command: Tuple[str, ...] = ()
     hosts: Tuple[str, ...] = ()
     launcher_pid: Optional[int] = None
     seconds_without_progress: Optional[float] = None
+    observed_at: Optional[str] = None
 
 
 @dataclass(frozen=True)

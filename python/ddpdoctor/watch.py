@@ -4,6 +4,7 @@
 It costs one look at the main thread's frame per second. Of the ranks of a machine one asks at a time; the others wait for its answer.
 A thread that keeps the GIL for ever stops this thread too: another rank of the job, which waits for that one, asks then."""
 import ctypes
+import hashlib
 import os
 import socket
 import sys
@@ -30,6 +31,13 @@ def permit_observation() -> None:
         pass
 
 
+def _job() -> str:
+    """The same for all ranks of a job on this machine: where they meet, else the process that started them."""
+    address, port = os.environ.get("MASTER_ADDR"), os.environ.get("MASTER_PORT")
+    met = f"{address}:{port}" if address and port else f"parent {os.getppid()}"
+    return hashlib.sha256(met.encode(errors="surrogateescape")).hexdigest()[:16]
+
+
 class _Turn:
     """Held by one process of a job on a machine; the kernel lets go of it when the process ends."""
 
@@ -41,7 +49,7 @@ class _Turn:
             return True
         one = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         try:
-            one.bind(f"\0ddpdoctor-watchdog-{os.getuid()}-{os.getppid()}")
+            one.bind(f"\0ddpdoctor-watchdog-{os.getuid()}-{_job()}")
         except OSError:
             one.close()
             return False
@@ -93,6 +101,12 @@ class Watchdog:
         return None if frame is None else (id(frame), frame.f_lasti)
 
     def _run(self) -> None:
+        try:
+            self._watch()
+        finally:
+            self._turn.give_back()
+
+    def _watch(self) -> None:
         last, since, told = self._progress(), time.monotonic(), False
         while not self._stop.wait(min(1.0, self._timeout / 10)):
             now = self._progress()
@@ -106,10 +120,13 @@ class Watchdog:
                     told = self._ask(last)
                 since = time.monotonic()  # no cause yet: once more after as long a time
 
+    def _look(self) -> Report:
+        return diagnose(os.getpid())
+
     def _ask(self, last: Any) -> bool:
         """True when there is nothing more to be asked: a cause was named, or this process may not look."""
         try:
-            report = diagnose(os.getpid())
+            report = self._look()
         except (NotObserved, ProgramMissing) as refused:
             print(f"ddpdoctor watchdog: {refused}", file=sys.stderr, flush=True)
             return True

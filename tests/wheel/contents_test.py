@@ -73,6 +73,13 @@ def test_the_server_for_agents_is_an_extra(installed, wheel):
         assert said.returncode == 3 and "-m pip install 'mcp>=1.10'" in said.stderr and str(installed.folder) in said.stderr, said
 
 
+def test_the_callbacks_are_in_it_and_load_no_framework(installed):
+    asked = ("import sys, ddpdoctor.integrations.steps, ddpdoctor.integrations.accelerate, importlib.util as u\n"
+             "print(all(u.find_spec('ddpdoctor.integrations.' + name) for name in ('lightning', 'transformers')), 'torch' in sys.modules)")
+    said = subprocess.run([str(installed.python), "-c", asked], capture_output=True, text=True, env=bare())
+    assert said.stdout == "True False\n", said
+
+
 def test_a_folder_of_its_own_works_too(wheel, tmp_path):
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-index", "--target", str(tmp_path), str(wheel)], check=True, env=bare())
     assert (tmp_path / "libexec/ddpdoctor/libddpdoctor_agent.so").is_file()
