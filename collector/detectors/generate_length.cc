@@ -11,14 +11,14 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-const graph::Standing* generating(const Parting& parting) {
+const graph::Standing* generating(const model::JobModel& job, const Parting& parting) {
   const graph::Standing* odd = parting.odd.standing;
-  return odd != nullptr && in_generate(*odd) ? odd : parting.rest.standing;
+  return odd != nullptr && in_generate(job, *odd) ? odd : parting.rest.standing;
 }
 
-std::string fix(const Explanation& explanation) {
-  const graph::Standing* inside = generating(explanation.parting);
-  if (inside == nullptr || users_generate(*inside) == nullptr) {
+std::string fix(const model::JobModel& job, const Explanation& explanation) {
+  const graph::Standing* inside = generating(job, explanation.parting);
+  if (inside == nullptr || own_generation(job, *inside) == nullptr) {
     return "Pass synced_gpus=True to generate(), or generate a fixed length on every rank.";
   }
   return explanation.branch
@@ -31,9 +31,10 @@ std::string fix(const Explanation& explanation) {
 }
 
 /// The line in the user's own generate() comes first: there the change has to be made.
-void put_generating_side_first(const Parting& parting, Finding& finding) {
-  const graph::Standing* inside = generating(parting);
-  const model::Frame* frame = inside == nullptr ? nullptr : users_generate(*inside);
+void put_generating_side_first(const model::JobModel& job, const Parting& parting,
+                               Finding& finding) {
+  const graph::Standing* inside = generating(job, parting);
+  const model::Frame* frame = inside == nullptr ? nullptr : own_generation(job, *inside);
   if (frame != nullptr) {
     finding.locations.insert(
         finding.locations.begin(),
@@ -52,8 +53,8 @@ Findings detect(const graph::Examination& examination) {
                              said(parting.odd.ranks), said(parting.rest.ranks),
                              ranks_do(parting.rest.ranks, "is waiting", "are waiting"),
                              waiting_call(examination, explanation));
-                         finding.fix = fix(explanation);
-                         put_generating_side_first(parting, finding);
+                         finding.fix = fix(examination.job, explanation);
+                         put_generating_side_first(examination.job, parting, finding);
                        });
 }
 
@@ -62,7 +63,7 @@ constexpr std::string_view kExplanation =
 
 Why: with sharded parameters every forward is a collective. Each rank stops generating when its own sequences end.
 
-How ddpdoctor knows: only one side of the diverging ranks has a frame of generate().
+How ddpdoctor knows: only one side of the diverging ranks has a frame of generate(), or is in a loop of your own that gives a sharded module what it returned one iteration before and that a test ends.
 
 Fix:
 

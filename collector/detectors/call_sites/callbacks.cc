@@ -2,37 +2,38 @@
 #include "collector/detectors/call_sites/callbacks.h"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 #include "base/text.h"
 #include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/model/questions.h"
+#include "collector/program/libraries/libraries.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/expressions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
-/// Of all optimizers of torch only this one calls its closure more than once in a step.
-constexpr std::string_view kLineSearch = "LBFGS";
-
-bool has_line_search(const model::JobModel& job) {
-  return std::any_of(job.sources.begin(), job.sources.end(), [](const auto& file) {
-    return std::any_of(file.second.begin(), file.second.end(), [](const auto& line) {
-      return line.second.find(kLineSearch) != std::string::npos;
-    });
+/// Right below the user's line a library stands that calls what it was given again.
+bool is_called_again(const model::Thread& thread, const model::CallSite& site) {
+  const auto& frames = thread.frames;  // innermost first
+  const auto outer = std::find_if(frames.begin(), frames.end(), [&site](const model::Frame& frame) {
+    return frame.language == model::Language::kPython && frame.file == site.file &&
+           frame.line == site.line;
   });
-}
-
-/// scipy.optimize, and functions that try again.
-bool calls_again(const model::JobModel& job, std::string_view caller) {
-  constexpr std::array<std::string_view, 7> kWords = {
-      "minimize", "fmin", "least_squares", "curve_fit", "fsolve", "line_search", "retry"};
-  const std::string_view name = program::last_name(caller);
-  return (name == "step" && has_line_search(job)) ||
-         std::any_of(kWords.begin(), kWords.end(), [name](std::string_view word) {
-           return name.find(word) != std::string_view::npos;
-         });
+  for (auto at = outer; outer != frames.end() && at != frames.begin();) {
+    --at;
+    if (at->language != model::Language::kPython) {
+      continue;
+    }
+    if (model::is_user_file(at->file)) {
+      return false;
+    }
+    if (program::calls_back_as_often_as_it_likes(at->file)) {
+      return true;
+    }
+  }
+  return false;
 }
 
 /// "self.closure" of `closure=self.closure`.
@@ -49,17 +50,14 @@ bool passes(std::string_view argument, std::string_view function) {
 
 }  // namespace
 
-std::optional<Callback> callback_below(const model::JobModel& job, const model::CallSite& site,
-                                       const Path& below) {
-  if (below.empty()) {
+std::optional<Callback> callback_below(const model::JobModel& job, const model::Thread& thread,
+                                       const model::CallSite& site, const Path& below) {
+  if (below.empty() || !is_called_again(thread, site)) {
     return std::nullopt;
   }
   const std::string_view function = program::last_name(below.back().function);
   const std::string statement = program::statement_at(lines_of(job, site.file), site.line);
   for (const program::Call& call : program::calls_in(statement)) {
-    if (!calls_again(job, call.callee)) {
-      continue;
-    }
     for (const std::string_view argument : call.arguments) {
       if (passes(argument, function)) {
         return Callback{

@@ -16,8 +16,9 @@ struct Callback {
   std::string called;     // "self.closure"
 };
 
-/// The line at `site` hands the function that `below` begins with to such a library.
-std::optional<Callback> callback_below(const model::JobModel& job, const model::CallSite& site,
-                                       const Path& below);
+/// The line at `site`, where this thread stands, hands the function that `below` begins with to
+/// such a library.
+std::optional<Callback> callback_below(const model::JobModel& job, const model::Thread& thread,
+                                       const model::CallSite& site, const Path& below);
 
 }  // namespace ddpdoctor::detectors

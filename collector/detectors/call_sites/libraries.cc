@@ -5,8 +5,10 @@
 #include <array>
 #include <string_view>
 
+#include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/graph/activity_rules.h"
 #include "collector/model/questions.h"
+#include "collector/program/questions/feedback.h"
 
 namespace ddpdoctor::detectors {
 
@@ -31,25 +33,21 @@ bool in_sharded_module(const graph::Standing& standing) {
   return false;
 }
 
-bool in_generate(const graph::Standing& standing) {
+bool in_generate(const model::JobModel& job, const graph::Standing& standing) {
   return standing.thread != nullptr &&
          (model::has_python_frame(*standing.thread, "generate", "generation/utils.py") ||
           model::has_python_frame(*standing.thread, "_sample", "generation/utils.py") ||
-          users_generate(standing) != nullptr);
+          own_generation(job, standing) != nullptr);
 }
 
-const model::Frame* users_generate(const graph::Standing& standing) {
-  constexpr std::array<std::string_view, 4> kNames = {"generate", "_generate", "greedy_decode",
-                                                      "beam_search"};
+const model::Frame* own_generation(const model::JobModel& job, const graph::Standing& standing) {
   if (standing.thread == nullptr || !in_sharded_module(standing)) {
     return nullptr;
   }
-  for (const model::Frame& frame : standing.thread->frames) {
-    const std::string_view function = frame.function;
-    const std::string_view name = function.substr(function.rfind('.') + 1);  // npos + 1 = 0
-    if (frame.language == model::Language::kPython && model::is_user_file(frame.file) &&
-        std::find(kNames.begin(), kNames.end(), name) != kNames.end()) {
-      return &frame;
+  for (const model::Frame* frame : model::user_frames(*standing.thread)) {
+    if (frame->language == model::Language::kPython &&
+        program::feedback_loop(lines_of(job, frame->file), frame->line)) {
+      return frame;
     }
   }
   return nullptr;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "collector/graph/standing.h"
+#include "collector/model/job_model.h"
 
 namespace ddpdoctor::detectors {
 
@@ -10,10 +11,11 @@ namespace ddpdoctor::detectors {
 bool in_sharded_module(const graph::Standing& standing);
 
 /// Inside generate() of a language model.
-bool in_generate(const graph::Standing& standing);
+bool in_generate(const model::JobModel& job, const graph::Standing& standing);
 
-/// The user's own generate() above a sharded module; nullptr outside one.
-const model::Frame* users_generate(const graph::Standing& standing);
+/// The user's own generation: above a sharded module the line of a loop that gives the module what
+/// it returned one iteration before, and that a test ends; nullptr outside one.
+const model::Frame* own_generation(const model::JobModel& job, const graph::Standing& standing);
 
 /// Where Lightning's fit() or Hugging Face's train() is: among the batches of an epoch, or behind
 /// them, in the validation that ends it and in the hooks between epochs. kAfterFit: in what it does

@@ -45,7 +45,11 @@ bool read_callback(const graph::Examination& examination, Explanation& explanati
     const model::CallSite& out = ours ? fork.theirs : fork.ours;
     const Side& caller = ours ? explanation.parting.odd : explanation.parting.rest;
     const Side& gone = ours ? explanation.parting.rest : explanation.parting.odd;
-    auto callback = callback_below(examination.job, in, ours ? fork.below_ours : fork.below_theirs);
+    if (caller.standing == nullptr || caller.standing->thread == nullptr) {
+      continue;
+    }
+    auto callback = callback_below(examination.job, *caller.standing->thread, in,
+                                   ours ? fork.below_ours : fork.below_theirs);
     const Behind behind = ours ? Behind::kOdd : Behind::kRest;
     const bool later =
         order.behind == Behind::kUnknown ? out.line > in.line : order.behind == behind;

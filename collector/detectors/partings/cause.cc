@@ -128,10 +128,11 @@ bool read_libraries(const Examination& examination, Explanation& explanation) {
   }
   const Standing* odd = explanation.parting.odd.standing;
   const Standing* rest = explanation.parting.rest.standing;
-  const bool generating =
-      (odd != nullptr && in_generate(*odd)) != (rest != nullptr && in_generate(*rest));
+  const bool generating = (odd != nullptr && in_generate(examination.job, *odd)) !=
+                          (rest != nullptr && in_generate(examination.job, *rest));
   // In a tie whoever has left generate() is the odd one, not the higher number.
-  if (generating && explanation.parting.tie && odd != nullptr && in_generate(*odd)) {
+  if (generating && explanation.parting.tie && odd != nullptr &&
+      in_generate(examination.job, *odd)) {
     explanation.turn();
   }
   const bool other_unit = gather_different_units(examination.job, explanation.parting);
@@ -201,7 +202,8 @@ bool read_lonely_forward(const Examination& examination, Explanation& explanatio
        all_called_before(examination, parting))) {
     return false;
   }
-  const bool others_train = in_backward(examination, parting.rest) && !evaluates(parting.odd);
+  const bool others_train =
+      in_backward(examination, parting.rest) && !is_without_gradients(examination.job, parting.odd);
   if (!in_forward(parting.odd) || in_forward(parting.rest) || !parting.rest.calls() ||
       others_train || parting.odd.ranks.size() > parting.rest.ranks.size()) {
     return false;

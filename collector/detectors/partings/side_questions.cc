@@ -19,6 +19,7 @@
 #include "collector/graph/working.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/blocks.h"
+#include "collector/program/questions/contexts.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -294,12 +295,9 @@ bool is_before(const Parting& parting) {
   return odd.file == rest.file && odd.function == rest.function && odd.line < rest.line;
 }
 
-bool evaluates(const Side& side) {
-  constexpr std::array<std::string_view, 5> kWords = {"eval", "valid", "test", "infer", "predict"};
-  return std::any_of(side.path.begin(), side.path.end(), [&](const model::CallSite& site) {
-    return std::any_of(kWords.begin(), kWords.end(), [&site](std::string_view word) {
-      return site.function.find(word) != std::string::npos;
-    });
+bool is_without_gradients(const model::JobModel& job, const Side& side) {
+  return std::any_of(side.path.begin(), side.path.end(), [&job](const model::CallSite& site) {
+    return program::is_without_gradients(lines_of(job, site.file), site.line);
   });
 }
 

@@ -52,8 +52,8 @@ bool gather_different_units(const model::JobModel& job, const Parting& parting);
 /// The odd side stands before the rest in the same function.
 bool is_before(const Parting& parting);
 
-/// In a function that is called an evaluation.
-bool evaluates(const Side& side);
+/// Somewhere on its path no gradients are computed: an evaluation.
+bool is_without_gradients(const model::JobModel& job, const Side& side);
 
 /// Two ranks stand in the very same call of this group and name different roots: whoever is further
 /// on was let through.

@@ -147,27 +147,12 @@ bool read_validation(const model::CallSite& fit, Explanation& explanation) {
   return true;
 }
 
-/// Ranks ask each other somewhere in this function.
-bool agrees(const program::SourceText& lines, int line) {
-  constexpr std::array<std::string_view, 4> kAgree = {"reduce", "broadcast", "gather", "barrier"};
-  const auto extent = program::function_extent(lines, line);
-  for (auto at = lines.lower_bound(extent ? extent->first : line);
-       at != lines.end() && at->first <= (extent ? extent->second : line); ++at) {
-    if (std::any_of(kAgree.begin(), kAgree.end(), [&at](std::string_view word) {
-          return at->second.find(word) != std::string::npos;
-        })) {
-      return true;
-    }
-  }
-  return false;
-}
-
 /// The test of the rank's own data around a line of the user's, the first line that is `wanted`.
 template <typename Wanted>
 std::optional<Branch> own_test_of(const model::JobModel& job, Wanted wanted) {
   for (const auto& [file, lines] : job.sources) {
     for (const auto& [line, text] : lines) {
-      if (!model::is_user_file(file) || !wanted(lines, line, text) || agrees(lines, line)) {
+      if (!model::is_user_file(file) || !wanted(lines, line, text)) {
         continue;
       }
       for (const program::Block& block : program::deciding_branches(lines, line)) {

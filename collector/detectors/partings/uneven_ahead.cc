@@ -20,6 +20,7 @@
 #include "collector/detectors/partings/loops_seen.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/blocks.h"
+#include "collector/program/questions/contexts.h"
 #include "collector/program/questions/deciding.h"
 #include "collector/program/questions/exits.h"
 
@@ -249,20 +250,6 @@ bool may_even_out(const Lines& lines, const SharedLoop& loop) {
   return false;
 }
 
-/// Words for an agreement of the ranks, or for steps that reduce nothing.
-bool is_arranged(const Lines& lines) {
-  constexpr std::array<std::string_view, 8> kWords = {
-      "no_sync",  "accumulat",       "gradient_sync", "require_backward_grad_sync",
-      "has_data", "algorithms.join", "Join(",         "join_hook"};
-  return std::any_of(lines.begin(), lines.end(), [&kWords](const auto& numbered) {
-    const std::string_view code = base::trim(numbered.second);
-    const bool joins = code.starts_with("with ") && code.find("join(") != std::string_view::npos;
-    return joins || std::any_of(kWords.begin(), kWords.end(), [code](std::string_view word) {
-             return code.find(word) != std::string_view::npos;
-           });
-  });
-}
-
 /// All ranks of the loop are in this group.
 bool joins_all(const Examination& examination, const SharedLoop& loop, std::string_view id) {
   const model::ProcessGroup* group = id.empty() ? nullptr : model::group(examination.job, id);
@@ -314,7 +301,7 @@ bool is_plain(const model::JobModel& job, const SharedLoop& loop, const Path& pa
   }
   return std::none_of(path.begin(), path.end(), [&job](const model::CallSite& site) {
     const Lines* each = source_of(job, site);
-    return each != nullptr && is_arranged(*each);
+    return each != nullptr && program::has_unlike_steps(*each);
   });
 }
 

@@ -14,6 +14,8 @@ constexpr auto kMakes = CallDoes::kCollective;
 constexpr auto kAgrees = CallDoes::kAgrees;
 constexpr auto kLoops = CallDoes::kLoops;
 constexpr auto kShields = CallDoes::kShields;
+constexpr auto kHolds = CallDoes::kHoldsGradients;
+constexpr auto kFrees = CallDoes::kFreesOfGradients;
 
 // module, owner, name, what it does, the first collective
 constexpr auto kRows = std::to_array<CallRow>({
@@ -40,7 +42,10 @@ constexpr auto kRows = std::to_array<CallRow>({
     // DDP and FSDP: forward, backward and what stands around them
     {"torch.nn.parallel", "DistributedDataParallel", "forward", kMakes, "broadcast"},
     {"torch.nn.parallel", "DistributedDataParallel", "join", kShields, "all_reduce"},
+    {"torch.nn.parallel", "DistributedDataParallel", "no_sync", kHolds, ""},
     {"torch.distributed.algorithms", "Join", "", kShields, "all_reduce"},
+    {"torch", "", "no_grad", kFrees, ""},
+    {"torch", "", "inference_mode", kFrees, ""},
     {"torch.distributed.fsdp", "FullyShardedDataParallel", "forward", kMakes,
      "all_gather_into_tensor"},
     {"torch.distributed.fsdp", "FullyShardedDataParallel", "clip_grad_norm_", kAgrees,
@@ -52,6 +57,7 @@ constexpr auto kRows = std::to_array<CallRow>({
     {"torch.distributed.fsdp", "FullyShardedDataParallel", "optim_state_dict", kMakes,
      "all_gather"},
     {"torch.distributed.fsdp", "FSDPModule", "unshard", kMakes, "all_gather_into_tensor"},
+    {"torch.distributed.fsdp", "FSDPModule", "set_requires_gradient_sync", kHolds, ""},
     {"torch.distributed.fsdp", "", "fully_shard", kMakes, ""},
     {"torch.distributed.checkpoint", "", "save", kMakes, "gather"},
     {"torch.distributed.checkpoint", "", "async_save", kMakes, "gather"},
@@ -80,6 +86,7 @@ constexpr auto kRows = std::to_array<CallRow>({
     {"accelerate", "Accelerator", "save_state", kMakes, "barrier"},
     {"accelerate", "Accelerator", "backward", kMakes, "all_reduce"},
     {"accelerate", "Accelerator", "join_uneven_inputs", kShields, "all_reduce"},
+    {"accelerate", "Accelerator", "accumulate", kHolds, ""},
     {"accelerate", "", "broadcast_object_list", kAgrees, "broadcast"},
     {"accelerate", "", "gather_object", kAgrees, "all_gather"},
     // lightning
@@ -97,6 +104,7 @@ constexpr auto kRows = std::to_array<CallRow>({
     {"lightning", "Fabric", "broadcast", kAgrees, "broadcast"},
     {"lightning", "Fabric", "backward", kMakes, "all_reduce"},
     {"lightning", "Fabric", "save", kMakes, "barrier"},
+    {"lightning", "Fabric", "no_backward_sync", kHolds, ""},
     // transformers
     {"transformers", "Trainer", "train", kLoops, ""},
     {"transformers", "Trainer", "evaluate", kLoops, "all_gather"},
@@ -259,6 +267,22 @@ const CallRow* call_of_attribute(std::string_view method) {
     return !row.name.empty() && row.name == method;
   });
   return found == kRows.end() ? nullptr : &*found;
+}
+
+const CallRow* call_of_context(std::string_view name) {
+  const auto found = std::find_if(kRows.begin(), kRows.end(), [&](const CallRow& row) {
+    const bool context = row.does == kShields || row.does == kHolds || row.does == kFrees;
+    return context && (row.name.empty() ? row.owner : row.name) == name;
+  });
+  return found == kRows.end() ? nullptr : &*found;
+}
+
+bool calls_back_as_often_as_it_likes(std::string_view file) {
+  constexpr auto kFiles = std::to_array<std::string_view>(
+      {"/torch/optim/lbfgs.py", "/scipy/optimize/", "/tenacity/", "/backoff/", "/retrying.py"});
+  return std::any_of(kFiles.begin(), kFiles.end(), [file](std::string_view part) {
+    return file.find(part) != std::string_view::npos;
+  });
 }
 
 bool lets_ranks_in(std::string_view qualified) {

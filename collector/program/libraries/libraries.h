@@ -101,10 +101,12 @@ const OrderRow* order_of_name(std::string_view qualified);
 
 /// What a library's call does with the other ranks.
 enum class CallDoes : std::uint8_t {
-  kCollective,  // makes one of these itself
-  kAgrees,      // and what it returns, or leaves in its argument, is alike on all ranks
-  kLoops,       // goes over the rank's own batches and calls the user back
-  kShields,     // takes part for ranks that are through with theirs
+  kCollective,        // makes one of these itself
+  kAgrees,            // and what it returns, or leaves in its argument, is alike on all ranks
+  kLoops,             // goes over the rank's own batches and calls the user back
+  kShields,           // takes part for ranks that are through with theirs
+  kHoldsGradients,    // a context in which backward reduces nothing
+  kFreesOfGradients,  // a context in which no gradient is computed
 };
 
 struct CallRow {
@@ -119,6 +121,13 @@ const CallRow* call_of_name(std::string_view qualified);
 const CallRow* call_of_member(std::string_view qualified_class, std::string_view method);
 /// By the method's name alone, where only one row has it and no part of Python does.
 const CallRow* call_of_attribute(std::string_view method);
+/// The same of what a `with` enters or a context is made by, a class's own name included: few
+/// things but these are contexts.
+const CallRow* call_of_context(std::string_view name);
+
+/// A file of a library that calls the function it was given as often as it decides by what that
+/// returns: an optimizer with a line search, scipy's, what tries again.
+bool calls_back_as_often_as_it_likes(std::string_view file);
 
 /// Decorators and wrappers that let some ranks only into a function.
 bool lets_ranks_in(std::string_view qualified);

@@ -28,17 +28,18 @@ TEST(GenerateLength, NamesTheRankThatFinishedAlone) {
 }
 
 constexpr const char* kOwnLoop = R"(
-def generate(model, prompt):
+def unroll(model, ids):
     for _ in range(limit):
         logits = model(ids)
-        alive &= sample(logits) != EOS
+        ids = torch.cat([ids, sample(logits)])
+        alive &= ids[-1] != EOS
         if not alive.any():
             break
     return ids
 
 def main():
     for it in range(40):
-        ids = generate(model, prompt)
+        ids = unroll(model, prompt)
         loss = score(model(ids))
         loss.backward()
 )";
@@ -50,7 +51,7 @@ TEST(GenerateLength, NamesTheTestThatEndsTheUsersOwnLoop) {
       "py:_pre_forward@/v/torch/distributed/fsdp/_fully_shard/_fsdp_state.py:380 | ";
   JobBuilder builder = job();
   builder.ranks(2).source(kTrain, kOwnLoop);
-  builder.stack(1, gather + at("generate", "logits =") + " | " + at("main", "ids = generate"));
+  builder.stack(1, gather + at("unroll", "logits =") + " | " + at("main", "ids = unroll"));
   builder.stack(0, in("reduce_scatter_tensor", at("main", "loss.backward")));
   const Findings findings = asked("generate-length", builder.build());
   ASSERT_EQ(findings.size(), 1U);

@@ -338,7 +338,7 @@ TEST(UnevenInputs, AreNothingWhereTheSourceTakesCareOfThem) {
       with("            model(batch)", "            if step % 4 == 0: model(batch)").empty());
   EXPECT_TRUE(
       with("            model(batch)", "            with model.no_sync(): model(batch)").empty());
-  EXPECT_TRUE(with("        for batch", "        # Join([model])\n        for batch").empty());
+  EXPECT_TRUE(with("        for batch", "        with Join([model]):\n         for batch").empty());
   EXPECT_TRUE(with("        evaluate(model)\n",
                    "        for _ in range(missing):\n            evaluate(model)\n")
                   .empty());

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/program/questions/contexts.h"
+
+#include <algorithm>
+
+#include "collector/program/libraries/libraries.h"
+#include "collector/program/questions/blocks.h"
+#include "collector/program/questions/expressions.h"
+#include "collector/program/questions/names.h"
+
+namespace ddpdoctor::program {
+namespace {
+
+/// `torch.no_grad()`, `no_grad`: decorators are also written without a call.
+bool is_gradient_free(std::string_view expression) {
+  const auto calls = calls_in(expression);
+  const std::string_view name = last_name(calls.empty() ? expression : calls.front().callee);
+  const CallRow* row = call_of_context(name);
+  return row != nullptr && row->does == CallDoes::kFreesOfGradients;
+}
+
+/// The name of what a call calls: "no_sync" of `self.net.no_sync()`.
+std::string_view called_name(Node call) {
+  const Node callee = call.field(Field::kFunction);
+  return callee.is(NodeKind::kAttribute) ? callee.field(Field::kAttribute).text() : callee.text();
+}
+
+/// `with Join([model]):`, `with model.join():`, `with model.no_sync():`
+bool makes_steps_unlike(Node call) {
+  const std::string_view name = called_name(call);
+  const CallRow* row = call_of_context(name);
+  return row != nullptr &&
+         (row->does == CallDoes::kShields || row->does == CallDoes::kHoldsGradients);
+}
+
+}  // namespace
+
+bool is_without_gradients(const SourceText& text, int line) {
+  const auto around = enclosing(text, line);
+  const auto decorators = decorators_of(text, line);
+  const auto frees = [](const Block& block) { return is_gradient_free(block.condition); };
+  return std::any_of(around.begin(), around.end(),
+                     [&frees](const Block& block) {
+                       return block.kind == BlockKind::kWith && frees(block);
+                     }) ||
+         std::any_of(decorators.begin(), decorators.end(), frees);
+}
+
+bool has_unlike_steps(const SourceText& text) {
+  bool found = false;
+  each_call(index_of(text).root(),
+            [&found](Node call) { found = found || makes_steps_unlike(call); });
+  return found;
+}
+
+}  // namespace ddpdoctor::program
