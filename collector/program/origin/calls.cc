@@ -78,8 +78,7 @@ Origin Slicer::call(Node node, const Where& where) {
     }
   }
   if (!known) {
-    out = callee.is(NodeKind::kAttribute) ? method_call(node, where)
-                                          : stronger(evaluate(callee, where), unknown({}));
+    out = callee.is(NodeKind::kAttribute) ? method_call(node, where) : value_call(node, where);
   }
   if (out.source != Source::kUniform) {
     add_step(out, *where.file, node);
@@ -120,6 +119,9 @@ Origin Slicer::builtin(std::string_view name, Node node, const Where& where, boo
   }
   if (is_builtin(name)) {
     Origin out = arguments(node, where);
+    if (name == "map" || name == "filter") {
+      out = invoked(std::move(out), {}, where);
+    }
     out.number = out.number && name == "int";
     return out;
   }
@@ -152,6 +154,9 @@ Origin Slicer::library_call(const std::string& qualified, Node node, const Where
     return of(Source::kUniform);
   }
   Origin out = arguments(node, where);
+  for (Callable& one : out.callables) {
+    one.partly_called = true;
+  }
   out.number = false;
   out.like_an_option = false;
   if (out.source == Source::kUnknown && lies_in(qualified, "torch")) {
@@ -192,6 +197,11 @@ Origin Slicer::method_call(Node node, const Where& where) {
       }
     }
   }
+  if (owner.kind == Definition::Kind::kClass) {
+    if (Origin held = evaluate(callee, where); !held.callables.empty()) {
+      return invoked(std::move(held), node, where);
+    }
+  }
   Origin out;
   int functions = 0;
   for (const File& file : files_.all()) {
@@ -210,6 +220,9 @@ Origin Slicer::method_call(Node node, const Where& where) {
   const SourceRow* row = source_of_attribute(name);
   if (row != nullptr && !is_own(row->source)) {
     return of_row(*row, true);
+  }
+  if (Origin held = evaluate(callee, where); !held.callables.empty()) {
+    return invoked(std::move(held), node, where);
   }
   const CallRow* makes = call_of_attribute(name);
   if (makes != nullptr && makes->does == CallDoes::kAgrees) {
@@ -231,6 +244,23 @@ Origin Slicer::method_call(Node node, const Where& where) {
   return stronger(std::move(of_object), std::move(given));
 }
 
+/// A call of a name, an item, a result: of the functions it can be, or of an object's __call__.
+Origin Slicer::value_call(Node node, const Where& where) {
+  const Node callee = node.field(Field::kFunction);
+  const Definition owner = class_of_value(callee, where);
+  if (owner.kind == Definition::Kind::kClass) {
+    const auto [begin, end] = owner.file->facts->functions.equal_range("__call__");
+    for (auto method = begin; method != end; ++method) {
+      if (owner.file->scopes()[method->second].outer == owner.scope) {
+        return entered(*owner.file, method->second, node, where);
+      }
+    }
+  }
+  Origin held = evaluate(callee, where);
+  return held.callables.empty() ? stronger(std::move(held), unknown({}))
+                                : invoked(std::move(held), node, where);
+}
+
 /// What the returns of a function come to, with what decides which of them is reached.
 Origin Slicer::entered(const File& file, std::size_t scope, Node call, const Where& where) {
   const Key key{&file, scope, "()"};
@@ -249,6 +279,10 @@ Origin Slicer::entered(const File& file, std::size_t scope, Node call, const Whe
                .depth = where.depth};
   Origin out;
   bool returns = false;
+  if (function.kind == ScopeKind::kLambda) {
+    out = evaluate(function.body, inside);
+    returns = true;
+  }
   if (function.is_generator) {
     out = unknown(function.name);
   }

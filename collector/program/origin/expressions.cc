@@ -11,6 +11,7 @@ namespace {
 constexpr std::size_t kMostSteps = 12;     // lines that a chain shows
 constexpr std::size_t kDeepest = 60;       // nested evaluations
 constexpr std::size_t kMostVariables = 8;  // of the environment
+constexpr std::size_t kMostCallables = 6;  // functions that one value can be
 
 bool is_zero_or_minus_one(Node node) {
   node = without_parentheses(node);
@@ -66,6 +67,12 @@ Origin stronger(Origin a, Origin b) {
   }
   if (out.unknown.empty()) {
     out.unknown = std::move(other.unknown);
+  }
+  for (const Callable& one : other.callables) {
+    if (out.callables.size() < kMostCallables &&
+        std::find(out.callables.begin(), out.callables.end(), one) == out.callables.end()) {
+      out.callables.push_back(one);
+    }
   }
   return std::move(out);
 }
@@ -127,7 +134,9 @@ std::vector<Node> arguments_of(Node call) {
 }
 
 Origin Slicer::value(Node node, const Where& where) {
-  return evaluate(node, where);
+  Origin out = evaluate(node, where);
+  out.callables.clear();
+  return out;
 }
 
 Origin Slicer::evaluate(Node node, const Where& where) {
@@ -145,11 +154,8 @@ Origin Slicer::evaluate(Node node, const Where& where) {
       case NodeKind::kNone:
       case NodeKind::kEllipsis:
         return of(Source::kUniform);
-      case NodeKind::kLambda: {
-        Origin function = of(Source::kUniform);
-        function.object = true;
-        return function;
-      }
+      case NodeKind::kLambda:
+        return lambda(node, where);
       case NodeKind::kName:
         return name(node, where);
       case NodeKind::kAttribute:
@@ -220,6 +226,7 @@ Origin Slicer::comparison(Node node, const Where& where) {
   }
   Origin out = joined(operands, where);
   out.object = false;
+  out.callables.clear();
   out.number_compared = !operands.empty() && evaluate(operands.front(), where).number;
   out.number = false;
   // Its own clock against something made of the rank is still its own clock.

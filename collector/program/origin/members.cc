@@ -47,9 +47,9 @@ Origin Slicer::field_of(const File& file, std::size_t scope, std::string_view na
   for (auto one = begin; one != end; ++one) {
     if (file.scopes()[one->second].outer == scope) {
       found = true;
-      out = is_property(file.scopes()[one->second])
-                ? stronger(std::move(out), entered(file, one->second, {}, where))
-                : std::move(out);
+      out = stronger(std::move(out), is_property(file.scopes()[one->second])
+                                         ? entered(file, one->second, {}, where)
+                                         : of_function(file, one->second));
     }
   }
   return stronger(std::move(out), made_with(file, scope, name, where, found));

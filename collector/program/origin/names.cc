@@ -110,6 +110,7 @@ Origin Slicer::defined(const Definition& definition, const Where& where, std::st
       return out;
     }
     case Definition::Kind::kFunction:
+      return of_function(*definition.file, definition.scope);
     case Definition::Kind::kClass:
     case Definition::Kind::kModule: {
       Origin out = of(Source::kUniform);  // there, on every rank

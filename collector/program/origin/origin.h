@@ -23,6 +23,16 @@ struct OriginStep {
   std::string text;
 };
 
+struct File;
+
+/// A function that a value can be, while a slice is followed.
+struct Callable {
+  const File* file = nullptr;
+  std::size_t scope = 0;
+  bool partly_called = false;  // functools.partial: positions are not those of the call
+  bool operator==(const Callable&) const = default;
+};
+
 struct Origin {
   Source source = Source::kUniform;
   bool by_name = false;  // only the name of a library's attribute says so, its object is not known
@@ -34,7 +44,8 @@ struct Origin {
   // Asked as options and counters of the run are: whether it is there at all (`x is None`), every
   // n-th time, against a counter that all ranks share.
   bool like_an_option = false;
-  std::string unknown{};  // the first name that no source at hand defines; empty: none
+  std::string unknown{};              // the first name that no source at hand defines; empty: none
+  std::vector<Callable> callables{};  // of the slicer's own; none in an answer
 };
 
 using Sources = std::map<std::string, SourceText>;

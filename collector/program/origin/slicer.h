@@ -73,7 +73,11 @@ class Slicer {
   Origin builtin(std::string_view name, Node node, const Where& where, bool& known);
   Origin library_call(const std::string& qualified, Node node, const Where& where);
   Origin method_call(Node node, const Where& where);
+  Origin value_call(Node node, const Where& where);
   Origin entered(const File& file, std::size_t scope, Node call, const Where& where);
+  /// What the functions that a value can be return when they are called there.
+  Origin invoked(Origin callee, Node call, const Where& where);
+  Origin lambda(Node node, const Where& where);
   Origin arguments(Node call, const Where& where);
   Origin parameter(const File& file, std::size_t scope, std::string_view name, const Where& where);
   Origin passed(const File& file, std::size_t scope, std::size_t index, const CallIn& call,
@@ -110,6 +114,7 @@ class Slicer {
 /// Of two values that go into one, the origin that decides.
 Origin stronger(Origin a, Origin b);
 Origin of(Source source);
+Origin of_function(const File& file, std::size_t scope);
 Origin unknown(std::string_view name);
 Origin of_row(const SourceRow& row, bool by_name = false);
 /// Puts a line in front of the chain.

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions as values: where one of them is called, it is followed.
+#include <string>
+
+#include "collector/program/origin/origin.h"
+#include "tests/unit/program/source.h"
+
+namespace ddpdoctor::program {
+namespace {
+
+constexpr const char* kHead = R"(
+import functools
+import torch.distributed as dist
+
+def chief():
+    return dist.get_rank() == 0
+
+def often(step):
+    return step % 10 == 9
+)";
+
+std::string_view source_of(const std::string& text, const char* condition) {
+  const Sources sources{{"train.py", source(kHead + text)}};
+  const SourceText& train = sources.at("train.py");
+  return name_of(
+      origin_of(condition, {.text = &train, .line = line_with(train, "HERE")}, sources).source);
+}
+
+const std::string_view kOfRank = name_of(Source::kRank);
+const std::string_view kOfAll = name_of(Source::kUniform);
+
+TEST(OriginOfCallables, FollowsAFunctionThatAnInstanceWasGiven) {
+  const std::string due = R"(
+class Due:
+    def __init__(self, given_step, given_test):
+        self.step = given_step
+        self.test = given_test
+
+    @property
+    def holds(self):
+        return self.step % 10 == 9 and self.test()
+
+def fit():
+    for step in range(100):
+        if Due(step, WHOSE).holds:
+            reduce(loss)  # HERE
+)";
+  const auto with = [&due](const std::string& whose) {
+    return std::string(due).replace(due.find("WHOSE"), 5, whose);
+  };
+  EXPECT_EQ(source_of(with("chief"), "Due(step, chief).holds"), kOfRank);
+  EXPECT_EQ(source_of(with("lambda: step > 3"), "Due(step, x).holds"), kOfAll);
+}
+
+TEST(OriginOfCallables, FollowsTablesLambdasPartialsAndConditionals) {
+  EXPECT_EQ(source_of("T = {'a': often, 'b': chief}\nf()  # HERE\n", "T[key]()"), kOfRank);
+  EXPECT_EQ(source_of("T = {'a': often}\nf()  # HERE\n", "T['a'](3)"), kOfAll);
+  EXPECT_EQ(source_of("g = lambda: dist.get_rank() > 1\nf()  # HERE\n", "g()"), kOfRank);
+  EXPECT_EQ(source_of("g = functools.partial(chief)\nf()  # HERE\n", "g()"), kOfRank);
+  EXPECT_EQ(source_of("g = chief if True else often\nf()  # HERE\n", "g()"), kOfRank);
+  EXPECT_EQ(source_of("f()  # HERE\n", "any(map(lambda k: dist.get_rank() == k, [0, 1]))"),
+            kOfRank);
+}
+
+TEST(OriginOfCallables, FollowsAnInstanceThatIsCalled) {
+  EXPECT_EQ(source_of("class Who:\n    def __call__(self):\n        return chief()\nwho = Who()\n"
+                      "f()  # HERE\n",
+                      "who()"),
+            kOfRank);
+}
+
+TEST(OriginOfCallables, FollowsAMethodThatWasPassed) {
+  EXPECT_EQ(source_of(R"(
+class Roles:
+    def first(self):
+        return dist.get_rank() == 0
+
+def run(gate):
+    if gate():
+        reduce(loss)  # HERE
+
+run(Roles().first)
+)",
+                      "gate()"),
+            kOfRank);
+}
+
+}  // namespace
+}  // namespace ddpdoctor::program
