@@ -4,11 +4,8 @@
 #include "collector/detectors/partings/cause.h"
 
 #include <algorithm>
-#include <array>
 
 #include "collector/detectors/evidence/agreement.h"
-#include "collector/detectors/evidence/processes.h"
-#include "collector/detectors/evidence/tracebacks.h"
 #include "collector/detectors/partings/backward_cause.h"
 #include "collector/detectors/partings/call_ahead.h"
 #include "collector/detectors/partings/callback_count.h"
@@ -85,6 +82,9 @@ bool read_data_branch(const Examination& examination, Explanation& explanation) 
   const Order order = order_of(examination, explanation.parting, *explanation.fork);
   explanation.branch =
       data_branch(examination.job, *explanation.fork, explanation.parting.tie, ours_behind(order));
+  if (explanation.branch && read_caught_step(examination, explanation)) {
+    return true;
+  }
   if (!explanation.branch || !explains(*explanation.branch, explanation.parting) ||
       stands_in_left_loop(examination.job, *explanation.fork, *explanation.branch) ||
       would_have_left(examination.job, explanation.parting, *explanation.fork,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "collector/detectors/call_sites/deciding_origin.h"
 #include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/partings/gradient_sync.h"
@@ -10,6 +11,7 @@
 #include "collector/graph/history.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/blocks.h"
+#include "collector/program/questions/branches.h"
 #include "collector/program/questions/data_ends.h"
 #include "collector/program/questions/dependence.h"
 #include "collector/program/questions/exceptions.h"
@@ -43,13 +45,31 @@ bool has_clause(const Lines& lines, int line, const Block& clause) {
                      [&clause](const Block& one) { return one.line == clause.line; });
 }
 
-/// A helper caught it and answered None, and its caller left out the rest.
+/// The clause that a slice comes from, whatever the helper behind it answered and however it was
+/// asked.
+std::optional<Branch> clause_of(const model::JobModel& job, const program::Origin& origin,
+                                const Lines& asked) {
+  for (const program::OriginStep& step : origin.chain) {
+    const auto file = job.sources.find(step.file);
+    const Lines& lines = file == job.sources.end() ? asked : file->second;
+    if (const auto clause = program::failure_clause_at(lines, step.line)) {
+      return caught(
+          *clause,
+          {.file = step.file, .line = step.line, .function = function_around(lines, step.line)});
+    }
+  }
+  return std::nullopt;
+}
+
+/// A helper caught it, and by its answer its caller left out the rest.
 std::optional<Branch> caught_in_helper(const model::JobModel& job, const model::CallSite& site) {
-  for (const program::NoneTest& tested :
-       program::none_tests_before(lines_of(job, site.file), site.line)) {
-    for (const auto& [file, lines] : job.sources) {
-      if (const auto clause = program::clause_that_answers_none(lines, tested.helper)) {
-        return caught(*clause, {.file = file, .line = clause->line, .function = tested.helper});
+  const Lines& lines = lines_of(job, site.file);
+  for (const program::Branching& one : program::branches_to(lines, site.line)) {
+    const program::Origin origin =
+        is_loop(one.block) ? program::Origin{} : origin_of(job, lines, one.block);
+    if (origin.source == program::Source::kException) {
+      if (auto found = clause_of(job, origin, lines)) {
+        return found;
       }
     }
   }
@@ -162,6 +182,18 @@ bool read_skipped_step(const graph::Examination& examination, Explanation& expla
   }
   turned.cause = Cause::kDivergent;
   explanation = std::move(turned);
+  return true;
+}
+
+bool read_caught_step(const graph::Examination& examination, Explanation& explanation) {
+  if (origin_of(examination.job, *explanation.branch).source != program::Source::kException) {
+    return false;
+  }
+  Explanation skipped = explanation;
+  if (!read_skipped_step(examination, skipped) || !skipped.branch->catches) {
+    return false;
+  }
+  explanation = std::move(skipped);
   return true;
 }
 

@@ -18,6 +18,10 @@ std::optional<Branch> skipped_step(const model::JobModel& job, const Fork& fork)
 /// nothing.
 std::optional<bool> began_fewer_backwards(const model::JobModel& job, const Parting& parting);
 
+/// The branch asks by a helper's answer whether something failed, and a step was left out behind
+/// it: sets the clause that caught the failure as the branch.
+bool read_caught_step(const graph::Examination& examination, Explanation& explanation);
+
 /// Sets branch and cause where a step was left out.
 bool read_skipped_step(const graph::Examination& examination, Explanation& explanation);
 

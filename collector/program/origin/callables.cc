@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions as values: in attributes, tables, parameters, conditionals, lambdas, partial(…). They go
-// the ways that all values go, and where such a value is called the functions it can be are entered.
+// Functions as values: in attributes, tables, parameters, conditionals, lambdas, partial(…). They
+// go the ways that all values go, and where such a value is called the functions it can be are
+// entered.
 #include "collector/program/origin/slicer.h"
 
 namespace ddpdoctor::program {

@@ -295,13 +295,16 @@ Origin Slicer::entered(const File& file, std::size_t scope, Node call, const Whe
     inside.statement = at;
     const Node value = statement.first_child();
     Origin one = value ? evaluate(value, inside) : of(Source::kUniform);
-    const Origin guard = guards(file, scope, at,
-                                {.file = &file,
-                                 .scope = scope,
-                                 .statement = kNone,
-                                 .activation = inside.activation,
-                                 .depth = where.depth});
+    Origin guard = guards(file, scope, at,
+                          {.file = &file,
+                           .scope = scope,
+                           .statement = kNone,
+                           .activation = inside.activation,
+                           .depth = where.depth});
     const bool flag = !value || is_flag(value);
+    if (guard.source == Source::kException && !flag) {
+      guard = of(Source::kData);  // something else to go on with, no word that it failed
+    }
     if (guard.source == Source::kRank && !flag && one.source != Source::kRank) {
       one = stronger(std::move(one), of(Source::kData));
     } else if (guard.source != Source::kUniform) {

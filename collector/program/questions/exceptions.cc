@@ -40,56 +40,6 @@ bool suppresses(const Code& code, std::size_t with) {
   return found;
 }
 
-/// The name in `x is None`, `not x`, or, with `present`, in `x is not None`, `x`; empty for any
-/// other condition.
-std::string_view tested_name(Node condition, bool present) {
-  condition = without_parentheses(condition);
-  if (condition.is(NodeKind::kNot)) {
-    const Node name = condition.first_child();
-    return !present && name.is(NodeKind::kName) ? name.text() : std::string_view();
-  }
-  if (condition.is(NodeKind::kName)) {
-    return present ? condition.text() : std::string_view();
-  }
-  const auto sides = condition.children();
-  const bool with_none = condition.is(NodeKind::kComparison) && sides.size() == 2 &&
-                         sides[0].is(NodeKind::kName) && sides[1].is(NodeKind::kNone);
-  const std::string_view how = condition.field(Field::kOperators).text();
-  return with_none && how == (present ? "is not" : "is") ? sides[0].text() : std::string_view();
-}
-
-/// "loss" of `self.loss(x)`; empty when the expression is more than one call.
-std::string_view called_alone(Node value) {
-  const Node callee = value.is(NodeKind::kCall) ? value.field(Field::kFunction) : Node();
-  return callee.is(NodeKind::kName)        ? callee.text()
-         : callee.is(NodeKind::kAttribute) ? callee.field(Field::kAttribute).text()
-                                           : std::string_view();
-}
-
-/// The function whose answer `name` is when it is tested at `statement`.
-std::string_view helper_of(const Code& code, std::string_view name, std::size_t statement) {
-  std::string_view helper;
-  for (const Binding& one : values_of(code, name, code.function_around(statement))) {
-    if (one.statement < statement) {
-      helper = called_alone(one.value);
-    }
-  }
-  return helper;
-}
-
-bool answers_none(Node statement) {
-  const Node value = statement.first_child();
-  return statement.is(NodeKind::kReturn) && (!value || value.is(NodeKind::kNone));
-}
-
-Node last_of(Node suite) {
-  Node last;
-  for (Node child = suite.first_child(); child; child = child.next_sibling()) {
-    last = child;
-  }
-  return last;
-}
-
 }  // namespace
 
 std::vector<Block> swallowing_clauses(const SourceText& text, int line) {
@@ -143,47 +93,12 @@ std::optional<Block> retry_loop(const SourceText& text, int line) {
   return std::nullopt;
 }
 
-std::vector<NoneTest> none_tests_before(const SourceText& text, int line) {
+std::optional<Block> failure_clause_at(const SourceText& text, int line) {
   const Code code(text);
-  const std::size_t at = code.at(line);
-  std::vector<NoneTest> out;
-  if (at == kNone) {
-    return out;
-  }
-  const std::size_t function = code.function_around(at);
-  for (std::size_t i = at; i-- > 0 && i != function;) {
-    if (code.kind(i) != NodeKind::kIf || code.function_around(i) != function) {
-      continue;
-    }
-    const bool around = code.encloses(i, at);
-    const std::size_t loop = code.loop_around(i);
-    const Leaving leaving = leaving_of(code, i);
-    const bool leaves = leaving == Leaving::kFunction ||
-                        (leaving == Leaving::kContinue && loop != kNone && code.encloses(loop, at));
-    const std::string_view name = around || leaves
-                                      ? tested_name(code[i].node.field(Field::kCondition), around)
-                                      : std::string_view();
-    const std::string_view helper = name.empty() ? std::string_view() : helper_of(code, name, i);
-    if (!helper.empty()) {
-      out.push_back({.test = block_of(code, i), .helper = std::string(helper)});
-    }
-  }
-  return out;
-}
-
-std::optional<Block> clause_that_answers_none(const SourceText& text, std::string_view name) {
-  const Code code(text);
-  for (std::size_t i = 0; i < code.size(); ++i) {
-    if (code.kind(i) != NodeKind::kExcept) {
-      continue;
-    }
-    const std::size_t function = code.function_around(i);
-    if (function != kNone && code[function].node.field(Field::kName).text() == name &&
-        answers_none(last_of(code.suite(i))) && names_a_failure(caught_by(code, i))) {
-      return block_of(code, i);
-    }
-  }
-  return std::nullopt;
+  const std::size_t at = code.header_at(line);
+  return at != kNone && code.kind(at) == NodeKind::kExcept && names_a_failure(caught_by(code, at))
+             ? std::optional(block_of(code, at))
+             : std::nullopt;
 }
 
 }  // namespace ddpdoctor::program

@@ -3,8 +3,6 @@
 #pragma once
 
 #include <optional>
-#include <string>
-#include <string_view>
 #include <vector>
 
 #include "collector/program/questions/blocks.h"
@@ -24,18 +22,7 @@ bool catches_failures(const Block& clause);
 /// nothing where the clause always leaves that loop.
 std::optional<Block> retry_loop(const SourceText& text, int line);
 
-/// `loss = self.loss(x)`, `if loss is None: return`.
-struct NoneTest {
-  Block test;
-  std::string helper;  // "loss": the function whose answer is tested
-};
-
-/// Tests of a helper's answer that `line` was reached past, in its function: early exits before it,
-/// and `if loss is not None:` around it; the nearest first.
-std::vector<NoneTest> none_tests_before(const SourceText& text, int line);
-
-/// The except clause of `def name` that ends with `return None`, and is for failures; nothing where
-/// there is none.
-std::optional<Block> clause_that_answers_none(const SourceText& text, std::string_view name);
+/// The except clause that begins on a line and is for failures; nothing for any other line.
+std::optional<Block> failure_clause_at(const SourceText& text, int line);
 
 }  // namespace ddpdoctor::program

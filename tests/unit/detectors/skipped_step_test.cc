@@ -112,21 +112,34 @@ def main():
   EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
 }
 
-/// A step in a function of its own, which leaves itself out where its helper answers None.
-std::string by_helper(const std::string& clause) {
+/// A step in a function of its own, which leaves itself out by what its helper answers.
+std::string by_helper(const std::string& clause, const std::string& test = "loss is None") {
   return "class Step:\n  def loss(self, x):\n    try:\n      return self.f(x)\n" + clause +
-         "  def __call__(self, x):\n    loss = self.loss(x)\n    if loss is None:\n"
+         "  def __call__(self, x):\n    loss = self.loss(x)\n    if " + test +
+         ":\n"
          "      return\n    loss.backward()\n\ndef main():\n  for i, x in enumerate(stream):\n"
          "    step(x)\n    if i % 10 == 9:\n      dist.all_gather_object(seen, i)\n";
 }
 
-JobBuilder told_by_helper(const std::string& clause) {
+JobBuilder told_by_helper(const std::string& clause, const std::string& test = "loss is None") {
   JobBuilder builder = job();
   builder.ranks(2)
-      .source(kTrain, by_helper(clause))
+      .source(kTrain, by_helper(clause, test))
       .stack(1, in_backward(at("Step.__call__", "backward") + " | " + at("main", "    step(x)")))
       .stack(0, in("all_gather_object", at("main", "all_gather_object")));
   return builder;
+}
+
+TEST(SkippedStep, IsAnExceptInAHelperHoweverItsAnswerIsAsked) {
+  for (const char* test : {"loss is False", "loss == 0", "not loss", "self.failed(loss)"}) {
+    const Findings findings =
+        asked("divergent-branch", told_by_helper("    except ValueError as e:\n      return False\n"
+                                                 "  def failed(self, y):\n    return y is False\n",
+                                                 test)
+                                      .build());
+    ASSERT_EQ(findings.size(), 1U) << test;
+    EXPECT_EQ(findings[0].locations.back().line, 5) << test;
+  }
 }
 
 TEST(SkippedStep, IsAnExceptInAHelperThatAnswersNone) {
