@@ -12,6 +12,7 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/parting_finding.h"
+#include "collector/detectors/partings/two_groups.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -62,6 +63,25 @@ void add_places(const graph::Examination& examination, Finding& finding) {
   }
 }
 
+/// From stacks alone: which groups they are is not known, only that it cannot be one.
+void tell_calls_that_did_not_meet(const graph::Examination& examination, const Parting& parting,
+                                  Finding& finding) {
+  const auto there = [](const Side& side) {
+    return fmt::format("{} at {} on {}", side.operation, line_of(side.site()), said(side.ranks));
+  };
+  finding.confidence = Confidence::kPossible;
+  finding.summary = fmt::format("{} are waiting in two different calls: {}, {}",
+                                said(finding.culprits), there(parting.odd), there(parting.rest));
+  finding.evidence = {{.rank = std::nullopt,
+                       .text = fmt::format("two {} calls in one group complete each other: these "
+                                           "are in two groups, or their sizes differ",
+                                           parting.odd.operation)}};
+  finding.fix =
+      "Check that every rank calls the collectives of both groups in the same order; take a flight "
+      "recorder dump to see the groups.";
+  add_places(examination, finding);
+}
+
 Findings detect(const graph::Examination& examination) {
   const std::vector<Explanation> all = explanations(examination, Cause::kOrder);
   if (all.empty()) {
@@ -74,6 +94,10 @@ Findings detect(const graph::Examination& examination) {
     finding.culprits = finding.culprits.united(explanation.parting.rest.ranks);
   }
   finding.waiting = waiting_ranks(examination).minus(finding.culprits);
+  if (would_have_met(examination, all.front().parting)) {
+    tell_calls_that_did_not_meet(examination, all.front().parting, finding);
+    return {finding};
+  }
   const std::vector<std::string> cycle = cycle_of(examination, finding.culprits);
   const auto [first, second] = groups_of(examination, cycle, all);
   finding.summary =

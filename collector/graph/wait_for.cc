@@ -41,7 +41,8 @@ std::string reason(const Standing& standing, const GroupView* view) {
     text += fmt::format(" #{}", *call.sequence);
   }
   const std::string group = group_name(view, call.group);
-  return group.empty() ? text : text + " of " + group;
+  const bool told = call.sequence || view != nullptr;  // else it is only assumed to be the world
+  return told && !group.empty() ? text + " of " + group : text;
 }
 
 bool stands_in(const Standing& other, const BlockedCall& call) {

@@ -60,7 +60,7 @@ def dump_of(process):
         if python:
             state = "active" if thread.get("state") == "R" else "idle"
             lines.append(f"Thread {thread['tid']} ({state}): \"{thread['name']}\"")
-            lines += [f"    {frame['function']} ({short(frame['file'])}:{frame['line']})" for frame in python]
+            lines += [f"    {frame['function']} ({short(frame.get('file', '<string>'))}:{frame.get('line', 1)})" for frame in python]
     return "\n".join([*lines, ""])
 
 

@@ -101,7 +101,9 @@ std::string call_name(const model::JobModel& job, std::string_view operation,
   if (sequence && *sequence > 0) {
     text += fmt::format(" #{}", *sequence);
   }
-  if (const std::string name = group_name(job, group); !name.empty()) {
+  // A group that neither a record nor a process tells of is only assumed to be the world.
+  const bool told = sequence || model::group(job, group) != nullptr;
+  if (const std::string name = group_name(job, group); told && !name.empty()) {
     text += " of " + name;
   }
   return text;

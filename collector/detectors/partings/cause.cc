@@ -331,15 +331,15 @@ Explanation explain(const Examination& examination, const Parting& parting) {
 bool is_order(const Examination& examination, const Explanation& explanation,
               const std::vector<Parting>& all, const Parting& parting) {
   const bool plain = explanation.cause == Cause::kMissing || explanation.cause == Cause::kExtra;
-  return (is_mutual(parting, all) || is_in_circle(examination, parting)) &&
-         parting.odd.activity() == Activity::kCollective &&
+  const bool held = is_mutual(parting, all) || is_in_circle(examination, parting) ||
+                    would_have_met(examination, parting);
+  return held && parting.odd.activity() == Activity::kCollective &&
          parting.rest.activity() == Activity::kCollective &&
          (plain || are_arms(examination, explanation));
 }
 
 // Ranks that wait for each other in two groups, in a call that all make again and again and in one
-// that was never made before: no order of the two. Who made the new call is alone in it, and that
-// is why the others' call lacks them.
+// that is new: no order of the two. Who made the new call is alone in it; the others' lacks them.
 void settle_calls_too_many(const Examination& examination, const std::vector<Parting>& parted,
                            std::vector<Explanation>& all) {
   std::vector<bool> is_new;

@@ -39,6 +39,23 @@ bool on_two_backends(const graph::Examination& examination, model::Rank one, mod
   return !mine.empty() && !theirs.empty() && mine != theirs;
 }
 
+bool would_have_met(const graph::Examination& examination, const Parting& parting) {
+  const auto group_is_unknown = [&examination](const Side& side) {
+    const Standing* standing = side.standing;
+    if (side.call != nullptr || standing == nullptr || standing->thread == nullptr ||
+        (standing->call && standing->call->sequence)) {
+      return false;
+    }
+    const auto call = graph::call_in_frames(examination.job, standing->thread->frames);
+    return call && call->group.empty();
+  };
+  return !parting.recorded && parting.odd.calls() &&
+         parting.odd.operation == parting.rest.operation && parting.odd.site().known() &&
+         parting.rest.site().known() &&
+         !graph::same_line(parting.odd.site(), parting.rest.site()) &&
+         group_is_unknown(parting.odd) && group_is_unknown(parting.rest);
+}
+
 bool groups_are_guessed(const graph::Examination& examination, const Parting& parting) {
   return !parting.recorded && (group_is_guessed(examination, parting.odd.standing) ||
                                group_is_guessed(examination, parting.rest.standing));

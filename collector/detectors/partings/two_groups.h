@@ -15,4 +15,8 @@ bool on_two_backends(const graph::Examination& examination, model::Rank one, mod
 /// device is in another call than its peers, and nothing is wrong with that.
 bool groups_are_guessed(const graph::Examination& examination, const Parting& parting);
 
+/// Both sides are in one operation at two lines, and neither stacks nor records tell their groups:
+/// calls of one group would have met each other.
+bool would_have_met(const graph::Examination& examination, const Parting& parting);
+
 }  // namespace ddpdoctor::detectors

@@ -83,6 +83,36 @@ TEST(CollectiveOrder, IsOnlyPossibleWhenAMemberIsUnobserved) {
   EXPECT_TRUE(nothing_likely(asked("collective-order", builder.build())));
 }
 
+/// As Python-only dumps tell it: no argument of any frame, and all are in one operation.
+JobBuilder dumped(const std::string& source, const char* mine, const char* theirs) {
+  JobBuilder builder = job();
+  builder.ranks(2).source(kTrain, source);
+  builder.stack(0, in("all_reduce", at("main", mine)))
+      .stack(1, in("all_reduce", at("main", theirs)));
+  return builder;
+}
+
+constexpr const char* kArms =
+    "def main():\n    if rank == 1:\n        first(dp)\n        first(tp)\n    else:\n"
+    "        other(tp)\n        other(dp)\n";
+
+TEST(CollectiveOrder, OnlySuspectsTwoLinesOfOneOperationWhoseGroupsAreUnknown) {
+  const Findings findings =
+      asked("collective-order", dumped(kArms, "other(tp)", "first(dp)").build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0, 1}));
+  EXPECT_EQ(findings[0].summary.find("default_pg"), std::string::npos) << findings[0].summary;
+}
+
+TEST(CollectiveOrder, IsSilentWhereTwoLinesAreOfTwoOperations) {
+  JobBuilder builder = job();
+  builder.ranks(2).source(kTrain, kArms);
+  builder.stack(0, in("all_reduce", at("main", "other(tp)")))
+      .stack(1, in("all_gather", at("main", "first(dp)")));
+  EXPECT_TRUE(asked("collective-order", builder.build()).empty());
+}
+
 /// As gloo's dumps tell it: no stacks, no places, and nobody says who is in group 2.
 JobBuilder recorded(const std::string& operation_of_3) {
   using model::CallState;
