@@ -259,7 +259,7 @@ void tell_each_place(const graph::Examination& examination, const model::RankSet
 Findings all_behind_their_gpus(const graph::Examination& examination) {
   const model::RankSet behind = behind_their_gpus(examination);
   const bool known =
-      behind.size() > 1 && behind.size() == examination.standings.size() && may_hang(examination);
+      !behind.empty() && behind.size() == examination.standings.size() && may_hang(examination);
   const model::RankSet stay = known ? behind : stay_at_their_lines(examination);
   if (stay.empty()) {
     return {};
@@ -269,10 +269,8 @@ Findings all_behind_their_gpus(const graph::Examination& examination) {
   finding.confidence = Confidence::kPossible;
   finding.waiting = stay;
   finding.summary =
-      known ? fmt::format(
-                  "{} are waiting for their GPUs; stacks do not show what runs there: a collective "
-                  "or a long kernel",
-                  said(stay))
+      known ? fmt::format("{}; stacks do not show what runs there: a collective or a long kernel",
+                          ranks_do(stay, "is waiting for its GPU", "are waiting for their GPUs"))
             : fmt::format(
                   "the hosts of {} do not move; stacks do not show what their GPUs wait for: a "
                   "collective or a long kernel",
@@ -281,6 +279,52 @@ Findings all_behind_their_gpus(const graph::Examination& examination) {
       fmt::format("Capture {}; on NCCL 2.24 and later `ncclras` shows the rank that is behind.",
                   fmt::join(to_capture(examination), "; "));
   tell_each_place(examination, stay, finding);
+  return {finding};
+}
+
+/// A wait that frames name, for something that is no other rank.
+bool waits_for_something(const graph::Standing& standing) {
+  switch (standing.activity) {
+    case graph::Activity::kDataLoader:
+    case graph::Activity::kJoin:
+    case graph::Activity::kQueue:
+    case graph::Activity::kLock:
+    case graph::Activity::kGpu:
+    case graph::Activity::kImport:
+    case graph::Activity::kExit:
+      return standing.thread != nullptr;
+    default:
+      return false;
+  }
+}
+
+/// Dumps of ranks that all wait for something of their own: where, and whose dump is missing.
+Findings each_waits_for_its_own(const graph::Examination& examination) {
+  const auto& all = examination.standings;
+  const bool dumped = !all.empty() && examination.job.progress == model::Progress::kUnknown &&
+                      std::all_of(all.begin(), all.end(), [](const graph::Standing& standing) {
+                        return standing.process != nullptr &&
+                               model::was_dumped(*standing.process) &&
+                               waits_for_something(standing);
+                      });
+  if (!dumped || examination.job.ended) {
+    return {};
+  }
+  Finding finding;
+  finding.kind = "undetermined";
+  finding.confidence = Confidence::kPossible;
+  model::RankSet ranks;
+  for (const graph::Standing& standing : all) {
+    ranks.insert(standing.rank);
+  }
+  finding.summary = fmt::format(
+      "{}; {}", whereabouts(examination.job, model::RankSet{all.front().rank}, all.front()),
+      all.size() == 1 ? "one dump does not show what keeps it there"
+                      : "the dumps do not show what keeps the ranks there");
+  finding.fix =
+      "Run `ddpdoctor attach PID` on the launcher: it reads all ranks, workers and helper "
+      "processes at one moment.";
+  tell_each_place(examination, ranks, finding);
   return {finding};
 }
 
@@ -298,7 +342,8 @@ Findings detect(const graph::Examination& examination) {
   }
   const bool one_look = all_wait_at_one_look(examination, waiting);
   if (waiting.empty() || (!hangs && !one_look)) {
-    return stuck_watchdogs(examination);
+    Findings told = stuck_watchdogs(examination);
+    return told.empty() && waiting.empty() ? each_waits_for_its_own(examination) : told;
   }
   Finding finding;
   finding.kind = "undetermined";

@@ -236,6 +236,15 @@ bool waits_for_device(Frames frames) {
   return false;
 }
 
+bool is_inside_driver(Frames frames) {
+  constexpr std::array<string_view, 3> kYields = {"sched_yield", "ioctl", "poll"};
+  const auto inner = std::find_if_not(frames.begin(), frames.end(), [&](const auto& frame) {
+    return is_native(frame) && contains_any(frame.function, kYields);
+  });
+  return inner != frames.end() && has_no_symbol(*inner) &&
+         (contains(inner->module, "libcuda.so") || contains(inner->module, "libhsa-runtime"));
+}
+
 bool reads_device_value(const model::JobModel& job, const model::Thread& thread) {
   const stacks::Frame* python = model::innermost_python(thread);
   if (python != nullptr && is_one_of(kReadDevice, *python)) {

@@ -30,6 +30,10 @@ bool is_on_gpu(const model::JobModel& job, const model::Process& process);
 /// torch's in Python. `frames`: called by the user's innermost line.
 bool waits_for_device(std::span<const stacks::Frame> frames);
 
+/// The innermost frame outside of libc lies in the library of a driver: the host is let out of
+/// there when its device has come far enough, whatever function it called.
+bool is_inside_driver(std::span<const stacks::Frame> frames);
+
 /// cudaFree, cudaMalloc and the like: these wait until the whole device is idle, for the kernels of
 /// every stream and not for one call.
 bool waits_for_all_of_device(std::span<const stacks::Frame> frames);

@@ -24,9 +24,11 @@ struct WrapperRow {
   string_view operation;
 };
 
-constexpr std::array<WrapperRow, 11> kWrappers = {{
+constexpr std::array<WrapperRow, 12> kWrappers = {{
     {"", "deepspeed/comm/", ""},
     {"_allgather_params_coalesced", "deepspeed/runtime/zero/partition_parameters.py",
+     "all_gather_into_tensor"},
+    {"all_gather_coalesced", "deepspeed/runtime/zero/partition_parameters.py",
      "all_gather_into_tensor"},
     {"_dist_allgather_fn", "deepspeed/runtime/zero/partition_parameters.py",
      "all_gather_into_tensor"},

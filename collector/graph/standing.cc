@@ -108,7 +108,7 @@ std::optional<Activity> wait_in_backward(Segment frames, const model::Process& p
 // autograd, which launch.
 bool waits_for_gpu(const model::JobModel& job, const model::Process& process,
                    const model::Thread& thread, Segment frames) {
-  return waits_for_device(frames) ||
+  return waits_for_device(frames) || (model::was_dumped(process) && is_inside_driver(frames)) ||
          (runs(thread) && is_on_gpu(job, process) &&
           (is_in_backward(frames) ||
            (!has_native(frames, {""}) && reads_device_value(job, thread))));

@@ -90,7 +90,7 @@ bool runs_a_program(const Thread& thread) {
       outermost = &frame;
     }
   }
-  return module ||
+  return module || thread.name == "MainThread" ||
          (outermost != nullptr && outermost->file.find("multiprocessing/") != std::string::npos);
 }
 

@@ -75,10 +75,19 @@ bool serves(const model::Thread& main) {
   return started && !as_rank;
 }
 
+/// In the driver of a GPU, below torch or below the program itself.
+bool uses_a_gpu(const model::Process& process) {
+  return std::any_of(process.threads.begin(), process.threads.end(), [](const auto& thread) {
+    return std::any_of(thread.frames.begin(), thread.frames.end(), [](const model::Frame& frame) {
+      return frame.module.starts_with("libcudart") || frame.module.starts_with("libamdhip64");
+    });
+  });
+}
+
 model::Role role_of_native(const model::Process& process) {
   const bool in_job = has_native(process, "c10d::ProcessGroup") || has_native(process, "gloo::") ||
                       has_native(process, "ncclProxy") || has_native(process, "c10d::Work") ||
-                      has_native(process, "c10d::Reducer");
+                      has_native(process, "c10d::Reducer") || uses_a_gpu(process);
   return in_job ? model::Role::kRank : model::Role::kOther;
 }
 

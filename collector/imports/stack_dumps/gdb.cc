@@ -25,13 +25,15 @@ struct Heading {
   std::string_view name;
 };
 
-/// `Thread 2 (Thread 0x7f26f71336c0 (LWP 18823) "python"):`, `Thread 1 (LWP 7):`.
+/// `Thread 2 (Thread 0x7f26f71336c0 (LWP 18823) "python"):`, `Thread 1 (LWP 7):`; the colon is
+/// sometimes not copied.
 std::optional<Heading> thread_heading(std::string_view line) {
   if (!take_prefix(line, "Thread ")) {
     return std::nullopt;
   }
   const auto number = take_number(line, 10'000'000);
-  if (!number || !line.starts_with(" (") || line.find("):") == line.npos) {
+  if (!number || !line.starts_with(" (") ||
+      !(line.ends_with(')') || line.find("):") != line.npos)) {
     return std::nullopt;
   }
   const std::size_t light = line.find("LWP ");
@@ -112,8 +114,10 @@ std::optional<model::Frame> frame_in_arguments(std::string_view line) {
 
 /// gdb breaks nothing, but pagers and mailers break long lines: a frame goes on until the next.
 bool goes_on(std::string_view line) {
-  return line.starts_with("    ") && !begins_frame(line) &&
-         !base::trim(line).starts_with("File \"");
+  const std::string_view text = base::trim(line);
+  const bool place =
+      line.starts_with(' ') && (text.starts_with("from /") || text.starts_with("at /"));
+  return place || (line.starts_with("    ") && !begins_frame(line) && !text.starts_with("File \""));
 }
 
 /// "#7 Frame 0x7f, for file train.py, line 12, in main ()" of py-bt-full, the Python frame alone.

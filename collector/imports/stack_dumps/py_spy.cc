@@ -55,7 +55,7 @@ std::optional<model::Frame> frame_of(std::string_view line) {
   return frame;
 }
 
-/// `Thread 20163 (active+gil): "MainThread"`.
+/// `Thread 20163 (active+gil): "MainThread"`; some leave out the number.
 model::Thread* begin_thread(std::string_view line, StackDump& dump) {
   if (!take_prefix(line, "Thread ")) {
     return nullptr;
@@ -161,8 +161,14 @@ bool read_line(std::string_view line, StackDump& dump, model::Thread*& thread, R
 }  // namespace
 
 bool is_py_spy_thread(std::string_view line) {
-  return take_prefix(line, "Thread ") && take_number(line, INT64_MAX) &&
-         (line.starts_with(" (idle") || line.starts_with(" (active"));
+  if (!take_prefix(line, "Thread")) {
+    return false;
+  }
+  std::string_view rest = line;
+  const bool numbered = take_prefix(rest, " ") && take_number(rest, INT64_MAX).has_value();
+  line = numbered ? rest : line;
+  const bool named = numbered || line.find("): \"") != std::string_view::npos;
+  return named && (line.starts_with(" (idle") || line.starts_with(" (active"));
 }
 
 bool read_py_spy(Lines& lines, std::vector<StackDump>& out) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "collector/model/questions.h"
 #include "tests/unit/detectors/collective_stories.h"
 
 namespace ddpdoctor::detectors {
@@ -129,6 +130,22 @@ TEST(Undetermined, QuotesWhatItDidNotUnderstandOfALog) {
   EXPECT_EQ(findings[0].evidence[1].text, "log: ERROR a");
   EXPECT_EQ(findings[0].evidence[3].text, "log: failed c");
   EXPECT_EQ(findings[0].fix.find("second observation"), std::string::npos) << findings[0].fix;
+}
+
+TEST(Undetermined, SaysOfADumpOfOneProcessWhatItWaitsFor) {
+  JobBuilder builder = job();
+  builder.ranks(1).stack(
+      0, "py:_try_get_data@torch/utils/data/dataloader.py:1310 | py:fetch@/srv/load.py:455");
+  model::JobModel told = builder.build();
+  told.progress = model::Progress::kUnknown;
+  EXPECT_TRUE(asked("undetermined", told).empty()) << "a live one gets a second look";
+  for (model::Process& process : told.observations.back().processes) {
+    process.threads.at(0).capture = std::string(model::kDumpedFrom) + "py-spy";
+  }
+  const auto findings = asked("undetermined", told);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+  EXPECT_EQ(findings[0].locations.at(0).line, 455);
 }
 
 }  // namespace

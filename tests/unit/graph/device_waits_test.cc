@@ -55,6 +55,22 @@ TEST(DeviceWaits, ASpinInTheDriverIsNoMove) {
   EXPECT_EQ(standing.user.line, 40);
 }
 
+TEST(DeviceWaits, ADumpedHostInsideTheDriverWaitsWhateverItCalled) {
+  const std::string stack =
+      "native:sched_yield | native:??@libcuda.so.1 | native:??@libcudart.so.12 | "
+      "native:cudaLaunchKernel@libcudart.so.12" +
+      kLine;
+  const auto activity = [&stack](const char* capture) {
+    model::JobModel told = job().ranks(1).stack(0, stack).build();
+    for (model::Process& process : told.observations.back().processes) {
+      process.threads.at(0).capture = capture;
+    }
+    return standings(told).at(0).activity;
+  };
+  EXPECT_EQ(activity("from gdb"), Activity::kGpu);
+  EXPECT_NE(activity(""), Activity::kGpu) << "a live host gets a second look";
+}
+
 TEST(DeviceWaits, AnotherLineOfTheUserIsAMove) {
   const Standing standing =
       first_rank(job()
