@@ -238,9 +238,20 @@ std::string unnamed(const graph::Examination& examination) {
 
 }  // namespace
 
+namespace {
+
+bool is_said(const model::JobModel& job, std::string_view words) {
+  return std::any_of(job.logs.begin(), job.logs.end(), [words](const model::Log& log) {
+    return log.text.find(words) != std::string::npos;
+  });
+}
+
+}  // namespace
+
 Findings findings_from_text(const graph::Examination& examination, std::string_view kind) {
   std::map<std::string_view, std::vector<Suspect>> by_fix;
   std::map<std::string_view, const KnownException*> known;
+  std::map<std::string_view, bool> explained;
   const std::vector<Sighting> seen = sightings(examination.job, kind);
   const auto raised = seen.empty() ? std::vector<Traceback>{} : tracebacks(examination.job);
   for (const Sighting& sighting : seen) {
@@ -249,6 +260,8 @@ Findings findings_from_text(const graph::Examination& examination, std::string_v
                               : outlived(examination, sighting.rank) || got_over(raised, sighting);
     by_fix[sighting.exception->fix].push_back(suspect_of(sighting, harmless));
     known.emplace(sighting.exception->fix, sighting.exception);
+    const std::string_view because = sighting.exception->because;
+    explained[sighting.exception->fix] |= because.empty() || is_said(examination.job, because);
   }
   Findings findings;
   for (auto& [fix, suspects] : by_fix) {
@@ -259,6 +272,11 @@ Findings findings_from_text(const graph::Examination& examination, std::string_v
                                     in_number(known[fix]->meaning, finding.culprits.size() > 1),
                                     placed(there.front().place), and_who_waits(finding));
       finding.fix = fix;
+      if (!explained[fix]) {
+        finding.confidence = Confidence::kPossible;
+        finding.fix =
+            "Read the warning before this line: it says why the call failed. " + finding.fix;
+      }
       findings.push_back(std::move(finding));
     }
   }

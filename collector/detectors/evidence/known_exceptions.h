@@ -25,7 +25,9 @@ struct KnownException {
   std::string_view meaning{};  // ends "rank 2 …": "touched CUDA in a forked child"
   std::string_view fix{};
   bool place_below = false;  // the traceback that matters follows the message
-  bool passes = false;       // is tried again: counts only where its program said nothing after it
+  // Says what failed, not why: more than possible only where a line of the logs holds this text.
+  std::string_view because{};
+  bool passes = false;  // is tried again: counts only where its program said nothing after it
 };
 
 std::span<const KnownException> known_exceptions();

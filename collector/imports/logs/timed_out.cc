@@ -211,6 +211,16 @@ void settle_timed_out(std::map<model::Rank, bool> raised, model::JobModel& job) 
     add_silent(raised, job);
     fill_world(raised, job);
   }
+  // Its watchdog stood still, perhaps for the timeout itself: in which call it is nobody says.
+  for (const model::Fact& fact : job.facts) {
+    const bool stuck = fact.kind == "watchdog-stuck" && fact.rank;
+    const bool called =
+        stuck && std::any_of(job.collectives.begin(), job.collectives.end(),
+                             [&fact](const auto& call) { return call.rank == *fact.rank; });
+    if (stuck && !called) {
+      job.coverage.unobserved_ranks.insert(*fact.rank);
+    }
+  }
   for (const auto& [rank, failed] : raised) {
     const bool known =
         std::any_of(processes.begin(), processes.end(),

@@ -128,5 +128,20 @@ TEST(ShmExhausted, TakesABusErrorInALogAsSecondFact) {
   EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
 }
 
+TEST(ShmExhausted, OnlySuspectsASegmentThatFailedForAReasonOfItsOwn) {
+  const auto confidence = [](const std::string& before) {
+    model::JobModel told;
+    told.logs.push_back({.rank = {},
+                         .text = before +
+                                 "\n[1] shmutils.cc:114 NCCL WARN Error while creating "
+                                 "shared memory segment /dev/shm/nccl-N (size 9637888)\n"});
+    return asked("shm-exhausted", told).at(0).confidence;
+  };
+  EXPECT_EQ(confidence("[1] shmutils.cc:103 NCCL WARN Cuda failure 'invalid argument'"),
+            Confidence::kPossible);
+  EXPECT_NE(confidence("[1] shm.h:28 NCCL WARN Call to fallocate failed : No space left on device"),
+            Confidence::kPossible);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -28,7 +28,8 @@ std::string words(const KnownException& known) {
   const std::string also =
       known.also.starts_with("\"") ? fmt::format("{}w\"", known.also) : std::string(known.also);
   const std::string name = known.pattern.starts_with("TypeError") ? "" : "RuntimeError: ";
-  return fmt::format("{}{} {}", name, known.pattern, also);
+  const std::string because = known.because.empty() ? "" : fmt::format(" ({})", known.because);
+  return fmt::format("{}{} {}{}", name, known.pattern, also, because);
 }
 
 /// A traceback of rank 1 that ends in `file` of some library.

@@ -224,5 +224,17 @@ TEST(Watchdog, WhoBeganTheCallOfTheOthersIsNotBehindThem) {
   EXPECT_EQ(job.collectives[1].state, model::CallState::kEnqueued);
 }
 
+TEST(Watchdog, OneThatIsStuckSaysNothingOfTheCallOfItsRank) {
+  const auto job = read_log(
+      "[rank2]:[E626 05:06:30.9 ProcessGroupNCCL.cpp:632] [Rank 2] Watchdog caught collective "
+      "operation timeout: WorkNCCL(SeqNum=120049, OpType=_ALLGATHER_BASE, NumelIn=1, NumelOut=8, "
+      "Timeout(ms)=1800000) ran for 1800065 milliseconds before timing out.\n"
+      "[rank5]:[E626 05:14:36.3 ProcessGroupNCCL.cpp:1743] [PG ID 0 PG GUID 0(default_pg) Rank 5] "
+      "ProcessGroupNCCL's watchdog got stuck for 480 seconds without making progress in "
+      "monitoring enqueued collectives.\n");
+  EXPECT_TRUE(job.coverage.unobserved_ranks.contains(5));
+  EXPECT_EQ(model::rank_process(job, 5), nullptr);
+}
+
 }  // namespace
 }  // namespace ddpdoctor::imports
