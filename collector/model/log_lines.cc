@@ -83,7 +83,8 @@ std::int64_t days_of(int year, int month, int day) {
   return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
 }
 
-/// "2026-11-20T12:34:56.789" or with a space between; the fraction after a point or a comma.
+/// "2026-11-20T12:34:56.789" or with a space between; the fraction after a point or a comma. Some
+/// print no seconds.
 std::optional<double> take_moment(std::string_view& text) {
   std::string_view rest = text;
   const auto year = take_digits(rest, 4);
@@ -94,7 +95,10 @@ std::optional<double> take_moment(std::string_view& text) {
   const bool daily = day && (take(rest, 'T') || take(rest, ' ') || take(rest, '_'));
   const auto hour = daily ? take_digits(rest, 2) : std::nullopt;
   const auto minute = hour && take(rest, ':') ? take_digits(rest, 2) : std::nullopt;
-  const auto second = minute && take(rest, ':') ? take_digits(rest, 2) : std::nullopt;
+  const bool whole_minute = minute && rest.starts_with(' ');
+  const auto second = whole_minute                ? std::optional(0)
+                      : minute && take(rest, ':') ? take_digits(rest, 2)
+                                                  : std::nullopt;
   if (!second || *year < 1970 || *month < 1 || *month > 12) {
     return std::nullopt;
   }
@@ -125,6 +129,8 @@ void take_zone(std::string_view& text) {
 
 std::optional<double> take_time(std::string_view& text) {
   std::string_view rest = text;
+  while (take(rest, ' ')) {  // of what comes before a time, nothing is lost
+  }
   const bool bracket = take(rest, '[');
   const auto moment = take_moment(rest);
   if (!moment) {

@@ -188,17 +188,17 @@ void add_mismatch(Reading& reading, model::JobModel& job) {
   const auto agreed =
       std::max_element(reading.mismatched_at.begin(), reading.mismatched_at.end(),
                        [](const auto& a, const auto& b) { return a.second < b.second; });
+  const std::int64_t number = std::max<std::int64_t>(agreed->first, 1);  // the first may be its 0
   for (auto& [rank, call] : reading.mismatched) {
     if (call.sequence != agreed->first) {
       const std::string own =
-          call.sequence > 0
-              ? fmt::format("rank {} counted its call as #{}", rank, call.sequence)
-              : fmt::format("torch does not print the number of rank {}'s call", rank);
-      job.coverage.warnings.push_back(fmt::format(
-          "{}: it is reported as #{}, the call that it was matched with", own, agreed->first));
+          call.sequence > 0 ? fmt::format("rank {} counted its call as #{}", rank, call.sequence)
+                            : fmt::format("torch printed 0 as the number of rank {}'s call", rank);
+      job.coverage.warnings.push_back(
+          fmt::format("{}: it is reported as #{}, the call that it was matched with", own, number));
     }
     // These calls met each other: whatever number each rank counted, it is one place.
-    call.sequence = agreed->first;
+    call.sequence = number;
     call.group = "0";
     job.collectives.push_back(std::move(call));
   }

@@ -33,6 +33,18 @@ TEST(Detail, AMismatchIsOnePlaceWithTheUsersLine) {
   EXPECT_EQ(job.collectives[1].call_site.line, 9);
 }
 
+TEST(Detail, AMismatchOfTheFirstCallIsKept) {
+  const auto job = read_log(
+      "RuntimeError: Detected mismatch between collectives on ranks. Rank 1 is running collective: "
+      "CollectiveFingerPrint(SequenceNumber=0, OpType=ALLREDUCE, TensorShape=[4]), but Rank 2 is "
+      "running collective: CollectiveFingerPrint(SequenceNumber=0, OpType=ALLREDUCE, "
+      "TensorShape=[5]).\n");
+  ASSERT_EQ(job.collectives.size(), 2U);
+  EXPECT_EQ(job.collectives[0].sequence, 1);
+  EXPECT_EQ(job.collectives[1].sequence, 1);
+  EXPECT_TRUE(job.coverage.warnings.empty());
+}
+
 TEST(Detail, OfAMismatchOnlyWhoIsNamedMadeACall) {
   const auto job = read_log(
       "[RANK 1] Detected mismatch between collectives on ranks. Rank 1 is running collective: "
