@@ -31,6 +31,9 @@ std::uint64_t fingerprint(std::string_view text) {
   return hash;
 }
 
+/// What relative URIs are relative to, in the name that code scanning knows.
+constexpr const char* kSourceRoot = "%SRCROOT%";
+
 Json rule(const std::string& kind) {
   Json out = {{"id", base::printable(kind)}};
   if (const detectors::Detector* detector = detectors::find(kind)) {
@@ -52,7 +55,11 @@ std::string level(const diagnosis::Diagnosis& diagnosis, const detectors::Findin
 }
 
 Json location(std::string_view file, int line, std::string_view note, std::string_view folder) {
-  Json out = {{"physicalLocation", {{"artifactLocation", {{"uri", uri(file, folder)}}}}}};
+  const std::string where = uri(file, folder);
+  Json out = {{"physicalLocation", {{"artifactLocation", {{"uri", where}}}}}};
+  if (!where.starts_with("file:")) {
+    out["physicalLocation"]["artifactLocation"]["uriBaseId"] = kSourceRoot;
+  }
   if (line > 0) {
     out["physicalLocation"]["region"] = {{"startLine", line}};
   }
@@ -120,7 +127,14 @@ std::string sarif(const diagnosis::Diagnosis& diagnosis, std::string_view curren
   const Json out = {
       {"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
       {"version", "2.1.0"},
-      {"runs", Json::array({{{"tool", {{"driver", driver}}}, {"results", results}}})}};
+      {"runs",
+       Json::array(
+           {{{"tool", {{"driver", driver}}},
+             {"automationDetails", {{"id", "ddpdoctor/"}}},
+             {"invocations", Json::array({{{"executionSuccessful", true}}})},
+             {"originalUriBaseIds",
+              {{kSourceRoot, {{"description", {{"text", "the folder in which ddpdoctor ran"}}}}}}},
+             {"results", results}}})}};
   return out.dump(1) + "\n";
 }
 

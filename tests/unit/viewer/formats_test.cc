@@ -42,6 +42,16 @@ TEST(Sarif, NamesRuleLocationAndFingerprint) {
   EXPECT_EQ(result["relatedLocations"].size(), 2U);
 }
 
+TEST(Sarif, RelativePlacesNameTheRootThatTheRunDeclares) {
+  const model::JobModel job = hung_job();
+  const auto log = nlohmann::json::parse(sarif(diagnosis_of(job, {conditional_barrier()}), "/srv"));
+  const auto& run = log["runs"][0];
+  const auto& place = run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"];
+  EXPECT_FALSE(place["uri"].get<std::string>().starts_with("file:"));
+  EXPECT_TRUE(run["originalUriBaseIds"].contains(place["uriBaseId"].get<std::string>()));
+  EXPECT_EQ(run["automationDetails"]["id"], "ddpdoctor/");
+}
+
 TEST(Sarif, FingerprintsForgetRanksAndShiftedLines) {
   model::JobModel job = hung_job();
   const auto print = [&job](const detectors::Finding& finding) {
