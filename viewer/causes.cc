@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "viewer/layout.h"
 
 namespace ddpdoctor::viewer {
 namespace {
@@ -38,11 +39,44 @@ std::vector<const Detector*> members(Effect effect) {
   return out;
 }
 
+constexpr std::size_t kPageWidth = 118;  // columns of a file of docs/
+constexpr std::size_t kTerminalWidth = 100;
+
+bool begins_item(std::string_view line) {
+  return line.starts_with("- ") || line.starts_with("* ");
+}
+
+/// Paragraphs filled to a width; indented code stays as it is.
+std::string filled(std::string_view explanation, std::size_t width) {
+  std::string out;
+  std::string paragraph;
+  const auto end_paragraph = [&] {
+    for (const std::string& line : wrap(paragraph, width)) {
+      out += paragraph.empty() ? "" : line + "\n";
+    }
+    paragraph.clear();
+  };
+  for (const std::string_view line : base::split(base::trim(explanation), '\n')) {
+    const bool apart = line.empty() || line.starts_with(' ') || begins_item(line);
+    if (apart) {
+      end_paragraph();
+    }
+    if (line.empty() || line.starts_with(' ')) {
+      out += fmt::format("{}\n", line);
+    } else {
+      paragraph += fmt::format("{}{}", paragraph.empty() ? "" : " ", line);
+    }
+  }
+  end_paragraph();
+  return out;
+}
+
 /// Text and indented code of an explanation: code becomes a diff block.
 std::string markdown_of(std::string_view explanation) {
   std::string out;
   bool code = false;
-  for (const std::string_view line : base::split(base::trim(explanation), '\n')) {
+  const std::string text = filled(explanation, kPageWidth);
+  for (const std::string_view line : base::split(base::trim(text), '\n')) {
     const bool indented = line.starts_with("    ") || (code && line.starts_with("  "));
     if (indented != code && !(code && line.empty())) {
       out += indented ? (out.ends_with("\n\n") ? "```diff\n" : "\n```diff\n") : "```\n";
@@ -72,8 +106,8 @@ std::string causes_list() {
 }
 
 std::string cause_page(const Detector& detector) {
-  return fmt::format("{}: {}\n\n{}\n", detector.kind, detector.title,
-                     base::trim(detector.explanation));
+  return fmt::format("{}: {}\n\n{}", detector.kind, detector.title,
+                     filled(detector.explanation, kTerminalWidth));
 }
 
 std::string explanation_markdown(const Detector& detector) {
@@ -83,7 +117,7 @@ std::string explanation_markdown(const Detector& detector) {
 std::string causes_markdown() {
   std::string out =
       "# Causes\n\nMade by `./dev docs` from the detectors: edit the explanation in "
-      "`collector/detectors/KIND.cc`. The same pages: `ddpdoctor explain KIND`.\n";
+      "`collector/detectors/KIND.cc`.\nThe same pages: `ddpdoctor explain KIND`.\n";
   for (const Group& group : kGroups) {
     const auto kinds = members(group.effect);
     out += kinds.empty() ? "" : fmt::format("\n## {}\n", group.title);
