@@ -148,7 +148,7 @@ const Detector copy_on_write_growth{
     .explanation =
         R"(What you see: memory grows with each step and each worker until a worker is killed; with num_workers=0 it does not.
 
-Why: fork shares pages until somebody writes to them. Reading a Python object writes its reference count, and so copies its page.
+Why: fork shares pages until a process writes to them. Reading a Python object writes its reference count, and so copies its page.
 
 How ddpdoctor knows: shared pages of forked workers become their own between two snapshots, and memory is too small for the rest of them
 (likely); or several forked workers and a memory group at its limit (a resemblance only).

@@ -118,7 +118,7 @@ std::string object_of(const model::WaitsOn& waits, const std::optional<std::stri
   constexpr std::string_view kAddress = "address:";
   const std::string other_end =
       waits.target.starts_with(kAddress) ? waits.target.substr(kAddress.size()) : waits.detail;
-  constexpr std::string_view kAccepts = "waits for somebody to connect to ";
+  constexpr std::string_view kAccepts = "waits for a connection to ";
   if (waits.kind == "socket" && waits.detail.starts_with(kAccepts)) {
     return fmt::format("a socket to which no process connects ({})",
                        waits.detail.substr(kAccepts.size()));

@@ -259,7 +259,7 @@ std::optional<WaitTarget> call_wait(WaitContext& context, const WaitingThread& w
   if (call.number == SYS_accept || call.number == SYS_accept4) {
     return WaitTarget{.kind = "socket",
                       .target = {},
-                      .detail = fmt::format("waits for somebody to connect to fd {}", call.fd())};
+                      .detail = fmt::format("waits for a connection to fd {}", call.fd())};
   }
   if (is_one_of(call.number, kEpollWaits)) {
     // Event loops (gloo's, the store's) wait for events, not for a process: only a program's main
