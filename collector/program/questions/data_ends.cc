@@ -13,20 +13,11 @@
 namespace ddpdoctor::program {
 namespace {
 
-bool starts_like(std::string_view word, std::string_view part) {
-  return word.starts_with(part) || (word.starts_with('_') && word.substr(1).starts_with(part));
-}
-
-/// `next(it)`, `q.get()`, `reader.read_batch()`: a call that takes the next piece of data.
-bool takes_data(Node value) {
-  constexpr std::array<std::string_view, 8> kVerbs = {"next", "anext", "__next__", "get",
-                                                      "read", "recv",  "pop",      "fetch"};
-  const auto chains = name_chains(value);
-  return std::any_of(chains.begin(), chains.end(), [&](const NameChain& chain) {
-    return chain.called && std::any_of(kVerbs.begin(), kVerbs.end(), [&](std::string_view verb) {
-             return starts_like(chain.words.back(), verb);
-           });
-  });
+/// Something is called for it: what it is named says nothing.
+bool calls_something(Node value) {
+  bool calls = false;
+  each_inside(value, [&calls](Node node) { calls = calls || node.is(NodeKind::kCall); });
+  return calls;
 }
 
 /// Statements that belong to this loop, without those of inner loops.
@@ -38,7 +29,7 @@ std::optional<std::size_t> taking_statement(const Code& code, std::size_t suite,
   for (std::size_t i = suite + 1; i < code.end_of_suite(suite); ++i) {
     const auto parts = code.own_parts(i);
     if ((i == loop || belongs_to(code, i, loop)) &&
-        std::any_of(parts.begin(), parts.end(), takes_data)) {
+        std::any_of(parts.begin(), parts.end(), calls_something)) {
       return i;
     }
   }
@@ -99,8 +90,10 @@ bool asks_for_presence(Node condition) {
   constexpr std::array<std::string_view, 6> kOthers = {"<", ">", "<=", ">=", "+", "%"};
   bool asks = true;
   each_inside(condition, [&asks, &kOthers](Node node) {
+    const bool given =  // `read(4096)` asks for data, and not for a number
+        node.parent().is(NodeKind::kArguments) || node.parent().is(NodeKind::kKeywordArgument);
     const bool number =
-        (node.is(NodeKind::kInteger) || node.is(NodeKind::kFloat)) && node.text() != "0";
+        (node.is(NodeKind::kInteger) || node.is(NodeKind::kFloat)) && !given && node.text() != "0";
     bool other = node.is(NodeKind::kBoolean);
     for (const Node child : node.all_children()) {
       other = other || (child.is(NodeKind::kToken) &&
@@ -123,30 +116,39 @@ bool says_absent(Node condition) {
   return absent;
 }
 
-/// `(x := source()) is not None`: whatever it calls, it goes on for as long as something comes.
-bool goes_on_while_something_comes(Node condition) {
-  condition = without_parentheses(condition);
-  const auto sides = condition.children();
-  if (!condition.is(NodeKind::kComparison) || sides.size() != 2 || !sides[1].is(NodeKind::kNone) ||
-      condition.field(Field::kOperators).text() != "is not" ||
-      !sides[0].is(NodeKind::kParenthesized)) {
-    return false;
+/// The loop reads the name elsewhere than in the test: it is data, and not only a word that all is
+/// done.
+bool is_used(const Code& code, std::string_view name, std::size_t loop, std::size_t bound,
+             std::size_t test) {
+  for (std::size_t i = loop + 1; i < code.end_of_suite(loop); ++i) {
+    if (i == bound || i == test) {
+      continue;
+    }
+    for (const Node part : code.own_parts(i)) {
+      const auto chains = name_chains(part);
+      if (std::any_of(chains.begin(), chains.end(),
+                      [name](const NameChain& one) { return one.words.front() == name; })) {
+        return true;
+      }
+    }
   }
-  bool calls = false;
-  each_inside(sides[0], [&calls](Node node) { calls = calls || node.is(NodeKind::kCall); });
-  return calls;
+  return false;
 }
 
 /// `while (x := next(it, None)) is not None`.
 std::optional<DataEnd> end_in_header(const Code& code, std::size_t loop) {
   const Node condition = code[loop].node.field(Field::kCondition);
-  bool binds = false;
-  each_inside(condition, [&binds](Node node) { binds = binds || node.is(NodeKind::kNamed); });
-  if (code.kind(loop) != NodeKind::kWhile || !binds || !asks_for_presence(condition) ||
-      !(takes_data(condition) || goes_on_while_something_comes(condition))) {
+  if (code.kind(loop) != NodeKind::kWhile || !asks_for_presence(condition) ||
+      says_absent(condition) || !calls_something(condition)) {
     return std::nullopt;
   }
-  return DataEnd{.taken = code[loop].line, .noticed = code[loop].line};
+  bool binds_data = false;
+  each_inside(condition, [&](Node node) {
+    binds_data = binds_data || (node.is(NodeKind::kNamed) &&
+                                is_used(code, node.field(Field::kName).text(), loop, loop, loop));
+  });
+  return binds_data ? std::optional(DataEnd{.taken = code[loop].line, .noticed = code[loop].line})
+                    : std::nullopt;
 }
 
 /// `x = q.get()` in the loop, and `if x is END: break`.
@@ -163,9 +165,9 @@ std::optional<DataEnd> end_by_value(const Code& code, std::size_t loop) {
       }
       const auto all = values_of(code, name.words.front(), function);
       const auto taken = std::find_if(all.begin(), all.end(), [&](const Binding& one) {
-        return belongs_to(code, one.statement, loop) && takes_data(one.value);
+        return belongs_to(code, one.statement, loop) && calls_something(one.value);
       });
-      if (taken != all.end()) {
+      if (taken != all.end() && is_used(code, name.words.front(), loop, taken->statement, exit)) {
         return DataEnd{.taken = code[taken->statement].line, .noticed = code[exit].line};
       }
     }

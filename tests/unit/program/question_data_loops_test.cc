@@ -41,6 +41,16 @@ TEST(DataEnd, IsAValueThatSaysThereIsNoMore) {
             "x = q.get() / if x is END:");
 }
 
+TEST(DataEnd, DoesNotDependOnWhatTheSourceOrTheReaderIsCalled) {
+  EXPECT_EQ(end_in("while True:  # LOOP\n  x = well.draw()\n  if x is None:\n    break\n  f(x)\n"),
+            "x = well.draw() / if x is None:");
+  EXPECT_EQ(end_in("while x := self.well(4):  # LOOP\n  f(x)\n"),
+            "while x := self.well(4): / while x := self.well(4):");
+  // Nobody uses it: a word that all is done.
+  EXPECT_EQ(end_in("while True:  # LOOP\n  x = q.get()\n  if not x:\n    break\n  f()\n"), "");
+  EXPECT_EQ(end_in("while ok := self.next_step():  # LOOP\n  f()\n"), "");
+}
+
 TEST(DataEnd, IsNoOtherWayOutOfALoop) {
   EXPECT_EQ(end_in("while (loss := step(next(it))) > 0.1:  # LOOP\n  f()\n"), "");
   EXPECT_EQ(end_in("while (stop := asked()) is None:  # LOOP\n  f()\n"), "");
