@@ -15,7 +15,10 @@
 #include "collector/detectors/evidence/tracebacks.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/ddp_constructor.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/model/questions.h"
+#include "collector/program/libraries/libraries.h"
+#include "collector/program/questions/uses.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -84,19 +87,16 @@ void add_constructor(const graph::Examination& examination, const model::RankSet
 
 /// The source line or a traceback says whose calls these are.
 bool is_named(const model::JobModel& job, const model::CollectiveCall& call) {
-  constexpr std::array<std::string_view, 2> kMakers = {"DistributedDataParallel(", "DDP("};
   constexpr std::array<std::string_view, 2> kInTorch = {"_sync_module_states",
                                                         "_verify_param_shape_across_processes"};
-  const auto source = model::source_line(job, call.call_site.file, call.call_site.line);
-  const auto in_source = [&source](std::string_view maker) {
-    return source && source->find(maker) != std::string_view::npos;
-  };
+  const auto callees =
+      program::callees_at(lines_of(job, call.call_site.file), call.call_site.line, job.sources);
   const auto in_logs = [&job](std::string_view function) {
     return std::any_of(job.logs.begin(), job.logs.end(), [function](const model::Log& log) {
       return log.text.find(function) != std::string::npos;
     });
   };
-  return std::any_of(kMakers.begin(), kMakers.end(), in_source) ||
+  return std::any_of(callees.begin(), callees.end(), program::is_ddp) ||
          std::any_of(kInTorch.begin(), kInTorch.end(), in_logs);
 }
 

@@ -6,9 +6,6 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "collector/detectors/call_sites/deciding_origin.h"
-#include "collector/detectors/call_sites/source_blocks.h"
-#include "collector/detectors/call_sites/unlike_environment.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"
@@ -16,6 +13,9 @@
 #include "collector/detectors/partings/parting_words.h"
 #include "collector/detectors/partings/skipped_step.h"
 #include "collector/detectors/partings/unseen_decision.h"
+#include "collector/detectors/paths/deciding_origin.h"
+#include "collector/detectors/paths/source_blocks.h"
+#include "collector/detectors/paths/unlike_environment.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/expressions.h"
 

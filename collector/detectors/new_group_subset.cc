@@ -11,14 +11,14 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "collector/detectors/call_sites/source_blocks.h"
-#include "collector/detectors/call_sites/source_path.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/group_numbers.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/cause.h"
+#include "collector/detectors/paths/source_blocks.h"
+#include "collector/detectors/paths/source_path.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/deciding.h"

@@ -9,11 +9,11 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/parting_finding.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/graph/blocked_call.h"
 #include "collector/model/questions.h"
 #include "collector/program/origin/items.h"

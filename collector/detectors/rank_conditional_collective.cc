@@ -7,13 +7,13 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "collector/detectors/call_sites/own_half.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/parting_finding.h"
 #include "collector/detectors/partings/parting_words.h"
 #include "collector/detectors/partings/unseen_decision.h"
 #include "collector/detectors/partings/user_call.h"
+#include "collector/detectors/paths/own_half.h"
 #include "collector/graph/history.h"
 
 namespace ddpdoctor::detectors {

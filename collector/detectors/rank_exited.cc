@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/first_to_fail.h"
@@ -14,6 +13,7 @@
 #include "collector/detectors/evidence/vanished.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/mpi_partings.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/dependence.h"
 #include "collector/program/questions/exits.h"

@@ -9,13 +9,13 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/source_text.h"

@@ -9,7 +9,6 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "collector/detectors/call_sites/deciding_origin.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/signal_handlers.h"
@@ -18,6 +17,7 @@
 #include "collector/detectors/partings/loops_seen.h"
 #include "collector/detectors/partings/parting_finding.h"
 #include "collector/detectors/partings/parting_words.h"
+#include "collector/detectors/paths/deciding_origin.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/expressions.h"
 

@@ -12,10 +12,10 @@
 
 #include <fmt/format.h>
 
-#include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/python_locks.h"
 #include "collector/detectors/evidence/signs.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/expressions.h"

@@ -3,7 +3,7 @@
 // finally.
 #pragma once
 
-#include "collector/detectors/call_sites/source_path.h"
+#include "collector/detectors/paths/source_path.h"
 
 namespace ddpdoctor::detectors {
 

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/model/questions.h"
 #include "collector/program/syntax/bindings.h"
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <string_view>
 
-#include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/expressions.h"
 #include "collector/program/source_text.h"

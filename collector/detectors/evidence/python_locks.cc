@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/signs.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/locks.h"
 #include "collector/program/source_text.h"

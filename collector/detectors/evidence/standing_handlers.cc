@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/exceptions_in_hand.h"
 #include "collector/detectors/evidence/handlers.h"
@@ -14,6 +13,7 @@
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/program/questions/exceptions.h"
 
 namespace ddpdoctor::detectors {

@@ -5,9 +5,9 @@
 
 #include "base/text.h"
 #include "base/word.h"
-#include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {

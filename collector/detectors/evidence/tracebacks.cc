@@ -8,12 +8,12 @@
 #include <utility>
 
 #include "base/text.h"
-#include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/traceback_lines.h"
 #include "collector/detectors/evidence/traceback_reader.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/model/log_lines.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/blocks.h"

@@ -8,12 +8,13 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/model/questions.h"
+#include "collector/program/libraries/libraries.h"
 #include "collector/program/questions/blocks.h"
 
 namespace ddpdoctor::detectors {
@@ -129,17 +130,10 @@ std::optional<WaitedFor> end_of_thread(const model::Process& process, const mode
                                                      base::file_name(user->file), user->line))};
 }
 
-bool looks_for_file(std::string_view condition) {
-  constexpr std::array<std::string_view, 6> kLooks = {"exists(",  "isfile(", "is_file(",
-                                                      "listdir(", "glob(",   "getsize("};
-  return std::any_of(kLooks.begin(), kLooks.end(), [condition](std::string_view look) {
-    return condition.find(look) != std::string_view::npos;
-  });
-}
-
 /// `while not done(): time.sleep(1)`.
 std::optional<WaitedFor> end_of_loop(const model::JobModel& job, const graph::Standing& standing) {
-  const auto loop = program::loop_around(lines_of(job, standing.user.file), standing.user.line);
+  const auto& lines = lines_of(job, standing.user.file);
+  const auto loop = program::loop_around(lines, standing.user.line);
   if (!loop || loop->kind != program::BlockKind::kWhile || loop->line == standing.user.line) {
     return std::nullopt;
   }
@@ -147,7 +141,7 @@ std::optional<WaitedFor> end_of_loop(const model::JobModel& job, const graph::St
   return WaitedFor{
       .doing = fmt::format("sleeping in the loop `{}`", header),
       .advice =
-          looks_for_file(loop->condition)
+          asks_for(job, lines, *loop, program::Source::kFiles)
               ? fmt::format(
                     "Create the file that `{}` (line {}) checks for on a rank that does not "
                     "wait for this one, and add a timeout that raises.",

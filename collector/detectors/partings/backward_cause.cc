@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/detectors/partings/backward_cause.h"
 
-#include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/partings/gradient_sync.h"
 #include "collector/detectors/partings/passes.h"
 #include "collector/detectors/partings/side_questions.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/program/questions/blocks.h"
 
 namespace ddpdoctor::detectors {

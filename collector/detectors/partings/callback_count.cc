@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/partings/passes.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/deciding.h"
 #include "collector/program/questions/dependence.h"

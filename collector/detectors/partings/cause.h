@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "collector/detectors/call_sites/callbacks.h"
-#include "collector/detectors/call_sites/libraries.h"
 #include "collector/detectors/partings/parting.h"
+#include "collector/detectors/paths/callbacks.h"
+#include "collector/detectors/paths/libraries.h"
 
 namespace ddpdoctor::detectors {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/expressions.h"
 #include "collector/program/source_text.h"

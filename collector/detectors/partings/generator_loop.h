@@ -3,7 +3,7 @@
 // done with the last item parts ranks only because the loop inside had ended on some of them.
 #pragma once
 
-#include "collector/detectors/call_sites/source_path.h"
+#include "collector/detectors/paths/source_path.h"
 
 namespace ddpdoctor::detectors {
 

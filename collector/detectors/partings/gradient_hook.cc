@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/deciding.h"
 #include "collector/program/questions/dependence.h"

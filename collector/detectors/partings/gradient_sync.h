@@ -5,7 +5,7 @@
 
 #include <optional>
 
-#include "collector/detectors/call_sites/source_path.h"
+#include "collector/detectors/paths/source_path.h"
 
 namespace ddpdoctor::detectors {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "collector/detectors/call_sites/call_runs.h"
+#include "collector/detectors/paths/call_runs.h"
 
 namespace ddpdoctor::detectors {
 namespace {

@@ -7,10 +7,10 @@
 #include <string>
 #include <utility>
 
-#include "collector/detectors/call_sites/call_runs.h"
-#include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/partings/side_questions.h"
+#include "collector/detectors/paths/call_runs.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/program/origin/items.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/expressions.h"

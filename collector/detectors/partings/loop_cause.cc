@@ -4,8 +4,6 @@
 #include <string_view>
 #include <utility>
 
-#include "collector/detectors/call_sites/call_runs.h"
-#include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/partings/gradient_sync.h"
 #include "collector/detectors/partings/loops_seen.h"
 #include "collector/detectors/partings/new_round.h"
@@ -13,6 +11,8 @@
 #include "collector/detectors/partings/passes.h"
 #include "collector/detectors/partings/side_questions.h"
 #include "collector/detectors/partings/skipped_step.h"
+#include "collector/detectors/paths/call_runs.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/program/questions/dependence.h"
 
 namespace ddpdoctor::detectors {

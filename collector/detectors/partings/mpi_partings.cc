@@ -10,9 +10,9 @@
 #include <fmt/format.h>
 
 #include "base/word.h"
-#include "collector/detectors/call_sites/mpi_source.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/partings/side_questions.h"
+#include "collector/detectors/paths/mpi_source.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {

@@ -5,11 +5,11 @@
 #include <optional>
 #include <utility>
 
-#include "collector/detectors/call_sites/call_runs.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/partings/loops_seen.h"
 #include "collector/detectors/partings/side_questions.h"
 #include "collector/detectors/partings/skipped_step.h"
+#include "collector/detectors/paths/call_runs.h"
 
 namespace ddpdoctor::detectors {
 namespace {

@@ -10,9 +10,9 @@
 
 #include "base/text.h"
 #include "base/word.h"
-#include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/partings/loops_seen.h"
 #include "collector/detectors/partings/skipped_step.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/graph/history.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/deciding.h"

@@ -6,13 +6,13 @@
 
 #include <fmt/format.h>
 
-#include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/exceptions_in_hand.h"
 #include "collector/detectors/evidence/handlers.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/side_questions.h"
 #include "collector/detectors/partings/swallowed.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/blocks.h"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "collector/detectors/call_sites/source_path.h"
+#include "collector/detectors/paths/source_path.h"
 #include "collector/graph/examination.h"
 
 namespace ddpdoctor::detectors {

@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "collector/detectors/call_sites/deciding_origin.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/ahead_of_device.h"
 #include "collector/detectors/evidence/gloo_words.h"
@@ -16,6 +15,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/parting_words.h"
 #include "collector/detectors/partings/side_values.h"
+#include "collector/detectors/paths/deciding_origin.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {

@@ -4,9 +4,9 @@
 // of the next epoch waits at the same line as one that has a step more in this one.
 #pragma once
 
-#include "collector/detectors/call_sites/source_path.h"
 #include "collector/detectors/partings/parting.h"
 #include "collector/detectors/partings/turns.h"
+#include "collector/detectors/paths/source_path.h"
 
 namespace ddpdoctor::detectors {
 

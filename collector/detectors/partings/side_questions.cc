@@ -8,18 +8,21 @@
 
 #include <fmt/format.h>
 
-#include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/processes.h"
 #include "collector/detectors/evidence/python_locks.h"
 #include "collector/detectors/evidence/signs.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/graph/members.h"
 #include "collector/graph/mpi_calls.h"
 #include "collector/graph/servers.h"
 #include "collector/graph/working.h"
 #include "collector/model/questions.h"
+#include "collector/program/libraries/libraries.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/contexts.h"
+#include "collector/program/questions/expressions.h"
+#include "collector/program/questions/uses.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -60,18 +63,15 @@ bool is_let_in_soon(const Examination& examination, const Standing& standing) {
          (holder->state == 'R' || graph::waits_for_a_moment(examination.job, *holder));
 }
 
-/// `while not os.path.exists(path): time.sleep(d)`: anybody may write the file.
+/// `while not os.path.exists(path): time.sleep(d)`: any process may write the file.
 bool polls_for_a_file(const model::JobModel& job, const model::Thread& thread) {
-  constexpr std::array<std::string_view, 6> kLooks = {"exists(",  "isfile(", "is_file(",
-                                                      "listdir(", "glob(",   "scandir("};
   const model::Frame* user = model::user_frame(thread);
   if (user == nullptr || waits_on(thread, "timer") == nullptr) {
     return false;
   }
-  const auto loop = program::loop_around(lines_of(job, user->file), user->line);
-  return loop && std::any_of(kLooks.begin(), kLooks.end(), [&loop](std::string_view look) {
-           return loop->condition.find(look) != std::string::npos;
-         });
+  const auto& lines = lines_of(job, user->file);
+  const auto loop = program::loop_around(lines, user->line);
+  return loop && asks_for(job, lines, *loop, program::Source::kFiles);
 }
 
 bool is_of_mpi(const Examination& examination, const Side& side) {
@@ -215,15 +215,14 @@ bool in_ddp_forward(const Examination& examination, const Side& side, bool shift
       (!shifted && calls_broadcast_itself(side)) || sends_an_object(examination, side)) {
     return false;
   }
-  const std::string statement =
-      program::statement_at(lines_of(examination.job, side.site().file), side.site().line);
-  // Others that broadcast: what says so, the constructor, ZeroRedundancyOptimizer's state.
-  constexpr std::array<std::string_view, 5> kOthers = {"broadcast", "DistributedDataParallel(",
-                                                       "DDP(", "state_dict", "consolidate"};
-  return !statement.empty() &&
-         std::none_of(kOthers.begin(), kOthers.end(), [&statement](std::string_view other) {
-           return statement.find(other) != std::string::npos;
-         });
+  const auto& lines = lines_of(examination.job, side.site().file);
+  if (program::statement_at(lines, side.site().line).empty()) {
+    return false;
+  }
+  const auto callees = program::callees_at(lines, side.site().line, examination.job.sources);
+  return std::none_of(callees.begin(), callees.end(), [](const std::string& callee) {
+    return program::is_ddp(callee) || program::broadcasts(program::last_name(callee));
+  });
 }
 
 bool lacks_gradients(const model::JobModel& job, const Parting& parting) {

@@ -11,8 +11,8 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/model/observed_values.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/deciding.h"

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
-#include "collector/detectors/call_sites/deciding_origin.h"
-#include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/partings/gradient_sync.h"
 #include "collector/detectors/partings/side_questions.h"
+#include "collector/detectors/paths/deciding_origin.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/graph/history.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/blocks.h"

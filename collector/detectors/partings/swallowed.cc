@@ -9,10 +9,10 @@
 
 #include <fmt/format.h>
 
-#include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/exceptions.h"
 

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "base/text.h"
-#include "collector/detectors/call_sites/call_runs.h"
-#include "collector/detectors/call_sites/libraries.h"
-#include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/paths/call_runs.h"
+#include "collector/detectors/paths/libraries.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/deciding.h"

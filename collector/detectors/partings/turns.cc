@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "collector/detectors/call_sites/call_runs.h"
-#include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/paths/call_runs.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/graph/history.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/blocks.h"

@@ -4,8 +4,8 @@
 // leads to the call of those behind: the others have been there already, and passed it by.
 #pragma once
 
-#include "collector/detectors/call_sites/source_path.h"
 #include "collector/detectors/partings/parting.h"
+#include "collector/detectors/paths/source_path.h"
 
 namespace ddpdoctor::detectors {
 

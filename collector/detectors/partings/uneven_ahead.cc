@@ -14,10 +14,10 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "collector/detectors/call_sites/source_blocks.h"
-#include "collector/detectors/call_sites/source_path.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/loops_seen.h"
+#include "collector/detectors/paths/source_blocks.h"
+#include "collector/detectors/paths/source_path.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/contexts.h"

@@ -10,9 +10,9 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
-#include "collector/detectors/call_sites/source_blocks.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/graph/activity_rules.h"
 #include "collector/model/questions.h"
 #include "collector/program/origin/definitions.h"

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "collector/detectors/call_sites/source_path.h"
 #include "collector/detectors/finding.h"
+#include "collector/detectors/paths/source_path.h"
 #include "collector/graph/examination.h"
 #include "collector/program/libraries/libraries.h"
 

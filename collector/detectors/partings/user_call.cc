@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/graph/activity_rules.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/blocks.h"

@@ -59,6 +59,8 @@ constexpr auto kRows = std::to_array<CallRow>({
     {"torch.distributed.fsdp", "FSDPModule", "unshard", kMakes, "all_gather_into_tensor"},
     {"torch.distributed.fsdp", "FSDPModule", "set_requires_gradient_sync", kHolds, ""},
     {"torch.distributed.fsdp", "", "fully_shard", kMakes, ""},
+    {"torch.distributed.optim", "ZeroRedundancyOptimizer", "consolidate_state_dict", kMakes,
+     "broadcast"},
     {"torch.distributed.checkpoint", "", "save", kMakes, "gather"},
     {"torch.distributed.checkpoint", "", "async_save", kMakes, "gather"},
     {"torch.distributed.checkpoint", "", "load", kMakes, "all_gather"},
@@ -196,11 +198,40 @@ constexpr auto kLetsIn = std::to_array<LetsInRow>({
     {"ignite", "one_rank_only"},
 });
 
+struct LogRow {
+  std::string_view name;
+  LogCall does = LogCall::kOther;
+};
+constexpr auto kLog = std::to_array<LogRow>({
+    {"debug", LogCall::kWrites},
+    {"info", LogCall::kWrites},
+    {"warning", LogCall::kWrites},
+    {"error", LogCall::kWrites},
+    {"critical", LogCall::kWrites},
+    {"exception", LogCall::kWrites},
+    {"log", LogCall::kWrites},
+    {"setLevel", LogCall::kSets},
+    {"addHandler", LogCall::kSets},
+    {"addFilter", LogCall::kSets},
+    {"disable", LogCall::kSets},
+    {"basicConfig", LogCall::kSets},
+    {"filter", LogCall::kHook},
+    {"emit", LogCall::kHook},
+    {"format", LogCall::kHook},
+    {"handle", LogCall::kHook},
+});
+
 bool is_in(const CallRow& row, std::string_view qualified) {
   return lies_in(qualified, row.module);
 }
 
 }  // namespace
+
+LogCall log_call(std::string_view method) {
+  const auto found =
+      std::find_if(kLog.begin(), kLog.end(), [&](const LogRow& row) { return row.name == method; });
+  return found == kLog.end() ? LogCall::kOther : found->does;
+}
 
 std::span<const HookRow> hooks() {
   return kHooks;
@@ -275,6 +306,17 @@ const CallRow* call_of_context(std::string_view name) {
     return context && (row.name.empty() ? row.owner : row.name) == name;
   });
   return found == kRows.end() ? nullptr : &*found;
+}
+
+bool is_ddp(std::string_view qualified) {
+  return qualified.substr(qualified.rfind('.') + 1) == "DistributedDataParallel" &&
+         (qualified.find('.') == qualified.npos || lies_in(qualified, "torch"));
+}
+
+bool broadcasts(std::string_view name) {
+  return std::any_of(kRows.begin(), kRows.end(), [&](const CallRow& row) {
+    return row.collective == "broadcast" && row.name == name && name != "forward";
+  });
 }
 
 bool calls_back_as_often_as_it_likes(std::string_view file) {

@@ -125,6 +125,11 @@ const CallRow* call_of_attribute(std::string_view method);
 /// things but these are contexts.
 const CallRow* call_of_context(std::string_view name);
 
+/// torch's DistributedDataParallel, by the qualified name of the class.
+bool is_ddp(std::string_view qualified);
+/// A method or function of this name broadcasts by itself, not as DDP's forward does.
+bool broadcasts(std::string_view name);
+
 /// A file of a library that calls the function it was given as often as it decides by what that
 /// returns: an optimizer with a line search, scipy's, what tries again.
 bool calls_back_as_often_as_it_likes(std::string_view file);
@@ -132,6 +137,16 @@ bool calls_back_as_often_as_it_likes(std::string_view file);
 /// Decorators and wrappers that let some ranks only into a function.
 bool lets_ranks_in(std::string_view qualified);
 bool lets_ranks_in_by_attribute(std::string_view attribute);
+
+/// What a method of Python's logging does, by its name; users subclass its classes and name their
+/// loggers as they like.
+enum class LogCall : std::uint8_t {
+  kOther,
+  kWrites,  // a logger's: makes a record
+  kSets,    // says which records get through, or to whom
+  kHook,    // a handler's, filter's or formatter's: called for records that get through
+};
+LogCall log_call(std::string_view method);
 
 /// `qualified` is `module` + "." + …: "torch.distributed.c10d.get_rank" lies in
 /// "torch.distributed".

@@ -45,7 +45,7 @@ TEST(DdpModelsDiffer, IsSilentWhenAllConstructOrTheOtherIsUnobserved) {
           .empty());
 }
 
-constexpr const char* kWraps = R"(
+constexpr const char* kWraps = R"(from torch.nn.parallel import DistributedDataParallel as DDP
 def main():
     model = DDP(build())
     dist.broadcast(size, 0)
@@ -81,7 +81,7 @@ TEST(DdpModelsDiffer, SeesOtherShapesInTheCallsOfTheConstructor) {
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
   EXPECT_EQ(findings[0].confidence, Confidence::kCertain);
-  EXPECT_EQ(findings[0].locations.at(0).line, 2);
+  EXPECT_EQ(findings[0].locations.at(0).line, 3);
   EXPECT_TRUE(asked("mismatched-shape", told_job).empty());
 }
 

@@ -3,7 +3,7 @@
 // MPI_Finalize.
 #include "collector/detectors/partings/mpi_partings.h"
 
-#include "collector/detectors/call_sites/mpi_source.h"
+#include "collector/detectors/paths/mpi_source.h"
 #include "collector/model/questions.h"
 #include "tests/unit/detectors/asked.h"
 
@@ -42,7 +42,7 @@ TEST(RootedCalls, AMiddleRankOfTheTreeThatATestSendsAwayIsNamed) {
           .ranks(4)
           .source("/srv/work.py",
                   "def work(rank, step):\n    if step == 9 and rank == 2:\n        return\n    "
-                  "world.Bcast(a)\n    world.Barrier()\n")
+                  "world.Bcast(a)\n    world.Barrier()\n\nwork(world.Get_rank(), 0)\n")
           .stack(kAll, in_mpi("Barrier", 5))
           .stack(3, in_mpi("Bcast", 4))
           .build());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/detectors/call_sites/mpi_source.h"
+#include "collector/detectors/paths/mpi_source.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,9 @@
 
 #include "base/text.h"
 #include "base/word.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/model/questions.h"
+#include "collector/program/origin/origin.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -24,8 +26,36 @@ std::string_view name_before(std::string_view text, std::size_t at) {
   return text.substr(first, at - first);
 }
 
-bool names_a_rank(std::string_view name) {
-  return name.find("rank") != std::string_view::npos || name == "me" || name == "myid";
+/// "me" of `&me`, `ctx->me`, `self.me`.
+std::string_view bare_name(std::string_view written) {
+  std::size_t first = written.size();
+  while (first > 0 && base::is_word(written[first - 1])) {
+    --first;
+  }
+  return written.substr(first);
+}
+
+std::string last_argument(std::string_view call);
+
+/// The name is what `MPI_Comm_rank(comm, &name)` fills, in any C source at hand, or what a Python
+/// file computes from the rank.
+bool is_rank(const model::JobModel& job, const model::CallSite& site, std::string_view name) {
+  const auto& here = lines_of(job, site.file);
+  if (site.file.ends_with(".py")) {
+    return program::origin_of(name, {.text = &here, .line = site.line}, job.sources).source ==
+           program::Source::kRank;
+  }
+  constexpr std::string_view kAsks = "MPI_Comm_rank";
+  for (const auto& [file, lines] : job.sources) {
+    for (const auto& [number, text] : lines) {
+      const std::size_t at = text.find(kAsks);
+      if (at != std::string::npos &&
+          bare_name(last_argument(text.substr(at + kAsks.size()))) == bare_name(name)) {
+        return true;
+      }
+    }
+  }
+  return false;
 }
 
 struct Comparison {
@@ -97,7 +127,7 @@ std::optional<model::Rank> sent_away_at(const model::JobModel& job, const model:
   for (const Comparison& one : comparisons(*text)) {
     const bool equal = one.test.equal != negated;
     const bool guards = line >= site.line - 1 && !equal;
-    if (names_a_rank(one.name) && ((equal && goes) || (guards && !goes))) {
+    if (is_rank(job, site, one.name) && ((equal && goes) || (guards && !goes))) {
       return one.test.rank;
     }
   }

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "collector/detectors/call_sites/source_path.h"
+#include "collector/detectors/paths/source_path.h"
 #include "collector/program/origin/origin.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/dependence.h"
@@ -37,6 +37,10 @@ program::Dependence dependence_of(const model::JobModel& job, const program::Sou
 bool reads_own(const model::JobModel& job, const program::SourceText& lines,
                const program::Block& block);
 
+/// A part of the condition that `and` and `or` join asks for it: `not path.exists() and time() < t`
+/// asks for files and for the clock.
+bool asks_for(const model::JobModel& job, const program::SourceText& lines,
+              const program::Block& block, program::Source source);
 /// Nothing at hand says where it comes from, or only the name of an attribute does.
 bool is_unproven(const program::Origin& origin);
 

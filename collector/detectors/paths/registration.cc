@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/detectors/call_sites/registration.h"
+#include "collector/detectors/paths/registration.h"
 
 #include <algorithm>
 #include <vector>
 
-#include "base/text.h"
-#include "base/word.h"
-#include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/program/libraries/libraries.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/deciding.h"
 #include "collector/program/questions/dependence.h"
 #include "collector/program/questions/expressions.h"
+#include "collector/program/questions/uses.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -22,18 +21,6 @@ using program::Dependence;
 using Lines = program::SourceText;
 
 constexpr std::string_view kLocals = "<locals>.";
-
-/// The name stands in the line as a word of its own.
-bool names(std::string_view line, std::string_view name) {
-  for (std::size_t at = line.find(name); at != line.npos; at = line.find(name, at + 1)) {
-    const std::size_t end = at + name.size();
-    const bool begins = at == 0 || !base::is_word(line[at - 1]);
-    if (begins && (end == line.size() || !base::is_word(line[end]))) {
-      return true;
-    }
-  }
-  return false;
-}
 
 /// "MeanOverRanks" of "MeanOverRanks.filter", "collect" of "install.<locals>.collect"; empty for a
 /// plain function, which is called by its name where it is needed.
@@ -47,22 +34,6 @@ std::string_view registered_name(std::string_view qualified) {
   return dot == qualified.npos ? std::string_view() : qualified.substr(0, dot);
 }
 
-/// A line that says what the name is, or where it comes from, puts nothing in place.
-bool only_declares(std::string_view code) {
-  constexpr std::string_view kWords[] = {
-      "class ", "def ", "async def ", "import ", "from ", "#", "\"", "'", "@", "return isinst"};
-  return std::any_of(std::begin(kWords), std::end(kWords),
-                     [code](std::string_view word) { return code.starts_with(word); }) ||
-         code.find("isinstance(") != code.npos || code.find("super(") != code.npos;
-}
-
-/// "Console() if rank == 0 else Silent()": the condition.
-std::string_view inline_condition(std::string_view code) {
-  const std::size_t from = code.find(" if ");
-  const std::size_t to = from == code.npos ? from : code.find(" else ", from);
-  return to == code.npos ? std::string_view() : base::trim(code.substr(from + 4, to - from - 4));
-}
-
 Branch branch_at(const std::string& file, int line, const std::string& function,
                  std::string condition, const model::CallSite& guarded) {
   return {.where = {.file = file, .line = line, .function = function},
@@ -72,16 +43,15 @@ Branch branch_at(const std::string& file, int line, const std::string& function,
           .guarded = guarded};
 }
 
-/// The test of the rank that leads to this line, or stands in it.
+/// The test of the rank that leads to this line, or `condition`, which stands in it.
 std::optional<Branch> rank_test_at(const model::JobModel& job, const std::string& file,
-                                   const Lines& lines, int line, std::string_view code) {
+                                   const Lines& lines, int line, const std::string& condition) {
   const std::string function = function_around(lines, line);
   const model::CallSite guarded{.file = file, .line = line, .function = function};
-  const std::string_view condition = inline_condition(code);
   if (!condition.empty() &&
-      dependence_of(job, lines, {.line = line, .text = {}, .condition = std::string(condition)}) ==
+      dependence_of(job, lines, {.line = line, .text = {}, .condition = condition}) ==
           Dependence::kRank) {
-    return branch_at(file, line, function, std::string(condition), guarded);
+    return branch_at(file, line, function, condition, guarded);
   }
   for (const Block& block : program::deciding_branches(lines, line)) {
     if (!is_loop(block) && dependence_of(job, lines, block) == Dependence::kRank) {
@@ -95,12 +65,8 @@ std::optional<Branch> rank_test_at(const model::JobModel& job, const std::string
 std::optional<Branch> under_rank(const model::JobModel& job, std::string_view name) {
   std::optional<Branch> found;
   for (const auto& [file, lines] : job.sources) {
-    for (const auto& [number, text] : lines) {
-      const std::string_view code = base::trim(text);
-      if (only_declares(code) || !names(code.substr(0, code.find(" #")), name)) {
-        continue;
-      }
-      auto test = rank_test_at(job, file, lines, number, code);
+    for (const program::Use& use : program::uses_of(lines, name)) {
+      auto test = rank_test_at(job, file, lines, use.line, use.condition);
       if (!test) {
         return std::nullopt;
       }
@@ -124,8 +90,8 @@ std::optional<Branch> defined_under_rank(const model::JobModel& job, const model
 /// What the logging module calls of the program's: only where the logger's level lets a record
 /// through, and for the handlers it has there.
 bool is_logging_hook(std::string_view function) {
-  return function.ends_with(".filter") || function.ends_with(".emit") ||
-         function.ends_with(".format") || function.ends_with(".handle");
+  return function.find('.') != function.npos &&
+         program::log_call(program::last_name(function)) == program::LogCall::kHook;
 }
 
 /// `log.info("loss %s", Mean(loss))`: an argument becomes text where the record is let through, and
@@ -136,39 +102,14 @@ bool is_formatted_late(const model::JobModel& job, const model::CallSite& caller
   if (name != "__str__" && name != "__repr__" && name != "__format__") {
     return false;
   }
-  const std::string code = program::statement_at(lines_of(job, caller.file), caller.line);
-  constexpr std::string_view kAtOnce[] = {"f\"", "f'", ".format(", "\" % ", "' % ", "str("};
-  return std::none_of(std::begin(kAtOnce), std::end(kAtOnce), [&code](std::string_view one) {
-    return code.find(one) != std::string::npos;
-  });
-}
-
-bool writes_to_log(const model::JobModel& job, const model::CallSite& site) {
-  constexpr std::string_view kCalls[] = {".debug(", ".info(",     ".warning(",  ".error(",
-                                         ".log(",   ".critical(", ".exception("};
-  const std::string code = program::statement_at(lines_of(job, site.file), site.line);
-  return std::any_of(std::begin(kCalls), std::end(kCalls), [&code](std::string_view call) {
-    return code.find(call) != std::string::npos;
-  });
+  return !program::makes_text_at_once(lines_of(job, caller.file), caller.line);
 }
 
 /// `log.setLevel(INFO if rank == 0 else WARNING)`: some ranks have records that others do not.
 std::optional<Branch> logging_for_ranks(const model::JobModel& job) {
-  constexpr std::string_view kSettings[] = {".setLevel(", ".addHandler(", ".addFilter(",
-                                            "logging.disable(", "basicConfig("};
   for (const auto& [file, lines] : job.sources) {
-    for (const auto& [number, text] : lines) {
-      const std::string_view code = base::trim(text);
-      const bool sets = std::any_of(
-          std::begin(kSettings), std::end(kSettings),
-          [code](std::string_view one) { return code.find(one) != std::string_view::npos; });
-      if (!sets || only_declares(code)) {
-        continue;
-      }
-      // Inside the brackets: "INFO if rank == 0 else WARNING".
-      const std::size_t open = code.find('(');
-      if (auto test =
-              rank_test_at(job, file, lines, number, code.substr(std::min(open, code.size())))) {
+    for (const program::Use& setup : program::logging_setups(lines)) {
+      if (auto test = rank_test_at(job, file, lines, setup.line, setup.condition)) {
         return test;
       }
     }
@@ -181,19 +122,9 @@ std::optional<Branch> logging_for_ranks(const model::JobModel& job) {
 std::optional<Branch> wrapped_for_ranks(const model::JobModel& job, const model::CallSite& site) {
   const std::string_view name = program::last_name(site.function);
   for (const auto& [file, lines] : job.sources) {
-    for (const auto& [number, text] : lines) {
-      const std::string_view code = base::trim(text);
-      if (name.empty() || only_declares(code) || !names(code, name)) {
-        continue;
-      }
-      for (const program::Call& call : program::calls_in(code)) {
-        const std::string_view arguments = code.substr(call.begin + call.callee.size() + 1);
-        const std::string_view given =
-            base::trim(arguments.substr(0, arguments.find_first_of(",)")));
-        if (program::last_name(given) == name &&
-            program::lets_ranks_in_by_attribute(program::last_name(call.callee))) {
-          return branch_at(file, number, function_around(lines, number), std::string(code), site);
-        }
+    for (const program::Wrapping& one : program::wrappings_of(lines, name)) {
+      if (program::lets_ranks_in_by_attribute(program::last_name(one.callee))) {
+        return branch_at(file, one.line, function_around(lines, one.line), one.statement, site);
       }
     }
   }
@@ -221,7 +152,7 @@ std::optional<Branch> registered(const model::JobModel& job, const Path& below) 
 
 bool comes_through_logging(const model::JobModel& job, const model::CallSite& caller,
                            const Path& below) {
-  return !below.empty() && writes_to_log(job, caller) &&
+  return !below.empty() && program::writes_to_log(lines_of(job, caller.file), caller.line) &&
          (is_logging_hook(below.back().function) || is_formatted_late(job, caller, below.back()));
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 #include "base/word.h"
-#include "collector/detectors/call_sites/source_path.h"
+#include "collector/detectors/paths/source_path.h"
 
 namespace ddpdoctor::detectors {
 namespace {

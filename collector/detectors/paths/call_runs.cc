@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/detectors/call_sites/call_runs.h"
+#include "collector/detectors/paths/call_runs.h"
 
 #include <algorithm>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/detectors/call_sites/ways_out.h"
+#include "collector/detectors/paths/ways_out.h"
 
 #include <algorithm>
 #include <vector>
 
-#include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/data_ends.h"
 #include "collector/program/questions/dependence.h"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "collector/detectors/call_sites/source_path.h"
+#include "collector/detectors/paths/source_path.h"
 
 namespace ddpdoctor::detectors {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "collector/detectors/call_sites/source_path.h"
+#include "collector/detectors/paths/source_path.h"
 #include "collector/graph/examination.h"
 
 namespace ddpdoctor::detectors {
@@ -18,8 +18,7 @@ struct RankTest {
   bool equal = false;
 };
 
-/// A plain test of one name against one number: the only comparison of the text, or that of a name
-/// with "rank" in it among others.
+/// A plain test of one name against one number: the only comparison of the text.
 std::optional<RankTest> rank_test(std::string_view text);
 
 /// The test right above the line, or on it.

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include "collector/detectors/call_sites/source_path.h"
+#include "collector/detectors/paths/source_path.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/data_ends.h"
 

@@ -3,7 +3,7 @@
 // lies inside it.
 #pragma once
 
-#include "collector/detectors/call_sites/source_path.h"
+#include "collector/detectors/paths/source_path.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/source_text.h"
 

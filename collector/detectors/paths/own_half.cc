@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/detectors/call_sites/own_half.h"
+#include "collector/detectors/paths/own_half.h"
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
-#include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/deciding.h"
 #include "collector/program/questions/dependence.h"

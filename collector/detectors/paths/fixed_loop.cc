@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/detectors/call_sites/fixed_loop.h"
+#include "collector/detectors/paths/fixed_loop.h"
 
 #include <algorithm>
 
 #include "base/text.h"
 #include "base/word.h"
-#include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/program/origin/items.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/deciding.h"

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "collector/detectors/call_sites/source_path.h"
+#include "collector/detectors/paths/source_path.h"
 #include "collector/program/origin/origin.h"
 
 namespace ddpdoctor::detectors {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/detectors/paths/source_blocks.h"
 
 #include <algorithm>
 #include <vector>
@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/dependence.h"
+#include "collector/program/questions/uses.h"
 
 namespace ddpdoctor::detectors {
 
@@ -70,6 +71,15 @@ Dependence dependence_of(const model::JobModel& job, const Lines& lines, const B
 bool reads_own(const model::JobModel& job, const Lines& lines, const Block& block) {
   const program::Origin origin = origin_of(job, lines, block);
   return program::is_own(origin.source) && !origin.like_an_option;
+}
+
+bool asks_for(const model::JobModel& job, const Lines& lines, const Block& block,
+              program::Source source) {
+  const auto operands = program::operands_of(block.condition);
+  return std::any_of(operands.begin(), operands.end(), [&](const std::string& operand) {
+    return program::origin_of(operand, {.text = &lines, .line = block.line}, job.sources).source ==
+           source;
+  });
 }
 
 bool is_unproven(const program::Origin& origin) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/detectors/call_sites/deciding_origin.h"
+#include "collector/detectors/paths/deciding_origin.h"
 
-#include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/detectors/paths/source_blocks.h"
 
 namespace ddpdoctor::detectors {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "collector/detectors/call_sites/source_path.h"
+#include "collector/detectors/paths/source_path.h"
 #include "collector/graph/history.h"
 
 namespace ddpdoctor::detectors {

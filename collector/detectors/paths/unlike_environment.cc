@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/detectors/call_sites/unlike_environment.h"
+#include "collector/detectors/paths/unlike_environment.h"
 
 #include <algorithm>
 #include <vector>

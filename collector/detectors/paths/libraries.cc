@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/detectors/call_sites/libraries.h"
+#include "collector/detectors/paths/libraries.h"
 
 #include <algorithm>
 #include <array>
 #include <string_view>
 
-#include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/graph/activity_rules.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/feedback.h"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/detectors/call_sites/callbacks.h"
+#include "collector/detectors/paths/callbacks.h"
 
 #include <algorithm>
 #include <string_view>
 
 #include "base/text.h"
-#include "collector/detectors/call_sites/source_blocks.h"
+#include "collector/detectors/paths/source_blocks.h"
 #include "collector/model/questions.h"
 #include "collector/program/libraries/libraries.h"
 #include "collector/program/questions/blocks.h"

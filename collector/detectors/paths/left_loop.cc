@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "base/text.h"
-#include "collector/detectors/call_sites/fixed_loop.h"
-#include "collector/detectors/call_sites/source_blocks.h"
-#include "collector/detectors/call_sites/source_path.h"
-#include "collector/detectors/call_sites/ways_out.h"
+#include "collector/detectors/paths/fixed_loop.h"
+#include "collector/detectors/paths/source_blocks.h"
+#include "collector/detectors/paths/source_path.h"
+#include "collector/detectors/paths/ways_out.h"
 #include "collector/graph/history.h"
 #include "collector/model/questions.h"
 #include "collector/program/origin/items.h"

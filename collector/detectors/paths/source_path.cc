@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/detectors/call_sites/source_path.h"
+#include "collector/detectors/paths/source_path.h"
 
 #include <algorithm>
 #include <array>
 
 #include "base/text.h"
 #include "base/word.h"
-#include "collector/detectors/call_sites/registration.h"
-#include "collector/detectors/call_sites/source_blocks.h"
-#include "collector/detectors/call_sites/unlike_environment.h"
-#include "collector/detectors/call_sites/ways_out.h"
+#include "collector/detectors/paths/registration.h"
+#include "collector/detectors/paths/source_blocks.h"
+#include "collector/detectors/paths/unlike_environment.h"
+#include "collector/detectors/paths/ways_out.h"
 #include "collector/graph/history.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/data_ends.h"
 #include "collector/program/questions/deciding.h"
+#include "collector/program/questions/uses.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -232,34 +233,13 @@ bool same_chain(const Lines& lines, const Block& first, const Block& second) {
   return true;
 }
 
-/// "not self.n", where the class has `self.n += 1`, "not self.boxes", where it appends to them:
-/// asks whether anything came. Counters of steps are alike everywhere.
-bool asks_for_any(const Lines& lines, std::string_view condition) {
-  if (condition.starts_with("not ")) {
-    condition.remove_prefix(4);
-  }
-  if (condition.starts_with("len(")) {
-    condition = condition.substr(4, condition.find(')') - 4);
-  }
-  const bool plain = condition.starts_with("self.") &&
-                     std::all_of(condition.begin() + 5, condition.end(), base::is_word);
-  constexpr std::array<std::string_view, 5> kTakesIn = {" += ", ".append(", ".extend(", ".add(",
-                                                        ".update("};
-  return plain && std::any_of(lines.begin(), lines.end(), [condition, &kTakesIn](const auto& line) {
-           const std::string_view code = base::trim(line.second);
-           return code.starts_with(condition) &&
-                  std::any_of(kTakesIn.begin(), kTakesIn.end(), [&](std::string_view taken) {
-                    return code.substr(condition.size()).starts_with(taken);
-                  });
-         });
-}
-
-/// An early exit on such a question below the fork.
+/// An early exit below the fork that asks whether anything came: counters of steps are alike
+/// everywhere, what a rank has collected is not.
 std::optional<Branch> empty_below(const model::JobModel& job, const Path& below, bool ours) {
   for (const model::CallSite& site : below) {
     const Lines& lines = lines_of(job, site.file);
     for (const Block& block : program::deciding_branches(lines, site.line)) {
-      if (!is_loop(block) && asks_for_any(lines, block.condition)) {
+      if (!is_loop(block) && program::asks_for_any(lines, block.condition)) {
         return branch_of(block, site, Dependence::kData, ours);
       }
     }
