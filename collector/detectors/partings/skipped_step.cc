@@ -124,6 +124,24 @@ bool odd_waits(const graph::Examination& examination, const Explanation& explana
   return odd != rest ? odd : explanation.fork->ours.line < explanation.fork->theirs.line;
 }
 
+/// The odd ranks left out what the others are in.
+bool read_skip_of_odd(const graph::Examination& examination, Explanation& explanation) {
+  const Parting& parting = explanation.parting;
+  if (!parting.odd.calls() || !parting.rest.calls()) {
+    return false;
+  }
+  if (in_backward(examination, parting.rest)) {
+    const auto fewer = began_fewer_backwards(examination.job, parting);
+    // A branch of the model explains it as well, and is seen on more jobs.
+    if (fewer ? !*fewer : branch_in_forward(examination.job).has_value()) {
+      return false;
+    }
+  }
+  explanation.branch = skipped_step(examination.job, *explanation.fork);
+  explanation.cause = explanation.branch ? Cause::kDivergent : explanation.cause;
+  return explanation.branch.has_value();
+}
+
 }  // namespace
 
 std::optional<Branch> skipped_step(const model::JobModel& job, const Fork& fork) {
@@ -161,28 +179,24 @@ std::optional<bool> began_fewer_backwards(const model::JobModel& job, const Part
 
 bool read_skipped_step(const graph::Examination& examination, Explanation& explanation) {
   Explanation turned = explanation;
-  if ((turned.parting.tie || rest_is_past_backward(examination, turned.parting)) &&
-      odd_waits(examination, turned)) {
+  const bool turns =
+      (turned.parting.tie || rest_is_past_backward(examination, turned.parting)) &&
+      odd_waits(examination, turned);
+  if (turns) {
     turned.turn();
   }
-  const Parting& parting = turned.parting;
-  if (!parting.odd.calls() || !parting.rest.calls()) {
-    return false;
+  if (read_skip_of_odd(examination, turned)) {
+    explanation = std::move(turned);
+    return true;
   }
-  if (in_backward(examination, parting.rest)) {
-    const auto fewer = began_fewer_backwards(examination.job, parting);
-    // A branch of the model explains it as well, and is seen on more jobs.
-    if (fewer ? !*fewer : branch_in_forward(examination.job).has_value()) {
-      return false;
-    }
+  // Who is past a backward has left it out, or else those in it left out what the others are in:
+  // an exception that was caught on the way there says so.
+  Explanation as_it_is = explanation;
+  if (turns && read_skip_of_odd(examination, as_it_is) && as_it_is.branch->catches) {
+    explanation = std::move(as_it_is);
+    return true;
   }
-  turned.branch = skipped_step(examination.job, *turned.fork);
-  if (!turned.branch) {
-    return false;
-  }
-  turned.cause = Cause::kDivergent;
-  explanation = std::move(turned);
-  return true;
+  return false;
 }
 
 bool read_caught_step(const graph::Examination& examination, Explanation& explanation) {

@@ -16,6 +16,7 @@
 #include "collector/program/questions/data_ends.h"
 #include "collector/program/questions/deciding.h"
 #include "collector/program/questions/dependence.h"
+#include "collector/program/questions/exits.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -101,6 +102,16 @@ LeftLoop loop_of(const model::JobModel& job, const Lines& lines, const Block& lo
   return left;
 }
 
+// The innermost loop around a line that repeats it: one that tries again after an exception does not.
+std::optional<Block> repeating_loop(const Lines& lines, int line) {
+  for (const Block& block : program::enclosing(lines, line)) {
+    if (is_loop(block) && program::comes_round(lines, block.line, line)) {
+      return block;
+    }
+  }
+  return std::nullopt;
+}
+
 // A loop around `in` that `out` is not in: `out` lies behind it, or both lie in a further loop.
 std::optional<Block> loop_without(const Lines& lines, int in, int out) {
   std::optional<Block> found;
@@ -113,7 +124,9 @@ std::optional<Block> loop_without(const Lines& lines, int in, int out) {
       shared_outer = true;
       break;
     }
-    found = found ? found : std::optional<Block>(block);
+    if (!found && program::comes_round(lines, block.line, in)) {
+      found = block;
+    }
   }
   const bool behind = found && (out > in || shared_outer);
   return behind ? found : std::nullopt;
@@ -125,7 +138,7 @@ std::optional<LeftLoop> loop_below(const model::JobModel& job, const Path& below
   std::optional<LeftLoop> found;
   for (const model::CallSite& site : below) {
     const Lines& lines = lines_of(job, site.file);
-    if (const auto block = program::loop_around(lines, site.line)) {
+    if (const auto block = repeating_loop(lines, site.line)) {
       LeftLoop loop = loop_of(job, lines, *block, site, ours_left);
       if (!found || (!found->way_out && (loop.way_out || found->fixed))) {
         found = std::move(loop);
@@ -143,7 +156,7 @@ std::optional<LeftLoop> differing_inside(const model::JobModel& job, const Path&
   for (const model::CallSite& site : below) {
     const Lines& lines = lines_of(job, site.file);
     for (const Block& block : program::enclosing(lines, site.line)) {
-      if (!is_loop(block)) {
+      if (!is_loop(block) || !program::comes_round(lines, block.line, site.line)) {
         continue;
       }
       LeftLoop loop = loop_of(job, lines, block, site, ours_left);
@@ -251,7 +264,7 @@ std::optional<LeftLoop> loop_of_calls(const model::JobModel& job, const Fork& fo
     return below;
   }
   const Lines& lines = lines_of(job, in.file);
-  const auto block = program::loop_around(lines, in.line);
+  const auto block = repeating_loop(lines, in.line);
   return block && !encloses(lines, *block, out.line)
              ? std::optional(loop_of(job, lines, *block, in, !of_ours))
              : std::nullopt;

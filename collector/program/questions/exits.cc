@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/program/questions/exits.h"
 
+#include <algorithm>
+
+#include "collector/program/flow/separation.h"
 #include "collector/program/questions/block_of.h"
 #include "collector/program/questions/leaving.h"
 
@@ -64,6 +67,36 @@ std::vector<Block> loop_exits(const SourceText& text, int line) {
     }
   }
   return out;
+}
+
+bool comes_round(const SourceText& text, int loop, int line) {
+  const SourceIndex& index = index_of(text);
+  if (index.empty()) {
+    return true;
+  }
+  const FlowGraph& graph = flow_of(text, index.function_at(line)).graph;
+  const auto is_header = [&graph, loop](PointId id) {
+    const Point& point = graph.points()[id];
+    return point.decision != kNone && graph.decisions()[point.decision].line == loop;
+  };
+  std::vector<PointId> open = graph.points_at(line);
+  const bool known = !open.empty();
+  std::vector<bool> seen(graph.points().size());
+  while (!open.empty()) {
+    const PointId at = open.back();
+    open.pop_back();
+    for (const Edge& edge : graph.points()[at].out) {
+      if (edge.way == Way::kRaised || seen[edge.to]) {
+        continue;
+      }
+      if (is_header(edge.to)) {
+        return true;
+      }
+      seen[edge.to] = true;
+      open.push_back(edge.to);
+    }
+  }
+  return !known;
 }
 
 bool always_fails(const SourceText& text, int line) {

@@ -24,6 +24,11 @@ std::vector<WayOut> ways_out_before(const SourceText& text, int line);
 /// in the loop, innermost loop first.
 std::vector<Block> loop_exits(const SourceText& text, int line);
 
+/// The loop at `loop` goes on to its next iteration once `line` in it has succeeded. False for what
+/// only an exception repeats: `for n in range(3): try: return call()`. True where the flow is not
+/// known.
+bool comes_round(const SourceText& text, int loop, int line);
+
 /// The suite under the header at `line` raises or ends the program whatever way it takes.
 bool always_fails(const SourceText& text, int line);
 

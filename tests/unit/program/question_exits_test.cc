@@ -66,5 +66,23 @@ TEST(AlwaysFails, IsARaiseOnEveryWay) {
   EXPECT_FALSE(fails("if a:  # HERE\n  while True: g()\n"));
 }
 
+/// Of the innermost loop around the line marked HERE.
+bool comes_round(const char* source) {
+  const Lines lines = lines_of(source);
+  const int line = line_with(lines, "HERE");
+  return program::comes_round(lines, loop_around(lines, line)->line, line);
+}
+
+TEST(ComesRound, UnlessOnlyAnExceptionRepeatsTheLine) {
+  EXPECT_TRUE(comes_round("def f():\n  for x in xs:\n    go(x)  # HERE\n"));
+  EXPECT_TRUE(comes_round("for x in xs:\n  go(x)  # HERE\n  if x: break\n"));
+  EXPECT_FALSE(comes_round("def f():\n  for n in range(3):\n    try:\n      return go()  # HERE\n"
+                           "    except OSError:\n      wait()\n"));
+  EXPECT_FALSE(comes_round("while True:\n  try:\n    go()  # HERE\n    break\n"
+                           "  except OSError as e:\n    wait(e)\n"));
+  EXPECT_TRUE(comes_round("while True:\n  try:\n    go()  # HERE\n"
+                          "  except OSError as e:\n    wait(e)\n"));
+}
+
 }  // namespace
 }  // namespace ddpdoctor::program
