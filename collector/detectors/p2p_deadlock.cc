@@ -10,6 +10,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/detectors/partings/left_exchange.h"
 #include "collector/graph/mpi_calls.h"
 #include "collector/graph/posted_messages.h"
 #include "collector/model/questions.h"
@@ -297,6 +298,7 @@ Findings without_partner(const graph::Examination& examination) {
               "group_src= or dist.get_global_rank() for ranks of the group."
             : "Match every send with a recv: the same number of messages and the right peer, "
               "before the next collective.";
+    tell_left_exchange(examination, standing, finding);
     findings.push_back(std::move(finding));
   }
   return findings;

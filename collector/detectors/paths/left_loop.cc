@@ -17,6 +17,7 @@
 #include "collector/program/questions/deciding.h"
 #include "collector/program/questions/dependence.h"
 #include "collector/program/questions/exits.h"
+#include "collector/program/questions/expressions.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -102,7 +103,8 @@ LeftLoop loop_of(const model::JobModel& job, const Lines& lines, const Block& lo
   return left;
 }
 
-// The innermost loop around a line that repeats it: one that tries again after an exception does not.
+// The innermost loop around a line that repeats it: one that tries again after an exception does
+// not.
 std::optional<Block> repeating_loop(const Lines& lines, int line) {
   for (const Block& block : program::enclosing(lines, line)) {
     if (is_loop(block) && program::comes_round(lines, block.line, line)) {
@@ -132,11 +134,20 @@ std::optional<Block> loop_without(const Lines& lines, int in, int out) {
   return behind ? found : std::nullopt;
 }
 
+// A comprehension or a lambda: the statements around its line are those of the function it is in.
+bool has_no_statements(const model::CallSite& site) {
+  const std::string_view name = program::last_name(site.function);
+  return name.starts_with('<') && name != "<module>";
+}
+
 // All loops on the way were left: the innermost, or the one around it that a condition of the data
 // leads out of, or where the inner one is as long on every rank.
 std::optional<LeftLoop> loop_below(const model::JobModel& job, const Path& below, bool ours_left) {
   std::optional<LeftLoop> found;
   for (const model::CallSite& site : below) {
+    if (has_no_statements(site)) {
+      continue;
+    }
     const Lines& lines = lines_of(job, site.file);
     if (const auto block = repeating_loop(lines, site.line)) {
       LeftLoop loop = loop_of(job, lines, *block, site, ours_left);
@@ -155,7 +166,8 @@ std::optional<LeftLoop> differing_inside(const model::JobModel& job, const Path&
   std::optional<LeftLoop> over_keys;
   for (const model::CallSite& site : below) {
     const Lines& lines = lines_of(job, site.file);
-    for (const Block& block : program::enclosing(lines, site.line)) {
+    for (const Block& block :
+         has_no_statements(site) ? std::vector<Block>() : program::enclosing(lines, site.line)) {
       if (!is_loop(block) || !program::comes_round(lines, block.line, site.line)) {
         continue;
       }
@@ -169,6 +181,39 @@ std::optional<LeftLoop> differing_inside(const model::JobModel& job, const Path&
     }
   }
   return over_keys;
+}
+
+// The name by which a line calls what lies below it; comprehensions have frames of their own.
+std::string_view called_below(const Path& below) {
+  for (auto site = below.rbegin(); site != below.rend(); ++site) {
+    const std::string_view name = program::last_name(site->function);
+    if (!name.empty() && name.front() != '<') {
+      return name;
+    }
+  }
+  return {};
+}
+
+// "losses = [step(x) for x in loader]": who stands behind the statement has left it.
+std::optional<LeftLoop> comprehension_left(const model::JobModel& job, const Fork& fork,
+                                           bool ours_left) {
+  const model::CallSite& in = ours_left ? fork.theirs : fork.ours;
+  const model::CallSite& out = ours_left ? fork.ours : fork.theirs;
+  const std::string_view callee = called_below(ours_left ? fork.below_theirs : fork.below_ours);
+  const Lines& lines = lines_of(job, in.file);
+  const std::string statement = program::statement_at(lines, in.line);
+  const std::string header(callee.empty() ? std::string_view()
+                                          : program::comprehension_calling(statement, callee));
+  const std::size_t over = header.find(" in ");
+  if (out.line <= in.line || over == std::string::npos) {
+    return std::nullopt;
+  }
+  const program::Items items = program::items_of(std::string_view(header).substr(over + 4),
+                                                 {.text = &lines, .line = in.line}, job.sources);
+  LeftLoop left{.where = in, .header = header, .ours_left = ours_left, .way_out = std::nullopt};
+  left.over_batches = items == program::Items::kBatches;
+  left.over_keys = items == program::Items::kElements;
+  return left;
 }
 
 // "trainer.fit().save()": one line calls both, the second after the first has returned.
@@ -218,7 +263,11 @@ std::optional<LeftLoop> left_loop(const model::JobModel& job, const Fork& fork) 
   if (around_theirs && around_ours) {
     return fork.ours.line > fork.theirs.line ? around_theirs : around_ours;
   }
-  return around_theirs ? around_theirs : around_ours;
+  if (around_theirs || around_ours) {
+    return around_theirs ? around_theirs : around_ours;
+  }
+  auto made = comprehension_left(job, fork, true);
+  return made ? made : comprehension_left(job, fork, false);
 }
 
 std::optional<LeftLoop> loop_left_with(const model::JobModel& job, const Fork& fork,

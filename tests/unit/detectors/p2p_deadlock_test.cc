@@ -130,6 +130,31 @@ TEST(P2pDeadlock, NamesTheReceiverWhosePartnerWentElsewhere) {
   EXPECT_EQ(findings[0].locations.at(0).line, 9);
 }
 
+/// Rank 0 sends on line `line` of a loop over Stream(stage), rank 1 is in broadcast behind it.
+void expect_leaver(const std::string& loop, const std::string& below, int line) {
+  const std::string at = "py:run@/srv/run.py:";
+  JobBuilder builder = job();
+  builder.ranks(2)
+      .source("/srv/run.py", "def run(stage):\n  for e in range(9):\n" + loop + "    done(stage)\n")
+      .stack(0,
+             in("send", "py:step@/srv/step.py:7 | " + below + at + std::to_string(line), "dst=1"))
+      .stack(1, in("broadcast", at + std::to_string(line + 1)));
+  const Findings findings = asked("p2p-deadlock", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, model::RankSet{1});
+  EXPECT_EQ(findings[0].waiting, model::RankSet{0});
+  EXPECT_EQ(findings[0].locations.at(0).line, 3);
+  EXPECT_TRUE(findings[0].summary.starts_with("rank 1 left `for x in Stream(stage)` (run.py:3)"))
+      << findings[0].summary;
+}
+
+TEST(P2pDeadlock, TellsWhoLeftTheLoopOfTheExchange) {
+  expect_leaver("    for x in Stream(stage):\n      step(x)\n", "", 4);
+  expect_leaver("    all = [step(x) for x in Stream(stage)]\n", "", 3);
+  expect_leaver("    all = [step(x) for x in Stream(stage)]\n",
+                "py:run.<locals>.<listcomp>@/srv/run.py:3 | ", 3);
+}
+
 TEST(P2pDeadlock, SeesARankOfAGroupTakenForARankOfTheJob) {
   JobBuilder builder = job();
   builder.ranks(4)
