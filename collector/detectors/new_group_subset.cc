@@ -175,7 +175,8 @@ Finding mixed_up(const graph::Examination& examination, const SharedName& shared
   Finding finding;
   finding.kind = "new-group-subset";
   finding.culprits = who_left_out(examination.job, guarded, one, other);
-  finding.confidence = guarded ? Confidence::kCertain : Confidence::kLikely;
+  finding.confidence =
+      guarded || !examination.history.empty() ? Confidence::kCertain : Confidence::kLikely;
   finding.waiting = waiting_ranks(examination).minus(finding.culprits);
   if (guarded) {
     finding.locations.push_back(location(guarded->call, {}, "only the members call this"));
@@ -183,14 +184,15 @@ Finding mixed_up(const graph::Examination& examination, const SharedName& shared
   } else if (const auto made = new_groups(examination.job); !made.empty()) {
     finding.locations.push_back(location(made.front(), {}, "each rank creates only its own group"));
   }
-  const std::string name = group_name(examination.job, shared.one->id);
+  std::string name = group_name(examination.job, shared.one->id);
+  name = name.starts_with("group") ? name : "group " + name;
   finding.summary = fmt::format(
-      "group {} is two different groups, of {} and of {}: only the members called new_group()",
-      name, said(one), said(other));
-  finding.evidence.push_back(
-      {.rank = one.front(), .text = fmt::format("{} has the members {}", name, said(one))});
-  finding.evidence.push_back(
-      {.rank = other.front(), .text = fmt::format("{} has the members {}", name, said(other))});
+      "{} is two different groups, of {} and of {}: only the members called new_group()", name,
+      said(one), said(other));
+  finding.evidence.push_back({.rank = (one.minus(other).empty() ? one : one.minus(other)).front(),
+                              .text = fmt::format("{} has the members {}", name, said(one))});
+  finding.evidence.push_back({.rank = (other.minus(one).empty() ? other : other.minus(one)).front(),
+                              .text = fmt::format("{} has the members {}", name, said(other))});
   finding.fix = kFix;
   add_whereabouts(finding, examination, finding.waiting);
   return finding;

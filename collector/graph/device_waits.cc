@@ -8,6 +8,7 @@
 
 #include "collector/graph/activity_rules.h"
 #include "collector/graph/blocked_call.h"
+#include "collector/graph/launched_call.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/expressions.h"
@@ -305,9 +306,15 @@ std::optional<CallInBackward> call_in_backward(const model::Process& process) {
 }
 
 void take_backward_for_ddps(const model::JobModel& job, std::vector<Standing>& standings) {
-  const bool ddp = std::any_of(standings.begin(), standings.end(), [](const Standing& one) {
-    return one.activity == Activity::kDdpForward || one.activity == Activity::kDdpBackward;
-  });
+  const bool ddp =
+      std::any_of(standings.begin(), standings.end(),
+                  [](const Standing& one) {
+                    return one.activity == Activity::kDdpForward ||
+                           one.activity == Activity::kDdpBackward;
+                  }) ||
+      (std::any_of(standings.begin(), standings.end(),
+                   [](const Standing& one) { return one.activity == Activity::kGpu; }) &&
+       wraps_in_ddp(job));
   for (Standing& one : standings) {
     if (ddp && one.activity == Activity::kGpu && one.thread != nullptr && !one.moved &&
         !one.on_cpu && is_in_backward(one.thread->frames)) {

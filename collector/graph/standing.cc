@@ -13,6 +13,7 @@
 #include "collector/graph/device_waits.h"
 #include "collector/graph/framework_calls.h"
 #include "collector/graph/history.h"
+#include "collector/graph/launched_call.h"
 #include "collector/graph/mpi_calls.h"
 #include "collector/graph/posted_messages.h"
 #include "collector/graph/recorded_standing.h"
@@ -380,6 +381,7 @@ std::vector<Standing> standings(const model::JobModel& job, const History& histo
   }
   take_common_wait_for_a_collective(result);
   take_backward_for_ddps(job, result);
+  take_launched_calls(job, history, result);
   return result;
 }
 

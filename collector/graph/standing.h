@@ -69,6 +69,7 @@ struct Standing {
   const model::Process* process = nullptr;
   const model::Thread* thread = nullptr;  // the decisive one
   bool moved = false;                     // its stack changed between observations
+  bool launched = false;                  // `call` is what the source says it launched last
   bool on_cpu = false;  // running at the look, busy between the looks, or in a short pause of work
 
   /// In something only other ranks can end.

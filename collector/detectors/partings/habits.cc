@@ -74,4 +74,24 @@ bool is_first_of_its_kind(const graph::Examination& examination,
   return before >= kHabit;
 }
 
+bool breaks_its_habit(const graph::Examination& examination, const Side& side) {
+  constexpr std::size_t kHabit = 2;
+  if (side.call == nullptr || !side.call->call_site.known() || side.operation.empty()) {
+    return false;
+  }
+  std::size_t others = 0;
+  for (const model::CollectiveCall& call : examination.job.collectives) {
+    const bool itself = call.rank == side.call->rank && call.group == side.call->group &&
+                        call.sequence == side.call->sequence;
+    if (itself || call.call_site != side.call->call_site) {
+      continue;
+    }
+    if (call.operation == side.operation) {
+      return false;
+    }
+    ++others;
+  }
+  return others >= kHabit;
+}
+
 }  // namespace ddpdoctor::detectors

@@ -17,4 +17,7 @@ Newcomer newcomer(const graph::Examination& examination, const Parting& parting)
 /// A call as its group never made one before, though it made others.
 bool is_first_of_its_kind(const graph::Examination& examination, const model::CollectiveCall& call);
 
+/// A line that calls this operation here and only ever another one elsewhere.
+bool breaks_its_habit(const graph::Examination& examination, const Side& side);
+
 }  // namespace ddpdoctor::detectors

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/group_numbers.h"
+#include "collector/detectors/partings/habits.h"
 #include "collector/detectors/partings/mpi_partings.h"
 #include "collector/detectors/partings/side_questions.h"
 #include "collector/detectors/partings/two_groups.h"
@@ -99,27 +101,6 @@ Side side_at(const Examination& examination, const Divergence& divergence,
       call.call ? recorded(examination, divergence, call.ranks.front()) : nullptr;
   return record != nullptr ? side_of_call(examination, call.ranks, record)
                            : side_of_standing(examination, call.ranks);
-}
-
-/// A line that calls this operation here and only ever another one elsewhere.
-bool breaks_its_habit(const Examination& examination, const Side& side) {
-  constexpr std::size_t kHabit = 2;
-  if (side.call == nullptr || !side.call->call_site.known() || side.operation.empty()) {
-    return false;
-  }
-  std::size_t others = 0;
-  for (const model::CollectiveCall& call : examination.job.collectives) {
-    const bool itself = call.rank == side.call->rank && call.group == side.call->group &&
-                        call.sequence == side.call->sequence;
-    if (itself || call.call_site != side.call->call_site) {
-      continue;
-    }
-    if (call.operation == side.operation) {
-      return false;
-    }
-    ++others;
-  }
-  return others >= kHabit;
 }
 
 std::optional<Parting> parting_of_calls(const Examination& examination,
@@ -360,8 +341,13 @@ void Parting::turn() {
 
 std::vector<Parting> partings(const Examination& examination) {
   const model::RankSet unseen = unobserved_ranks(examination);
+  // Ranks that call two groups by one name do not part in it: new-group-subset tells it.
+  const auto shared = shared_name(examination);
   std::vector<Parting> all;
   for (const GroupView& view : examination.groups) {
+    if (shared && (view.group.id == shared->one->id || view.group.id == shared->other->id)) {
+      continue;
+    }
     auto parting = parting_from_records(examination, view);
     if (!parting) {
       parting = parting_from_stacks(examination, view);

@@ -47,6 +47,13 @@ Confidence confidence(const Examination& examination, const Parting& parting, in
     const bool decided_there = !odd_on_device && extra_facts > 0;
     result = at_most(result, decided_there ? Confidence::kLikely : Confidence::kPossible);
   }
+  // What a host launched before the line that it waits in is read in the source.
+  const auto is_read = [](const Side& side) {
+    return side.standing != nullptr && side.standing->launched;
+  };
+  if (!parting.recorded && (is_read(parting.odd) || is_read(parting.rest))) {
+    result = at_most(result, examination.still() ? Confidence::kLikely : Confidence::kPossible);
+  }
   // A call that was lost may be the one that breaks a tie.
   const bool undecided = parting.tie && examination.job.coverage.events_lost > 0;
   if (!decided || undecided || !may_hang(examination)) {

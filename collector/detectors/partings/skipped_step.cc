@@ -179,9 +179,8 @@ std::optional<bool> began_fewer_backwards(const model::JobModel& job, const Part
 
 bool read_skipped_step(const graph::Examination& examination, Explanation& explanation) {
   Explanation turned = explanation;
-  const bool turns =
-      (turned.parting.tie || rest_is_past_backward(examination, turned.parting)) &&
-      odd_waits(examination, turned);
+  const bool turns = (turned.parting.tie || rest_is_past_backward(examination, turned.parting)) &&
+                     odd_waits(examination, turned);
   if (turns) {
     turned.turn();
   }

@@ -14,6 +14,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/graph/activity_rules.h"
+#include "collector/graph/launched_call.h"
 #include "collector/model/questions.h"
 #include "collector/program/origin/definitions.h"
 #include "collector/program/questions/branches.h"
@@ -26,18 +27,6 @@ using program::SourceText;
 
 constexpr int kDeepest = 3;                 // calls from the function on the stack
 constexpr std::size_t kMostLines = 20'000;  // read for one answer
-
-/// A function of torch.distributed that a callee is, by the imports of its file.
-const graph::Operation* operation_called(const SourceText& lines, std::string_view callee) {
-  const auto& imports = program::facts_of(lines).imports;
-  const std::size_t dot = callee.find('.');
-  const auto head = imports.find(callee.substr(0, dot));
-  if (head == imports.end() || !head->second.starts_with("torch.distributed")) {
-    return nullptr;
-  }
-  return graph::operation_of(dot == std::string_view::npos ? std::string_view(head->second)
-                                                           : callee);
-}
 
 /// In a group of its own, of which only some ranks may be members: these alone have to come.
 bool names_a_group(const program::Call& call) {
@@ -85,7 +74,7 @@ class Search {
   void read_line(const std::string& file, const SourceText& lines, int line, std::string_view text,
                  const std::vector<UnseenDecision>& above, int depth) {
     for (const program::Call& call : program::calls_in(text)) {
-      const graph::Operation* operation = operation_called(lines, call.callee);
+      const graph::Operation* operation = graph::operation_called(lines, call.callee);
       const auto known = operation == nullptr ? functions_named(lines, call.callee)
                                               : std::vector<std::pair<std::string, int>>{};
       if (operation == nullptr ? known.size() != 1 || depth == kDeepest : names_a_group(call)) {

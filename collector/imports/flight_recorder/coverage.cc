@@ -74,7 +74,7 @@ void tell_coverage(const std::vector<Dump>& dumps, JobModel& job) {
                                               model::RankSet(whole).said(), calls,
                                               versions.empty() ? "unknown" : *versions.begin()));
   if (versions.size() > 1) {
-    job.coverage.warnings.push_back(
+    job.coverage.warnings.emplace_back(
         "the dumps are of different versions: not all ranks ran the same torch");
   }
   if (left_out > 0) {

@@ -76,12 +76,15 @@ bool comes_round(const char* source) {
 TEST(ComesRound, UnlessOnlyAnExceptionRepeatsTheLine) {
   EXPECT_TRUE(comes_round("def f():\n  for x in xs:\n    go(x)  # HERE\n"));
   EXPECT_TRUE(comes_round("for x in xs:\n  go(x)  # HERE\n  if x: break\n"));
-  EXPECT_FALSE(comes_round("def f():\n  for n in range(3):\n    try:\n      return go()  # HERE\n"
-                           "    except OSError:\n      wait()\n"));
-  EXPECT_FALSE(comes_round("while True:\n  try:\n    go()  # HERE\n    break\n"
-                           "  except OSError as e:\n    wait(e)\n"));
-  EXPECT_TRUE(comes_round("while True:\n  try:\n    go()  # HERE\n"
-                          "  except OSError as e:\n    wait(e)\n"));
+  EXPECT_FALSE(
+      comes_round("def f():\n  for n in range(3):\n    try:\n      return go()  # HERE\n"
+                  "    except OSError:\n      wait()\n"));
+  EXPECT_FALSE(
+      comes_round("while True:\n  try:\n    go()  # HERE\n    break\n"
+                  "  except OSError as e:\n    wait(e)\n"));
+  EXPECT_TRUE(
+      comes_round("while True:\n  try:\n    go()  # HERE\n"
+                  "  except OSError as e:\n    wait(e)\n"));
 }
 
 }  // namespace

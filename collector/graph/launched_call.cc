@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/graph/launched_call.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "collector/graph/blocked_call.h"
+#include "collector/graph/device_waits.h"
+#include "collector/graph/history.h"
+#include "collector/model/questions.h"
+#include "collector/program/libraries/libraries.h"
+#include "collector/program/origin/definitions.h"
+#include "collector/program/questions/code.h"
+#include "collector/program/questions/passed.h"
+#include "collector/program/syntax/bindings.h"
+
+namespace ddpdoctor::graph {
+namespace {
+
+using program::Node;
+using program::SourceText;
+
+constexpr int kDeepest = 3;  // calls from the function on the stack
+
+/// What the source says of one call.
+struct Made {
+  std::string operation;  // empty: a collective of another group than the job's
+  std::vector<model::CallSite> callers;
+};
+
+class Reader {
+ public:
+  explicit Reader(const model::JobModel& job) : job_(job), ddp_(wraps_in_ddp(job)) {}
+
+  /// The collective that a call makes, itself or in a function of the user's.
+  std::optional<Made> made_by(const std::string& file, const SourceText& lines, Node call,
+                              int depth) const {
+    const std::string callee = program::dotted_name(call.field(program::Field::kFunction));
+    const std::string name(
+        program::last_of(callee.empty() ? call.field(program::Field::kFunction).text() : callee));
+    const model::CallSite here{
+        .file = file,
+        .line = call.line(),
+        .function = program::index_of(lines).function_at(call.line()).qualified};
+    if (const Operation* operation = operation_called(lines, callee)) {
+      const bool of_job =
+          call.field(program::Field::kArguments).text().find("group=") == std::string_view::npos;
+      return Made{.operation = of_job ? std::string(operation->operation) : std::string(),
+                  .callers = {here}};
+    }
+    if (ddp_ && name == "backward") {
+      return Made{.operation = "all_reduce", .callers = {here}};
+    }
+    const auto known = depth < kDeepest ? function_called(lines, callee, name) : std::nullopt;
+    auto inside = known ? made_in(*known, depth + 1) : std::nullopt;
+    if (inside) {
+      inside->callers.push_back(here);
+    }
+    return inside;
+  }
+
+ private:
+  struct Function {
+    const std::string* file = nullptr;
+    const SourceText* lines = nullptr;
+    Node body;
+  };
+
+  /// The only function that a call may mean, its own file's first: of an object (`self.net.sync()`)
+  /// a method, else none.
+  std::optional<Function> function_called(const SourceText& lines, std::string_view callee,
+                                          const std::string& name) const {
+    const auto& imports = program::facts_of(lines).imports;
+    const bool of_object =
+        callee.empty() || (callee.find('.') != std::string_view::npos &&
+                           !imports.contains(callee.substr(0, callee.find('.'))));
+    std::optional<Function> found;
+    for (const bool own : {true, false}) {
+      for (const auto& [file, text] : job_.sources) {
+        if ((&text == &lines) != own || !model::is_user_file(file)) {
+          continue;
+        }
+        const program::FileFacts& facts = program::facts_of(text);
+        for (auto [at, end] = facts.functions.equal_range(name); at != end; ++at) {
+          const std::size_t around = facts.index->scopes()[at->second].outer;
+          const bool method = around != program::kNone &&
+                              facts.index->scopes()[around].kind == program::ScopeKind::kClass;
+          if (method != of_object) {
+            continue;
+          }
+          if (found) {
+            return std::nullopt;
+          }
+          found = Function{
+              .file = &file, .lines = &text, .body = facts.index->scopes()[at->second].body};
+        }
+      }
+      if (found) {
+        return found;
+      }
+    }
+    return found;
+  }
+
+  /// The last collective in the body of a function.
+  std::optional<Made> made_in(const Function& function, int depth) const {
+    std::optional<Made> last;
+    std::vector<Node> open{function.body};
+    std::vector<Node> calls;
+    while (!open.empty()) {
+      const Node node = open.back();
+      open.pop_back();
+      if (node.is(program::NodeKind::kCall)) {
+        calls.push_back(node);
+      }
+      for (Node child = node.first_child(); child; child = child.next_sibling()) {
+        open.push_back(child);
+      }
+    }
+    std::sort(calls.begin(), calls.end(), [](Node a, Node b) { return a.end() > b.end(); });
+    for (const Node call : calls) {
+      last = made_by(*function.file, *function.lines, call, depth);
+      if (last) {
+        return last;
+      }
+    }
+    return std::nullopt;
+  }
+
+  const model::JobModel& job_;
+  bool ddp_;
+};
+
+bool stays_behind_device(const Standing& one) {
+  return one.activity == Activity::kGpu && one.thread != nullptr && !one.moved && !one.on_cpu;
+}
+
+/// How many of a rank's frames, innermost first, lie where it and another one have parted: below
+/// the last line that both have passed, with the function of that line.
+std::size_t frames_parted(const std::vector<model::CallSite>& one,
+                          const std::vector<model::CallSite>& other) {
+  const std::size_t common = std::min(one.size(), other.size());
+  for (std::size_t depth = 0; depth < common; ++depth) {
+    const model::CallSite& a = one[one.size() - 1 - depth];
+    const model::CallSite& b = other[other.size() - 1 - depth];
+    if (a.file != b.file || a.function != b.function || a.line != b.line) {
+      return one.size() - depth;
+    }
+  }
+  return one.size() - common;
+}
+
+/// In a call of the job, behind a device, or through with it: a rank at work may only be late.
+bool waits_or_has_ended(const Standing& one) {
+  return stays_behind_device(one) || (one.waits_for_ranks() && !one.moved) ||
+         one.activity == Activity::kExited;
+}
+
+/// Another rank stands in this very call, and this one may have passed it by.
+bool may_have_missed(const LaunchedCall& launched, const Standing& one,
+                     const std::vector<Standing>& all) {
+  return launched.maybe && std::any_of(all.begin(), all.end(), [&](const Standing& other) {
+           return other.rank != one.rank && other.user == launched.callers.front();
+         });
+}
+
+/// Of all the others; who stands at the line in which the others called on has come there again.
+std::size_t frames_parted(const Standing& one, const std::vector<Standing>& all) {
+  std::size_t most = 1;
+  for (const Standing& other : all) {
+    if (other.rank != one.rank) {
+      most = std::max(most, frames_parted(one.callers, other.callers));
+    }
+  }
+  return most;
+}
+
+/// The line waits in what it calls without a frame of Python: what it called before has returned.
+bool waits_in_line_itself(const Standing& one) {
+  const model::Frame* user = model::user_frame(*one.thread);
+  for (const model::Frame& frame : one.thread->frames) {
+    if (&frame == user) {
+      return true;
+    }
+    if (frame.language == stacks::Language::kPython) {
+      return false;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+const Operation* operation_called(const SourceText& lines, std::string_view callee) {
+  const auto& imports = program::facts_of(lines).imports;
+  const std::size_t dot = callee.find('.');
+  const auto head = imports.find(callee.substr(0, dot));
+  if (head == imports.end() || !head->second.starts_with("torch.distributed")) {
+    return nullptr;
+  }
+  return operation_of(dot == std::string_view::npos ? std::string_view(head->second) : callee);
+}
+
+bool wraps_in_ddp(const model::JobModel& job) {
+  return std::any_of(job.sources.begin(), job.sources.end(), [](const auto& source) {
+    const auto& imports = program::facts_of(source.second).imports;
+    return model::is_user_file(source.first) &&
+           std::any_of(imports.begin(), imports.end(),
+                       [](const auto& one) { return program::is_ddp(one.second); });
+  });
+}
+
+std::optional<LaunchedCall> launched_last(const model::JobModel& job,
+                                          const std::vector<model::CallSite>& callers,
+                                          std::size_t frames, bool here) {
+  const Reader reader(job);
+  for (std::size_t i = 0; i < std::min(frames, callers.size()); ++i) {
+    const auto source = job.sources.find(callers[i].file);
+    if (source == job.sources.end()) {
+      return std::nullopt;
+    }
+    const SourceText& lines = source->second;
+    const auto makes = [&](Node call) {
+      return reader.made_by(source->first, lines, call, 0).has_value();
+    };
+    const program::Passed passed =
+        program::last_passed(lines, callers[i].line, here && i == 0, makes);
+    if (passed.calls.empty()) {
+      continue;  // the caller's way here
+    }
+    auto made = passed.calls.size() == 1 ? reader.made_by(source->first, lines, passed.calls[0], 0)
+                                         : std::nullopt;
+    if (!made || made->operation.empty()) {
+      return std::nullopt;
+    }
+    made->callers.back().function = callers[i].function;
+    LaunchedCall launched{.operation = std::move(made->operation),
+                          .callers = std::move(made->callers),
+                          .maybe = passed.from_start};
+    launched.callers.insert(launched.callers.end(),
+                            callers.begin() + static_cast<std::ptrdiff_t>(i) + 1, callers.end());
+    return launched;
+  }
+  return std::nullopt;
+}
+
+void take_launched_calls(const model::JobModel& job, const History& history,
+                         std::vector<Standing>& standings) {
+  const bool one_line =
+      std::all_of(standings.begin(), standings.end(),
+                  [&standings](const Standing& one) { return one.user == standings.front().user; });
+  if (!history.empty() || one_line ||
+      !std::all_of(standings.begin(), standings.end(), waits_or_has_ended) ||
+      std::none_of(standings.begin(), standings.end(), stays_behind_device)) {
+    return;
+  }
+  const std::vector<Standing> seen = standings;
+  for (Standing& one : standings) {
+    auto launched =
+        stays_behind_device(one)
+            ? launched_last(job, one.callers, frames_parted(one, seen), waits_in_line_itself(one))
+            : std::nullopt;
+    if (launched && !may_have_missed(*launched, one, seen)) {
+      one.activity = Activity::kCollective;
+      one.call = BlockedCall{.operation = launched->operation, .group = world_group(job)};
+      one.user = launched->callers.front();
+      one.callers = std::move(launched->callers);
+      one.launched = true;
+    }
+  }
+}
+
+}  // namespace ddpdoctor::graph

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/program/questions/passed.h"
+
+#include <algorithm>
+
+#include "collector/program/flow/separation.h"
+#include "collector/program/questions/code.h"
+
+namespace ddpdoctor::program {
+namespace {
+
+/// The call of a point that is evaluated last.
+Node last_call(Node evaluated, const std::function<bool(Node)>& is_one) {
+  Node last;
+  each_inside(evaluated, [&](Node node) {
+    if (node.is(NodeKind::kCall) && is_one(node) && (!last || node.end() >= last.end())) {
+      last = node;
+    }
+  });
+  return last;
+}
+
+}  // namespace
+
+Passed last_passed(const SourceText& text, int line, bool here,
+                   const std::function<bool(Node)>& is_one) {
+  Passed passed;
+  const SourceIndex& index = index_of(text);
+  if (index.empty()) {
+    return passed;
+  }
+  const FlowGraph& graph = flow_of(text, index.function_at(line)).graph;
+  const std::vector<PointId> start = graph.points_at(line);
+  std::vector<bool> seen(graph.points().size());
+  std::vector<PointId> open = start;
+  for (const PointId id : start) {
+    seen[id] = true;
+  }
+  while (!open.empty()) {
+    const PointId at = open.back();
+    open.pop_back();
+    const bool is_start = std::find(start.begin(), start.end(), at) != start.end();
+    const Node call = !is_start || here ? last_call(graph.points()[at].node, is_one) : Node();
+    if (call) {
+      passed.calls.push_back(call);
+      continue;
+    }
+    passed.from_start = passed.from_start || at == FlowGraph::kEntry;
+    for (const PointId before : graph.points()[at].in) {
+      if (!seen[before]) {
+        seen[before] = true;
+        open.push_back(before);
+      }
+    }
+  }
+  std::sort(passed.calls.begin(), passed.calls.end(),
+            [](Node a, Node b) { return a.begin() < b.begin(); });
+  passed.calls.erase(std::unique(passed.calls.begin(), passed.calls.end()), passed.calls.end());
+  return passed;
+}
+
+}  // namespace ddpdoctor::program

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/graph/launched_call.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/job_builder.h"
+
+namespace ddpdoctor::graph {
+namespace {
+
+using tests::job;
+using tests::JobBuilder;
+
+constexpr const char* kSource = R"(import torch.distributed as dist
+def share(x):
+    dist.all_gather(parts, x)
+    return x
+def step(batch):
+    if rare(batch):
+        dist.broadcast(flag, 0)
+    got = share(batch)
+    return got.item()
+def main():
+    for batch in loader:
+        step(batch)
+        optimizer.step()
+        seen = batch.tolist()
+    dist.barrier()
+)";
+
+model::CallSite at(const char* function, int line) {
+  return {.file = "/srv/train.py", .line = line, .function = function};
+}
+
+JobBuilder trained() {
+  return job().ranks(2).source("/srv/train.py", kSource);
+}
+
+/// "all_gather train.py:3 8 12": the call and the lines that lead there.
+std::string launched(const std::vector<model::CallSite>& callers, std::size_t frames = 9) {
+  const model::JobModel model = trained().build();
+  const auto found = launched_last(model, callers, frames, true);
+  std::string out = found ? found->operation : "nothing";
+  for (const model::CallSite& site : found ? found->callers : std::vector<model::CallSite>()) {
+    out += " " + std::to_string(site.line);
+  }
+  return found && found->maybe ? out + " maybe" : out;
+}
+
+TEST(LaunchedCall, IsTheOneBeforeTheLineInFunctionsThatWereCalled) {
+  EXPECT_EQ(launched({at("step", 9), at("main", 12)}), "all_gather 3 8 12");
+}
+
+TEST(LaunchedCall, IsLookedForInWhatTheCallersPassed) {
+  EXPECT_EQ(launched({at("main", 14)}), "all_gather 3 8 12");  // optimizer.step() is no step()
+  EXPECT_EQ(launched({at("step", 6), at("main", 12)}, 1), "nothing");
+}
+
+TEST(LaunchedCall, MayHaveBeenPassedBy) {
+  EXPECT_EQ(launched({at("share", 4), at("step", 8), at("main", 12)}), "all_gather 3 8 12");
+  EXPECT_EQ(launched({at("step", 8), at("main", 12)}), "all_gather 3 8 12");
+}
+
+/// Waits in the driver at this line of Python.
+std::string spins(const std::string& lines) {
+  return "native:??@libcuda.so.1 | native:cudaStreamSynchronize@libcudart.so.12 | "
+         "native:at::native::_local_scalar_dense_cuda@libtorch_cuda.so | " +
+         lines;
+}
+
+TEST(LaunchedCall, IsWhatRanksAtDifferentLinesWaitIn) {
+  const std::string behind = spins("py:step@/srv/train.py:9 | py:main@/srv/train.py:12");
+  const std::string ahead =
+      "py:barrier@/venv/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py:4 | "
+      "py:main@/srv/train.py:15";
+  JobBuilder builder = trained().stack(0, behind).stack(1, ahead);
+  const model::JobModel model = builder.build();
+  const std::vector<Standing> all = standings(model);
+  EXPECT_EQ(all[0].activity, Activity::kCollective);
+  EXPECT_TRUE(all[0].launched);
+  EXPECT_EQ(all[0].call->operation, "all_gather");
+  EXPECT_EQ(all[0].user.line, 3);
+  const model::JobModel together = trained().stack(tests::kAll, behind).build();
+  EXPECT_EQ(standings(together)[0].activity, Activity::kGpu);
+  // A rank at work may only be late.
+  const model::JobModel late =
+      trained().stack(0, behind).stack(1, "py:rare@/srv/train.py:6").state(1, 'R').build();
+  EXPECT_EQ(standings(late)[0].activity, Activity::kGpu);
+}
+
+TEST(LaunchedCall, IsNotTheOneThatAnotherRankStandsInAndThatMayBePassedBy) {
+  const std::string dist =
+      "py:broadcast@/venv/lib/python3.11/site-packages/torch/distributed/distributed_c10d.py:4 | ";
+  JobBuilder builder = job().ranks(2).source("/srv/a.py",
+                                             "import torch.distributed as dist\ndef step(x):\n    "
+                                             "if odd(x):\n        dist.broadcast(x, 0)\n"
+                                             "    return x.item()\n");
+  builder.stack(0, dist + "py:step@/srv/a.py:4").stack(1, spins("py:step@/srv/a.py:5"));
+  const model::JobModel model = builder.build();
+  EXPECT_EQ(standings(model)[1].activity, Activity::kGpu);
+}
+
+}  // namespace
+}  // namespace ddpdoctor::graph
