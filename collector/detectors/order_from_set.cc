@@ -13,8 +13,10 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/parting_finding.h"
+#include "collector/detectors/partings/unseen_decision.h"
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/graph/blocked_call.h"
+#include "collector/graph/launched_call.h"
 #include "collector/model/questions.h"
 #include "collector/program/origin/items.h"
 #include "collector/program/origin/order.h"
@@ -174,6 +176,37 @@ std::optional<Finding> from_groups(const graph::Examination& examination) {
   return finding;
 }
 
+/// Without records: all ranks wait for their GPUs at one line of such a loop.
+std::optional<Finding> from_one_line(const graph::Examination& examination) {
+  const graph::Standing* standing = common_standing(examination);
+  const auto shared = standing == nullptr || standing->activity != graph::Activity::kGpu
+                          ? std::nullopt
+                          : shared_loop(examination.job, standing->callers, standing->callers);
+  if (!shared) {
+    return std::nullopt;
+  }
+  Finding finding;
+  finding.confidence = Confidence::kPossible;
+  finding.waiting = waiting_ranks(examination);
+  const auto loop = std::find_if(
+      standing->callers.begin(), standing->callers.end(), [&shared](const model::CallSite& site) {
+        return site.file == shared->header.file && site.function == shared->header.function;
+      });
+  const auto launched =
+      graph::launched_last(examination.job, standing->callers,
+                           static_cast<std::size_t>(loop - standing->callers.begin()) + 1, true);
+  if (launched) {
+    finding.locations.push_back(
+        location(launched->callers.front(), finding.waiting, "called in each iteration"));
+  }
+  tell(*shared, finding);
+  finding.summary = fmt::format(
+      "{} may call the collectives of one loop in different order: `{}` ({}) has the order of {}",
+      said(finding.waiting), base::elide(shared->loop.over, kLongest), place(shared->header),
+      program::name_of(shared->loop.order));
+  return finding;
+}
+
 bool is_of_arguments(Disagreement about) {
   switch (about) {
     case Disagreement::kOperation:
@@ -295,6 +328,9 @@ Findings detect(const graph::Examination& examination) {
     }
   }
   if (auto finding = from_stacks(examination)) {
+    return {std::move(*finding)};
+  }
+  if (auto finding = from_one_line(examination)) {
     return {std::move(*finding)};
   }
   return {};

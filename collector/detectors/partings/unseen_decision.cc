@@ -152,7 +152,8 @@ class Search {
   std::size_t read_ = 0;
 };
 
-/// Every rank waits, for a device or for others, and all do at one line.
+}  // namespace
+
 const graph::Standing* common_standing(const graph::Examination& examination) {
   const auto& all = examination.standings;
   const bool known = all.size() > 1 && examination.history.empty() && may_hang(examination) &&
@@ -164,8 +165,6 @@ const graph::Standing* common_standing(const graph::Examination& examination) {
       });
   return one_line ? &all.front() : nullptr;
 }
-
-}  // namespace
 
 std::optional<UnseenDecision> unseen_decision(const graph::Examination& examination) {
   const graph::Standing* standing = common_standing(examination);

@@ -22,6 +22,10 @@ struct UnseenDecision {
   model::CallSite standing;  // where all ranks are
 };
 
+/// Without records: one of the ranks where all wait, for a device or for others, and do so at one
+/// line; else nullptr.
+const graph::Standing* common_standing(const graph::Examination& examination);
+
 /// Nothing where ranks are at different lines, where calls are recorded, and where none or several
 /// decisions fit.
 std::optional<UnseenDecision> unseen_decision(const graph::Examination& examination);

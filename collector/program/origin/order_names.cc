@@ -87,6 +87,34 @@ Node argument(Node call, const Scope& function, std::size_t position, std::size_
   return {};
 }
 
+/// Whether it happens is decided by an `if` around it.
+bool is_under_a_test(const Binding& binding, const File& file) {
+  const auto statements = file.facts->index->statements();
+  std::size_t at = binding.statement;
+  while (at != kNone && statements[at].parent != kNone) {
+    at = statements[at].parent;
+    const NodeKind kind = statements[at].node.kind();
+    if (kind == NodeKind::kIf || kind == NodeKind::kElif || kind == NodeKind::kElse) {
+      return true;
+    }
+    if (kind == NodeKind::kFunction || kind == NodeKind::kClass) {
+      return false;
+    }
+  }
+  return false;
+}
+
+/// What one of several targets gets: `set()` of `seen` in `todo, seen = [], set()`.
+Node piece_of(const Binding& binding) {
+  const std::vector<Node> targets = binding.node.parent().children();
+  const std::vector<Node> values = binding.value.children();
+  const auto at = std::find(targets.begin(), targets.end(), binding.node);
+  const bool pairs =
+      (binding.value.is(NodeKind::kTuple) || binding.value.is(NodeKind::kExpressionList)) &&
+      targets.size() == values.size() && at != targets.end();
+  return pairs ? values[static_cast<std::size_t>(at - targets.begin())] : Node();
+}
+
 }  // namespace
 
 OrderFound OrderSlice::of_returns(const Definition& function, int depth) {
@@ -163,18 +191,25 @@ OrderFound OrderSlice::of_attribute(Node node, const File& file, int depth) {
   return out;
 }
 
-/// Every value that may be there has an order of its own, or is empty and filled in one; nothing
-/// sorts it in place.
+/// Every value that is surely there has an order of its own, or is empty and filled in one; nothing
+/// sorts it in place, other than under a test (`if args.deterministic: names.sort()`).
 OrderFound OrderSlice::of_bindings(const std::vector<BoundIn>& bindings, const File& file,
                                    int depth) {
   OrderFound out;
   OrderFound filled;
   for (const auto& [scope, one] : bindings) {
     if (sorts(one)) {
+      if (is_under_a_test(one, file)) {
+        continue;
+      }
       return {};
     }
     if (is_value(one) && !is_empty(one.value)) {
-      OrderFound found = one.unpacked ? OrderFound{} : of(one.value, file, scope, depth + 1);
+      const Node value = one.unpacked ? piece_of(one) : one.value;
+      OrderFound found = value ? of(value, file, scope, depth + 1) : OrderFound{};
+      if (found.order == OwnOrder::kFixed && is_under_a_test(one, file)) {
+        continue;
+      }
       if (found.order == OwnOrder::kFixed) {
         return {};
       }

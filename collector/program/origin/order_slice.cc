@@ -89,6 +89,14 @@ OwnOrder order_of_call(std::string_view qualified) {
                           : OwnOrder::kDirectory;
 }
 
+/// The method of the class that holds a scope.
+std::size_t method_around(std::span<const Scope> scopes, std::size_t scope, std::size_t around) {
+  while (scope != kNone && scopes[scope].outer != around) {
+    scope = scopes[scope].outer;
+  }
+  return scope;
+}
+
 }  // namespace
 
 void add_order_step(OrderFound& found, Node node, const File& file) {
@@ -173,6 +181,26 @@ OrderFound OrderSlice::of_arguments(Node call, const File& file, std::size_t sco
   return {};
 }
 
+/// `self.names()` in a method of the class that has it.
+Definition OrderSlice::own_method(Node callee, const File& file, std::size_t scope) const {
+  const auto scopes = file.scopes();
+  const std::size_t around = class_of(scopes, scope);
+  const std::size_t function = around == kNone ? kNone : method_around(scopes, scope, around);
+  if (function == kNone || !callee.is(NodeKind::kAttribute) ||
+      scopes[function].parameters.empty() ||
+      callee.field(Field::kObject).text() != scopes[function].parameters.front().name) {
+    return {};
+  }
+  const auto [begin, end] =
+      file.facts->functions.equal_range(callee.field(Field::kAttribute).text());
+  for (auto one = begin; one != end; ++one) {
+    if (scopes[one->second].outer == around) {
+      return {.kind = Definition::Kind::kFunction, .file = &file, .scope = one->second};
+    }
+  }
+  return {};
+}
+
 OrderFound OrderSlice::of_call(Node call, const File& file, std::size_t scope, int depth) {
   const Node callee = call.field(Field::kFunction);
   const std::string dotted = dotted_name(callee);
@@ -180,6 +208,10 @@ OrderFound OrderSlice::of_call(Node call, const File& file, std::size_t scope, i
   const bool library = is.kind == Definition::Kind::kLibrary;
   if (is.kind == Definition::Kind::kFunction) {
     return of_returns(is, depth);
+  }
+  if (const Definition own = own_method(callee, file, scope);
+      own.kind == Definition::Kind::kFunction) {
+    return of_returns(own, depth);
   }
   if (const OwnOrder order = library ? order_of_call(is.qualified) : OwnOrder::kFixed;
       order != OwnOrder::kFixed) {

@@ -30,6 +30,7 @@ class OrderSlice {
   OrderFound of_binary(Node node, const File& file, std::size_t scope, int depth);
   OrderFound of_arguments(Node call, const File& file, std::size_t scope, int depth);
   OrderFound of_call(Node call, const File& file, std::size_t scope, int depth);
+  [[nodiscard]] Definition own_method(Node callee, const File& file, std::size_t scope) const;
   OrderFound of_method(Node call, const File& file, std::size_t scope, int depth, bool& known);
   bool lists_a_path(Node object, std::string_view method, const File& file, std::size_t scope);
   OrderFound of_returns(const Definition& function, int depth);

@@ -86,6 +86,30 @@ TEST(OrderFromSet, IsSilentWhereAnotherLoopStandsBetween) {
   EXPECT_TRUE(asked("order-from-set", builder.build()).empty());
 }
 
+TEST(OrderFromSet, MayBeTheCauseWhereAllWaitForTheirGpusInTheLoop) {
+  for (const char* over : {"set(values)", "sorted(set(values))"}) {
+    JobBuilder builder = job();
+    builder.ranks(2).source(kTrain,
+                            "import torch.distributed as dist\n\ndef share(values):\n"
+                            "    for name in " +
+                                std::string(over) +
+                                ":\n        dist.all_reduce(values[name])\n"
+                                "        print(values[name].item())\n");
+    builder.stack(kAll,
+                  "native:??@libcuda.so.1 | native:cudaStreamSynchronize@libcudart.so.12 | "
+                  "native:at::native::_local_scalar_dense_cuda@libtorch_cuda.so | py:share@" +
+                      std::string(kTrain) + ":6");
+    const Findings findings = asked("order-from-set", builder.build());
+    ASSERT_EQ(findings.size(), std::string_view(over) == "set(values)" ? 1U : 0U);
+    if (!findings.empty()) {
+      EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+      EXPECT_TRUE(findings[0].culprits.empty());
+      EXPECT_EQ(findings[0].locations.at(0).line, 4);
+      EXPECT_EQ(findings[0].locations.at(1).line, 5);
+    }
+  }
+}
+
 TEST(OrderFromSet, DoesNotDependOnTheOrderOfRanks) {
   EXPECT_EQ(essence(asked("order-from-set", told("set(values)").build())),
             essence(asked("order-from-set", reversed(told("set(values)").build()))));

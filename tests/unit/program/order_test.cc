@@ -49,13 +49,18 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{"t = {}\nfor n in set(x):\n    t[n] = f(n)", "for n in t:", kSet},
                     Case{"t = []\nfor n in set(x):\n    t.append(n)", "for n in t:", kSet},
                     Case{"def names():\n    return set(x)", "for n in names():", kSet},
-                    Case{"s = set(x)", "for n in s.union(y):", kSet}));
+                    Case{"s = set(x)", "for n in s.union(y):", kSet},
+                    Case{"todo, s = [], set()\ns.add(x)", "for n in s:", kSet},
+                    Case{"s = set(x)\nif tidy:\n    s = sorted(s)", "for n in s:", kSet},
+                    Case{"s = list(set(x))\nif tidy:\n    s.sort()", "for n in s:", kSet}));
 
 INSTANTIATE_TEST_SUITE_P(
     Fixed, Orders,
     testing::Values(Case{"", "for n in names:", kFixed}, Case{"", "for n in ['a', 'b']:", kFixed},
                     Case{"s = set(x)", "for n in sorted(s):", kFixed},
                     Case{"s = list(set(x))\ns.sort()", "for n in s:", kFixed},
+                    Case{"s, todo = [], set()", "for n in s:", kFixed},
+                    Case{"s = []\nif tidy:\n    s = sorted(x)", "for n in s:", kFixed},
                     Case{"s = sorted(set(x))", "for n in s:", kFixed},
                     Case{"t = {n: f(n) for n in sorted(set(x))}", "for n in t:", kFixed},
                     Case{"t = {'a': 1, 'b': 2}", "for n in t:", kFixed},
@@ -66,7 +71,7 @@ INSTANTIATE_TEST_SUITE_P(
                          "d.broadcast_object_list(s)",
                          "for n in s:", kFixed},
                     Case{"s = set(x)\ns = sorted(s)", "for n in s:", kFixed},
-                    Case{"s = set(x)\nif y:\n    s = sorted(s)", "for n in s:", kFixed},
+                    Case{"s = set(x)\nfor y in z:\n    s = sorted(s)", "for n in s:", kFixed},
                     Case{"s = sorted(x)\ns = set(s)", "for n in s:", kSet},
                     Case{"def sorted_names():\n    return x", "for n in sorted_names():", kFixed},
                     Case{"set_of_names = load()", "for n in set_of_names:", kFixed}));
@@ -113,6 +118,27 @@ TEST(Orders, OfAnAttributeAndOfAComprehension) {
   EXPECT_EQ(order_at(attribute, "t.py"), kSet);
   const Sources comprehension{{"t.py", source("s = set(x)\nr = [f(n) for n in s]  # HERE")}};
   EXPECT_EQ(order_at(comprehension, "t.py"), kSet);
+}
+
+TEST(Orders, OfAMethodOfTheSameObject) {
+  const Sources sources{{"t.py", source(R"(
+class Suite:
+    def __init__(self, asked, tidy):
+        self.names = self.expand(asked)
+        if tidy:
+            self.names = sorted(self.names)
+
+    @staticmethod
+    def expand(asked):
+        todo, seen = list(asked), set()
+        while todo:
+            seen.add(todo.pop())
+        return seen
+
+    def __call__(self, x):
+        return {name: share(name, x) for name in self.names}  # HERE
+)")}};
+  EXPECT_EQ(order_at(sources, "t.py"), OwnOrder::kSet);
 }
 
 TEST(Orders, SaysWhereItComesFrom) {
