@@ -28,21 +28,6 @@ def test_every_page_is_in_the_index():
     assert [page.name for page in PAGES if page.name != "README.md" and page not in index] == []
 
 
-def prose(page):
-    """Lines of a page that are neither code nor a row of a table."""
-    fenced = False
-    for number, line in enumerate(page.read_text().splitlines(), 1):
-        fenced ^= line.strip().startswith("```")
-        if not fenced and not line.startswith(("|", "    ")):
-            yield number, line
-
-
-def test_no_line_is_wider_than_a_page():
-    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
-    wide = [f"{page.relative_to(ROOT)}:{number}" for page in pages for number, line in prose(page) if len(line) > 120]
-    assert len(pages) > 30 and wide == []
-
-
 # What a reader types or needs, and what must stand within two links of the README.
 TASKS = {
     "my job hangs under Slurm": ["ddpdoctor attach --slurm"],

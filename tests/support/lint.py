@@ -12,6 +12,7 @@ import wording
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT = 400
+WIDTH = 120  # columns of a page
 TABLE = re.compile(r"(?:^|[_/])(offsets|table|layouts)\.(cc|h)$")
 FOLDERS = ("base", "wire", "agent", "collector", "viewer", "cli")
 
@@ -86,10 +87,20 @@ def formatting():
 
 def links():
     """Relative links of the documentation lead somewhere."""
-    for path in tracked("*.md"):
+    for path in tracked(":(glob)*.md", ":(glob)docs/**/*.md"):
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", (ROOT / path).read_text()):
             if not (ROOT / path).parent.joinpath(target).exists():
                 yield f"{path}: link to {target}, which is not there"
+
+
+def widths():
+    """Prose of a page: neither code nor a row of a table."""
+    for path in tracked(":(glob)*.md", ":(glob)docs/**/*.md"):
+        fenced = False
+        for number, line in enumerate((ROOT / path).read_text().splitlines(), 1):
+            fenced ^= line.strip().startswith("```")
+            if not fenced and not line.startswith(("|", "    ")) and len(line) > WIDTH:
+                yield f"{path}:{number}: {len(line)} columns, more than {WIDTH}"
 
 
 def words():
@@ -114,7 +125,7 @@ def tidy():
 
 def main():
     os.chdir(ROOT)
-    checks = [layers, sizes, detector_triples, heads, formatting, links, words] + ([tidy] if "--tidy" in sys.argv[1:] else [])
+    checks = [layers, sizes, detector_triples, heads, formatting, links, widths, words] + ([tidy] if "--tidy" in sys.argv[1:] else [])
     problems = [problem for check in checks for problem in check()]
     for problem in problems:
         print(problem)
