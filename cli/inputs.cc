@@ -21,6 +21,7 @@
 #include "collector/imports/merge.h"
 #include "collector/imports/stack_dumps/dump_processes.h"
 #include "collector/imports/stack_dumps/dump_sources.h"
+#include "collector/model/building/backends.h"
 #include "collector/model/building/build_model.h"
 #include "collector/monitor/spool_job.h"
 
@@ -348,6 +349,7 @@ base::Result<model::JobModel> read_files(const std::vector<std::string>& paths,
     model::load_local_sources(*reading.job);
     imports::infer_waits(*reading.job);
   }
+  model::mark_backends(*reading.job);
   tell_what_is_left_out(sorted, reading, reading.job->coverage);
   return std::move(*reading.job);
 }

@@ -223,7 +223,7 @@ std::vector<const Frame*> user_frames(const Thread& thread) {
   bool scripts_only = true;
   for (const Frame& frame : thread.frames) {
     python = python || frame.language == Language::kPython;
-    if (frame.language == Language::kPython && is_user_file(frame.file)) {
+    if (frame.language == Language::kPython && is_user_file(frame.file) && !frame.of_backend) {
       out.push_back(&frame);
       scripts_only = scripts_only && is_console_script(frame.file);
     }

@@ -45,6 +45,7 @@ struct Frame {
   std::string module;         // native: file name of the ELF object
   std::uint64_t address = 0;  // native: program counter
   bool inferred = false;      // rests on a frame pointer that was inferred, not proven
+  bool of_backend = false;    // the program's communication backend, see model::mark_backends()
   /// Rendered arguments and locals; filled for torch.distributed frames and other listed waiting
   /// places only.
   std::vector<std::pair<std::string, std::string>> locals;

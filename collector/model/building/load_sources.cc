@@ -20,6 +20,7 @@
 
 #include "base/text.h"
 #include "base/unique_fd.h"
+#include "collector/model/building/backends.h"
 #include "collector/model/building/build_model.h"
 #include "collector/model/building/imported_files.h"
 #include "collector/model/questions.h"
@@ -242,6 +243,7 @@ void load_local_sources(JobModel& job) {
     job.coverage.warnings.emplace_back(
         "source lines are those of this machine: the job may have run others");
   }
+  mark_backends(job);
 }
 
 void load_sources(JobModel& job) {
@@ -262,6 +264,7 @@ void load_sources(JobModel& job) {
     }
   }
   load_imported(job, files);
+  mark_backends(job);
 }
 
 }  // namespace ddpdoctor::model
