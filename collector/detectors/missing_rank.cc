@@ -331,6 +331,10 @@ Findings detect(const graph::Examination& examination) {
   std::vector<Unjoined> unjoined;
   for (std::size_t i = 0; i < all.size(); ++i) {
     Finding finding = finding_of(examination, all[i], all[i].branch ? 1 : 0);
+    if (all[i].parting.odd.activity() == graph::Activity::kPointToPoint) {
+      // It waits for a message itself: the cause is with its partner.
+      finding.confidence = std::min(finding.confidence, Confidence::kLikely);
+    }
     tell(examination, all[i], finding);
     const graph::Standing* odd = all[i].parting.odd.standing;
     if (its_worker_is_busy(examination.job, odd) || may_find_what_it_polls(examination.job, odd)) {
