@@ -106,6 +106,9 @@ class Watch {
       return;
     }
     outcome_.gave_up_waiting = outcome_.gave_up_waiting || (!interrupted_ && looked_);
+    if (!interrupted_ && quiet() <= Seconds(1)) {
+      tell_of_a_running_job(info.si_code != SI_KERNEL);
+    }
     // The terminal sends its signals to the whole foreground group: the job has them already.
     if (info.si_code == SI_KERNEL) {
       interrupted_ = true;
@@ -228,6 +231,28 @@ class Watch {
       strays_seen_ = now;
       strays_.look(std::chrono::duration<double>(Clock::now().time_since_epoch()).count());
     }
+  }
+
+  /// Its owner ends a job that makes progress: the last moment at which it can be seen to.
+  /// `untouched`: the signal has not reached the job yet.
+  void tell_of_a_running_job(bool untouched) {
+    std::vector<std::string> problems;
+    const auto recordings = sources::read_spool(spool_, problems);
+    model::JobModel job;
+    if (untouched) {
+      if (auto seen = observe(child_, {.values = false})) {
+        job = std::move(*seen);
+      }
+    }
+    if (recordings) {
+      model::add_recordings(job, *recordings);
+    }
+    if (job.collectives.empty()) {
+      return;  // nothing shows that it made progress
+    }
+    job.progress = model::Progress::kMoving;  // the rings say it
+    model::load_sources(job);
+    listener_(std::move(job), Occasion::kInterrupted);
   }
 
   void consider(Occasion occasion) {

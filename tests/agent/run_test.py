@@ -158,6 +158,35 @@ def test_says_to_who_gives_up_waiting_what_it_only_suspects(tmp_path):
     assert b"[long-phase, possible]" in said, said[-2000:]
 
 
+STEPS = '''
+import time, torch, torch.distributed as dist
+dist.init_process_group("gloo")
+for step in range(10**6):
+    dist.all_reduce(torch.ones(4))
+    if step == 20 and dist.get_rank() == 0:
+        open("moving", "w").close()
+    time.sleep(0.02)
+'''
+
+
+def test_a_job_that_is_interrupted_while_it_moves_is_running(tmp_path):
+    pytest.importorskip("torch")
+    (tmp_path / "steps.py").write_text(STEPS)
+    variables = dict(os.environ, MASTER_ADDR="127.0.0.1", MASTER_PORT=str(20000 + (os.getpid() + 3) % 10000), WORLD_SIZE="2", GLOO_SOCKET_IFNAME="lo", OMP_NUM_THREADS="1")
+    script = f"for r in 0 1; do RANK=$r {sys.executable} steps.py & done; wait"
+    report = tmp_path / "report" / "report.json"
+    process = subprocess.Popen([str(TOOL), "run", "--hang-timeout", "1000", "--always", "--report-dir", str(report.parent), "--", "bash", "-c", script],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=tmp_path, env=variables, start_new_session=True)
+    try:
+        assert until((tmp_path / "moving").exists, limit=120)
+    finally:
+        process.send_signal(signal.SIGTERM)  # a shell's background jobs ignore SIGINT
+    process.communicate(timeout=60)
+    told = json.loads(report.read_text())
+    assert told["findings"] == [], told["findings"]
+    assert told["verdict"] == "running"
+
+
 RAISE = '''
 import os, signal, time, torch.distributed as dist
 dist.init_process_group("gloo")
