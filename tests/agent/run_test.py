@@ -172,16 +172,18 @@ for step in range(10**6):
 def test_a_job_that_is_interrupted_while_it_moves_is_running(tmp_path):
     pytest.importorskip("torch")
     (tmp_path / "steps.py").write_text(STEPS)
-    variables = dict(os.environ, MASTER_ADDR="127.0.0.1", MASTER_PORT=str(20000 + (os.getpid() + 3) % 10000), WORLD_SIZE="2", GLOO_SOCKET_IFNAME="lo", OMP_NUM_THREADS="1")
-    script = f"for r in 0 1; do RANK=$r {sys.executable} steps.py & done; wait"
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--master_addr=127.0.0.1", f"--master_port={20000 + (os.getpid() + 3) % 10000}"]
     report = tmp_path / "report" / "report.json"
-    process = subprocess.Popen([str(TOOL), "run", "--hang-timeout", "1000", "--always", "--report-dir", str(report.parent), "--", "bash", "-c", script],
-                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, cwd=tmp_path, env=variables, start_new_session=True)
+    process = subprocess.Popen([str(TOOL), "run", "--hang-timeout", "1000", "--always", "--report-dir", str(report.parent), "--", *torchrun, "steps.py"],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=tmp_path, start_new_session=True,
+                               env=dict(os.environ, GLOO_SOCKET_IFNAME="lo", OMP_NUM_THREADS="1"))
     try:
         assert until((tmp_path / "moving").exists, limit=120)
+        process.send_signal(signal.SIGINT)
+        process.wait(120)
     finally:
-        process.send_signal(signal.SIGTERM)  # a shell's background jobs ignore SIGINT
-    process.communicate(timeout=60)
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
     told = json.loads(report.read_text())
     assert told["findings"] == [], told["findings"]
     assert told["verdict"] == "running"
