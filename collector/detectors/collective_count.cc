@@ -11,6 +11,7 @@
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/parting_finding.h"
 #include "collector/detectors/partings/parting_words.h"
+#include "collector/detectors/partings/unseen_decision.h"
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/deciding.h"
@@ -116,10 +117,11 @@ void tell(const model::JobModel& job, const Explanation& explanation, Finding& f
 }
 
 Findings detect(const graph::Examination& examination) {
-  return findings_with(examination, Cause::kCount, "collective-count",
-                       [&](const Explanation& explanation, Finding& finding) {
-                         tell(examination.job, explanation, finding);
-                       });
+  Findings findings = findings_with(examination, Cause::kCount, "collective-count",
+                                    [&](const Explanation& explanation, Finding& finding) {
+                                      tell(examination.job, explanation, finding);
+                                    });
+  return findings.empty() ? unseen_findings(examination, "collective-count") : findings;
 }
 
 constexpr std::string_view kExplanation =

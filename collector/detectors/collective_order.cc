@@ -10,6 +10,7 @@
 
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/group_numbers.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/parting_finding.h"
 #include "collector/detectors/partings/two_groups.h"
@@ -84,8 +85,8 @@ void tell_calls_that_did_not_meet(const graph::Examination& examination, const P
 
 Findings detect(const graph::Examination& examination) {
   const std::vector<Explanation> all = explanations(examination, Cause::kOrder);
-  if (all.empty()) {
-    return {};
+  if (all.empty() || shared_name(examination)) {
+    return {};  // two groups of one name are no order of two: new-group-subset tells it
   }
   Finding finding = finding_of(examination, all.front());
   finding.kind = "collective-order";

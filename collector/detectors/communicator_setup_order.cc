@@ -15,6 +15,7 @@
 
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/group_numbers.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/graph/blocked_call.h"
@@ -227,8 +228,8 @@ bool all_wait_for_ranks(const graph::Examination& examination, const model::Rank
 Findings detect(const graph::Examination& examination) {
   const std::vector<Party> parties = parties_of(examination);
   const auto sure = stuck(examination);
-  if (parties.empty() || !sure || !working_ranks(examination).empty()) {
-    return {};
+  if (parties.empty() || !sure || !working_ranks(examination).empty() || shared_name(examination)) {
+    return {};  // two groups of one name were never made alike: new-group-subset tells it
   }
   const Party& first = parties.front();
   const model::RankSet outside = outside_of(examination, parties);

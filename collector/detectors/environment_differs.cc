@@ -9,8 +9,10 @@
 
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/detectors/evidence/group_numbers.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
+#include "collector/graph/blocked_call.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -152,6 +154,13 @@ bool all_in_one_gpu_call(const graph::Examination& examination) {
                      [](const graph::GroupView& view) { return view.disagreements.empty(); });
 }
 
+/// Some ranks took part in a job of another size: NCCL makes its communicator at the first call
+/// only, in which all of them wait.
+bool default_group_is_two(const graph::Examination& examination) {
+  const auto shared = shared_name(examination);
+  return shared && shared->one->id == graph::world_group(examination.job);
+}
+
 Findings detect(const graph::Examination& examination) {
   const auto still = stuck(examination);
   if (!still) {
@@ -159,7 +168,8 @@ Findings detect(const graph::Examination& examination) {
   }
   const bool meeting = !ranks_where(examination, [](const graph::Standing& standing) {
                           return standing.activity == graph::Activity::kRendezvous;
-                        }).empty();
+                        }).empty() ||
+                       default_group_is_two(examination);
   const bool together = all_in_one_gpu_call(examination);
   Findings findings;
   for (const MustAgree& variable : kVariables) {

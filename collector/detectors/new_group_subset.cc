@@ -17,8 +17,10 @@
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/cause.h"
+#include "collector/detectors/partings/unseen_decision.h"
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/detectors/paths/source_path.h"
+#include "collector/graph/blocked_call.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/deciding.h"
@@ -324,12 +326,13 @@ Findings detect(const graph::Examination& examination) {
     guarded.reset();
   }
   const bool somebody_works = !working_ranks(examination).empty();
-  if (const auto shared = !proven && stuck(examination) ? shared_name(examination) : std::nullopt) {
+  const auto shared = !proven && stuck(examination) ? shared_name(examination) : std::nullopt;
+  if (shared && shared->one->id != graph::world_group(examination.job)) {
     return {mixed_up(examination, *shared, guarded)};
   }
   if (inside.empty() || !may_hang(examination) || somebody_works ||
       (outside.empty() && !guarded && !proven)) {
-    return {};
+    return unseen_findings(examination, "new-group-subset");
   }
   Finding finding;
   finding.kind = "new-group-subset";

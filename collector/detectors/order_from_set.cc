@@ -16,6 +16,7 @@
 #include "collector/detectors/partings/unseen_decision.h"
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/graph/blocked_call.h"
+#include "collector/graph/device_waits.h"
 #include "collector/graph/launched_call.h"
 #include "collector/model/questions.h"
 #include "collector/program/origin/items.h"
@@ -176,12 +177,19 @@ std::optional<Finding> from_groups(const graph::Examination& examination) {
   return finding;
 }
 
-/// Without records: all ranks wait for their GPUs at one line of such a loop.
+/// Its host has run ahead of earlier calls of the loop; over gloo every call is the only one.
+bool spins_in_a_call(const model::JobModel& job, const graph::Standing& standing) {
+  return standing.activity == graph::Activity::kCollective && standing.process != nullptr &&
+         graph::is_on_gpu(job, *standing.process);
+}
+
+/// Without records: all ranks wait at one line of such a loop, for their GPUs or in its call.
 std::optional<Finding> from_one_line(const graph::Examination& examination) {
   const graph::Standing* standing = common_standing(examination);
-  const auto shared = standing == nullptr || standing->activity != graph::Activity::kGpu
-                          ? std::nullopt
-                          : shared_loop(examination.job, standing->callers, standing->callers);
+  const bool waits = standing != nullptr && (standing->activity == graph::Activity::kGpu ||
+                                             spins_in_a_call(examination.job, *standing));
+  const auto shared =
+      !waits ? std::nullopt : shared_loop(examination.job, standing->callers, standing->callers);
   if (!shared) {
     return std::nullopt;
   }

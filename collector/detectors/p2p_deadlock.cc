@@ -11,6 +11,7 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"
 #include "collector/detectors/partings/left_exchange.h"
+#include "collector/detectors/partings/unseen_decision.h"
 #include "collector/graph/mpi_calls.h"
 #include "collector/graph/posted_messages.h"
 #include "collector/model/questions.h"
@@ -340,7 +341,8 @@ Findings detect(const graph::Examination& examination) {
   if (findings.empty()) {
     findings = same_side(examination);
   }
-  return findings.empty() ? without_partner(examination) : findings;
+  findings = findings.empty() ? without_partner(examination) : findings;
+  return findings.empty() ? unseen_findings(examination, "p2p-deadlock") : findings;
 }
 
 constexpr std::string_view kExplanation =

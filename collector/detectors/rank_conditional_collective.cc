@@ -183,14 +183,7 @@ Findings detect(const graph::Examination& examination) {
                     [&](const Explanation& explanation, Finding& finding) {
                       tell(examination, explanation, finding);
                     });
-  if (!findings.empty()) {
-    return findings;
-  }
-  if (const auto unseen = unseen_decision(examination);
-      unseen && unseen->source == program::Source::kRank) {
-    findings.push_back(finding_of(examination, *unseen, "rank-conditional-collective"));
-  }
-  return findings;
+  return findings.empty() ? unseen_findings(examination, "rank-conditional-collective") : findings;
 }
 
 constexpr std::string_view kExplanation =

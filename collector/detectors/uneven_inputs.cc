@@ -17,6 +17,7 @@
 #include "collector/detectors/partings/side_questions.h"
 #include "collector/detectors/partings/swallowed.h"
 #include "collector/detectors/partings/uneven_ahead.h"
+#include "collector/detectors/partings/unseen_decision.h"
 
 namespace ddpdoctor::detectors {
 namespace {
@@ -130,7 +131,7 @@ Findings detect(const graph::Examination& examination) {
   if (auto ahead = uneven_ahead(examination)) {
     findings.push_back(std::move(*ahead));
   }
-  return findings;
+  return findings.empty() ? unseen_findings(examination, "uneven-inputs") : findings;
 }
 
 constexpr std::string_view kExplanation =

@@ -6,6 +6,7 @@
 #include <array>
 #include <cctype>
 
+#include "base/text.h"
 #include "collector/graph/activity_rules.h"
 #include "collector/graph/blocked_call.h"
 #include "collector/graph/launched_call.h"
@@ -100,6 +101,22 @@ bool reads_device(const program::Call& call) {
   }
   return call.arguments.size() == 1 && !is_string(call.arguments[0]) &&
          std::find(kConversions.begin(), kConversions.end(), name) != kConversions.end();
+}
+
+/// `if x.any():`, `while loss.sum() > 1:`: the truth of what a method of a tensor gives out is
+/// read.
+bool reads_truth(std::string_view statement, const std::vector<program::Call>& calls) {
+  constexpr std::array<string_view, 12> kMethods = {"any",   "all",      "sum",   "max",
+                                                    "min",   "mean",     "norm",  "isnan",
+                                                    "isinf", "isfinite", "equal", "allclose"};
+  constexpr std::array<string_view, 4> kTests = {"if ", "elif ", "while ", "assert "};
+  return std::any_of(kTests.begin(), kTests.end(),
+                     [statement](string_view word) { return statement.starts_with(word); }) &&
+         std::any_of(calls.begin(), calls.end(), [&kMethods](const program::Call& call) {
+           return contains(call.callee, ".") &&
+                  std::find(kMethods.begin(), kMethods.end(), program::last_name(call.callee)) !=
+                      kMethods.end();
+         });
 }
 
 /// The program asks for the backend of GPUs, as far as its source is known.
@@ -257,7 +274,8 @@ bool reads_device_value(const model::JobModel& job, const model::Thread& thread)
   }
   const std::string statement = program::statement_at(source->second, python->line);
   const std::vector<program::Call> calls = program::calls_in(statement);
-  return std::any_of(calls.begin(), calls.end(), reads_device);
+  return std::any_of(calls.begin(), calls.end(), reads_device) ||
+         reads_truth(base::trim(statement), calls);
 }
 
 bool is_in_backward(Frames frames) {

@@ -9,7 +9,7 @@
 #include "collector/graph/history.h"
 #include "collector/model/questions.h"
 #include "collector/program/libraries/libraries.h"
-#include "collector/program/origin/definitions.h"
+#include "collector/program/origin/callees.h"
 #include "collector/program/questions/code.h"
 #include "collector/program/questions/passed.h"
 #include "collector/program/syntax/bindings.h"
@@ -30,7 +30,8 @@ struct Made {
 
 class Reader {
  public:
-  explicit Reader(const model::JobModel& job) : job_(job), ddp_(wraps_in_ddp(job)) {}
+  explicit Reader(const model::JobModel& job)
+      : files_(job.sources.begin()->second, job.sources), ddp_(wraps_in_ddp(job)) {}
 
   /// The collective that a call makes, itself or in a function of the user's.
   std::optional<Made> made_by(const std::string& file, const SourceText& lines, Node call,
@@ -51,7 +52,7 @@ class Reader {
     if (ddp_ && name == "backward") {
       return Made{.operation = "all_reduce", .callers = {here}};
     }
-    const auto known = depth < kDeepest ? function_called(lines, callee, name) : std::nullopt;
+    const auto known = depth < kDeepest ? function_called(lines, call) : std::nullopt;
     auto inside = known ? made_in(*known, depth + 1) : std::nullopt;
     if (inside) {
       inside->callers.push_back(here);
@@ -66,40 +67,25 @@ class Reader {
     Node body;
   };
 
-  /// The only function that a call may mean, its own file's first: of an object (`self.net.sync()`)
-  /// a method, else none.
-  std::optional<Function> function_called(const SourceText& lines, std::string_view callee,
-                                          const std::string& name) const {
-    const auto& imports = program::facts_of(lines).imports;
-    const bool of_object =
-        callee.empty() || (callee.find('.') != std::string_view::npos &&
-                           !imports.contains(callee.substr(0, callee.find('.'))));
-    std::optional<Function> found;
-    for (const bool own : {true, false}) {
-      for (const auto& [file, text] : job_.sources) {
-        if ((&text == &lines) != own || !model::is_user_file(file)) {
-          continue;
-        }
-        const program::FileFacts& facts = program::facts_of(text);
-        for (auto [at, end] = facts.functions.equal_range(name); at != end; ++at) {
-          const std::size_t around = facts.index->scopes()[at->second].outer;
-          const bool method = around != program::kNone &&
-                              facts.index->scopes()[around].kind == program::ScopeKind::kClass;
-          if (method != of_object) {
-            continue;
-          }
-          if (found) {
-            return std::nullopt;
-          }
-          found = Function{
-              .file = &file, .lines = &text, .body = facts.index->scopes()[at->second].body};
-        }
-      }
-      if (found) {
-        return found;
-      }
+  /// The only function that a call may mean.
+  std::optional<Function> function_called(const SourceText& lines, Node call) const {
+    const program::File& file = files_.file_of(lines);
+    const std::size_t statement = file.facts->index->statement_of(call);
+    if (statement == program::kNone) {
+      return std::nullopt;
     }
-    return found;
+    const program::Where where{.file = &file,
+                               .scope = file.facts->index->statements()[statement].scope,
+                               .statement = statement};
+    program::Slicer slicer(files_, nullptr);
+    const auto found = program::callees_of(call, where, slicer);
+    if (found.size() != 1 || found[0].file->path == nullptr ||
+        !model::is_user_file(*found[0].file->path)) {
+      return std::nullopt;
+    }
+    return Function{.file = found[0].file->path,
+                    .lines = found[0].file->text,
+                    .body = found[0].function().body};
   }
 
   /// The last collective in the body of a function.
@@ -127,7 +113,7 @@ class Reader {
     return std::nullopt;
   }
 
-  const model::JobModel& job_;
+  program::Files files_;
   bool ddp_;
 };
 
@@ -213,6 +199,9 @@ bool wraps_in_ddp(const model::JobModel& job) {
 std::optional<LaunchedCall> launched_last(const model::JobModel& job,
                                           const std::vector<model::CallSite>& callers,
                                           std::size_t frames, bool here) {
+  if (job.sources.empty()) {
+    return std::nullopt;
+  }
   const Reader reader(job);
   for (std::size_t i = 0; i < std::min(frames, callers.size()); ++i) {
     const auto source = job.sources.find(callers[i].file);

@@ -235,9 +235,10 @@ Standing stand(const Context& context, const model::Process& process, const mode
     result.on_cpu = false;
     head = polled;
   }
-  if (result.activity == Activity::kQueue && context.before != nullptr && !result.moved) {
-    result.on_cpu = false;  // it asks again and again whether something came
-  }
+  const bool spins = calls_ranks(result.activity)  // in the call, or asks whether something came
+                         ? result.on_cpu && is_on_gpu(context.job, process)
+                         : result.activity == Activity::kQueue && context.before != nullptr;
+  result.on_cpu = result.on_cpu && (result.moved || !spins);
   if (!result.waits_for_ranks() && mpi == nullptr) {
     result.on_cpu = result.on_cpu || waits_for_a_moment(context.job, thread) ||
                     is_served_from_outside(context.job, process, thread) ||

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The zoo on the simulated device (tests/doubles/simulated_device): unchanged scripts as jobs of NCCL, whose hosts run ahead and spin in the driver.
 Each side is judged three times: under `run`, by `attach`, and from Python-only dumps of all ranks (as of `py-spy dump`) given to `report`.
+`--mode bare` asks attach about jobs whose flight recorder is off: stacks and values are all there is.
 
 In a case, `"simulated": "why not"` leaves it out, and `"simulated": {…}` says what is otherwise there than over gloo."""
 import json
@@ -25,6 +26,7 @@ import device  # noqa: E402
 TOOL = os.environ.get("DDPDOCTOR", "ddpdoctor")
 MODES = ("run", "attach", "stacks")
 LIMIT = 85  # seconds until a job is ended by the device
+NO_RECORDER = {"TORCH_FR_BUFFER_SIZE": "0", "TORCH_NCCL_TRACE_BUFFER_SIZE": "0"}
 SETTLE = 7  # a host stays 2 s for its first late call, and then runs ahead
 CI = {"rank_conditional_collective/train.py", "uneven_inputs/train.py", "p2p_deadlock/both_receive.py", "healthy/barrier.py"}
 
@@ -92,21 +94,25 @@ class Seen:
         self.wrong, self.report, self.text = wrong, report, text
 
 
-def attach(folder, case, healthy, kept=None):
+def attach(folder, case, healthy, kept=None, recorder=True):
     gpu = device.Device(LIMIT)
-    job = Job(folder, case, healthy, prefix=("nice", "-n", "10"), more=gpu.environment, prepare=ask_for_nccl)
+    more = gpu.environment if recorder else {**gpu.environment, **NO_RECORDER}
+    job = Job(folder, case, healthy, prefix=("nice", "-n", "10"), more=more, prepare=ask_for_nccl)
     try:
         if not job.wait_ready(healthy, limit=40, least=SETTLE):
             lost = Seen([f"the job did not come up: {job.output()[-600:]}"])
-            return {"attach": lost, "stacks": lost}
+            return {"attach": lost, "stacks": lost} if recorder else {"bare": lost}
         if not healthy and not case.get("healthy_only"):
             gpu.settle(limit=15)
         target = job.folder / "report.json"
         done = subprocess.run([TOOL, "attach", str(job.process.pid), "-o", str(target), "-o", str(job.folder / "job.ddpd")], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
         if done.returncode not in (0, 1):
-            return {"attach": Seen([f"attach ended with {done.returncode}: {done.stderr.strip()[:300]}"])}
+            return {"attach" if recorder else "bare": Seen([f"attach ended with {done.returncode}: {done.stderr.strip()[:300]}"])}
         report = json.loads(target.read_text())
         ended = job.process.poll() is not None
+        if not recorder:
+            wrong = problems(folder, case, healthy, report, done.returncode, "stacks")
+            return {"bare": Seen(["the job ended while it was observed"] if ended else wrong, report, done.stdout + done.stderr)}
         wrong = ["the job ended while it was observed"] if ended else problems(folder, case, healthy, report, done.returncode)
         stacks, text = report_on_dumps(job, report)
         return {"attach": Seen(wrong, report, done.stdout + done.stderr + "\n" + job.output()[-3000:]),
@@ -167,6 +173,8 @@ def observe(folder, case, healthy, wanted, kept=None):
     seen = {}
     if case.get("mode") != "run" and set(wanted) & {"attach", "stacks"}:
         seen.update(attach(folder, case, healthy, kept))
+    if case.get("mode") != "run" and "bare" in wanted:
+        seen.update(attach(folder, case, healthy, kept, recorder=False))
     if "run" in wanted:
         seen.update(run(folder, case, healthy))
     return {mode: one for mode, one in seen.items() if mode in wanted}

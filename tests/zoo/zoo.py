@@ -108,7 +108,7 @@ def told(observe, folder, case, healthy, options):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("names", nargs="*")
-    parser.add_argument("--mode", choices=["attach", "run", "stacks", "attach+stacks"])
+    parser.add_argument("--mode", choices=["attach", "run", "stacks", "bare", "attach+stacks", "bare+stacks"])
     parser.add_argument("--device", choices=["simulated"], help="run the cases over the simulated device (tests/doubles/simulated_device)")
     parser.add_argument("--ci", action="store_true")
     parser.add_argument("--twins", action="store_true", help="healthy twins only")

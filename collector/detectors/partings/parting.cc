@@ -193,6 +193,18 @@ std::optional<Parting> parting_from_records(const Examination& examination, cons
   return parting;
 }
 
+/// It waits for its device at the line in which another rank is in the call: it has not come to the
+/// call yet, and it will.
+bool is_before_the_call(const Examination& examination, const Standing& standing,
+                        const std::string& group) {
+  return standing.activity == Activity::kGpu && !standing.moved && !standing.on_cpu &&
+         std::any_of(examination.standings.begin(), examination.standings.end(),
+                     [&](const Standing& other) {
+                       return stands_in_group(other, group) && !other.launched &&
+                              !other.callers.empty() && other.callers == standing.callers;
+                     });
+}
+
 // Only stacks: those who stand in one call of the group, and those who do not.
 std::optional<Parting> parting_from_stacks(const Examination& examination, const GroupView& view) {
   std::map<model::Rank, std::string> said;
@@ -200,7 +212,8 @@ std::optional<Parting> parting_from_stacks(const Examination& examination, const
   model::RankSet absent;
   for (const model::Rank rank : members(examination, view)) {
     const Standing* standing = examination.standing(rank);
-    if (standing == nullptr || standing->activity == Activity::kUnobserved) {
+    if (standing == nullptr || standing->activity == Activity::kUnobserved ||
+        is_before_the_call(examination, *standing, view.group.id)) {
       continue;
     }
     if (stands_in_group(*standing, view.group.id)) {

@@ -2,155 +2,209 @@
 #include "collector/detectors/partings/unseen_decision.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/text.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/wording.h"
-#include "collector/detectors/paths/source_blocks.h"
-#include "collector/graph/activity_rules.h"
-#include "collector/graph/launched_call.h"
-#include "collector/model/questions.h"
-#include "collector/program/origin/definitions.h"
-#include "collector/program/questions/branches.h"
-#include "collector/program/questions/expressions.h"
+#include "collector/detectors/partings/uneven_ahead.h"
+#include "collector/detectors/paths/source_path.h"
+#include "collector/program/questions/uses.h"
 
 namespace ddpdoctor::detectors {
 namespace {
 
-using program::SourceText;
+using program::DecisionKind;
 
-constexpr int kDeepest = 3;                 // calls from the function on the stack
-constexpr std::size_t kMostLines = 20'000;  // read for one answer
+constexpr std::size_t kMostRivals = 3;  // beside the nearest
+constexpr std::size_t kLongest = 80;
 
-/// In a group of its own, of which only some ranks may be members: these alone have to come.
-bool names_a_group(const program::Call& call) {
-  return !program::keyword_argument(call, "group").empty();
+std::string_view kind_of(const Candidate& one) {
+  if (one.is == Launch::Is::kMessage) {
+    return "p2p-deadlock";
+  }
+  if (one.is == Launch::Is::kNewGroup && !one.is_loop()) {
+    return "new-group-subset";
+  }
+  if (one.speaks == Speaks::kOwnBatches || one.of_batches) {
+    return "uneven-inputs";
+  }
+  if (one.kind == DecisionKind::kFor || one.kind == DecisionKind::kIterate ||
+      one.kind == DecisionKind::kFilter) {
+    return "collective-count";
+  }
+  return one.source == program::Source::kRank ? "rank-conditional-collective" : "divergent-branch";
 }
 
-/// Follows the calls of a function and keeps the decisions that lead to a collective.
-class Search {
- public:
-  Search(const model::JobModel& job, const model::CallSite& standing)
-      : job_(job), standing_(standing) {}
+/// As the source has it: "for x in xs", "except OSError", "if x".
+std::string quote(const Candidate& one) {
+  std::string text = base::elide(one.condition, kLongest);
+  if (one.kind == DecisionKind::kExcept) {
+    text = text.empty() ? "except" : "except " + text;
+  }
+  return fmt::format("`{}` ({})", text, line_of(one.where));
+}
 
-  void read_function(const std::string& file, const SourceText& lines, int line,
-                     const std::vector<UnseenDecision>& above, int depth) {
-    const auto extent = program::function_extent(lines, line);
-    const int first = extent ? extent->first : lines.begin()->first;
-    const int last = extent ? extent->second : lines.rbegin()->first;
-    if (!seen_.emplace(file, first).second) {
-      return;
+std::optional<UnseenDecision> choose(const graph::Examination& examination) {
+  const graph::Standing* const standing = common_standing(examination);
+  if (standing == nullptr) {
+    return std::nullopt;
+  }
+  std::vector<Candidate> all =
+      candidates_behind(examination.job, *standing, waiting_ranks(examination));
+  Speaks most = Speaks::kNothingElse;
+  for (const Candidate& one : all) {
+    most = std::max(most, one.speaks);
+  }
+  std::erase_if(all, [most](const Candidate& one) { return one.speaks != most; });
+  const std::size_t limit = most == Speaks::kNothingElse ? 1 : 1 + kMostRivals;
+  if (all.empty() || all.size() > limit) {
+    return std::nullopt;
+  }
+  UnseenDecision out{
+      .decision = std::move(all.front()), .rivals = {}, .kind = {}, .standing = standing->user};
+  out.rivals.assign(std::make_move_iterator(all.begin() + 1), std::make_move_iterator(all.end()));
+  out.kind = kind_of(out.decision);
+  return out;
+}
+
+/// Of several operands the one that compares the rank: the others came out alike, or the ranks
+/// would not have parted there by their number.
+std::optional<bool> holds_on(const Candidate& one, model::Rank rank) {
+  std::optional<bool> found;
+  if (one.source != program::Source::kRank || one.is_loop()) {
+    return found;
+  }
+  for (const std::string& operand : program::operands_of(one.condition)) {
+    const auto holds = holds_for(operand, rank);
+    if (holds && found) {
+      return std::nullopt;
     }
-    for (auto at = lines.lower_bound(first); at != lines.end() && at->first <= last; ++at) {
-      if (++read_ > kMostLines) {
-        return;
-      }
-      const bool own = program::function_extent(lines, at->first) == extent;
-      if (own && (depth > 0 || is_behind(lines, at->first, line))) {
-        read_line(file, lines, at->first, at->second, above, depth);
-      }
+    found = holds ? holds : found;
+  }
+  return found;
+}
+
+/// Those who took the way that fewer took, where anything says who; in a tie those who called.
+model::RankSet odd_ranks(const Candidate& one, const model::RankSet& all) {
+  if (!one.differ.empty()) {
+    return one.differ;
+  }
+  model::RankSet called;
+  for (const model::Rank rank : all) {
+    const auto holds = holds_on(one, rank);
+    if (!holds) {
+      return {};
     }
-  }
-
-  [[nodiscard]] const std::map<std::pair<std::string, int>, UnseenDecision>& found() const {
-    return found_;
-  }
-
- private:
-  /// Whoever is at `now` may have been at `line` before.
-  static bool is_behind(const SourceText& lines, int line, int now) {
-    const auto around = program::enclosing(lines, now);
-    return line <= now || std::any_of(around.begin(), around.end(), [&](const auto& block) {
-             return is_loop(block) && encloses(lines, block, line);
-           });
-  }
-
-  void read_line(const std::string& file, const SourceText& lines, int line, std::string_view text,
-                 const std::vector<UnseenDecision>& above, int depth) {
-    for (const program::Call& call : program::calls_in(text)) {
-      const graph::Operation* operation = graph::operation_called(lines, call.callee);
-      const auto known = operation == nullptr ? functions_named(lines, call.callee)
-                                              : std::vector<std::pair<std::string, int>>{};
-      if (operation == nullptr ? known.size() != 1 || depth == kDeepest : names_a_group(call)) {
-        continue;
-      }
-      std::vector<UnseenDecision> decisions = above;
-      add_decisions(file, lines, line, decisions);
-      if (operation != nullptr) {
-        keep({.file = file, .line = line, .function = function_around(lines, line)}, *operation,
-             decisions);
-      } else {
-        const auto& [other, defined] = known.front();
-        read_function(other, lines_of(job_, other), defined, decisions, depth + 1);
-      }
-    }
-  }
-
-  /// Functions of the user's files that a callee may be; its own file's first.
-  std::vector<std::pair<std::string, int>> functions_named(const SourceText& lines,
-                                                           std::string_view callee) const {
-    const std::string name(program::last_name(callee));
-    std::vector<std::pair<std::string, int>> out;
-    for (const auto& [file, text] : job_.sources) {
-      if (!model::is_user_file(file) || (!out.empty() && &text != &lines)) {
-        continue;
-      }
-      const program::FileFacts& facts = program::facts_of(text);
-      for (auto [at, end] = facts.functions.equal_range(name); at != end; ++at) {
-        out.emplace_back(file, facts.index->scopes()[at->second].last_line);
-      }
-    }
-    return out;
-  }
-
-  void add_decisions(const std::string& file, const SourceText& lines, int line,
-                     std::vector<UnseenDecision>& decisions) const {
-    const auto common = file == standing_.file ? program::branches_to(lines, standing_.line)
-                                               : std::vector<program::Branching>{};
-    for (const program::Branching& one : program::branches_to(lines, line)) {
-      const bool leads_here = std::any_of(common.begin(), common.end(), [&one](const auto& other) {
-        return other.block.line == one.block.line;
-      });
-      if (one.loop || is_loop(one.block) || one.block.condition.empty() || leads_here) {
-        continue;
-      }
-      const program::Origin origin = origin_of(job_, lines, one.block);
-      if (origin.source != program::Source::kRank && !program::is_own(origin.source)) {
-        continue;
-      }
-      const model::CallSite at{
-          .file = file, .line = line, .function = function_around(lines, line)};
-      decisions.push_back({.branch = branch_of(one.block, at, dependence_of(origin), true),
-                           .operation = {},
-                           .inside = encloses(lines, one.block, line),
-                           .source = origin.source,
-                           .standing = standing_});
+    if (*holds == one.inside) {
+      called.insert(rank);
     }
   }
-
-  void keep(const model::CallSite& call, const graph::Operation& operation,
-            const std::vector<UnseenDecision>& decisions) {
-    if (decisions.empty() || (call.file == standing_.file && call.line == standing_.line)) {
-      return;
-    }
-    UnseenDecision one = decisions.front();  // the outermost: what is inside it comes after it
-    one.branch.guarded = call;
-    one.operation = std::string(operation.operation);
-    found_.emplace(std::pair(one.branch.where.file, one.branch.where.line), std::move(one));
+  const model::RankSet others = all.minus(called);
+  if (one.is == Launch::Is::kNewGroup) {
+    return others;  // all have to make it
   }
+  return others.empty() || called.size() <= others.size() ? called : others;
+}
 
-  const model::JobModel& job_;
-  const model::CallSite& standing_;
-  std::set<std::pair<std::string, int>> seen_;
-  std::map<std::pair<std::string, int>, UnseenDecision> found_;
-  std::size_t read_ = 0;
-};
+std::string summary_of(const UnseenDecision& unseen, const model::RankSet& odd) {
+  const Candidate& one = unseen.decision;
+  const std::string who = odd.empty() ? "some ranks" : said(odd);
+  const std::string call = fmt::format("{} ({})", one.operation, line_of(one.call));
+  const bool surely = one.speaks == Speaks::kValues;
+  if (one.ends_loop) {
+    return fmt::format(
+        "{} may have had fewer batches: the loop with {} ends at {}; all ranks wait "
+        "in one line",
+        who, call, quote(one));
+  }
+  if (one.is_loop()) {
+    return fmt::format(
+        "{} {} run another number of iterations of {}, each with {}; all ranks wait "
+        "in one line",
+        who, surely ? "will have" : "may have", quote(one), call);
+  }
+  if (one.kind == DecisionKind::kExcept) {
+    return fmt::format(
+        "{} may have skipped {} because of an exception caught by {}; all ranks "
+        "wait in one line",
+        who, call, quote(one));
+  }
+  const bool called =
+      odd.empty() || surely ? one.inside : holds_on(one, odd.front()).value_or(true) == one.inside;
+  if (surely) {
+    return fmt::format(
+        "{} differs between ranks: it decides who calls {}; all ranks wait in one "
+        "line",
+        quote(one), call);
+  }
+  return fmt::format("{} may have {} {} {} {}, which depends on {}; all ranks wait in one line",
+                     who, called ? "called" : "skipped", call, one.inside ? "under" : "because of",
+                     quote(one), program::name_of(one.source));
+}
+
+std::string fix_of(const UnseenDecision& unseen) {
+  const Candidate& one = unseen.decision;
+  constexpr std::string_view kRecord =
+      "Start the job with `ddpdoctor run -- …` to record which rank called what.";
+  if (unseen.kind == "uneven-inputs") {
+    return fmt::format("{} {}", kEqualSteps, kRecord);
+  }
+  if (one.is_loop()) {
+    return fmt::format("Give `{}` the same length on every rank, or reduce once after the loop. {}",
+                       base::elide(one.condition, kLongest), kRecord);
+  }
+  if (one.kind == DecisionKind::kExcept) {
+    return fmt::format("Call {} on every rank also after an exception, or end all ranks. {}",
+                       one.operation, kRecord);
+  }
+  return fmt::format("Call {} on every rank, or all_reduce the value of `{}` first. {}",
+                     one.operation, base::elide(one.condition, kLongest), kRecord);
+}
+
+Finding finding_of(const graph::Examination& examination, const UnseenDecision& unseen) {
+  const Candidate& one = unseen.decision;
+  const model::RankSet all = waiting_ranks(examination);
+  Finding finding;
+  finding.kind = std::string(unseen.kind);
+  finding.confidence = one.speaks == Speaks::kValues && examination.still() ? Confidence::kLikely
+                                                                            : Confidence::kPossible;
+  finding.culprits = odd_ranks(one, all);
+  finding.waiting = all.minus(finding.culprits);
+  finding.summary = summary_of(unseen, finding.culprits);
+  finding.fix = fix_of(unseen);
+  finding.locations.push_back(location(
+      one.call, finding.culprits,
+      one.inside ? "some ranks may have called this" : "some ranks may have skipped this"));
+  finding.locations.push_back(location(one.where, {}, "may decide which ranks call it"));
+  if (one.kind == DecisionKind::kExcept || one.skips) {  // the call itself is right
+    std::swap(finding.locations[0], finding.locations[1]);
+  }
+  finding.locations.push_back(
+      location(unseen.standing, finding.waiting, "all ranks are waiting here"));
+  if (one.handler.known()) {
+    finding.locations.insert(finding.locations.begin(),
+                             location(one.handler, finding.culprits, "its value comes from here"));
+  }
+  if (unseen.kind == "uneven-inputs") {  // where those are who ended the loop earlier
+    finding.locations.front().note = "each iteration calls this";
+    if (one.after.known()) {
+      finding.locations.insert(finding.locations.begin(),
+                               location(one.after, finding.culprits, "called behind the loop"));
+    } else {
+      std::rotate(finding.locations.begin(), finding.locations.end() - 1, finding.locations.end());
+    }
+  }
+  for (const Candidate& rival : unseen.rivals) {
+    finding.evidence.push_back(
+        {.rank = {},
+         .text = fmt::format("also fits: {}, which decides who calls {} ({})", quote(rival),
+                             rival.operation, line_of(rival.call))});
+  }
+  return finding;
+}
 
 }  // namespace
 
@@ -166,49 +220,14 @@ const graph::Standing* common_standing(const graph::Examination& examination) {
   return one_line ? &all.front() : nullptr;
 }
 
-std::optional<UnseenDecision> unseen_decision(const graph::Examination& examination) {
-  const graph::Standing* standing = common_standing(examination);
-  if (standing == nullptr) {
-    return std::nullopt;
-  }
-  Search search(examination.job, standing->user);
-  for (const model::CallSite& site : standing->callers) {
-    const SourceText& lines = lines_of(examination.job, site.file);
-    if (!lines.empty()) {
-      search.read_function(site.file, lines, site.line, {}, 0);
-    }
-  }
-  return search.found().size() == 1 ? std::optional(search.found().begin()->second) : std::nullopt;
+const std::optional<UnseenDecision>& unseen_decision(const graph::Examination& examination) {
+  return examination.memo.once<std::optional<UnseenDecision>>(
+      [&examination] { return choose(examination); });
 }
 
-Finding finding_of(const graph::Examination& examination, const UnseenDecision& decision,
-                   std::string kind) {
-  const Branch& branch = decision.branch;
-  Finding finding;
-  finding.kind = std::move(kind);
-  finding.confidence = Confidence::kPossible;
-  const model::RankSet all = waiting_ranks(examination);
-  for (const model::Rank rank : all) {
-    if (holds_for(branch.condition, rank) == decision.inside) {
-      finding.culprits.insert(rank);
-    }
-  }
-  finding.waiting = all.minus(finding.culprits);
-  const std::string condition = "`" + base::elide(branch.condition, 80) + "`";
-  finding.summary = fmt::format(
-      "{} may have called {} ({}) under {} ({}), which depends on {}; all ranks wait in one line",
-      finding.culprits.empty() ? "some ranks" : said(finding.culprits), decision.operation,
-      line_of(branch.guarded), condition, line_of(branch.where), program::name_of(decision.source));
-  finding.fix = fmt::format(
-      "Call {} on every rank, or all_reduce the value of {} first. Start the job with `ddpdoctor "
-      "run -- …` to record which rank called what.",
-      decision.operation, condition);
-  finding.locations.push_back(
-      location(branch.guarded, finding.culprits, "some ranks may have called this"));
-  finding.locations.push_back(location(branch.where, {}, "may decide which ranks call it"));
-  finding.locations.push_back(
-      location(decision.standing, finding.waiting, "all ranks are waiting here"));
-  return finding;
+Findings unseen_findings(const graph::Examination& examination, std::string_view kind) {
+  const auto& unseen = unseen_decision(examination);
+  return unseen && unseen->kind == kind ? Findings{finding_of(examination, *unseen)} : Findings{};
 }
 
 }  // namespace ddpdoctor::detectors

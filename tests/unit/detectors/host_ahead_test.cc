@@ -113,14 +113,107 @@ TEST(HostAhead, AnEarlyReturnLeadsToItThoseWhoDoNotTakeIt) {
   EXPECT_EQ(findings[0].locations.at(0).line, 5);
 }
 
-TEST(HostAhead, TwoDecisionsOrNoneAreNotToldApart) {
+TEST(HostAhead, OfTwoDecisionsTheNearestIsToldAndTheOtherNamed) {
   const std::string second = "        if random.random() > 0.5:\n            dist.barrier()\n";
+  const Findings findings =
+      asked("divergent-branch", at_one_line("        if random.random() > 0.9:\n", second).build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+  EXPECT_EQ(findings[0].locations.at(1).line, 11);
+  ASSERT_FALSE(findings[0].evidence.empty());
+  EXPECT_NE(findings[0].evidence[0].text.find("0.9"), std::string::npos);
+}
+
+TEST(HostAhead, WithoutADecisionOrWhileTheJobMovesNothingIsTold) {
   for (const model::JobModel& told :
-       {at_one_line("        if random.random() > 0.9:\n", second).build(),
-        at_one_line("        if len(loader) > 3:\n").progress(model::Progress::kMoving).build(),
+       {at_one_line("        if len(loader) > 3:\n").progress(model::Progress::kMoving).build(),
         at_one_line("        if True:\n").build()}) {
     EXPECT_TRUE(asked("divergent-branch", told).empty());
     EXPECT_TRUE(asked("rank-conditional-collective", told).empty());
+  }
+}
+
+/// All ranks wait in the gather at the end of `body`, which is the loop of main().
+JobBuilder in_the_gather(const std::string& body, const std::string& more = {}) {
+  JobBuilder builder = job();
+  builder.ranks(3).backend("nccl").looked_once();
+  builder.source(kTrain, "import random\nimport torch\nimport torch.distributed as dist\n" + more +
+                             "def main(rank, model, loader):\n    rank = dist.get_rank()\n"
+                             "    for step in range(60):\n" +
+                             body + "        dist.all_gather_object(seen, step)\n");
+  builder.stack(kAll,
+                "py:all_gather_object@/v/site-packages/torch/distributed/"
+                "distributed_c10d.py:3514 | " +
+                    at("main", "dist.all_gather_object"));
+  return builder;
+}
+
+TEST(HostAhead, AnExceptionThatIsCaughtMaySkipACall) {
+  const Findings findings =
+      asked("divergent-branch", in_the_gather("        try:\n"
+                                              "            dist.all_reduce(model(batch))\n"
+                                              "        except RuntimeError:\n"
+                                              "            continue\n")
+                                    .build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+  EXPECT_EQ(findings[0].locations.at(0).line, 9);
+}
+
+TEST(HostAhead, ALoopOverElementsOfTheRankMakesAnotherNumberOfCalls) {
+  const std::string loop =
+      "        for name in sorted(losses):\n            dist.all_reduce(losses[name])\n";
+  const std::string own =
+      "        losses = {'cls': 1}\n        if rank == 1:\n"
+      "            losses['mask'] = 1\n";
+  const Findings findings = asked("collective-count", in_the_gather(own + loop).build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+  EXPECT_TRUE(
+      asked("collective-count", in_the_gather("        losses = {'cls': 1}\n" + loop).build())
+          .empty());
+}
+
+TEST(HostAhead, ALoopOverTheRanksOwnBatchesMayEndEarlier) {
+  const std::string train =
+      "def train(rank, data):\n    for x in data[rank::3]:\n"
+      "        dist.all_reduce(total(x))\n";
+  const Findings findings =
+      asked("uneven-inputs", in_the_gather("        train(rank, data)\n", train).build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+  EXPECT_EQ(findings[0].locations.at(0).line, 11);
+}
+
+TEST(HostAhead, ValuesThatDifferSayWhoAndAreLikely) {
+  JobBuilder builder = in_the_gather("        if self.early:\n            dist.barrier()\n");
+  builder.progress(model::Progress::kStill);
+  for (const model::Rank rank : {0, 1, 2}) {
+    builder.fact("value",
+                 {{"role", std::string("decision")},
+                  {"file", std::string(kTrain)},
+                  {"line", std::int64_t{7}},
+                  {"function", std::string("main")},
+                  {"at", std::int64_t{9}},
+                  {"expression", std::string("self.early")},
+                  {"value", std::string(rank == 2 ? "True" : "False")},
+                  {"state", std::string("known")}},
+                 rank);
+  }
+  const Findings findings = asked("divergent-branch", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{2}));
+}
+
+TEST(HostAhead, ATestOfTheRankBeforeAMessageOrAnErrorPartsNobody) {
+  for (const char* body :
+       {"        if rank == 0:\n            dist.send(x, 1)\n        else:\n"
+        "            dist.recv(x, 0)\n",
+        "        if rank > 9:\n            raise ValueError(dist.barrier())\n",
+        "        if rank == 0:\n            dist.broadcast(a, 0)\n        else:\n"
+        "            dist.broadcast(b, 0)\n"}) {
+    EXPECT_TRUE(asked("rank-conditional-collective", in_the_gather(body).build()).empty()) << body;
   }
 }
 

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// One collective in the source.
+#pragma once
+
+#include <string>
+
+#include "collector/model/collective.h"
+
+namespace ddpdoctor::detectors {
+
+/// A call of the source that other ranks have to make as well.
+struct Launch {
+  enum class Is { kCollective, kMessage, kNewGroup };
+  std::string operation;
+  model::CallSite site;
+  Is is = Is::kCollective;
+};
+
+}  // namespace ddpdoctor::detectors

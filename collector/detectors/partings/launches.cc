@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/partings/launches.h"
+
+#include <algorithm>
+
+#include "collector/graph/activity_rules.h"
+#include "collector/graph/history.h"
+#include "collector/graph/launched_call.h"
+#include "collector/model/questions.h"
+#include "collector/program/libraries/libraries.h"
+#include "collector/program/questions/code.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using program::Callee;
+using program::Definition;
+using program::Field;
+using program::Node;
+using program::Where;
+
+constexpr std::size_t kMostKept = 16;  // collectives of one function
+
+const program::SourceText& any_text(const model::JobModel& job) {
+  static const program::SourceText kNone;
+  return job.sources.empty() ? kNone : job.sources.begin()->second;
+}
+
+bool names_a_group(Node call) {
+  for (const Node argument : call.field(Field::kArguments).children()) {
+    if (argument.is(program::NodeKind::kKeywordArgument) &&
+        argument.field(Field::kName).text() == "group") {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Every call inside a node, the inner ones first; not those of functions that are defined there.
+void calls_inside(Node node, std::vector<Node>& out) {
+  for (const Node child : node.children()) {
+    if (!child.is(program::NodeKind::kFunction) && !child.is(program::NodeKind::kClass) &&
+        !child.is(program::NodeKind::kLambda)) {
+      calls_inside(child, out);
+    }
+  }
+  if (node.is(program::NodeKind::kCall)) {
+    out.push_back(node);
+  }
+}
+
+/// A row of the libraries' tables for a call that is none of the user's.
+const program::CallRow* row_of(const Definition& is) {
+  return is.kind == Definition::Kind::kLibrary ? program::call_of_name(is.qualified) : nullptr;
+}
+
+}  // namespace
+
+Launches::Launches(const model::JobModel& job)
+    : job_(job),
+      files_(any_text(job), job.sources),
+      slicer_(files_, nullptr),
+      ddp_(graph::wraps_in_ddp(job)) {}
+
+Where Launches::where_in(const program::File& file, std::size_t scope, Node node) {
+  return {.file = &file, .scope = scope, .statement = file.facts->index->statement_of(node)};
+}
+
+std::optional<Launch> Launches::made_by(Node call, const Where& where) const {
+  const Node callee = call.field(Field::kFunction);
+  const std::string dotted = program::dotted_name(callee);
+  const std::string name(callee.is(program::NodeKind::kAttribute)
+                             ? callee.field(Field::kAttribute).text()
+                             : std::string_view(dotted));
+  Launch launch{.operation = {},
+                .site = {.file = where.file->path == nullptr ? std::string() : *where.file->path,
+                         .line = call.line(),
+                         .function = where.file->scopes()[where.scope].qualified}};
+  if (name == "backward" && callee.is(program::NodeKind::kAttribute)) {
+    launch.operation = ddp_ ? "all_reduce" : "";
+  } else if (!dotted.empty()) {
+    const graph::Operation* const operation = graph::operation_called(*where.file->text, dotted);
+    const Definition is = files_.resolve(*where.file, where.scope, dotted);
+    const program::CallRow* const row = operation == nullptr ? row_of(is) : nullptr;
+    if (operation != nullptr && !names_a_group(call)) {
+      launch.operation = std::string(operation->operation);
+    } else if (row != nullptr && row->name == "new_group") {
+      launch.operation = "new_group";
+      launch.is = Launch::Is::kNewGroup;
+    } else if (row != nullptr && (row->does == program::CallDoes::kCollective ||
+                                  row->does == program::CallDoes::kAgrees)) {
+      launch.operation = std::string(row->collective);
+    }
+  }
+  if (graph::is_point_to_point(launch.operation)) {
+    launch.is = Launch::Is::kMessage;
+  }
+  return launch.operation.empty() ? std::nullopt : std::optional(std::move(launch));
+}
+
+std::vector<Callee> Launches::callees(Node call, const Where& where) {
+  auto found = program::callees_of(call, where, slicer_);
+  std::erase_if(found, [](const Callee& one) {
+    return one.file->path == nullptr || !model::is_user_file(*one.file->path);
+  });
+  return found;
+}
+
+std::vector<Launch> Launches::of(Node call, const Where& where) {
+  if (auto own = made_by(call, where)) {
+    return {std::move(*own)};
+  }
+  std::vector<Launch> out;
+  for (const Callee& one : callees(call, where)) {
+    const auto& inside = of_function(one);
+    out.insert(out.end(), inside.begin(), inside.end());
+  }
+  return out;
+}
+
+const std::vector<Launch>& Launches::of_function(const Callee& callee) {
+  const auto [at, fresh] = known_.try_emplace({callee.file, callee.scope});
+  if (!fresh) {
+    return at->second;  // empty while it is being read: it calls itself
+  }
+  const program::Scope& function = callee.function();
+  std::vector<Node> calls;
+  calls_inside(function.body ? function.body : function.node, calls);
+  std::vector<Launch> found;
+  for (const Node call : calls) {
+    const Where where = where_in(*callee.file, callee.scope, call);
+    for (Launch& one : of(call, where)) {
+      if (found.size() < kMostKept) {
+        found.push_back(std::move(one));
+      }
+    }
+  }
+  return known_[{callee.file, callee.scope}] = std::move(found);
+}
+
+}  // namespace ddpdoctor::detectors

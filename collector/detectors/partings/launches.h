@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the calls of the user's source launch: collectives of the job, in the call itself or in the
+// functions that it runs.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "collector/detectors/partings/launch.h"
+#include "collector/model/job_model.h"
+#include "collector/program/origin/callees.h"
+
+namespace ddpdoctor::detectors {
+
+class Launches {
+ public:
+  /// `job` must outlive this.
+  explicit Launches(const model::JobModel& job);
+  Launches(const Launches&) = delete;
+  Launches& operator=(const Launches&) = delete;
+  Launches(Launches&&) = delete;
+  Launches& operator=(Launches&&) = delete;
+  ~Launches() = default;
+
+  /// Those of one call, in the order of the source; of two arms of an `if` both.
+  std::vector<Launch> of(program::Node call, const program::Where& where);
+  /// Those of one call itself: it is a function of torch.distributed or of a library that calls it.
+  std::optional<Launch> made_by(program::Node call, const program::Where& where) const;
+
+  /// The user's functions that a call runs.
+  std::vector<program::Callee> callees(program::Node call, const program::Where& where);
+
+  [[nodiscard]] const program::Files& files() const {
+    return files_;
+  }
+  /// A place in a scope, as the slicer asks for it.
+  static program::Where where_in(const program::File& file, std::size_t scope, program::Node node);
+
+ private:
+  const std::vector<Launch>& of_function(const program::Callee& callee);
+
+  const model::JobModel& job_;
+  program::Files files_;
+  program::Slicer slicer_;
+  bool ddp_;
+  std::map<std::pair<const program::File*, std::size_t>, std::vector<Launch>> known_;
+};
+
+}  // namespace ddpdoctor::detectors

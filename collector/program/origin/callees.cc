@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/program/origin/callees.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace ddpdoctor::program {
+namespace {
+
+constexpr std::size_t kMostOverrides = 4;
+
+/// The method of a class itself.
+const std::size_t* method_of(const Definition& of, std::string_view name) {
+  const auto [begin, end] = of.file->facts->functions.equal_range(name);
+  for (auto one = begin; one != end; ++one) {
+    if (of.file->scopes()[one->second].outer == of.scope) {
+      return &one->second;
+    }
+  }
+  return nullptr;
+}
+
+/// Of a class or the first of its bases that has it.
+std::vector<Callee> inherited(const Definition& owner, std::string_view name, const Files& files) {
+  for (const Definition& one : files.bases_of(owner)) {
+    const std::size_t* const method =
+        one.kind == Definition::Kind::kClass ? method_of(one, name) : nullptr;
+    if (method != nullptr) {
+      return {{.file = one.file, .scope = *method}};
+    }
+  }
+  return {};
+}
+
+bool is_method(const File& file, std::size_t scope) {
+  const std::size_t outer = file.scopes()[scope].outer;
+  return outer != kNone && file.scopes()[outer].kind == ScopeKind::kClass;
+}
+
+std::vector<Callee> all_methods(std::string_view name, const Files& files) {
+  std::vector<Callee> out;
+  for (const File& file : files.all()) {
+    const auto [begin, end] = file.facts->functions.equal_range(name);
+    for (auto one = begin; one != end; ++one) {
+      const Callee found{.file = &file, .scope = one->second};
+      if (is_method(file, one->second) && std::find(out.begin(), out.end(), found) == out.end()) {
+        out.push_back(found);
+      }
+    }
+  }
+  return out;
+}
+
+/// Methods of this name in classes that are made from `base`.
+std::vector<Callee> overrides(const Definition& base, std::string_view name, const Files& files) {
+  std::vector<Callee> out = all_methods(name, files);
+  std::erase_if(out, [&](const Callee& one) {
+    const Definition of{
+        .kind = Definition::Kind::kClass, .file = one.file, .scope = one.function().outer};
+    const auto bases = files.bases_of(of);
+    return std::none_of(bases.begin(), bases.end(), [&base](const Definition& other) {
+      return other.file == base.file && other.scope == base.scope &&
+             other.kind == Definition::Kind::kClass;
+    });
+  });
+  return out;
+}
+
+bool is_of_user(const Definition& one) {
+  return one.kind == Definition::Kind::kClass;
+}
+
+/// An object is called: its class says what runs.
+std::vector<Callee> called_object(const Definition& owner, const Files& files) {
+  auto found = inherited(owner, "__call__", files);
+  return found.empty() ? inherited(owner, "forward", files) : found;  // of a torch.nn.Module
+}
+
+std::vector<Callee> method(Node callee, const Where& where, Slicer& slicer) {
+  const Files& files = slicer.files();
+  const std::string_view name = callee.field(Field::kAttribute).text();
+  const Node object = callee.field(Field::kObject);
+  const Definition owner = slicer.class_of_value(object, where);
+  if (owner.kind == Definition::Kind::kUnknown) {
+    auto found = all_methods(name, files);
+    return found.size() == 1 ? found : std::vector<Callee>{};
+  }
+  if (!is_of_user(owner)) {
+    return {};
+  }
+  auto found = inherited(owner, name, files);
+  if (dotted_name(object) == "self") {  // of a class that derives from this one, maybe
+    for (const Callee& one : overrides(owner, name, files)) {
+      if (std::find(found.begin(), found.end(), one) == found.end()) {
+        found.push_back(one);
+      }
+    }
+  }
+  if (found.empty()) {  // an attribute that holds an object
+    const Definition held = slicer.class_of_value(callee, where);
+    found = is_of_user(held) ? called_object(held, files) : found;
+  }
+  found.resize(std::min(found.size(), kMostOverrides));
+  return found;
+}
+
+}  // namespace
+
+std::vector<Callee> callees_of(Node call, const Where& where, Slicer& slicer) {
+  const Files& files = slicer.files();
+  const Node callee = without_parentheses(call.field(Field::kFunction));
+  const std::string dotted = dotted_name(callee);
+  const Definition is =
+      dotted.empty() ? Definition{} : files.resolve(*where.file, where.scope, dotted);
+  switch (is.kind) {
+    case Definition::Kind::kFunction:
+      return {{.file = is.file, .scope = is.scope}};
+    case Definition::Kind::kClass:
+      return inherited(is, "__init__", files);
+    case Definition::Kind::kLibrary:
+      return {};
+    case Definition::Kind::kModule:
+    case Definition::Kind::kVariable:
+    case Definition::Kind::kUnknown:
+      break;
+  }
+  if (callee.is(NodeKind::kAttribute)) {
+    return method(callee, where, slicer);
+  }
+  const Definition owner = slicer.class_of_value(callee, where);
+  return is_of_user(owner) ? called_object(owner, files) : std::vector<Callee>{};
+}
+
+}  // namespace ddpdoctor::program
