@@ -166,9 +166,11 @@ Findings detect(const graph::Examination& examination) {
   if (!still) {
     return {};
   }
-  const bool meeting = !ranks_where(examination, [](const graph::Standing& standing) {
-                          return standing.activity == graph::Activity::kRendezvous;
-                        }).empty() ||
+  const bool meeting = !ranks_where(examination,
+                                    [](const graph::Standing& standing) {
+                                      return standing.activity == graph::Activity::kRendezvous;
+                                    })
+                            .empty() ||
                        default_group_is_two(examination);
   const bool together = all_in_one_gpu_call(examination);
   Findings findings;
