@@ -164,8 +164,29 @@ model::RankSet wait_for_a_signal(const graph::Examination& examination) {
   return nobody_else ? waiting : model::RankSet{};
 }
 
-/// The others failed in a call that it had left before.
-Findings after_the_end(const graph::Examination& examination, const model::RankSet& left) {
+std::string search_for_exit(const std::string& who, int status) {
+  return fmt::format(
+      "Search the code for the exit of {} with status {} (sys.exit, os._exit): an uncaught "
+      "exception gives 1. Run the same number of steps on every rank.",
+      who, status);
+}
+
+/// Ended by itself with a status that no exception has, and raised nothing.
+std::optional<int> status_of_its_own(const model::JobModel& job, model::Rank rank) {
+  const model::Process* process = model::rank_process(job, rank);
+  const auto exit = process == nullptr ? std::nullopt : exit_of(job, *process);
+  const bool own = exit && !exit->signal && exit->status.value_or(0) > 1;
+  return own && !printed_a_traceback(job, rank) ? exit->status : std::nullopt;
+}
+
+/// The others failed in a call that it had left before, in peace or with a status of its own.
+Findings after_the_end(const graph::Examination& examination, model::RankSet left) {
+  std::optional<int> status;
+  for (const graph::Standing& standing : examination.standings) {
+    const auto own = status_of_its_own(examination.job, standing.rank);
+    status = own ? own : status;
+    left = own ? left.united({standing.rank}) : left;
+  }
   for (const Forsaken& forsaken : forsaken_calls(examination)) {
     if (forsaken.missing.common(left).empty()) {
       continue;
@@ -175,9 +196,10 @@ Findings after_the_end(const graph::Examination& examination, const model::RankS
     finding.culprits = forsaken.missing.common(left);
     finding.waiting = forsaken.ranks;
     finding.confidence = Confidence::kLikely;
+    const std::string how = status ? fmt::format(" with status {}", *status) : std::string();
     finding.summary =
-        fmt::format("{} exited before {} #{}, in which {} then failed", said(finding.culprits),
-                    forsaken.operation, forsaken.sequence, said(forsaken.ranks));
+        fmt::format("{} exited{} before {} #{}, in which {} then failed", said(finding.culprits),
+                    how, forsaken.operation, forsaken.sequence, said(forsaken.ranks));
     for (const model::RankSet* side : {&finding.culprits, &finding.waiting}) {
       const model::CollectiveCall* last = examination.history.last(forsaken.group, side->front());
       if (last != nullptr && last->call_site.known()) {
@@ -185,9 +207,9 @@ Findings after_the_end(const graph::Examination& examination, const model::RankS
             location(last->call_site, *side, fmt::format("last call of {}", said(*side))));
       }
     }
-    finding.fix =
-        "Give every rank the same number of steps (drop_last, DistributedSampler, Join), or "
-        "broadcast that one rank is finished.";
+    finding.fix = status ? search_for_exit(said(finding.culprits), *status)
+                         : "Give every rank the same number of steps (drop_last, "
+                           "DistributedSampler, Join), or broadcast that one rank is finished.";
     return {std::move(finding)};
   }
   return {};
@@ -256,10 +278,7 @@ Findings left_with_a_status(const graph::Examination& examination) {
         {.rank = failed.rank,
          .text = fmt::format("launcher: rank {} exited with status {} and printed no traceback",
                              failed.rank, failed.status)});
-    finding.fix = fmt::format(
-        "Search the code for the exit of rank {} with status {} (sys.exit, os._exit): an uncaught "
-        "exception gives 1. Run the same number of steps on every rank.",
-        failed.rank, failed.status);
+    finding.fix = search_for_exit(fmt::format("rank {}", failed.rank), failed.status);
   }
   return out;
 }
@@ -292,7 +311,7 @@ Findings detect(const graph::Examination& examination) {
     add_waiting(examination, wait_for_a_signal(examination), finding);
   }
   const auto still = stuck(examination);
-  if (finding.waiting.empty() && !finding.culprits.empty() && examination.job.ended) {
+  if (finding.waiting.empty() && examination.job.ended) {
     return after_the_end(examination, finding.culprits);
   }
   if (finding.culprits.empty() || finding.waiting.empty() || !still) {

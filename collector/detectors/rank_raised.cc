@@ -192,7 +192,8 @@ std::vector<Suspect> left_without_word(const graph::Examination& examination) {
       const model::Process* process = model::rank_process(examination.job, rank);
       const auto exit = process == nullptr ? std::nullopt : exit_of(examination.job, *process);
       const bool ended_by_launcher = exit && exit->signal == SIGTERM;
-      if (!exit || !(ended_by_launcher || (!exit->signal && exit->status.value_or(0) != 0))) {
+      // No exception ends Python with another status: rank-exited tells it.
+      if (!exit || !(ended_by_launcher || (!exit->signal && exit->status == 1))) {
         continue;
       }
       const model::CollectiveCall* last = examination.history.last(forsaken.group, rank);
@@ -200,7 +201,7 @@ std::vector<Suspect> left_without_word(const graph::Examination& examination) {
       suspect.place = last == nullptr ? model::CallSite{} : last->call_site;
       suspect.confidence = Confidence::kLikely;
       suspect.note = fmt::format("last call of rank {}; it failed later", rank);
-      suspect.deed = "failed after its last call,";
+      suspect.deed = "failed after its last call";
       suspect.evidence = fmt::format("rank {} exited before {} #{}, in which {} then failed", rank,
                                      forsaken.operation, forsaken.sequence, said(forsaken.ranks));
       out.push_back(std::move(suspect));

@@ -43,6 +43,9 @@ constexpr std::string_view kStart =
 constexpr std::string_view kTorch = "torch";
 constexpr std::string_view kPickling = "multiprocess";  // multiprocessing, and its twin of dill
 
+// NCCL before 2.4 put no name before its words, only the file.
+constexpr std::string_view kOldSocket = "include/socket.h:";
+
 constexpr KnownException no_interface(std::string_view pattern, std::string_view also = {}) {
   return {.kind = "nccl-unreachable",
           .pattern = pattern,
@@ -215,7 +218,7 @@ constexpr KnownException kTable[] = {
      .meaning = "shares a GPU with another rank",
      .fix = kDevice},
     {.kind = "gpu-fault",
-     .pattern = "uncorrectable ECC error",
+     .pattern = "uncorrectable ECC error encountered",  // other programs speak of memory, too
      .meaning = "met a memory fault of its GPU",
      .fix = kGpu},
     {.kind = "gpu-fault",
@@ -271,7 +274,8 @@ constexpr KnownException kTable[] = {
     no_interface("NET/Socket : No usable listening interface found"),
     no_interface("no device found matching", "NCCL_OOB_NET_IFNAME"),
     no_interface("No interface found in the same subnet as remote address"),
-    no_interface("WARN Socket creation failed : "),
+    no_interface(kOldSocket, " WARN Socket creation failed : "),
+    no_interface("NCCL WARN Socket creation failed : "),
     no_interface("Net : Socket creation failed : "),
     no_interface("ncclSocketInit: Socket creation failed : "),
     cannot_connect("ocketStartConnect: ", " failed : "),
@@ -280,11 +284,14 @@ constexpr KnownException kTable[] = {
     cannot_connect("ocketPollConnect", "exceeded "),
     cannot_connect("ocketPollConnect: Connect to ", " returned "),
     cannot_connect("Net : Connect to ", " failed : "),
-    cannot_connect("WARN Connect to ", " failed : "),
-    cannot_connect("WARN Call to connect failed : "),
+    cannot_connect("NCCL WARN Connect to ", " failed : "),
+    cannot_connect("NCCL WARN Call to connect failed : "),
+    cannot_connect(kOldSocket, " WARN Connect to "),
+    cannot_connect(kOldSocket, " WARN Call to connect failed : "),
     retries_connection("ocketPollConnect", "retrying ("),
     retries_connection("ocketStartConnect", "retrying ("),
-    retries_connection("INFO Call to connect returned", ", retrying"),
+    retries_connection("NCCL INFO Call to connect returned", ", retrying"),
+    retries_connection(kOldSocket, " INFO Call to connect returned"),
     {.pattern = "Connection closed by peer"},
     {.pattern = "Connection reset by peer"},
     {.pattern = "Broken pipe"},

@@ -24,9 +24,22 @@ bool is_nameless(const BlockedThread& one) {
          (one.blockage == Blockage::kPrivateLock && !one.owner_known);
 }
 
+constexpr std::size_t kNameless = 1000;
+
 std::size_t vagueness(const BlockedThreads& blocked, std::size_t at) {
-  constexpr std::size_t kNameless = 1000;
   return blocked.nodes[at].enders.size() + (is_nameless(blocked.threads[at]) ? kNameless : 0);
+}
+
+/// A forked process has both ends of its parent's pipes: it could serve itself, but another one is
+/// meant to.
+std::size_t unlikeliness(const BlockedThreads& blocked, std::size_t at, std::size_t next) {
+  const auto own = [&blocked, at](std::size_t ender) {
+    return blocked.threads[ender].process == blocked.threads[at].process;
+  };
+  const std::vector<std::size_t>& enders = blocked.nodes[at].enders;
+  const bool inherited = blocked.threads[at].blockage == Blockage::kObject && own(next) &&
+                         !std::all_of(enders.begin(), enders.end(), own);
+  return inherited ? kNameless : 0;
 }
 
 using Path = std::vector<std::size_t>;
@@ -43,8 +56,9 @@ std::pair<std::size_t, Path> way_back(const BlockedThreads& blocked, const Path&
   while (!todo.empty()) {
     const auto [so_far, at] = *todo.begin();
     todo.erase(todo.begin());
-    const std::size_t next_cost = so_far + vagueness(blocked, at);
     for (const std::size_t next : blocked.nodes[at].enders) {
+      const std::size_t next_cost =
+          so_far + vagueness(blocked, at) + unlikeliness(blocked, at, next);
       if (next == start && next_cost < best) {
         best = next_cost;
         last = at;

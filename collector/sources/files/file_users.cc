@@ -93,8 +93,10 @@ void remember_unasked(pid_t pid, FileUsers& out) {
 /// False when something of it may not be read, or was too long to be read whole.
 bool count_all(pid_t pid, const std::string& process, const ByName& names, FileUsers& out) {
   const auto maps = read_file(process + "/maps", kLargeFile);
-  for (const std::string_view line : base::split(maps.value_or(""), '\n')) {
-    count_mapping(line, names, pid, out);
+  if (maps) {
+    for (const std::string_view line : base::split(*maps, '\n')) {
+      count_mapping(line, names, pid, out);
+    }
   }
   return count_descriptors(pid, process, names, out) && maps && maps->size() < kLargeFile;
 }

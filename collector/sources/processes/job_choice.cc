@@ -42,6 +42,9 @@ class Chooser {
       return JobChoice{.pid = asked, .note = {}};
     }
     const auto jobs = with_ranks_first(jobs_among(candidates_.subtree(asked)));
+    if (jobs.empty() && !has_torch_(asked)) {
+      return JobChoice{.pid = asked, .note = {}};
+    }
     if (jobs.size() == 1) {
       return only_one(asked, jobs.begin()->second);
     }
@@ -104,11 +107,11 @@ class Chooser {
     return found != environment.end() && found->second == variable.substr(sign + 1);
   }
 
-  /// Part of a job by itself, or below a process that is; also when it may not be read.
+  /// Part of a job by itself, or below a process that is.
   bool belongs(pid_t pid) {
     const Program program = candidates_.program(pid);
     return is_machinery(program) || runs_python(program) || claims_rank(pid) ||
-           top_of_job(candidates_, pid) != pid || has_torch_(pid).value_or(true);
+           top_of_job(candidates_, pid) != pid || has_torch_(pid).value_or(false);
   }
 
   static bool is_machinery(Program program) {
@@ -223,12 +226,18 @@ class Chooser {
     return fmt::format("{}", fmt::join(out, "; "));
   }
 
+  /// Files without their folders: what tells two jobs apart stands at the end.
   std::string command_of(pid_t pid) const {
     const ProcessRow* row = candidates_.row(pid);
-    const std::string words = row == nullptr ? std::string()
-                              : row->command.empty()
-                                  ? row->comm
-                                  : fmt::format("{}", fmt::join(row->command, " "));
+    if (row == nullptr || row->command.empty()) {
+      return row == nullptr ? std::string()
+                            : base::elide(base::printable(row->comm), kLongestCommand);
+    }
+    std::string words;
+    for (const std::string& word : row->command) {
+      const std::size_t folder = word.starts_with('/') ? word.rfind('/') + 1 : 0;
+      words += (words.empty() ? "" : " ") + word.substr(folder < word.size() ? folder : 0);
+    }
     return base::elide(base::printable(words), kLongestCommand);
   }
 

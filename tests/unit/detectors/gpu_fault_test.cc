@@ -29,6 +29,16 @@ TEST(GpuFault, IsSilentOnOtherLines) {
   EXPECT_TRUE(asked(kKind, story("segfault").build()).empty());
 }
 
+TEST(GpuFault, IsSilentOnFaultsOfOtherMemory) {
+  const auto says = [](const std::string& line) {
+    return asked(kKind, job().ranks(2).exited(1, 1).ended().log({}, line + "\n").build());
+  };
+  EXPECT_TRUE(
+      says("EDAC MC0: 1 UE memory read error (page:0x0 - uncorrectable ECC error)").empty());
+  EXPECT_TRUE(says("smartd: Device: /dev/sda, uncorrectable ECC error count 8").empty());
+  EXPECT_FALSE(says("RuntimeError: CUDA error: uncorrectable ECC error encountered").empty());
+}
+
 TEST(GpuFault, OnlySuspectsItInAMovingJob) {
   EXPECT_TRUE(
       nothing_likely(asked(kKind, story("xid").progress(model::Progress::kMoving).build())));

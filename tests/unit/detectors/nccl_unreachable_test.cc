@@ -43,6 +43,16 @@ TEST(NcclUnreachable, ReadsTheWordsOfEveryRelease) {
   }
 }
 
+TEST(NcclUnreachable, IsSilentOnTheWordsOfOtherPrograms) {
+  for (const char* line :
+       {"WARN Connect to database failed : dial tcp 10.0.0.5:5432: connection refused",
+        "[Warning] WARN Socket creation failed : Permission denied",
+        "mqtt: WARN Call to connect failed : timed out",
+        "proxy INFO Call to connect returned 111, retrying"}) {
+    EXPECT_TRUE(told(std::string(line) + "\n").empty()) << line;
+  }
+}
+
 TEST(NcclUnreachable, IsSilentOnAConnectionThatWasMade) {
   EXPECT_TRUE(told("a:7:9 [6] NCCL INFO socketPollConnect: connect returned Connection refused, "
                    "retrying (1/34) after sleep for 100 msec\n"

@@ -173,6 +173,37 @@ TEST(ProcessDeadlock, BlamesTheLineThatJoinsAWriter) {
   EXPECT_NE(findings[0].fix.find("before you join"), std::string::npos);
 }
 
+/// A child has both ends of the pipe that it writes into; it waits for its thread that writes.
+TEST(ProcessDeadlock, AChildDoesNotReadThePipeThatItWritesInto) {
+  JobBuilder builder = job();
+  builder.process({.role = model::Role::kOther,
+                   .pid = kMain,
+                   .ppid = 1,
+                   .threads = {{.stack = kJoins + "12"}}});
+  builder.process({.role = model::Role::kOther,
+                   .pid = kChild,
+                   .ppid = kMain,
+                   .threads = {{.stack = kReceives + "30"}, {.stack = kSends + "20", .tid = 600}}});
+  builder.progress(model::Progress::kStill);
+  blocked(
+      builder, kMain,
+      {.kind = "process", .object = "process:502", .operation = "join", .enders = {text(kChild)}});
+  blocked(
+      builder, kChild,
+      {.kind = "socket", .object = "socket:[5]", .operation = "read", .enders = {text(kChild)}});
+  blocked(builder, kChild,
+          {.kind = "pipe",
+           .object = "pipe:[7]",
+           .operation = "write",
+           .enders = {text(kMain), text(kChild)}},
+          600);
+  const auto findings = asked(kKind, builder.build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_NE(findings[0].summary.find("process 501 is waiting for process 502 to exit"),
+            std::string::npos)
+      << findings[0].summary;
+}
+
 JobBuilder pool(const std::string& main_does) {
   JobBuilder builder = pair(main_does, kAcquires + "27");
   builder.process({.role = model::Role::kDataLoaderWorker,

@@ -23,6 +23,37 @@ TEST(RankExited, IsSilentOnAFailure) {
       asked("rank-exited", job().ranks(3).stack(kAll, kInBarrier).exited(1, 1).build()).empty());
 }
 
+/// Rank 1 ended between two calls; the others failed in the second.
+JobBuilder ended_between_calls(int status, std::string log = {}) {
+  JobBuilder story = job().ranks(3).exited(1, status).exited({0, 2}, 1).ended();
+  story.all_reduce(kAll, 1).all_reduce({0, 2}, 2);
+  return log.empty() ? story : story.log(1, std::move(log));
+}
+
+TEST(RankExited, NamesAStatusThatNoExceptionHas) {
+  const auto told = ended_between_calls(3).build();
+  const auto findings = asked("rank-exited", told);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  EXPECT_NE(findings[0].summary.find("rank 1 exited with status 3 before"), std::string::npos);
+  EXPECT_NE(findings[0].fix.find("with status 3 (sys.exit"), std::string::npos);
+  EXPECT_TRUE(asked("rank-raised", told).empty());
+}
+
+TEST(RankExited, LeavesAnExceptionToRankRaised) {
+  const auto told = ended_between_calls(1).build();
+  EXPECT_TRUE(asked("rank-exited", told).empty());
+  const auto findings = asked("rank-raised", told);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({1}));
+  EXPECT_EQ(findings[0].summary.find("call,"), std::string::npos) << findings[0].summary;
+  EXPECT_TRUE(
+      asked("rank-exited",
+            ended_between_calls(3, "Traceback (most recent call last):\nKeyError: 3\n").build())
+          .empty());
+}
+
 /// Nobody is in a call of torch: the ranks that are left wait for an mp.Event.
 JobBuilder left_alone(std::string last_frame) {
   JobBuilder story = job().ranks(3).exited(2, 0);

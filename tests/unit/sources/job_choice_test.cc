@@ -115,6 +115,26 @@ TEST(JobChoice, OfSeveralJobsOneIsAskedFor) {
   }
 }
 
+TEST(JobChoice, AFirstProcessThatMayNotBeReadStandsAboveTheJobsBelowIt) {
+  const auto unreadable = [](pid_t pid) -> std::optional<bool> {
+    return pid == Table::kBase + 1 ? std::nullopt : has_torch(pid);
+  };
+  const Table one = two_ranks().add(1, 0, {"/sbin/init"}).add(5, 1, kTerminal);
+  const auto only = choose_job(Table::kBase + 1, one.rows(), unreadable);
+  ASSERT_TRUE(only.has_value());
+  EXPECT_EQ(only->pid, Table::kBase + 10);
+  Table two = one;
+  two.add(11, 1, {"/opt/venv/bin/torchrun", "/home/u/other.py"});
+  two.add(22, 11, kTrain, torchrun_rank(0, 1, "29507"));
+  const auto several = choose_job(Table::kBase + 1, two.rows(), unreadable);
+  ASSERT_FALSE(several.has_value());
+  EXPECT_NE(several.error().what.find("2 jobs run below pid"), std::string::npos);
+  EXPECT_NE(several.error().hint.find("(torchrun other.py, 1 rank)"), std::string::npos)
+      << several.error().hint;
+  const Table none = Table().add(1, 0, {"/sbin/init"}).add(5, 1, kTerminal);
+  EXPECT_EQ(choose_job(Table::kBase + 1, none.rows(), unreadable).value().pid, Table::kBase + 1);
+}
+
 TEST(JobChoice, ASleepIsNoJobAndTheJobsAreNamed) {
   const auto choice = choose(two_ranks().add(31, 5, {"sleep", "100"}), 31);
   ASSERT_FALSE(choice.has_value());
