@@ -41,6 +41,13 @@ const BlockedThread& after(const WaitingCircle& circle, std::size_t at) {
   return *circle.members[(at + 1) % circle.members.size()];
 }
 
+/// Who ends the wait of `at`: a process exits as a whole.
+std::string awaited(const WaitingCircle& circle, std::size_t at) {
+  const BlockedThread& next = after(circle, at);
+  return object_kind(*circle.members[at]) == "process" ? process_name(*next.process)
+                                                       : member_name(next, circle);
+}
+
 /// Whose line is to be changed: who joins before reading, who calls out under a lock, who takes a
 /// lock on a file.
 bool is_to_blame(const WaitingCircle& circle, std::size_t at, bool plainly) {
@@ -75,9 +82,8 @@ std::vector<Suspect> suspects_of(const graph::Examination& examination, const Wa
   std::vector<Suspect> out;
   for (std::size_t i = 0; i < circle.members.size(); ++i) {
     const BlockedThread& member = *circle.members[i];
-    const std::string words = circle.lost
-                                  ? "waiting for a semaphore"
-                                  : waiting_words(member, member_name(after(circle, i), circle));
+    const std::string words =
+        circle.lost ? "waiting for a semaphore" : waiting_words(member, awaited(circle, i));
     Suspect suspect = suspect_in(examination, *member.process, member.thread);
     const std::string name = member_name(member, circle);
     suspect.confidence = confidence;
@@ -114,7 +120,7 @@ std::string summary_of(const WaitingCircle& circle) {
   }
   const auto sentence = [&circle](std::size_t at) {
     return fmt::format("{} is {}", member_name(*circle.members[at], circle),
-                       waiting_words(*circle.members[at], member_name(after(circle, at), circle)));
+                       waiting_words(*circle.members[at], awaited(circle, at)));
   };
   if (circle.members.size() == 2) {
     return fmt::format("{}; {}", sentence(0), sentence(1));

@@ -161,11 +161,14 @@ std::optional<WaitingCircle> circle_of(const BlockedThreads& blocked,
   return out.members.empty() ? std::nullopt : std::optional(out);
 }
 
+std::string process_name(const model::Process& process) {
+  const bool is_rank = process.role == model::Role::kRank && process.rank;
+  return is_rank ? fmt::format("rank {}", *process.rank) : fmt::format("process {}", process.pid);
+}
+
 std::string member_name(const BlockedThread& member, const WaitingCircle& circle) {
   const model::Process& process = *member.process;
-  const bool is_rank = process.role == model::Role::kRank && process.rank;
-  const std::string name =
-      is_rank ? fmt::format("rank {}", *process.rank) : fmt::format("process {}", process.pid);
+  const std::string name = process_name(process);
   const bool twice =
       std::count_if(circle.members.begin(), circle.members.end(),
                     [&process](const auto* other) { return other->process == &process; }) > 1;

@@ -27,7 +27,10 @@ std::optional<WaitingCircle> circle_of(const BlockedThreads& blocked,
 /// "pipe", "semaphore", …; empty for waits at no kernel object.
 std::string object_kind(const BlockedThread& member);
 
-/// "rank 1" or "process 77"; with its thread when `circle` has two of that process.
+/// "rank 1" or "process 77".
+std::string process_name(const model::Process& process);
+
+/// The same; with its thread when `circle` has two of that process.
 std::string member_name(const BlockedThread& member, const WaitingCircle& circle);
 
 /// "waiting for process 77 to exit": what a member does, the next one named.
