@@ -79,8 +79,8 @@ bool has_way_out(const program::SourceText& lines, const program::Block& loop, i
 
 /// "while time.time() < end", and nothing but the clock ends it: it waits for nobody.
 bool is_until_a_time(const program::SourceText& lines, const program::Block& loop, int line) {
-  constexpr std::array<std::string_view, 3> kClocks = {"time()", "monotonic()", "perf_counter()"};
-  return calls_any(loop.condition, kClocks) && !has_way_out(lines, loop, line);
+  return program::asks_the_clock(lines, loop.line, loop.condition) &&
+         !has_way_out(lines, loop, line);
 }
 
 /// `while rounds < 40:` with `rounds += 1` in it, and nothing but the count ends it.

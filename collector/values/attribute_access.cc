@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "collector/stacks/python/addresses.h"
 #include "collector/stacks/python/containers.h"
+#include "collector/stacks/python/value_layout.h"
 #include "collector/values/evaluator.h"
 
 namespace ddpdoctor::values {
@@ -13,6 +15,7 @@ namespace {
 using Kind = Value::Kind;
 
 constexpr std::size_t kMostItems = 4096;
+constexpr int kMostMaking = 4;  // functions and objects within each other
 constexpr std::size_t kMostVariables = 4096;
 constexpr std::uint64_t kDictSubclass = 1ULL << 29U;
 
@@ -32,8 +35,69 @@ std::string no_attribute(const std::string& type, const std::string& name) {
 }  // namespace
 
 bool Evaluator::is_builtin(const Value& value) {
-  return value.kind != Kind::kObject ? value.kind != Kind::kMethod && value.known()
-                                     : is_builtin_type(objects_.type_name(value.address));
+  if (value.kind == Kind::kMethod || value.kind == Kind::kMade || !value.known()) {
+    return false;
+  }
+  return value.kind != Kind::kObject || is_builtin_type(objects_.type_name(value.address));
+}
+
+/// An object of a class of the user's that its __init__ fills with what it is given, as Python
+/// would make it: `Policy(step, loss).stop`. Nothing where the class does more.
+std::optional<Value> Evaluator::make(RemoteAddress type, std::vector<Value> arguments,
+                                     std::vector<std::string> keywords, int depth) {
+  constexpr auto kOthers =
+      std::to_array<std::string_view>({"__new__", "__getattribute__", "__getattr__", "__setattr__",
+                                       "__bool__", "__len__", "__eq__"});
+  const bool more = std::any_of(kOthers.begin(), kOthers.end(), [&](std::string_view method) {
+    const auto own = attributes_.in_class(type, method);
+    const std::string kind = own ? objects_.type_name(*own) : std::string();
+    return kind == "function" || kind == "staticmethod";  // `object` has them in C
+  });
+  const auto init = attributes_.in_class(type, "__init__");
+  const auto parts = init ? stacks::function_parts(objects_, *init) : std::nullopt;
+  if (more || !parts || !bodies_ || objects_.type_name(type) != "type" || entered_ >= kMostMaking) {
+    return std::nullopt;
+  }
+  arguments.insert(arguments.begin(), Value::unknown("it is being made"));
+  keywords.insert(keywords.begin(), std::string());
+  Entry entry = entry_of(*parts, std::move(arguments), keywords);
+  const Expression* body = bodies_(entry.file, entry.first_line, entry.name);
+  if (body == nullptr || body->kind != Expression::Kind::kMade) {
+    return std::nullopt;
+  }
+  Value made{.kind = Kind::kMade, .type = type};
+  Names names{.scope = &entry.scope, .bound = std::move(entry.bound)};
+  ++entered_;
+  for (std::size_t i = 0; i < body->parts.size(); ++i) {
+    made.items.push_back(Value::string(body->words[i]));
+    made.items.push_back(node(body->parts[i], names, depth + 1));
+  }
+  --entered_;
+  return made;
+}
+
+/// Its own, the last that was given; else what its class has: a property, a method, a value.
+Value Evaluator::attribute_of_made(const Value& of, const std::string& name, int depth) {
+  for (std::size_t i = of.items.size(); i >= 2; i -= 2) {
+    if (of.items[i - 2].text == name) {
+      return of.items[i - 1];
+    }
+  }
+  const auto found = attributes_.in_class(of.type, name);
+  if (!found) {
+    return Value::unknown(no_attribute(objects_.class_name(of.type), name));
+  }
+  const std::string kind = objects_.type_name(*found);
+  if (kind == "property") {
+    const RemoteAddress getter =
+        stacks::pointer(objects_.memory(), stacks::at(*found, stacks::value_layout::kFirstField));
+    return call_function(getter, {of}, {}, depth);
+  }
+  if (kind == "function") {
+    return {.kind = Kind::kMethod, .address = *found, .items = {of}};
+  }
+  Value plain = load(*found);
+  return is_builtin(plain) ? plain : Value::unknown("`" + name + "` of a class");
 }
 
 Value Evaluator::attribute(const Value& of, const std::string& name, int depth) {
@@ -43,6 +107,9 @@ Value Evaluator::attribute(const Value& of, const std::string& name, int depth) 
   }
   if (of.kind == Kind::kMethod || of.kind == Kind::kBuiltinMethod) {
     return Value::unknown("an attribute of a method");
+  }
+  if (of.kind == Kind::kMade) {
+    return attribute_of_made(of, name, depth);
   }
   if (is_builtin(of)) {
     return {.kind = Kind::kBuiltinMethod, .text = name, .items = {of}};

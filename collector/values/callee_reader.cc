@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
+#include <set>
 #include <vector>
 
 #include <fmt/format.h>
@@ -37,35 +39,94 @@ void add_calls(Node node, std::vector<Node>& out) {
 }
 
 const program::Scope* scope_at(const program::SourceIndex& index, const Entry& entry) {
-  const std::string name = entry.qualname.substr(entry.qualname.rfind('.') + 1);
   for (const program::Scope& scope : index.scopes()) {
     if (scope.kind == program::ScopeKind::kFunction && scope.first_line == entry.first_line &&
-        scope.name == name) {
-      return scope.is_async || scope.is_generator ? nullptr : &scope;
+        scope.name == entry.name) {
+      return scope.is_async ? nullptr : &scope;
     }
   }
   return nullptr;
 }
 
-/// In a function that runs from its begin: what it assigns before the expression, or anywhere when
-/// the expression lies in a loop, is not what its parameters say.
-Since before(const program::SourceIndex& index, const program::Scope& function, Node expression) {
-  bool in_loop = false;
-  for (Node outer = expression; outer && outer != function.node; outer = outer.parent()) {
-    in_loop = in_loop || outer.is(NodeKind::kFor) || outer.is(NodeKind::kWhile);
+bool lies_in_loop(Node node, Node function) {
+  for (Node outer = node; outer && outer != function; outer = outer.parent()) {
+    if (outer.is(NodeKind::kFor) || outer.is(NodeKind::kWhile)) {
+      return true;
+    }
   }
+  return false;
+}
+
+/// A function that ran from its begin.
+struct Then {
+  const program::SourceIndex& index;
+  const program::Scope& function;
+  const std::map<std::string, std::string>& passed;  // parameters that had another value, and why
+  std::set<std::string> worked_out{};                // locals whose value is known
+};
+
+/// What the function assigns before the expression, or anywhere when that lies in a loop, is not
+/// what its parameters say. An attribute has the value now that the whole function left in it.
+Since before(const Then& then, Node expression) {
+  const bool in_loop = lies_in_loop(expression, then.function.node);
   const auto operands = operands_of(expression);
-  for (const program::Binding& binding : program::bindings_of(index, function)) {
+  for (const std::string& path : operands) {
+    if (const auto one = then.passed.find(path.substr(0, path.find('.')));
+        one != then.passed.end()) {
+      return {.freshness = Freshness::kStale, .reason = one->second};
+    }
+  }
+  for (const program::Binding& binding : program::bindings_of(then.index, then.function)) {
     const bool earlier = in_loop || binding.node.begin() < expression.begin();
-    const bool reads = std::any_of(
-        operands.begin(), operands.end(),
-        [&binding](const std::string& path) { return program::may_change(binding, path); });
-    if (earlier && reads && !expression.holds(binding.node)) {
+    const bool reads = std::any_of(operands.begin(), operands.end(), [&](const auto& path) {
+      const bool outlives = path.find('.') != std::string::npos;
+      return (earlier || outlives) && program::may_change(binding, path);
+    });
+    if (reads && !expression.holds(binding.node) && !then.worked_out.contains(binding.target)) {
       return {.freshness = Freshness::kStale,
               .reason = fmt::format("`{}` is assigned in line {}", binding.target, binding.line)};
     }
   }
   return {};
+}
+
+/// `number = dist.get_rank()` among the first statements of a function, its only binding, of what
+/// nothing in the function changes.
+bool is_settled(const Then& then, const program::Binding& binding,
+                const std::vector<program::Binding>& all) {
+  const bool plain = binding.kind == program::BindingKind::kAssign && !binding.item &&
+                     !binding.unpacked && binding.value && binding.statement != program::kNone &&
+                     binding.target.find('.') == std::string::npos;
+  if (!plain || then.index.statements()[binding.statement].node.parent() != then.function.body) {
+    return false;
+  }
+  const auto operands = operands_of(binding.value);
+  const auto passed_otherwise = [&then](const std::string& path) {
+    return then.passed.contains(path.substr(0, path.find('.')));
+  };
+  return std::none_of(operands.begin(), operands.end(), passed_otherwise) &&
+         std::none_of(all.begin(), all.end(), [&](const program::Binding& other) {
+           const bool again = &other != &binding && program::may_change(other, binding.target);
+           const bool feeds = std::any_of(operands.begin(), operands.end(), [&](const auto& path) {
+             return program::may_change(other, path);
+           });
+           return again || feeds;
+         });
+}
+
+/// Works out locals that are assigned once, of what stays as it is.
+void settle(Then& then, Evaluator& evaluator, Names& names) {
+  const std::vector<program::Binding> bindings = program::bindings_of(then.index, then.function);
+  for (const program::Binding& binding : bindings) {
+    if (!is_settled(then, binding, bindings)) {
+      continue;
+    }
+    Value value = evaluator.evaluate(expression_of(binding.value), names);
+    if (value.known()) {
+      names.bound.insert_or_assign(binding.target, std::move(value));
+      then.worked_out.insert(binding.target);
+    }
+  }
 }
 
 }  // namespace
@@ -97,14 +158,20 @@ void CalleeReader::enter(Node call, Names& names, const Freshly& freshly, int de
     return;
   }
   const auto arguments = call.field(Field::kArguments).children();
-  const auto entry =
-      evaluator_.enter(expression_of(call), names, [&](std::size_t part, Value value) {
-        const Node node = part == 0                     ? callee.field(Field::kObject)
-                          : part - 1 < arguments.size() ? arguments[part - 1]
-                                                        : Node();
-        const Since since = node ? freshly(node, call) : Since{};
-        return since.freshness == Freshness::kFresh ? value : Value::unknown(since.reason);
-      });
+  const auto since_of = [&](std::size_t part) {
+    const Node node = part == 0                     ? callee.field(Field::kObject)
+                      : part - 1 < arguments.size() ? arguments[part - 1]
+                                                    : Node();
+    return node ? freshly(node, call) : Since{};
+  };
+  std::map<std::size_t, std::string> since;  // why an argument is another one now
+  auto entry = evaluator_.enter(expression_of(call), names, [&](std::size_t part, Value value) {
+    const Since one = since_of(part);
+    if (one.freshness != Freshness::kFresh) {
+      since.emplace(part, one.reason);
+    }
+    return value;
+  });
   if (!entry || !model::is_user_file(entry->file) ||
       running_.contains({entry->file, entry->first_line})) {
     return;
@@ -117,6 +184,14 @@ void CalleeReader::enter(Node call, Names& names, const Freshly& freshly, int de
   ++entered_;
   stacks::Scope scope = entry->scope;
   Names inside{.scope = &scope, .bound = entry->bound};
+  std::map<std::string, std::string> passed;  // parameters that were passed another value then
+  for (const auto& [parameter, part] : entry->parts) {
+    if (const auto one = since.find(part); one != since.end()) {
+      passed.emplace(parameter, one->second);
+    }
+  }
+  Then then{.index = *index, .function = *function, .passed = passed};
+  settle(then, evaluator_, inside);
   const Whereabouts where{.file = entry->file, .function = entry->qualname, .at = call.line()};
   for (const Decision& decision : program::decisions_of(*index, *function)) {
     if (tired()) {
@@ -126,14 +201,14 @@ void CalleeReader::enter(Node call, Names& names, const Freshly& freshly, int de
       reader_.add(where,
                   {.condition = decision.condition,
                    .line = decision.line,
-                   .since = before(*index, *function, decision.condition)},
+                   .since = before(then, decision.condition)},
                   inside);
     }
   }
   if (depth + 1 < kDeepest) {
     read(
         *function, function->first_line, inside,
-        [&](Node expression, Node) { return before(*index, *function, expression); }, depth + 1);
+        [&then](Node expression, Node) { return before(then, expression); }, depth + 1);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "collector/model/questions.h"
 #include "collector/stacks/python/addresses.h"
 #include "collector/stacks/python/value_layout.h"
 #include "collector/values/evaluator.h"
@@ -41,6 +42,11 @@ std::string_view passing_source(std::string_view module, std::string_view name) 
            (source.name.empty() || source.name == name);
   });
   return found == kSources.end() ? std::string_view() : found->what;
+}
+
+/// "Trainer.step" is named "step".
+bool is_named(std::string_view qualname, std::string_view name) {
+  return qualname.substr(qualname.rfind('.') + 1) == name;
 }
 
 }  // namespace
@@ -85,27 +91,49 @@ std::optional<Value> Evaluator::known_function(std::string_view module, std::str
   return std::nullopt;
 }
 
-std::optional<Entry> Evaluator::entry_of(const stacks::FunctionParts& parts,
-                                         std::vector<Value> arguments,
-                                         const std::vector<std::string>& keywords) {
+/// A library's wrapper around a function of the user's stands for it: contextlib.contextmanager,
+/// torch.no_grad. A wrapper of the user's own is entered itself.
+std::optional<stacks::FunctionParts> Evaluator::user_function(RemoteAddress function) {
+  constexpr int kMostWrappers = 4;
+  std::optional<stacks::FunctionParts> parts = stacks::function_parts(objects_, function);
+  for (int i = 0; parts && i < kMostWrappers && !model::is_user_file(file_of(*parts)); ++i) {
+    const std::optional<RemoteAddress> wrapped = objects_.attribute(function, "__wrapped__");
+    if (!wrapped) {
+      return std::nullopt;
+    }
+    function = *wrapped;
+    parts = stacks::function_parts(objects_, function);
+  }
+  return parts;
+}
+
+std::string Evaluator::file_of(const stacks::FunctionParts& parts) {
+  const stacks::PythonLayout& layout = objects_.layout();
+  const RemoteAddress name =
+      stacks::pointer(objects_.memory(), stacks::at(parts.code, layout.code_filename));
+  return objects_.string(name).value_or("");
+}
+
+Entry Evaluator::entry_of(const stacks::FunctionParts& parts, std::vector<Value> arguments,
+                          const std::vector<std::string>& keywords) {
   stacks::RemoteMemory& memory = objects_.memory();
   const stacks::PythonLayout& layout = objects_.layout();
   Entry entry{
-      .file = objects_.string(stacks::pointer(memory, stacks::at(parts.code, layout.code_filename)))
-                  .value_or(""),
+      .file = file_of(parts),
       .first_line =
           memory.get<std::int32_t>(stacks::at(parts.code, layout.code_first_line)).value_or(0),
-      .qualname = parts.qualname,
+      .name = parts.code_name,
+      .qualname = is_named(parts.qualname, parts.code_name) ? parts.qualname : parts.code_name,
       .scope = stacks::Scope(objects_, parts, {}),
-      .bound = {}};
+      .bound = {},
+      .parts = {}};
   const auto parameters = entry.scope.parameters();
   std::size_t place = 0;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const bool keyword = i < keywords.size() && !keywords[i].empty();
-    if (!keyword && place >= parameters.size()) {
-      return std::nullopt;
+    if (keyword || place < parameters.size()) {  // others go into its *arguments
+      entry.bound[keyword ? keywords[i] : parameters[place++]] = std::move(arguments[i]);
     }
-    entry.bound[keyword ? keywords[i] : parameters[place++]] = std::move(arguments[i]);
   }
   return entry;
 }
@@ -122,17 +150,32 @@ std::optional<Entry> Evaluator::enter(
     arguments.push_back(argument(0, callee.items[0]));
   }
   const auto parts = callee.kind == Kind::kMethod || callee.kind == Kind::kObject
-                         ? stacks::function_parts(objects_, callee.address)
+                         ? user_function(callee.address)
                          : std::nullopt;
   if (!parts) {
     return std::nullopt;
   }
   std::vector<std::string> words(arguments.size());
+  std::vector<std::size_t> from(arguments.size(), 0);  // the parts of the call
+  bool unpacked = false;                               // what follows has no known place
   for (std::size_t i = 1; i < call.parts.size(); ++i) {
-    arguments.push_back(argument(i, evaluate(call.parts[i], names)));
-    words.push_back(call.words.size() > i - 1 ? call.words[i - 1] : std::string());
+    const std::string word = call.words.size() > i - 1 ? call.words[i - 1] : std::string();
+    unpacked = unpacked || word == "*";
+    if (word != "*" && (!unpacked || !word.empty())) {
+      arguments.push_back(argument(i, evaluate(call.parts[i], names)));
+      words.push_back(word);
+      from.push_back(i);
+    }
   }
-  return entry_of(*parts, std::move(arguments), words);
+  auto entry = entry_of(*parts, std::move(arguments), words);
+  const auto parameters = entry.scope.parameters();
+  std::size_t place = 0;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (!words[i].empty() || place < parameters.size()) {
+      entry.parts[words[i].empty() ? parameters[place++] : words[i]] = from[i];
+    }
+  }
+  return entry;
 }
 
 Value Evaluator::call_function(RemoteAddress function, std::vector<Value> arguments,
@@ -144,15 +187,14 @@ Value Evaluator::call_function(RemoteAddress function, std::vector<Value> argume
   if (auto known = known_function(parts->module, parts->qualname, arguments)) {
     return *known;
   }
-  auto entry = entry_of(*parts, std::move(arguments), keywords);
-  const Expression* body =
-      entry && bodies_ && passing_source(parts->module, parts->qualname).empty()
-          ? bodies_(entry->file, entry->first_line, parts->qualname)
-          : nullptr;
+  Entry entry = entry_of(*parts, std::move(arguments), keywords);
+  const Expression* body = bodies_ && passing_source(parts->module, parts->qualname).empty()
+                               ? bodies_(entry.file, entry.first_line, entry.name)
+                               : nullptr;
   if (body == nullptr || entered_ >= kMostEntered) {
     return Value::unknown(call_reason(parts->module, parts->qualname));
   }
-  Names names{.scope = &entry->scope, .bound = std::move(entry->bound)};
+  Names names{.scope = &entry.scope, .bound = std::move(entry.bound)};
   ++entered_;
   Value result = node(*body, names, depth + 1);
   --entered_;
@@ -205,8 +247,11 @@ Value Evaluator::call(const Expression& expression, Names& names, int depth) {
     return call_builtin(callee.address, arguments, depth);
   }
   const bool is_class = !type.empty() && (objects_.type_flags(callee.address) & kTypeSubclass) != 0;
-  if (is_class && !keywords) {
-    return call_class(callee.address, arguments);
+  if (is_class) {
+    auto made = make(callee.address, arguments, words, depth);
+    if (made || !keywords) {
+      return made ? std::move(*made) : call_class(callee.address, arguments);
+    }
   }
   return Value::unknown("it calls " + base::elide(expression.parts[0].source, 40));
 }

@@ -120,6 +120,7 @@ Value Evaluator::truth(const Value& value) {
       return Value::boolean(!value.items.empty());
     case Kind::kMethod:
     case Kind::kBuiltinMethod:
+    case Kind::kMade:  // its class has no truth and no length of its own
       return Value::boolean(true);
     case Kind::kObject:
       break;
@@ -224,6 +225,14 @@ std::optional<bool> Evaluator::equal(const Value& first, const Value& second, in
   }
   const bool none = left.kind == Kind::kNone || right.kind == Kind::kNone;
   return none && builtin(left) && builtin(right) ? std::optional(false) : std::nullopt;
+}
+
+std::optional<std::uint64_t> Evaluator::items_in(const Value& value) {
+  if (value.kind == Kind::kSequence) {
+    return value.items.size();
+  }
+  const bool builtin = value.kind == Kind::kObject && !has_python_method(value.address, "__iter__");
+  return builtin ? stacks::length_of(objects_, value.address) : std::nullopt;
 }
 
 Value Evaluator::contains(const Value& container, const Value& item) {

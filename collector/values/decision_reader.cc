@@ -45,7 +45,9 @@ std::string DecisionReader::shown(const Value& value, const std::string& express
 void DecisionReader::add(const Whereabouts& where, const Asked& asked, Names& names) {
   Since since = asked.since;
   if (since.freshness == Freshness::kNotReached) {
-    return;
+    // What it would come to now says nothing of what parted the ranks; it stands beside what it
+    // came to on those who have reached it.
+    since = {.freshness = Freshness::kStale, .reason = std::string(kNotAgain)};
   }
   const Expression expression = expression_of(asked.condition);
   const Value value = evaluator_.evaluate(expression, names);

@@ -33,7 +33,7 @@ class DecisionReader {
     program::Node condition;
     int line = 0;
     bool is_test = true;            // its truth decides, not its value
-    Since since{};                  // a decision that was not reached is left out
+    Since since{};                  // of a decision that lies ahead the value is a stale one
     std::optional<bool> outcome{};  // where the rank is tells it
     /// Whether what working it out has read was assigned since.
     std::function<Since(const std::set<std::string>& read)> assigned_since{};

@@ -226,6 +226,7 @@ Value Evaluator::node(const Expression& expression, Names& names, int depth) {
       inner.bound.insert_or_assign(expression.text, part(0));
       return node(expression.parts[1], inner, depth + 1);
     }
+    case Kind::kMade:  // only make() reads it
     case Kind::kOther:
       break;
   }

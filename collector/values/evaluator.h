@@ -41,10 +41,12 @@ struct Names {
 /// A call of a function written in Python, as far as its begin.
 struct Entry {
   std::string file;
-  int first_line = 0;  // as its code object says it
-  std::string qualname;
-  stacks::Scope scope;                              // the function's own
+  int first_line = 0;    // as its code object says it
+  std::string name;      // as its code says it, whatever a decorator calls it
+  std::string qualname;  // with the classes and functions around it, where they are its own
+  stacks::Scope scope;   // the function's own
   std::map<std::string, Value, std::less<>> bound;  // its parameters
+  std::map<std::string, std::size_t> parts{};       // of the call, that each was passed by
 };
 
 class Evaluator {
@@ -76,6 +78,8 @@ class Evaluator {
   /// index of the part of the call). Nothing when it calls no function written in Python.
   std::optional<Entry> enter(const Expression& call, Names& names,
                              const std::function<Value(std::size_t part, Value value)>& argument);
+  /// How many items a loop over it meets; nothing where only running code tells.
+  std::optional<std::uint64_t> items_in(const Value& value);
   /// bool(value).
   Value truth(const Value& value);
   /// The object at this address; plain values are read.
@@ -101,6 +105,7 @@ class Evaluator {
 
   // attribute_access.cc
   Value attribute(const Value& of, const std::string& name, int depth);
+  Value attribute_of_made(const Value& of, const std::string& name, int depth);
   Value subscript(const Value& of, const Value& key);
   Value item_of_dict(RemoteAddress dict, const Value& key);
   Value environment_variable(RemoteAddress environ, const Value& key);
@@ -120,7 +125,9 @@ class Evaluator {
   bool is_python_all_through(RemoteAddress object);
 
   // calls.cc
-  std::optional<Entry> entry_of(const stacks::FunctionParts& parts, std::vector<Value> arguments,
+  std::optional<stacks::FunctionParts> user_function(RemoteAddress function);
+  std::string file_of(const stacks::FunctionParts& parts);
+  Entry entry_of(const stacks::FunctionParts& parts, std::vector<Value> arguments,
                                 const std::vector<std::string>& keywords);
   Value call(const Expression& expression, Names& names, int depth);
   Value call_function(RemoteAddress function, std::vector<Value> arguments,
@@ -128,6 +135,8 @@ class Evaluator {
   std::optional<Value> known_function(std::string_view module, std::string_view name,
                                       const std::vector<Value>& arguments);
   Value call_builtin(RemoteAddress function, const std::vector<Value>& arguments, int depth);
+  std::optional<Value> make(RemoteAddress type, std::vector<Value> arguments,
+                            std::vector<std::string> keywords, int depth);
   Value call_class(RemoteAddress type, const std::vector<Value>& arguments);
   Value call_method_of_builtin(const std::string& name, const Value& self,
                                const std::vector<Value>& arguments);

@@ -14,7 +14,7 @@ struct Expression {
     kName,         // text
     kAttribute,    // parts[0], text: the attribute's name
     kSubscript,    // parts[0][parts[1]]
-    kCall,         // parts[0] called with the others; words: keyword of each argument, or empty
+    kCall,         // parts[0] called with the others; words: keyword of each argument, or "*", or empty
     kNone,         //
     kTrue,         //
     kFalse,        //
@@ -32,6 +32,7 @@ struct Expression {
     kBinary,       // text: "+", "//", …; parts, two
     kConditional,  // parts: the test, then, else
     kNamed,        // text := parts[0]
+    kMade,         // what an __init__ puts into its object: words, their values: parts
     kLet,          // text = parts[0] in a function, then parts[1]
     kOther,        // text: what it is, for people
   };

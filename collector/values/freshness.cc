@@ -79,12 +79,6 @@ bool in_arm_that_returns(Node node, Node here, Node function) {
   });
 }
 
-bool has_break(Node node) {
-  const auto children = node.children();
-  return node.is(NodeKind::kBreak) ||
-         std::any_of(children.begin(), children.end(), [](Node child) { return has_break(child); });
-}
-
 std::optional<Stretch> stretch_of(Node function, const Decision& decision, Node here, int line) {
   // What the statement that we are in assigns, it assigns when it is through.
   Stretch way{.from = decision.condition.end(), .to = here.begin()};
@@ -125,6 +119,12 @@ void add_called_on(const Stretch& way, Node node, std::set<std::string>& names) 
 }
 
 }  // namespace
+
+bool has_break(Node loop) {
+  const auto children = loop.children();
+  return loop.is(NodeKind::kBreak) ||
+         std::any_of(children.begin(), children.end(), [](Node child) { return has_break(child); });
+}
 
 std::vector<std::string> operands_of(Node expression) {
   std::vector<std::string> out;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "collector/program/syntax/bindings.h"
@@ -25,10 +26,16 @@ enum class Freshness {
   kNotReached,  // the line lies ahead: it has decided nothing yet
 };
 
+/// Of what lies ahead in a function that is called in a loop.
+inline constexpr std::string_view kNotAgain = "not reached again yet";
+
 struct Since {
   Freshness freshness = Freshness::kFresh;
   std::string reason{};  // "`best` is assigned in line 31"
 };
+
+/// A loop that a `break` leaves; one of a loop inside it counts, too.
+bool has_break(program::Node loop);
 
 /// Which bytes of a function lie on the way from a decision to a line.
 struct Stretch {

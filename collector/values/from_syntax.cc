@@ -100,7 +100,9 @@ Expression call_of(Node node, int depth) {
   Expression out = with_parts(Kind::kCall, node, {node.field(Field::kFunction)}, depth);
   for (const Node argument : arguments.children()) {
     if (argument.is(NodeKind::kListSplat) || argument.is(NodeKind::kDictionarySplat)) {
-      return other(node, "a call with unpacked arguments");
+      out.words.emplace_back("*");
+      out.parts.push_back(other(argument, "a call with unpacked arguments"));
+      continue;
     }
     const bool keyword = argument.is(NodeKind::kKeywordArgument);
     out.words.emplace_back(keyword ? argument.field(Field::kName).text() : std::string_view());
@@ -208,6 +210,14 @@ Node plain_assignment(Node statement) {
   return plain && only.field(Field::kRight) ? only : Node();
 }
 
+/// `self.name = value`, of the first parameter; no node for anything else.
+Node own_attribute_assignment(Node statement, std::string_view self) {
+  const Node only = statement.is(NodeKind::kExpressionStatement) ? statement.first_child() : Node();
+  const Node left = only.is(NodeKind::kAssignment) ? only.field(Field::kLeft) : Node();
+  const bool own = left.is(NodeKind::kAttribute) && left.field(Field::kObject).text() == self;
+  return own && only.field(Field::kRight) ? only : Node();
+}
+
 bool is_docstring(Node statement) {
   return statement.is(NodeKind::kExpressionStatement) &&
          statement.first_child().is(NodeKind::kString);
@@ -294,6 +304,25 @@ std::optional<Expression> returned_by(Node function) {
   }
   int budget = kMostBranches;
   return returned(function.field(Field::kBody).children(), 0, budget);
+}
+
+std::optional<Expression> made_by(Node init) {
+  const auto parameters = init.field(Field::kParameters).children();
+  if (!init.is(NodeKind::kFunction) || parameters.empty()) {
+    return std::nullopt;
+  }
+  const std::string_view self = parameters.front().text();
+  Expression made{.kind = Kind::kMade, .source = std::string(init.field(Field::kName).text())};
+  for (const Node statement : init.field(Field::kBody).children()) {
+    const Node assigned = own_attribute_assignment(statement, self);
+    if (assigned) {
+      made.words.emplace_back(assigned.field(Field::kLeft).field(Field::kAttribute).text());
+      made.parts.push_back(convert(assigned.field(Field::kRight), 0));
+    } else if (!is_docstring(statement) && !statement.is(NodeKind::kPass)) {
+      return std::nullopt;
+    }
+  }
+  return made;
 }
 
 Node function_at(Node root, int first_line, std::string_view qualname) {

@@ -18,6 +18,9 @@ Expression expression_of(program::Node node);
 /// or raises, at most under conditions. Nothing when it does anything else.
 std::optional<Expression> returned_by(program::Node function);
 
+/// What an __init__ puts into its object, when it does nothing else.
+std::optional<Expression> made_by(program::Node init);
+
 /// The function or lambda whose code object says that it begins at this line (that of its first
 /// decorator); a lambda is called "<lambda>". No node when there is none, or more than one.
 program::Node function_at(program::Node root, int first_line, std::string_view qualname);

@@ -19,6 +19,7 @@
 #include "collector/values/decision_reader.h"
 #include "collector/values/evaluator.h"
 #include "collector/values/freshness.h"
+#include "collector/values/loop_reader.h"
 #include "collector/values/source_files.h"
 
 namespace ddpdoctor::values {
@@ -130,7 +131,8 @@ class Visit {
         files_(files),
         pid_(visit.stacks.pid),
         evaluator_(visit.python.objects(), facts_of(visit.stacks)),
-        reader_(evaluator_, values_) {
+        reader_(evaluator_, values_),
+        loops_(evaluator_, values_) {
     evaluator_.set_tensor_item(
         [this, layouts = stacks::torch_layouts(facts_of(visit_.stacks).torch_version)](
             RemoteAddress tensor) -> std::optional<Value> {
@@ -149,7 +151,7 @@ class Visit {
     deadline_ = CpuClock::now() + time;
     evaluator_.set_deadline(deadline_);
     for (UserFrame& frame : frames) {
-      add_decisions(frame);
+      add_decisions(frame, Reached::kYes);
     }
     for (UserFrame& frame : frames) {
       add_held(frame);
@@ -159,21 +161,52 @@ class Visit {
       callees.leave_out(frame.frame().file, frame.function.first_line);
     }
     for (UserFrame& frame : frames) {
-      Names names{.scope = &frame.scope};
-      callees.read(frame.function, frame.frame().line, names,
-                   [&frame](program::Node expression, program::Node owner) {
-                     return frame.way.since({.kind = program::DecisionKind::kIf,
-                                             .condition = expression,
-                                             .subject = {},
-                                             .owner = owner,
-                                             .line = owner.line(),
-                                             .text = {}});
-                   });
+      read_callees(callees, frame, Reached::kYes);
+    }
+    bool comes_again = false;  // what is called in a loop is called again
+    for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
+      if (comes_again) {
+        add_decisions(*frame, Reached::kNotAgain);
+        read_callees(callees, *frame, Reached::kNotAgain);
+      }
+      comes_again = comes_again || is_in_a_loop(*frame);
     }
     return std::move(values_);
   }
 
  private:
+  /// Decisions of this call of the function so far, or those that it comes to again.
+  enum class Reached { kYes, kNotAgain };
+
+  static void read_callees(CalleeReader& callees, UserFrame& frame, Reached reached) {
+    Names names{.scope = &frame.scope};
+    callees.read(frame.function, frame.frame().line, names,
+                 [&frame, reached](program::Node expression, program::Node owner) -> Since {
+                   Since since = frame.way.since({.kind = program::DecisionKind::kIf,
+                                                  .condition = expression,
+                                                  .subject = {},
+                                                  .owner = owner,
+                                                  .line = owner.line(),
+                                                  .text = {}});
+                   if (reached == Reached::kYes) {
+                     return since;
+                   }
+                   return since.freshness == Freshness::kNotReached
+                              ? Since{.freshness = Freshness::kStale,
+                                      .reason = std::string(kNotAgain)}
+                              : Since{.freshness = Freshness::kNotReached, .reason = {}};
+                 });
+  }
+
+  static bool is_in_a_loop(const UserFrame& frame) {
+    const auto decisions = program::decisions_of(frame.index, frame.function);
+    return std::any_of(decisions.begin(), decisions.end(), [&frame](const Decision& decision) {
+      const bool loops = decision.kind == program::DecisionKind::kFor ||
+                         decision.kind == program::DecisionKind::kWhile;
+      return loops && frame.way.is_in(decision);
+    });
+  }
+
   std::vector<UserFrame> user_frames() {
     std::vector<UserFrame> out;
     const auto looked_at = files_looked_at(visit_);
@@ -196,7 +229,7 @@ class Visit {
     const program::SourceIndex* index = files_.index(pid_, file);
     const std::string name = one.frame.function.substr(one.frame.function.rfind('.') + 1);
     if (index != nullptr && is_comprehension(name)) {
-      add_comprehension(one.frame, *index);
+      loops_.add_comprehension(one.frame, *index);
       return;
     }
     const program::Scope* function =
@@ -221,10 +254,20 @@ class Visit {
     return CpuClock::now() >= deadline_;
   }
 
-  void add_decisions(UserFrame& frame) {
+  void add_decisions(UserFrame& frame, Reached reached) {
     const int line = frame.frame().line;
     std::vector<Decision> decisions = program::decisions_of(frame.index, frame.function);
-    add_loops(frame, decisions);
+    if (reached == Reached::kYes) {
+      loops_.add({.where = frame.whereabouts(),
+                  .iterations = frame.frame().loops,
+                  .way = frame.way,
+                  .scope = frame.scope},
+                 decisions);
+    }
+    std::erase_if(decisions, [&frame, reached](const Decision& decision) {
+      const bool ahead = frame.way.since(decision).freshness == Freshness::kNotReached;
+      return ahead != (reached == Reached::kNotAgain);
+    });
     // The nearest first: what time does not suffice for matters least.
     std::stable_sort(decisions.begin(), decisions.end(), [line](const auto& a, const auto& b) {
       return std::abs(a.line - line) < std::abs(b.line - line);
@@ -259,75 +302,6 @@ class Visit {
               static_cast<void>(files_.effects(pid_));  // with the files that were just read
               return frame.way.since(decision, read);
             }};
-  }
-
-  /// Before 3.12 every comprehension has a frame of its own, on whose stack its iterators are.
-  /// Since then they lie above values whose end the frame does not say while it is in a call.
-  static bool is_comprehension(std::string_view name) {
-    return name == "<listcomp>" || name == "<dictcomp>" || name == "<setcomp>" ||
-           name == "<genexpr>";
-  }
-
-  void add_comprehension(const stacks::Frame& frame, const program::SourceIndex& index) {
-    const auto clauses = comprehension_at(index, frame.line);
-    const std::vector<stacks::Iteration>& loops = frame.loops;
-    for (std::size_t i = 0; i < clauses.size() && loops.size() == clauses.size(); ++i) {
-      add_loop({.file = frame.file, .function = frame.function, .at = frame.line}, clauses[i],
-               text_of(loops[i]));
-    }
-  }
-
-  /// The clauses of the one comprehension on a line; empty where there are several or none.
-  static std::vector<Decision> comprehension_at(const program::SourceIndex& index, int line) {
-    std::vector<Decision> clauses;
-    for (Decision& each : program::decisions_of(index, index.function_at(line))) {
-      const program::Node whole = each.owner.parent();
-      if (each.kind == program::DecisionKind::kIterate && whole.line() <= line &&
-          whole.last_line() >= line) {
-        if (!clauses.empty() && clauses.front().owner.parent() != whole) {
-          return {};
-        }
-        clauses.push_back(std::move(each));
-      }
-    }
-    return clauses;
-  }
-
-  static std::string text_of(const stacks::Iteration& loop) {
-    if (loop.loose) {
-      return {};
-    }
-    if (const auto total = loop.total()) {
-      return fmt::format("iteration {} of {}", *loop.done, *total);
-    }
-    return loop.done   ? fmt::format("iteration {}", *loop.done)
-           : loop.left ? fmt::format("{} to come", *loop.left)
-                       : std::string();
-  }
-
-  /// How far each `for` loop around the line has come, and which loops were left.
-  void add_loops(const UserFrame& frame, const std::vector<Decision>& decisions) {
-    std::vector<const Decision*> entered;
-    for (const Decision& decision : decisions) {
-      if (decision.kind == program::DecisionKind::kFor && frame.way.is_in(decision)) {
-        entered.push_back(&decision);
-      } else if (decision.kind == program::DecisionKind::kFor && frame.way.is_behind(decision)) {
-        add_loop(frame.whereabouts(), decision, "ended");
-      }
-    }
-    const std::vector<stacks::Iteration>& loops = frame.frame().loops;
-    for (std::size_t i = 0; i < entered.size(); ++i) {
-      add_loop(frame.whereabouts(), *entered[i],
-               entered.size() == loops.size() ? text_of(loops[i]) : std::string());
-    }
-  }
-
-  void add_loop(const Whereabouts& where, const Decision& loop, const std::string& text) {
-    SeenValue seen = DecisionReader::made(ValueRole::kLoop, where, loop.line, loop.text);
-    seen.value = text;
-    seen.state = text.empty() ? ValueState::kUnknown : ValueState::kKnown;
-    seen.reason = text.empty() ? "its iterator does not say how far it is" : "";
-    values_.push_back(std::move(seen));
   }
 
   void add_held(UserFrame& frame) {
@@ -375,6 +349,7 @@ class Visit {
   Evaluator evaluator_;
   std::vector<SeenValue> values_;
   DecisionReader reader_;
+  LoopReader loops_;
   CpuClock::time_point deadline_{};
 };
 

@@ -114,7 +114,8 @@ const Expression* SourceFiles::body(pid_t pid, const std::string& path, int firs
   }
   const auto [body, is_new] = found->bodies.try_emplace({first_line, std::string(qualname)});
   if (is_new) {
-    body->second = returned_by(function_at(found->index->root(), first_line, qualname));
+    const program::Node function = function_at(found->index->root(), first_line, qualname);
+    body->second = qualname == "__init__" ? made_by(function) : returned_by(function);
   }
   return body->second ? &*body->second : nullptr;
 }

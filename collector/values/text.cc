@@ -120,6 +120,9 @@ std::string Evaluator::text(const Value& value, std::size_t limit) {
     case Kind::kMethod:
       out = "method " + base::printable(name_of_function(value.address));
       break;
+    case Kind::kMade:
+      out = "an object of class " + base::printable(unqualified(objects_.class_name(value.type)));
+      break;
     case Kind::kBuiltinMethod:
       out = "method " + value.text;
       break;

@@ -25,6 +25,7 @@ struct Value {
     kSequence,       // computed: items; text: "tuple", "list" or "set"
     kObject,         // anything else in the process, by its address
     kMethod,         // a function written in Python (address), bound to items[0]
+    kMade,           // an object that exists nowhere: `type`; items: names and values in turn
     kBuiltinMethod,  // text: the name of a method of a built-in type, bound to items[0]
   };
 
@@ -33,6 +34,7 @@ struct Value {
   std::int64_t integer = 0;
   double real = 0;
   RemoteAddress address = 0;
+  RemoteAddress type = 0;  // of what was made
   std::vector<Value> items{};
 
   [[nodiscard]] bool known() const {

@@ -1,13 +1,77 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decides this and that, then stands, for tests/unit/values/observe_test.cc. What stands behind "->" is what the decision of the line comes
 out to, read from outside while the program stands in stand(), and behind "since" what it is with that Python and newer ones."""
+import contextlib
+import functools
 import sys
+
+
+def chiefs_only(function):
+    @functools.wraps(function)
+    def inner(world, *others, **more):
+        if world.rank > 0:  # -> False
+            return None
+        return function(world, *others, **more)
+
+    return inner
+
+
+@chiefs_only
+def publish(world, step):
+    number = world.rank
+    if number == 0:  # -> True
+        return
+
+
+@contextlib.contextmanager
+def turn(world):
+    number = world.rank
+    if number:  # -> False
+        return
+    yield number
+
+
+class Policy:
+    """Made for one question."""
+
+    def __init__(self, rank, limit=3):
+        self.rank = rank
+        self.limit = limit
+
+    @property
+    def lets_in(self):
+        return self.rank < self.limit
+
+
+def made(world):
+    if Policy(world.rank).lets_in:  # -> True
+        return
+    if Policy(world.rank, limit=0).lets_in:  # -> False
+        return
+
+
+def passed(value):
+    if value > 3:  # -> stale now False
+        return
+
+
+def counts(world):
+    was = world.seen
+    if was > 2:  # -> unknown: `was` has no value yet
+        return
+    world.seen = was + 1
+
+
+def ahead(world):
+    if world.chief:  # -> stale now True
+        return
 
 
 class World:
     def __init__(self, rank):
         self.rank = rank
         self.best = 5
+        self.seen = 7
         self.rows = [1, 2]
 
     def full(self):
@@ -76,6 +140,7 @@ def train(world, mode, todo, secret_token):
     if world.owner:  # -> True
         before = 0
     before = 1
+    passed(before)
     if mode == "rw":  # -> True
         before = 2
     if before == 2:  # -> stale now False
@@ -96,8 +161,13 @@ def walk(world, mode, todo):
             log(world, 7)
             drops(World(0))
             later(world)
-    while todo:  # -> nothing
+            publish(world, step)
+            with turn(world):
+                counts(world)
+            made(world)
+    while todo:  # -> stale now True
         todo.pop()
+    ahead(world)
 
 
 train(World(0), "rw", [1, 2], "hunter2")

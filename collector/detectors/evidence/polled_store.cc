@@ -2,7 +2,6 @@
 #include "collector/detectors/evidence/polled_store.h"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 #include "collector/detectors/paths/source_blocks.h"
@@ -13,18 +12,19 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-/// `self.store.add("gate", 0)`, `kv_store.check([key])`.
+/// `self.store.add("gate", 0)`, `kv.check([key])`: by what torch's Store takes, whatever the object
+/// is called. Its `get` is every dict's as well.
 bool asks_a_store(std::string_view statement) {
-  constexpr std::array<std::string_view, 5> kQuestions = {"store.add", "store.check", "store.get",
-                                                          "store.num_keys", "store.compare_set"};
-  if (statement.find("store") == std::string_view::npos) {
-    return false;
-  }
   const auto calls = program::calls_in(statement);
-  return std::any_of(calls.begin(), calls.end(), [&kQuestions](const program::Call& call) {
-    return std::any_of(kQuestions.begin(), kQuestions.end(), [&call](std::string_view question) {
-      return call.callee.ends_with(question);
-    });
+  return std::any_of(calls.begin(), calls.end(), [](const program::Call& call) {
+    const std::string_view name = program::last_name(call.callee);
+    const std::size_t given = call.arguments.size();
+    const bool asked = name == "add"           ? given == 2
+                       : name == "compare_set" ? given == 3
+                       : name == "num_keys"    ? given == 0
+                       : name == "check"       ? given == 1 && call.arguments[0].starts_with('[')
+                                               : false;
+    return asked && name.size() < call.callee.size();
   });
 }
 

@@ -112,8 +112,10 @@ bool read_left_loop(const Examination& examination, Explanation& explanation) {
     explanation.cause = Cause::kUnused;
     return true;
   }
-  if (!explanation.loop->way_out && (read_exception_out(examination, explanation) ||
-                                     read_choice_of_sync(examination, explanation))) {
+  if (!explanation.loop->way_out && explanation.fork &&
+      (read_equal_rounds(examination, explanation) ||
+       read_exception_out(examination, explanation) ||
+       read_choice_of_sync(examination, explanation))) {
     return true;
   }
   explanation.cause = Cause::kUneven;

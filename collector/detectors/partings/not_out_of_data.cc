@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "base/word.h"
 #include "collector/detectors/partings/loops_seen.h"
+#include "collector/detectors/partings/side_values.h"
 #include "collector/detectors/partings/skipped_step.h"
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/graph/history.h"
@@ -204,6 +205,26 @@ bool read_exception_out(const Examination& examination, Explanation& explanation
                      ? skipped_step(examination.job, fork)
                      : std::nullopt;
   if (!skipped || !skipped->catches) {
+    return false;
+  }
+  explanation.branch = std::move(skipped);
+  explanation.loop.reset();
+  explanation.cause = Cause::kDivergent;
+  return true;
+}
+
+bool read_equal_rounds(const Examination& examination, Explanation& explanation) {
+  const Parting& parting = explanation.parting;
+  const model::CallSite& loop = explanation.loop->where;
+  const auto length = length_gone_over(examination.job, loop, parting.odd.ranks);
+  const bool equal =
+      length && std::all_of(parting.rest.ranks.begin(), parting.rest.ranks.end(), [&](auto rank) {
+        const auto seen = loop_seen_at(examination.job, rank, loop);
+        return seen && !seen->over.loose && seen->over.total() == length;
+      });
+  auto skipped =
+      equal ? skipped_in(examination.job, *explanation.fork, *explanation.loop) : std::nullopt;
+  if (!skipped) {
     return false;
   }
   explanation.branch = std::move(skipped);

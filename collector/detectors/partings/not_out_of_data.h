@@ -16,6 +16,10 @@ bool has_equal_batches(const model::JobModel& job, const Side& in, const LeftLoo
 /// failure. The odd ranks must be those out of the loop.
 bool read_exception_out(const graph::Examination& examination, Explanation& explanation);
 
+/// A container of one length on all ranks, gone over to its end by the odd ones: they left out a
+/// call in some round. Sets branch and cause where the round shows what can have skipped it.
+bool read_equal_rounds(const graph::Examination& examination, Explanation& explanation);
+
 /// The loop lies in a function that the records know of those in it only, and of those by no call
 /// but the one in which they wait: the others have not left it.
 bool was_never_entered(const graph::Examination& examination, const Explanation& explanation);

@@ -216,6 +216,9 @@ void add_locations(const Examination& examination, const Explanation& explanatio
   if (explanation.branch && explanation.branch->where.known()) {
     finding.locations.push_back(
         location(explanation.branch->where, {}, note_of(*explanation.branch)));
+    if (const model::CallSite& loop = explanation.branch->equal_rounds; loop.known()) {
+      finding.locations.push_back(location(loop, {}, "goes round equally often on all ranks"));
+    }
     for (const Test& other : explanation.branch->or_else) {
       finding.locations.push_back(location(other.where, {}, "may decide it, too"));
     }

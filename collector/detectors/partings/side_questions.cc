@@ -126,6 +126,14 @@ bool somebody_is_still_to_come(const Examination& examination, const Parting& pa
              : !working.common(model::RankSet(group->ranks)).empty();
 }
 
+/// A call that a library's table knows to gather, by the name that the library gives it.
+bool calls_a_gather(std::string_view statement) {
+  const auto calls = program::calls_in(statement);
+  return std::any_of(calls.begin(), calls.end(), [](const program::Call& call) {
+    return program::gathers(program::last_name(call.callee));
+  });
+}
+
 }  // namespace
 
 bool is_slow(const Examination& examination, const Parting& parting) {
@@ -280,8 +288,7 @@ bool gather_different_units(const model::JobModel& job, const Parting& parting) 
     const std::string statement =
         program::statement_at(lines_of(job, side.site().file), side.site().line);
     return side.call != nullptr && side.operation == "all_gather_into_tensor" &&
-           !statement.empty() && statement.find("gather") == std::string::npos &&
-           statement.find("full_tensor") == std::string::npos;
+           !statement.empty() && !calls_a_gather(statement);
   };
   return parting.about == graph::Disagreement::kShape && gathers_unasked(parting.odd) &&
          gathers_unasked(parting.rest) &&

@@ -163,6 +163,22 @@ std::optional<Branch> branch_by_values(const model::JobModel& job, const Fork& f
   return found;
 }
 
+std::optional<std::int64_t> length_gone_over(const model::JobModel& job,
+                                             const model::CallSite& header,
+                                             const model::RankSet& ranks) {
+  const std::vector<SeenValue> all = model::observed_values(job);
+  std::vector<const SeenValue*> lengths;
+  for (const SeenValue& seen : all) {
+    if (seen.role == ValueRole::kOperand && is_at(seen, header.file, header.line) &&
+        seen.expression.starts_with("len(")) {
+      lengths.push_back(&seen);
+    }
+  }
+  const auto common = value_of(lengths, ranks);
+  const auto length = common ? number(*common) : std::nullopt;
+  return length && *length > 0 ? std::optional(std::int64_t{*length}) : std::nullopt;
+}
+
 std::vector<std::string> unlike_values(const model::JobModel& job, const Parting& parting) {
   using Key = std::tuple<std::string, std::string, std::string>;  // file, function, expression
   const std::vector<SeenValue> all = model::observed_values(job);

@@ -3,6 +3,7 @@
 // came out alike on both did not part them, one that differs did.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +30,12 @@ bool refuted_by_values(const model::JobModel& job, const Branch& branch, const P
 /// number of the rank on every rank, or the source says so.
 std::optional<Branch> branch_by_values(const model::JobModel& job, const Fork& fork,
                                        const Parting& parting);
+
+/// How many items the container has that a loop of these ranks went over to its end; nothing where
+/// they are not alike, or one is not known.
+std::optional<std::int64_t> length_gone_over(const model::JobModel& job,
+                                             const model::CallSite& header,
+                                             const model::RankSet& ranks);
 
 /// What the functions that both sides are in have at hand that differs along the sides, at most
 /// three, in sentences: "`self.mode` is 'ro' on rank 2, 'rw' on ranks 0-1,3 (fit)".

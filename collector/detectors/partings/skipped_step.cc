@@ -163,6 +163,29 @@ std::optional<Branch> skipped_step(const model::JobModel& job, const Fork& fork)
   return in_helper ? in_helper : skip_by_data(job, lines, fork.theirs);
 }
 
+std::optional<Branch> skipped_in(const model::JobModel& job, const Fork& fork,
+                                 const LeftLoop& loop) {
+  const Lines& lines = lines_of(job, fork.theirs.file);
+  const auto around = program::enclosing(lines, fork.theirs.line);
+  const auto round = std::find_if(around.begin(), around.end(), [&loop](const Block& block) {
+    return is_loop(block) && block.line == loop.where.line;
+  });
+  if (round == around.end() || fork.theirs.file != loop.where.file) {
+    return std::nullopt;
+  }
+  auto found = caught_on_the_way(job, fork, *round);
+  if (!found) {
+    found = caught_in_helper(job, fork.theirs);
+  }
+  if (!found) {
+    found = skip_by_data(job, lines, fork.theirs);
+  }
+  if (found) {
+    found->equal_rounds = loop.where;
+  }
+  return found;
+}
+
 std::optional<bool> began_fewer_backwards(const model::JobModel& job, const Parting& parting) {
   std::optional<double> odd;
   std::optional<double> rest;

@@ -14,6 +14,10 @@ namespace ddpdoctor::detectors {
 /// ours is behind the try.
 std::optional<Branch> skipped_step(const model::JobModel& job, const Fork& fork);
 
+/// The same where ours has left `loop`, which goes round equally often on all ranks.
+std::optional<Branch> skipped_in(const model::JobModel& job, const Fork& fork,
+                                 const LeftLoop& loop);
+
 /// As the reducers say, the odd side began fewer backwards than the rest; nullopt when they say
 /// nothing.
 std::optional<bool> began_fewer_backwards(const model::JobModel& job, const Parting& parting);

@@ -104,6 +104,36 @@ Branch told_of(Branch branch, const program::Origin& origin) {
   return branch;
 }
 
+/// The condition around one frame below the fork; `callers` are those further out.
+std::optional<Branch> branch_around(const model::JobModel& job, const Path& callers,
+                                    const model::CallSite& site, bool ours, Dependence wanted,
+                                    const model::RankSet& our_ranks,
+                                    const model::RankSet& their_ranks) {
+  const Lines& lines = lines_of(job, site.file);
+  for (const Block& block : program::deciding_branches(lines, site.line)) {
+    if (is_loop(block)) {
+      continue;
+    }
+    const program::Origin origin = origin_of(job, lines, block, callers);
+    if (leads(job, lines, block, origin, wanted, our_ranks, their_ranks)) {
+      return told_of(branch_of(block, site, wanted, ours), origin);
+    }
+  }
+  return std::nullopt;
+}
+
+Branch branch_of_decorator(const program::LettingIn& let_in, const model::CallSite& site,
+                           bool ours) {
+  const std::string decorator = let_in.decorator.one_line();
+  Branch branch = branch_of({.kind = BlockKind::kFunction,
+                             .line = let_in.line,
+                             .text = "@" + decorator,
+                             .condition = decorator},
+                            site, Dependence::kRank, ours);
+  branch.unproven = let_in.by_name;
+  return branch;
+}
+
 // Conditions around the frames below the fork, innermost first.
 std::optional<Branch> branch_below(const model::JobModel& job, const Fork& fork, bool ours,
                                    Dependence wanted, const model::RankSet& our_ranks,
@@ -111,33 +141,24 @@ std::optional<Branch> branch_below(const model::JobModel& job, const Fork& fork,
   const Path& below = ours ? fork.below_ours : fork.below_theirs;
   Path callers = below;
   callers.push_back(ours ? fork.ours : fork.theirs);
-  for (const model::CallSite& site : below) {
+  for (std::size_t i = 0; i < below.size(); ++i) {
     callers.erase(callers.begin());
-    const Lines& lines = lines_of(job, site.file);
-    if (lines.empty()) {
+    if (auto found = branch_around(job, callers, below[i], ours, wanted, our_ranks, their_ranks)) {
+      return found;
+    }
+    const auto decorator =
+        wanted == Dependence::kRank
+            ? program::ranks_let_in(lines_of(job, below[i].file), below[i].line, job.sources)
+            : std::nullopt;
+    if (!decorator) {
       continue;
     }
-    for (const Block& block : program::deciding_branches(lines, site.line)) {
-      if (is_loop(block)) {
-        continue;
-      }
-      const program::Origin origin = origin_of(job, lines, block, callers);
-      if (leads(job, lines, block, origin, wanted, our_ranks, their_ranks)) {
-        return told_of(branch_of(block, site, wanted, ours), origin);
-      }
-    }
-    const auto decorator = wanted == Dependence::kRank
-                               ? program::ranks_let_in(lines, site.line, job.sources)
-                               : std::nullopt;
-    if (decorator) {
-      Branch branch = branch_of({.kind = BlockKind::kFunction,
-                                 .line = decorator->line,
-                                 .text = "@" + decorator->decorator.one_line(),
-                                 .condition = decorator->decorator.one_line()},
-                                site, Dependence::kRank, ours);
-      branch.unproven = decorator->by_name;
-      return branch;
-    }
+    // The frame around is the decorator's own wrapper, where it is the user's: it has the test.
+    const Path outer(callers.begin() + 1, callers.end());
+    auto test = i + 1 < below.size()
+                    ? branch_around(job, outer, below[i + 1], ours, wanted, our_ranks, their_ranks)
+                    : std::nullopt;
+    return test ? std::move(test) : branch_of_decorator(*decorator, below[i], ours);
   }
   return std::nullopt;
 }

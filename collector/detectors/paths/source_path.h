@@ -41,11 +41,12 @@ struct Branch {
   std::string condition;  // as the user wrote it
   program::Dependence on = program::Dependence::kNone;
   bool leads_to_ours = true;
-  model::CallSite guarded;      // the line that it guards
-  bool skips = false;           // leads to a `continue`: leaves out what is left of the round
-  bool catches = false;         // an except clause: leaves out what stands behind the exception
-  std::vector<Test> or_else{};  // what leads out of the same loop and may have been it as well
-  bool unproven = false;        // where its value comes from is not at hand, or only a name says it
+  model::CallSite guarded;         // the line that it guards
+  bool skips = false;              // leads to a `continue`: leaves out what is left of the round
+  bool catches = false;            // an except clause: leaves out what stands behind the exception
+  std::vector<Test> or_else{};     // what leads out of the same loop and may have been it as well
+  model::CallSite equal_rounds{};  // the loop in a round of which a side left out its call
+  bool unproven = false;  // where its value comes from is not at hand, or only a name says it
 };
 
 /// The branch that tests the rank, if one separates these paths.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What libraries do with the other ranks: which collective a call makes, which loops it runs, what
-// it calls back, whom it lets in. torch 2.13, lightning 2.5, accelerate 1.x, transformers 4.5x,
-// deepspeed 0.16, torchmetrics 1.x.
+// What libraries call back, run and let in, and questions of the table of their
+// calls.
 #include <algorithm>
 #include <array>
 
@@ -9,123 +8,6 @@
 
 namespace ddpdoctor::program {
 namespace {
-
-constexpr auto kMakes = CallDoes::kCollective;
-constexpr auto kAgrees = CallDoes::kAgrees;
-constexpr auto kLoops = CallDoes::kLoops;
-constexpr auto kShields = CallDoes::kShields;
-constexpr auto kHolds = CallDoes::kHoldsGradients;
-constexpr auto kFrees = CallDoes::kFreesOfGradients;
-
-// module, owner, name, what it does, the first collective
-constexpr auto kRows = std::to_array<CallRow>({
-    {"torch.distributed", "", "all_reduce", kAgrees, "all_reduce"},
-    {"torch.distributed", "", "all_reduce_coalesced", kAgrees, "all_reduce"},
-    {"torch.distributed", "", "broadcast", kAgrees, "broadcast"},
-    {"torch.distributed", "", "broadcast_object_list", kAgrees, "broadcast"},
-    {"torch.distributed", "", "all_gather", kAgrees, "all_gather"},
-    {"torch.distributed", "", "all_gather_object", kAgrees, "all_gather"},
-    {"torch.distributed", "", "all_gather_into_tensor", kAgrees, "all_gather_into_tensor"},
-    {"torch.distributed", "", "reduce", kMakes, "reduce"},
-    {"torch.distributed", "", "reduce_scatter", kMakes, "reduce_scatter"},
-    {"torch.distributed", "", "reduce_scatter_tensor", kMakes, "reduce_scatter_tensor"},
-    {"torch.distributed", "", "gather", kMakes, "gather"},
-    {"torch.distributed", "", "gather_object", kMakes, "gather"},
-    {"torch.distributed", "", "scatter", kMakes, "scatter"},
-    {"torch.distributed", "", "scatter_object_list", kMakes, "scatter"},
-    {"torch.distributed", "", "all_to_all", kMakes, "all_to_all"},
-    {"torch.distributed", "", "all_to_all_single", kMakes, "all_to_all_single"},
-    {"torch.distributed", "", "barrier", kMakes, "barrier"},
-    {"torch.distributed", "", "monitored_barrier", kMakes, "barrier"},
-    {"torch.distributed", "", "new_group", kMakes, "barrier"},
-    {"torch.distributed", "", "init_device_mesh", kMakes, "barrier"},
-    // DDP and FSDP: forward, backward and what stands around them
-    {"torch.nn.parallel", "DistributedDataParallel", "forward", kMakes, "broadcast"},
-    {"torch.nn.parallel", "DistributedDataParallel", "join", kShields, "all_reduce"},
-    {"torch.nn.parallel", "DistributedDataParallel", "no_sync", kHolds, ""},
-    {"torch.distributed.algorithms", "Join", "", kShields, "all_reduce"},
-    {"torch", "", "no_grad", kFrees, ""},
-    {"torch", "", "inference_mode", kFrees, ""},
-    {"torch.distributed.fsdp", "FullyShardedDataParallel", "forward", kMakes,
-     "all_gather_into_tensor"},
-    {"torch.distributed.fsdp", "FullyShardedDataParallel", "clip_grad_norm_", kAgrees,
-     "all_reduce"},
-    {"torch.distributed.fsdp", "FullyShardedDataParallel", "summon_full_params", kMakes,
-     "all_gather_into_tensor"},
-    {"torch.distributed.fsdp", "FullyShardedDataParallel", "state_dict", kMakes,
-     "all_gather_into_tensor"},
-    {"torch.distributed.fsdp", "FullyShardedDataParallel", "optim_state_dict", kMakes,
-     "all_gather"},
-    {"torch.distributed.fsdp", "FSDPModule", "unshard", kMakes, "all_gather_into_tensor"},
-    {"torch.distributed.fsdp", "FSDPModule", "set_requires_gradient_sync", kHolds, ""},
-    {"torch.distributed.fsdp", "", "fully_shard", kMakes, ""},
-    {"torch.distributed.optim", "ZeroRedundancyOptimizer", "consolidate_state_dict", kMakes,
-     "broadcast"},
-    {"torch.distributed.checkpoint", "", "save", kMakes, "gather"},
-    {"torch.distributed.checkpoint", "", "async_save", kMakes, "gather"},
-    {"torch.distributed.checkpoint", "", "load", kMakes, "all_gather"},
-    {"torch.distributed.checkpoint", "", "get_state_dict", kMakes, "all_gather"},
-    {"torch.distributed.checkpoint", "", "get_model_state_dict", kMakes, "all_gather"},
-    {"torch.distributed.checkpoint", "", "set_model_state_dict", kMakes, "broadcast"},
-    {"torch.distributed.tensor", "", "distribute_tensor", kMakes, "scatter"},
-    {"torch.distributed.tensor", "DTensor", "full_tensor", kAgrees, "all_gather_into_tensor"},
-    {"torch.distributed.tensor", "DTensor", "redistribute", kMakes, ""},
-    {"torch.distributed.pipelining", "PipelineStage", "", kMakes, "send"},
-    {"torch.distributed.pipelining", "Schedule1F1B", "step", kMakes, "send"},
-    {"torch.distributed.pipelining", "ScheduleGPipe", "step", kMakes, "send"},
-    {"torch.distributed.pipelining", "ScheduleInterleaved1F1B", "step", kMakes, "send"},
-    {"torchmetrics", "Metric", "compute", kAgrees, "all_gather"},
-    {"torchmetrics", "Metric", "sync", kMakes, "all_gather"},
-    // accelerate
-    {"accelerate", "Accelerator", "wait_for_everyone", kMakes, "barrier"},
-    {"accelerate", "Accelerator", "gather", kAgrees, "all_gather"},
-    {"accelerate", "Accelerator", "gather_for_metrics", kAgrees, "all_gather"},
-    {"accelerate", "Accelerator", "reduce", kAgrees, "all_reduce"},
-    {"accelerate", "Accelerator", "pad_across_processes", kMakes, "all_gather"},
-    {"accelerate", "Accelerator", "check_trigger", kAgrees, "all_reduce"},
-    {"accelerate", "Accelerator", "clip_grad_norm_", kMakes, ""},
-    {"accelerate", "Accelerator", "get_state_dict", kMakes, "all_gather_into_tensor"},
-    {"accelerate", "Accelerator", "save_state", kMakes, "barrier"},
-    {"accelerate", "Accelerator", "backward", kMakes, "all_reduce"},
-    {"accelerate", "Accelerator", "join_uneven_inputs", kShields, "all_reduce"},
-    {"accelerate", "Accelerator", "accumulate", kHolds, ""},
-    {"accelerate", "", "broadcast_object_list", kAgrees, "broadcast"},
-    {"accelerate", "", "gather_object", kAgrees, "all_gather"},
-    // lightning
-    {"lightning", "Trainer", "fit", kLoops, ""},
-    {"lightning", "Trainer", "validate", kLoops, ""},
-    {"lightning", "Trainer", "test", kLoops, ""},
-    {"lightning", "Trainer", "predict", kLoops, ""},
-    {"lightning", "Trainer", "save_checkpoint", kMakes, "barrier"},
-    {"lightning", "Strategy", "barrier", kMakes, "barrier"},
-    {"lightning", "Strategy", "reduce_boolean_decision", kAgrees, "all_reduce"},
-    {"lightning", "LightningModule", "all_gather", kAgrees, "all_gather"},
-    {"lightning", "Fabric", "barrier", kMakes, "barrier"},
-    {"lightning", "Fabric", "all_reduce", kAgrees, "all_reduce"},
-    {"lightning", "Fabric", "all_gather", kAgrees, "all_gather"},
-    {"lightning", "Fabric", "broadcast", kAgrees, "broadcast"},
-    {"lightning", "Fabric", "backward", kMakes, "all_reduce"},
-    {"lightning", "Fabric", "save", kMakes, "barrier"},
-    {"lightning", "Fabric", "no_backward_sync", kHolds, ""},
-    // transformers
-    {"transformers", "Trainer", "train", kLoops, ""},
-    {"transformers", "Trainer", "evaluate", kLoops, "all_gather"},
-    {"transformers", "Trainer", "predict", kLoops, "all_gather"},
-    {"transformers", "Trainer", "save_model", kMakes, "all_gather"},
-    // deepspeed
-    {"deepspeed", "DeepSpeedEngine", "backward", kMakes, "all_reduce"},
-    {"deepspeed", "DeepSpeedEngine", "step", kMakes, "all_reduce"},
-    {"deepspeed", "DeepSpeedEngine", "train_batch", kLoops, ""},
-    {"deepspeed", "DeepSpeedEngine", "save_checkpoint", kMakes, "barrier"},
-    {"deepspeed", "", "barrier", kMakes, "barrier"},
-    {"deepspeed", "", "all_reduce", kAgrees, "all_reduce"},
-    {"deepspeed", "zero.GatheredParameters", "", kMakes, "all_gather"},
-    {"mpi4py", "Comm", "allreduce", kAgrees, "all_reduce"},
-    {"mpi4py", "Comm", "Allreduce", kAgrees, "all_reduce"},
-    {"mpi4py", "Comm", "bcast", kAgrees, "broadcast"},
-    {"mpi4py", "Comm", "Bcast", kAgrees, "broadcast"},
-    {"mpi4py", "Comm", "allgather", kAgrees, "all_gather"},
-});
 
 constexpr auto kData = Source::kData;
 constexpr auto kSame = Source::kUniform;
@@ -270,42 +152,45 @@ const OrderRow* order_of_name(std::string_view qualified) {
 
 const CallRow* call_of_name(std::string_view qualified) {
   const std::string_view last = qualified.substr(qualified.rfind('.') + 1);
-  const auto found = std::find_if(kRows.begin(), kRows.end(), [&](const CallRow& row) {
+  const auto found = std::find_if(calls().begin(), calls().end(), [&](const CallRow& row) {
     const bool itself = row.name.empty() && qualified.ends_with(row.owner);
     return is_in(row, qualified) && (itself || (row.owner.empty() && row.name == last));
   });
-  return found == kRows.end() ? nullptr : &*found;
+  return found == calls().end() ? nullptr : &*found;
 }
 
 const CallRow* call_of_member(std::string_view qualified_class, std::string_view method) {
-  const auto found = std::find_if(kRows.begin(), kRows.end(), [&](const CallRow& row) {
+  const auto found = std::find_if(calls().begin(), calls().end(), [&](const CallRow& row) {
     return row.name == method && !row.owner.empty() && is_in(row, qualified_class) &&
            qualified_class.ends_with("." + std::string(row.owner));
   });
-  return found == kRows.end() ? nullptr : &*found;
+  return found == calls().end() ? nullptr : &*found;
 }
 
 const CallRow* call_of_attribute(std::string_view method) {
   // Of these names Python and its common libraries have calls of their own.
   constexpr auto kCommon = std::to_array<std::string_view>(
-      {"reduce",  "gather",     "save",    "load",     "step",      "sync",     "compute",
-       "join",    "test",       "fit",     "train",    "predict",   "evaluate", "backward",
-       "forward", "state_dict", "barrier", "validate", "broadcast", "unshard",  "scatter"});
+      {"reduce",     "gather",   "save",    "load",       "step",       "sync",
+       "compute",    "join",     "test",    "fit",        "train",      "predict",
+       "evaluate",   "backward", "forward", "state_dict", "barrier",    "validate",
+       "broadcast",  "unshard",  "scatter", "prepare",    "eval_batch", "load_state_dict",
+       "train_batch"});
   if (std::find(kCommon.begin(), kCommon.end(), method) != kCommon.end()) {
     return nullptr;
   }
-  const auto found = std::find_if(kRows.begin(), kRows.end(), [&](const CallRow& row) {
+  const auto found = std::find_if(calls().begin(), calls().end(), [&](const CallRow& row) {
     return !row.name.empty() && row.name == method;
   });
-  return found == kRows.end() ? nullptr : &*found;
+  return found == calls().end() ? nullptr : &*found;
 }
 
 const CallRow* call_of_context(std::string_view name) {
-  const auto found = std::find_if(kRows.begin(), kRows.end(), [&](const CallRow& row) {
-    const bool context = row.does == kShields || row.does == kHolds || row.does == kFrees;
+  const auto found = std::find_if(calls().begin(), calls().end(), [&](const CallRow& row) {
+    const bool context = row.does == CallDoes::kShields || row.does == CallDoes::kHoldsGradients ||
+                         row.does == CallDoes::kFreesOfGradients;
     return context && (row.name.empty() ? row.owner : row.name) == name;
   });
-  return found == kRows.end() ? nullptr : &*found;
+  return found == calls().end() ? nullptr : &*found;
 }
 
 bool is_ddp(std::string_view qualified) {
@@ -314,8 +199,14 @@ bool is_ddp(std::string_view qualified) {
 }
 
 bool broadcasts(std::string_view name) {
-  return std::any_of(kRows.begin(), kRows.end(), [&](const CallRow& row) {
+  return std::any_of(calls().begin(), calls().end(), [&](const CallRow& row) {
     return row.collective == "broadcast" && row.name == name && name != "forward";
+  });
+}
+
+bool gathers(std::string_view name) {
+  return std::any_of(calls().begin(), calls().end(), [&](const CallRow& row) {
+    return row.collective.starts_with("all_gather") && row.name == name && name != "forward";
   });
 }
 

@@ -117,6 +117,8 @@ struct CallRow {
   std::string_view collective;  // the first that it makes: "all_reduce"; empty: it depends
 };
 
+/// All of them.
+std::span<const CallRow> calls();
 const CallRow* call_of_name(std::string_view qualified);
 const CallRow* call_of_member(std::string_view qualified_class, std::string_view method);
 /// By the method's name alone, where only one row has it and no part of Python does.
@@ -129,6 +131,9 @@ const CallRow* call_of_context(std::string_view name);
 bool is_ddp(std::string_view qualified);
 /// A method or function of this name broadcasts by itself, not as DDP's forward does.
 bool broadcasts(std::string_view name);
+
+/// A method or function of this name gathers by itself, not as a forward does.
+bool gathers(std::string_view name);
 
 /// A file of a library that calls the function it was given as often as it decides by what that
 /// returns: an optimizer with a line search, scipy's, what tries again.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/program/questions/dependence.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -8,6 +9,7 @@
 #include <utility>
 
 #include "collector/program/origin/origin.h"
+#include "collector/program/questions/expressions.h"
 
 namespace ddpdoctor::program {
 namespace {
@@ -46,6 +48,15 @@ Dependence dependence(std::string_view expression, const SourceText& text, int l
   const Dependence answer = ask(expression, text, line);
   const std::lock_guard lock(answers.known->mutex);
   return answers.known->answers.emplace(key, answer).first->second;
+}
+
+bool asks_the_clock(const SourceText& text, int line, std::string_view expression) {
+  static const Sources kNoOthers;
+  const auto calls = calls_in(expression);
+  return std::any_of(calls.begin(), calls.end(), [&](const Call& call) {
+    const std::string asked = std::string(call.callee) + "()";
+    return origin_of(asked, {.text = &text, .line = line}, kNoOthers).source == Source::kClock;
+  });
 }
 
 std::optional<Block> rank_decorator(const SourceText& text, int line) {

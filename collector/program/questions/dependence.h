@@ -18,6 +18,9 @@ enum class Dependence { kNone, kRank, kData };
 /// returned; kData when it comes from what only this rank has, or from what is not known.
 Dependence dependence(std::string_view expression, const SourceText& text, int line);
 
+/// A call in an expression tells the time.
+bool asks_the_clock(const SourceText& text, int line, std::string_view expression);
+
 /// The decorator that lets one rank only into the function that holds `line`: rank_zero_only,
 /// on_main_process.
 std::optional<Block> rank_decorator(const SourceText& text, int line);

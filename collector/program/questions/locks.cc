@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collector/program/questions/locks.h"
 
-#include <algorithm>
-#include <array>
 #include <string_view>
 
 #include "collector/program/questions/names.h"
@@ -11,35 +9,6 @@ namespace ddpdoctor::program {
 namespace {
 
 using std::string_view;
-
-bool names_a_lock(Node expression) {
-  constexpr std::array<string_view, 8> kParts = {
-      "lock", "Lock", "mutex", "Mutex", "Semaphore", "semaphore", "Condition", "condition"};
-  bool found = false;
-  each_inside(expression, [&](Node node) {
-    found = found || (node.is(NodeKind::kName) &&
-                      std::any_of(kParts.begin(), kParts.end(), [node](string_view part) {
-                        return node.text().find(part) != string_view::npos;
-                      }));
-  });
-  return found;
-}
-
-/// By its name, or by what it was made from.
-bool is_lock(const Code& code, Node expression, std::size_t at) {
-  if (names_a_lock(expression)) {
-    return true;
-  }
-  const std::string name = dotted_name(expression);
-  for (const std::size_t function : {code.function_around(at), kNone}) {
-    const auto sources = values_of(code, name, function);
-    if (std::any_of(sources.begin(), sources.end(),
-                    [](const Binding& one) { return names_a_lock(one.value); })) {
-      return true;
-    }
-  }
-  return false;
-}
 
 /// "X" of the first `X.acquire(…)` or `X.release()` in a statement; empty when there is none.
 std::string subject_of(const Code& code, std::size_t statement, string_view method) {
@@ -61,7 +30,7 @@ void add_with_items(const Code& code, std::size_t header, std::vector<std::strin
   for (const Node item : items.children()) {
     Node entered = item.field(Field::kValue);
     entered = entered.is(NodeKind::kAsPattern) ? entered.first_child() : entered;
-    if (entered && is_lock(code, entered, header)) {
+    if (entered) {
       out.push_back(entered.one_line());
     }
   }

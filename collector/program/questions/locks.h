@@ -9,7 +9,8 @@
 
 namespace ddpdoctor::program {
 
-/// Lock expressions entered by `with` or `.acquire()` around `line`, outermost first.
+/// What `with` or `.acquire()` entered around `line`, outermost first. Whether it is a lock,
+/// whoever waits for it says.
 std::vector<std::string> locks_held(const SourceText& text, int line);
 
 }  // namespace ddpdoctor::program

@@ -86,6 +86,8 @@ std::optional<FunctionParts> function_parts(PythonObjects& objects, RemoteAddres
   if (objects.type_name(parts.code) != "code") {
     return std::nullopt;
   }
+  parts.code_name =
+      objects.string(pointer(memory, at(parts.code, objects.layout().code_name)), 256).value_or("");
   return parts;
 }
 

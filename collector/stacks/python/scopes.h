@@ -46,7 +46,8 @@ struct FunctionParts {
   RemoteAddress closure = 0;   // a tuple of cells, or 0
   RemoteAddress defaults = 0;  // a tuple, or 0
   std::string module;          // "torch.distributed.distributed_c10d"
-  std::string qualname;        // "Trainer.is_main"
+  std::string qualname;        // "Trainer.is_main"; decorators give it to what they return
+  std::string code_name;       // of the code that runs: "wrapper"
 };
 
 /// Nothing when the object is no plain Python function.

@@ -110,5 +110,56 @@ TEST(Values, HeldDifferentlyAreNamedWhereNoConditionIsKnown) {
       [](const Evidence& evidence) { return evidence.text.find("seed") != std::string::npos; }));
 }
 
+constexpr const char* kRows = R"(
+def main():
+    for row in rows:
+        value = parse(row)
+        if value is None:
+            continue
+        dist.all_reduce(value)
+    dist.barrier()
+
+def parse(row):
+    try:
+        return float(row)
+    except ValueError:
+        return None
+)";
+
+/// Rank 1 is out of the loop, over a list of `length`; the others are in the last of 40 rounds.
+model::JobModel out_of_rows(const std::string& length) {
+  JobBuilder builder = job();
+  builder.ranks(4).source(kTrain, kRows);
+  builder.stack(kAll, in("all_reduce", at("main", "dist.all_reduce(value)")));
+  builder.stack(1, in("barrier", at("main", "dist.barrier()")));
+  model::JobModel job = builder.build();
+  for (const int rank : {0, 2, 3}) {
+    put_loops(job, rank, "main", {{.over = "list", .done = 40, .left = 0}});
+  }
+  SeenValue gone_over = seen(1, "len(rows)", length);
+  gone_over.role = ValueRole::kOperand;
+  gone_over.line = 2;
+  job.facts.push_back(model::fact_of(gone_over));
+  return job;
+}
+
+TEST(Values, OfOneLengthOnAllRanksRefuteThatTheDataEnded) {
+  const Findings found = asked("divergent-branch", out_of_rows("40"));
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].culprits, (model::RankSet{1}));
+  const auto names_line = [&found](int line) {
+    return std::any_of(found[0].locations.begin(), found[0].locations.end(),
+                       [line](const auto& place) { return place.line == line; });
+  };
+  EXPECT_TRUE(names_line(12));  // the clause that answered None
+  EXPECT_TRUE(names_line(2));   // the loop that goes round equally often
+  EXPECT_TRUE(asked("uneven-inputs", out_of_rows("40")).empty());
+}
+
+TEST(Values, OfOtherLengthsMeanThatTheDataEnded) {
+  EXPECT_EQ(asked("uneven-inputs", out_of_rows("39")).size(), 1U);
+  EXPECT_TRUE(asked("divergent-branch", out_of_rows("39")).empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

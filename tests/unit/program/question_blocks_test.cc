@@ -124,7 +124,7 @@ def worker(self):
     rest()
 )");
   EXPECT_EQ(locks_held(lines, line_with(lines, "HERE")),
-            (std::vector<std::string>{"lock_a", "self._cache_lock", "guard"}));
+            (std::vector<std::string>{"lock_a", "self._cache_lock", "open(path)", "guard"}));
   EXPECT_TRUE(locks_held(lines, line_with(lines, "rest()")).empty());
 }
 

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// How far the `for` loops of a frame have come: those around its line, those it has left, and the
+// clauses of comprehensions. Read from their iterators; where one does not tell, that is said.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "collector/model/observed_values.h"
+#include "collector/program/syntax/decisions.h"
+#include "collector/stacks/python/scopes.h"
+#include "collector/stacks/stack.h"
+#include "collector/values/decision_reader.h"
+#include "collector/values/evaluator.h"
+#include "collector/values/freshness.h"
+
+namespace ddpdoctor::values {
+
+/// Before 3.12 every comprehension has a frame of its own, on whose stack its iterators are. Since
+/// then they lie above values whose end the frame does not say while it is in a call.
+bool is_comprehension(std::string_view function);
+
+class LoopReader {
+ public:
+  /// Both must outlive this.
+  LoopReader(Evaluator& evaluator, std::vector<model::SeenValue>& out)
+      : evaluator_(evaluator), out_(out) {}
+
+  /// A frame, as far as its loops are concerned.
+  struct In {
+    Whereabouts where;
+    const std::vector<stacks::Iteration>& iterations;
+    const Way& way;
+    const stacks::Scope& scope;
+  };
+
+  /// How far each `for` loop around the line has come, and which loops were left.
+  void add(const In& frame, const std::vector<program::Decision>& decisions);
+  void add_comprehension(const stacks::Frame& frame, const program::SourceIndex& index);
+
+ private:
+  void add_one(const Whereabouts& where, const program::Decision& loop, const std::string& text);
+  void add_length(const In& frame, const program::Decision& loop);
+
+  Evaluator& evaluator_;
+  std::vector<model::SeenValue>& out_;
+};
+
+}  // namespace ddpdoctor::values
