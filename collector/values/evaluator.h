@@ -128,7 +128,7 @@ class Evaluator {
   std::optional<stacks::FunctionParts> user_function(RemoteAddress function);
   std::string file_of(const stacks::FunctionParts& parts);
   Entry entry_of(const stacks::FunctionParts& parts, std::vector<Value> arguments,
-                                const std::vector<std::string>& keywords);
+                 const std::vector<std::string>& keywords);
   Value call(const Expression& expression, Names& names, int depth);
   Value call_function(RemoteAddress function, std::vector<Value> arguments,
                       const std::vector<std::string>& keywords, int depth);
