@@ -12,7 +12,6 @@
 #include "collector/detectors/evidence/group_numbers.h"
 #include "collector/detectors/evidence/suspects.h"
 #include "collector/detectors/evidence/wording.h"
-#include "collector/graph/blocked_call.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -158,7 +157,7 @@ bool all_in_one_gpu_call(const graph::Examination& examination) {
 /// only, in which all of them wait.
 bool default_group_is_two(const graph::Examination& examination) {
   const auto shared = shared_name(examination);
-  return shared && shared->one->id == graph::world_group(examination.job);
+  return shared && is_default_group(examination.job, *shared);
 }
 
 Findings detect(const graph::Examination& examination) {

@@ -20,7 +20,6 @@
 #include "collector/detectors/partings/unseen_decision.h"
 #include "collector/detectors/paths/source_blocks.h"
 #include "collector/detectors/paths/source_path.h"
-#include "collector/graph/blocked_call.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/blocks.h"
 #include "collector/program/questions/deciding.h"
@@ -327,7 +326,7 @@ Findings detect(const graph::Examination& examination) {
   }
   const bool somebody_works = !working_ranks(examination).empty();
   const auto shared = !proven && stuck(examination) ? shared_name(examination) : std::nullopt;
-  if (shared && shared->one->id != graph::world_group(examination.job)) {
+  if (shared && !is_default_group(examination.job, *shared)) {
     return {mixed_up(examination, *shared, guarded)};
   }
   if (inside.empty() || !may_hang(examination) || somebody_works ||

@@ -28,7 +28,7 @@ MODES = ("run", "attach", "stacks")
 LIMIT = 85  # seconds until a job is ended by the device
 NO_RECORDER = {"TORCH_FR_BUFFER_SIZE": "0", "TORCH_NCCL_TRACE_BUFFER_SIZE": "0"}
 SETTLE = 7  # a host stays 2 s for its first late call, and then runs ahead
-CI = {"rank_conditional_collective/train.py", "uneven_inputs/train.py", "p2p_deadlock/both_receive.py", "healthy/barrier.py"}
+CI = {"rank_conditional_collective/train.py", "uneven_inputs/train.py", "p2p_deadlock/both_receive.py", "divergent_branch/oom_skip.py", "healthy/barrier.py"}
 
 
 def chosen(options):

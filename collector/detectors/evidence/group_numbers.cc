@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "collector/detectors/evidence/agreement.h"
+#include "collector/graph/blocked_call.h"
 #include "collector/model/questions.h"
 
 namespace ddpdoctor::detectors {
@@ -125,6 +126,11 @@ std::optional<SharedName> shared_name(const graph::Examination& examination) {
     }
   }
   return std::nullopt;
+}
+
+bool is_default_group(const model::JobModel& job, const SharedName& shared) {
+  const std::string world = graph::world_group(job);
+  return shared.one->id == world || shared.other->id == world;
 }
 
 model::RankSet makers_of_their_own(const graph::Examination& examination,

@@ -44,6 +44,9 @@ struct SharedName {
 /// A name that two groups share, with ranks that wait in one of them.
 std::optional<SharedName> shared_name(const graph::Examination& examination);
 
+/// The group of all ranks, which nobody makes by new_group(): ranks were told different sizes.
+bool is_default_group(const model::JobModel& job, const SharedName& shared);
+
 /// All that are in new_group for one of them, where no rank is a member of two: each calls for its
 /// own group only. Else nobody: one call too few or too many looks like that.
 model::RankSet makers_of_their_own(const graph::Examination& examination,

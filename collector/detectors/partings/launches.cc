@@ -26,14 +26,18 @@ const program::SourceText& any_text(const model::JobModel& job) {
   return job.sources.empty() ? kNone : job.sources.begin()->second;
 }
 
-bool names_a_group(Node call) {
+/// `group=g`, or one more argument than a call of the default group needs: `all_reduce(x, op, g)`.
+bool names_a_group(Node call, std::string_view function) {
+  const std::size_t needed = function == "barrier" ? 0 : 2;
+  std::size_t positional = 0;
   for (const Node argument : call.field(Field::kArguments).children()) {
-    if (argument.is(program::NodeKind::kKeywordArgument) &&
-        argument.field(Field::kName).text() == "group") {
+    if (!argument.is(program::NodeKind::kKeywordArgument)) {
+      ++positional;
+    } else if (argument.field(Field::kName).text() == "group") {
       return true;
     }
   }
-  return false;
+  return positional > needed;
 }
 
 /// Every call inside a node, the inner ones first; not those of functions that are defined there.
@@ -82,7 +86,7 @@ std::optional<Launch> Launches::made_by(Node call, const Where& where) const {
     const graph::Operation* const operation = graph::operation_called(*where.file->text, dotted);
     const Definition is = files_.resolve(*where.file, where.scope, dotted);
     const program::CallRow* const row = operation == nullptr ? row_of(is) : nullptr;
-    if (operation != nullptr && !names_a_group(call)) {
+    if (operation != nullptr && !names_a_group(call, name)) {
       launch.operation = std::string(operation->operation);
     } else if (row != nullptr && row->name == "new_group") {
       launch.operation = "new_group";

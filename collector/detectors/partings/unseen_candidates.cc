@@ -7,11 +7,12 @@
 #include <utility>
 
 #include "collector/detectors/partings/launches.h"
-#include "collector/model/observed_values.h"
+#include "collector/detectors/partings/rank_values.h"
 #include "collector/model/questions.h"
 #include "collector/program/origin/items.h"
 #include "collector/program/origin/origin.h"
 #include "collector/program/questions/choices.h"
+#include "collector/program/questions/contexts.h"
 #include "collector/program/questions/data_ends.h"
 #include "collector/program/questions/deciding.h"
 
@@ -52,63 +53,6 @@ bool ends_data(const Decision& decision, const program::SourceText& text) {
   const auto loop = program::loop_around(text, decision.line);
   const auto end = loop ? program::data_end_of(text, loop->line) : std::nullopt;
   return end && end->noticed == decision.line;
-}
-
-/// What was read of a decision on all ranks: alike, or who has the lesser of two values.
-struct Read {
-  bool known = false;
-  model::RankSet less{};
-  model::RankSet more{};
-
-  [[nodiscard]] bool differs() const {
-    return !less.empty();
-  }
-  /// The fewer ranks; in a tie those with fewer batches, with more elements, those who called.
-  [[nodiscard]] const model::RankSet& odd(bool fewer) const {
-    return less.size() != more.size() ? (less.size() < more.size() ? less : more)
-           : fewer                    ? less
-                                      : more;
-  }
-};
-
-/// "iteration 3 of 8": 8; nothing where its end is not known.
-std::string total_of(const std::string& text) {
-  const std::size_t of = text.rfind(" of ");
-  return of == std::string::npos ? std::string() : text.substr(of + 4);
-}
-
-bool is_less(const std::string& a, const std::string& b) {
-  return a.size() != b.size() ? a.size() < b.size() : a < b;  // numbers, or True and False
-}
-
-Read read_values(const model::JobModel& job, const model::CallSite& where, bool loop,
-                 const model::RankSet& ranks) {
-  const auto groups = model::values_at(job, where.file, where.line);
-  std::map<std::string, model::RankSet> by_value;
-  model::RankSet seen;
-  for (const model::ValueGroup& one : groups) {
-    const std::string value = loop ? total_of(one.value) : one.value;
-    if (one.expression != groups.front().expression) {
-      break;  // an operand
-    }
-    if (one.state != model::ValueState::kKnown || value.empty()) {
-      return {};
-    }
-    by_value[value] = by_value[value].united(one.ranks);
-    seen = seen.united(one.ranks);
-  }
-  if (by_value.empty() || by_value.size() > 2 || seen.common(ranks) != ranks) {
-    return {};
-  }
-  Read out{.known = true};
-  if (by_value.size() == 2) {
-    const auto& one = *by_value.begin();
-    const auto& other = *by_value.rbegin();
-    const bool less = is_less(one.first, other.first);
-    out.less = less ? one.second : other.second;
-    out.more = less ? other.second : one.second;
-  }
-  return out;
 }
 
 /// Follows what lies behind a line through the functions that were called there.
@@ -246,7 +190,8 @@ class Search {
     if (operations(taken) == operations(otherwise)) {
       return;
     }
-    const bool inside = taken.size() > otherwise.size() || otherwise.empty();
+    const bool ends = ends_data(decision, *seat.file->text);
+    const bool inside = otherwise.empty() || (!ends && taken.size() > otherwise.size());
     const Launch& launch = inside ? taken.front() : otherwise.front();
     Candidate one{.kind = decision.kind,
                   .where = place(seat, decision.line),
@@ -256,7 +201,7 @@ class Search {
                   .is = launch.is,
                   .inside = inside};
     one.skips = !loop && !inside && !choice.once;
-    one.ends_loop = ends_data(decision, *seat.file->text);
+    one.ends_loop = ends;
     if (loop || one.ends_loop) {
       one.after = first_in(loop ? choice.if_not : choice.if_taken, seat);
     }
@@ -283,7 +228,7 @@ class Search {
       one.source = program::Source::kException;
       return true;
     }
-    const Read read = read_values(job_, one.where, goes_over(decision.kind), ranks_);
+    const RankValues read = rank_values(job_, one.where, goes_over(decision.kind), ranks_);
     const bool final = of_stack && choice.once && !seat.again;  // no earlier one went otherwise
     if (read.known && !read.differs() && final) {
       return false;
@@ -291,12 +236,18 @@ class Search {
     const program::Origin origin = origin_of(decision, seat);
     one.source = origin.source;
     if (goes_over(decision.kind)) {
+      if (program::has_unlike_steps(*seat.file->text)) {
+        return false;  // Join, no_sync(): made for ranks with different numbers of steps
+      }
       one.of_batches = is_over_batches(choice, seat);
       if (!read.differs()) {
         return weigh_loop(choice, seat, origin, of_stack, one);
       }
     }
-    if (read.differs()) {
+    // A function that has returned is worked out with what its caller has now.
+    const bool as_then = of_stack || origin.source == program::Source::kRank ||
+                         origin.source == program::Source::kEnvironment;
+    if (read.differs() && as_then) {
       // "True" is more than "False" by its letters only: it is the shorter word.
       one.differ = read.odd(goes_over(decision.kind) ? one.of_batches : one.inside);
       one.speaks = Speaks::kValues;

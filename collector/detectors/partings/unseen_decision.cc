@@ -116,52 +116,87 @@ std::string summary_of(const UnseenDecision& unseen, const model::RankSet& odd) 
   const bool surely = one.speaks == Speaks::kValues;
   if (one.ends_loop) {
     return fmt::format(
-        "{} may have had fewer batches: the loop with {} ends at {}; all ranks wait "
-        "in one line",
-        who, call, quote(one));
+        "{} may have ended the loop with {} earlier, at {}; all ranks wait at one line", who, call,
+        quote(one));
   }
   if (one.is_loop()) {
     return fmt::format(
-        "{} {} run another number of iterations of {}, each with {}; all ranks wait "
-        "in one line",
-        who, surely ? "will have" : "may have", quote(one), call);
+        "{} {} a different number of iterations of {}, each with {}; all ranks wait at one line",
+        who, surely ? odd.size() == 1 ? "has" : "have" : "may have run", quote(one), call);
   }
   if (one.kind == DecisionKind::kExcept) {
     return fmt::format(
-        "{} may have skipped {} because of an exception caught by {}; all ranks "
-        "wait in one line",
-        who, call, quote(one));
+        "{} may have skipped {} after an exception, caught by {}; all ranks wait at one line", who,
+        call, quote(one));
   }
-  const bool called =
-      odd.empty() || surely ? one.inside : holds_on(one, odd.front()).value_or(true) == one.inside;
   if (surely) {
     return fmt::format(
-        "{} differs between ranks: it decides who calls {}; all ranks wait in one "
-        "line",
+        "{} differs between ranks, and decides who calls {}; all ranks wait at one line",
         quote(one), call);
   }
-  return fmt::format("{} may have {} {} {} {}, which depends on {}; all ranks wait in one line",
-                     who, called ? "called" : "skipped", call, one.inside ? "under" : "because of",
-                     quote(one), program::name_of(one.source));
+  const bool called =
+      odd.empty() ? one.inside : holds_on(one, odd.front()).value_or(true) == one.inside;
+  return fmt::format("{} may have {} {} {} {}, which depends on {}; all ranks wait at one line",
+                     who, called ? "called" : "skipped", call,
+                     called && one.inside ? "under" : "because of", quote(one),
+                     program::name_of(one.source));
 }
 
 std::string fix_of(const UnseenDecision& unseen) {
   const Candidate& one = unseen.decision;
   constexpr std::string_view kRecord =
       "Start the job with `ddpdoctor run -- …` to record which rank called what.";
+  const std::string condition = base::elide(one.condition, kLongest);
   if (unseen.kind == "uneven-inputs") {
     return fmt::format("{} {}", kEqualSteps, kRecord);
   }
+  if (unseen.kind == "new-group-subset") {
+    return fmt::format("Call new_group() on every rank, also on those that are not members. {}",
+                       kRecord);
+  }
   if (one.is_loop()) {
-    return fmt::format("Give `{}` the same length on every rank, or reduce once after the loop. {}",
-                       base::elide(one.condition, kLongest), kRecord);
+    return fmt::format("Give `{}` the same length on every rank. {}", condition, kRecord);
   }
   if (one.kind == DecisionKind::kExcept) {
     return fmt::format("Call {} on every rank also after an exception, or end all ranks. {}",
                        one.operation, kRecord);
   }
+  if (one.source == program::Source::kEnvironment) {
+    return fmt::format("Give every rank the same environment, or broadcast the value of `{}`. {}",
+                       condition, kRecord);
+  }
   return fmt::format("Call {} on every rank, or all_reduce the value of `{}` first. {}",
-                     one.operation, base::elide(one.condition, kLongest), kRecord);
+                     one.operation, condition, kRecord);
+}
+
+/// What has to change comes first, and the line where all wait last.
+void add_locations(const UnseenDecision& unseen, Finding& finding) {
+  const Candidate& one = unseen.decision;
+  const Location call =
+      location(one.call, finding.culprits,
+               one.inside ? "some ranks may have called this" : "some ranks may have skipped this");
+  const Location decision = location(one.where, {}, "may decide which ranks call it");
+  const Location here = location(unseen.standing, finding.waiting, "all ranks are waiting here");
+  auto& out = finding.locations;
+  if (one.handler.known()) {
+    out.push_back(location(one.handler, finding.culprits, "its value comes from here"));
+  }
+  if (unseen.kind == "uneven-inputs") {  // where those are who ended the loop earlier
+    out.push_back(one.after.known() ? location(one.after, finding.culprits, "called after the loop")
+                                    : here);
+    out.push_back(location(one.where, {}, one.ends_loop ? "the loop ends here" : "this loop"));
+    out.push_back(location(one.call, {}, "each iteration calls this"));
+  } else if (one.kind == DecisionKind::kExcept || one.skips) {  // the call itself is right
+    out.insert(out.end(), {decision, call});
+  } else {
+    out.insert(out.end(), {call, decision});
+  }
+  const bool told = std::any_of(out.begin(), out.end(), [&here](const Location& one_told) {
+    return one_told.file == here.file && one_told.line == here.line;
+  });
+  if (!told) {
+    out.push_back(here);
+  }
 }
 
 Finding finding_of(const graph::Examination& examination, const UnseenDecision& unseen) {
@@ -169,34 +204,13 @@ Finding finding_of(const graph::Examination& examination, const UnseenDecision& 
   const model::RankSet all = waiting_ranks(examination);
   Finding finding;
   finding.kind = std::string(unseen.kind);
-  finding.confidence = one.speaks == Speaks::kValues && examination.still() ? Confidence::kLikely
-                                                                            : Confidence::kPossible;
+  const bool sure = one.speaks == Speaks::kValues && unseen.rivals.empty() && examination.still();
+  finding.confidence = sure ? Confidence::kLikely : Confidence::kPossible;
   finding.culprits = odd_ranks(one, all);
   finding.waiting = all.minus(finding.culprits);
   finding.summary = summary_of(unseen, finding.culprits);
   finding.fix = fix_of(unseen);
-  finding.locations.push_back(location(
-      one.call, finding.culprits,
-      one.inside ? "some ranks may have called this" : "some ranks may have skipped this"));
-  finding.locations.push_back(location(one.where, {}, "may decide which ranks call it"));
-  if (one.kind == DecisionKind::kExcept || one.skips) {  // the call itself is right
-    std::swap(finding.locations[0], finding.locations[1]);
-  }
-  finding.locations.push_back(
-      location(unseen.standing, finding.waiting, "all ranks are waiting here"));
-  if (one.handler.known()) {
-    finding.locations.insert(finding.locations.begin(),
-                             location(one.handler, finding.culprits, "its value comes from here"));
-  }
-  if (unseen.kind == "uneven-inputs") {  // where those are who ended the loop earlier
-    finding.locations.front().note = "each iteration calls this";
-    if (one.after.known()) {
-      finding.locations.insert(finding.locations.begin(),
-                               location(one.after, finding.culprits, "called behind the loop"));
-    } else {
-      std::rotate(finding.locations.begin(), finding.locations.end() - 1, finding.locations.end());
-    }
-  }
+  add_locations(unseen, finding);
   for (const Candidate& rival : unseen.rivals) {
     finding.evidence.push_back(
         {.rank = {},

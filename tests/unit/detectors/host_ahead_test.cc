@@ -231,5 +231,78 @@ TEST(HostAhead, WhatStandsBehindThatLineHasNotBeenReached) {
   EXPECT_TRUE(asked("rank-conditional-collective", told).empty());
 }
 
+TEST(HostAhead, ValuesOfTwoDecisionsProveNeither) {
+  JobBuilder builder = in_the_gather(
+      "        if self.early:\n            dist.barrier()\n"
+      "        if self.late:\n            dist.barrier()\n");
+  builder.progress(model::Progress::kStill);
+  for (const model::Rank rank : {0, 1, 2}) {
+    for (const auto& [line, expression] : {std::pair(7, "self.early"), std::pair(9, "self.late")}) {
+      builder.fact("value",
+                   {{"role", std::string("decision")},
+                    {"file", std::string(kTrain)},
+                    {"line", std::int64_t{line}},
+                    {"function", std::string("main")},
+                    {"at", std::int64_t{11}},
+                    {"expression", std::string(expression)},
+                    {"value", std::string(rank == 2 ? "True" : "False")},
+                    {"state", std::string("known")}},
+                   rank);
+    }
+  }
+  const Findings findings = asked("divergent-branch", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{2}));
+}
+
+TEST(HostAhead, JoinIsMadeForLoopsOfDifferentLength) {
+  const std::string train =
+      "from torch.distributed.algorithms.join import Join\ndef train(rank, data):\n"
+      "    with Join([model]):\n        for x in data[rank::3]:\n"
+      "            dist.all_reduce(total(x))\n";
+  EXPECT_TRUE(
+      asked("uneven-inputs", in_the_gather("        train(rank, data)\n", train).build()).empty());
+}
+
+TEST(HostAhead, ACallInAGroupThatIsPassedByPositionIsNotForAll) {
+  for (const char* call : {"dist.all_reduce(x, op, leaders)", "dist.barrier(leaders)"}) {
+    const std::string body = std::string("        if rank == 0:\n            ") + call + "\n";
+    EXPECT_TRUE(asked("rank-conditional-collective", in_the_gather(body).build()).empty()) << call;
+  }
+}
+
+TEST(HostAhead, AMadeGroupUnderATestOfTheRankIsMissedByTheOthers) {
+  const Findings findings = asked(
+      "new-group-subset",
+      in_the_gather("        if rank < 1 or fast:\n            g = dist.new_group([0])\n").build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{1, 2}));
+  EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
+}
+
+TEST(HostAhead, WhoWaitsForItsGpuInTheLineOfACallIsNotMissingFromIt) {
+  JobBuilder builder = in_the_gather("        loss = model(batch)\n");
+  builder.progress(model::Progress::kStill).state({0, 2}, 'R');
+  builder.stack({0, 2},
+                "native:??@libcuda.so.1 | native:cuStreamSynchronize@libcuda.so.1 | "
+                "native:at::native::_local_scalar_dense_cuda@libtorch_cuda.so | " +
+                    at("main", "dist.all_gather_object"));
+  EXPECT_TRUE(asked("extra-rank-in-collective", builder.build()).empty());
+  EXPECT_TRUE(asked("missing-rank", builder.build()).empty());
+}
+
+TEST(HostAhead, AnotherWorldSizeShowsInTheFirstCall) {
+  JobBuilder builder = job();
+  builder.ranks(3).backend("nccl").group("0:0-3", {0, 1, 2, 3}, "default_pg").state(kAll, 'R');
+  builder.stack(kAll, spinning("all_reduce", "py:main@/srv/train.py:11"));
+  builder.environment(kAll, "WORLD_SIZE", "3").environment(2, "WORLD_SIZE", "4");
+  const Findings findings = asked("environment-differs", builder.build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{2}));
+  EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
+  EXPECT_TRUE(asked("new-group-subset", builder.build()).empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

@@ -55,6 +55,16 @@ TEST(DeviceWaits, ASpinInTheDriverIsNoMove) {
   EXPECT_EQ(standing.user.line, 40);
 }
 
+TEST(DeviceWaits, ASpinInACallOfNcclIsNoWork) {
+  const std::string call = "py:barrier@" + kTorch + "distributed/distributed_c10d.py:5356" + kLine;
+  for (const char* backend : {"nccl", "gloo"}) {
+    const Standing standing =
+        first_rank(job().ranks(2).backend(backend).stack(kAll, call).state(kAll, 'R'));
+    EXPECT_EQ(standing.activity, Activity::kCollective);
+    EXPECT_EQ(standing.on_cpu, backend == std::string("gloo"));
+  }
+}
+
 TEST(DeviceWaits, ADumpedHostInsideTheDriverWaitsWhateverItCalled) {
   const std::string stack =
       "native:sched_yield | native:??@libcuda.so.1 | native:??@libcudart.so.12 | "

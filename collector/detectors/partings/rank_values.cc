@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collector/detectors/partings/rank_values.h"
+
+#include <map>
+#include <string>
+
+#include "collector/model/observed_values.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+/// "iteration 3 of 8": 8; nothing where its end is not known.
+std::string total_of(const std::string& text) {
+  const std::size_t of = text.rfind(" of ");
+  return of == std::string::npos ? std::string() : text.substr(of + 4);
+}
+
+bool is_less(const std::string& a, const std::string& b) {
+  return a.size() != b.size() ? a.size() < b.size() : a < b;  // numbers, or True and False
+}
+
+}  // namespace
+
+RankValues rank_values(const model::JobModel& job, const model::CallSite& where, bool loop,
+                       const model::RankSet& ranks) {
+  const auto groups = model::values_at(job, where.file, where.line);
+  std::map<std::string, model::RankSet> by_value;
+  model::RankSet seen;
+  for (const model::ValueGroup& one : groups) {
+    const std::string value = loop ? total_of(one.value) : one.value;
+    if (one.expression != groups.front().expression) {
+      break;  // an operand
+    }
+    if (one.state != model::ValueState::kKnown || value.empty()) {
+      return {};
+    }
+    by_value[value] = by_value[value].united(one.ranks);
+    seen = seen.united(one.ranks);
+  }
+  if (by_value.empty() || by_value.size() > 2 || seen.common(ranks) != ranks) {
+    return {};
+  }
+  RankValues out{.known = true};
+  if (by_value.size() == 2) {
+    const auto& one = *by_value.begin();
+    const auto& other = *by_value.rbegin();
+    const bool less = is_less(one.first, other.first);
+    out.less = less ? one.second : other.second;
+    out.more = less ? other.second : one.second;
+  }
+  return out;
+}
+
+}  // namespace ddpdoctor::detectors
