@@ -9,7 +9,7 @@ namespace {
 constexpr std::string_view kObserved =
     "0 no finding, 1 findings, 2 wrong command line, 3 nothing could be observed (stderr says why)";
 
-constexpr std::array<Command, 12> kCommands{{
+constexpr std::array<Command, 13> kCommands{{
     {.name = "attach",
      .summary = "report why a running job hangs",
      .declare = declare_attach,
@@ -41,6 +41,14 @@ constexpr std::array<Command, 12> kCommands{{
      .examples = R"(  ddpdoctor watch                       the job that `ddpdoctor run` started
   ddpdoctor watch 4711 --once           one snapshot, as text)",
      .statuses = "0 the job was seen, 2 wrong command line, 3 nothing could be observed"},
+    {.name = "collect",
+     .summary = "read all nodes of a job that run --nats; report why it hangs",
+     .declare = declare_collect,
+     .examples =
+         R"(  ddpdoctor collect --nats nats://head:4222              the only job there, until it ends
+  ddpdoctor collect --nats nats://head:4222 --once       one snapshot of all nodes now
+  ddpdoctor collect --nats nats://head:4222 --job slurm-815 -o report.html)",
+     .statuses = kObserved},
     {.name = "check",
      .summary = "before the start: report what on this machine will break a job",
      .declare = declare_check,

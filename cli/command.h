@@ -43,6 +43,7 @@ std::span<const Command> commands();
 std::unique_ptr<Action> declare_attach(CLI::App& app);
 std::unique_ptr<Action> declare_run(CLI::App& app);
 std::unique_ptr<Action> declare_report(CLI::App& app);
+std::unique_ptr<Action> declare_collect(CLI::App& app);
 std::unique_ptr<Action> declare_explain(CLI::App& app);
 std::unique_ptr<Action> declare_check(CLI::App& app);
 std::unique_ptr<Action> declare_clean(CLI::App& app);

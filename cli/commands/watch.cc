@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ddpdoctor watch [PID]: a running job, live.
+#include <functional>
 #include <limits>
 #include <thread>
 #include <unistd.h>
@@ -9,11 +10,15 @@
 
 #include "cli/command.h"
 #include "cli/exit_codes.h"
+#include "cli/nats_options.h"
 #include "cli/output.h"
 #include "cli/screen.h"
 #include "cli/terminal.h"
 #include "cli/usage.h"
+#include "collector/fleet/collect.h"
+#include "collector/fleet/live.h"
 #include "collector/monitor/live.h"
+#include "collector/transport/nats.h"
 #include "viewer/live.h"
 
 namespace ddpdoctor::cli {
@@ -22,6 +27,8 @@ namespace {
 
 constexpr double kShortestInterval = 0.1;
 constexpr double kLongestInterval = 3600;
+constexpr double kWait = 5;    // seconds in which a job on many nodes must be heard
+constexpr double kHear = 0.7;  // seconds in which every node speaks
 
 class Watch : public Action {
  public:
@@ -30,6 +37,7 @@ class Watch : public Action {
         ->type_name("PID");
     app.add_option("--spool", spool_, "the spool folder of a run instead of a pid")
         ->type_name("DIR");
+    declare_nats(app, nats_, "a job on many nodes that run --nats, by its NATS server");
     app.add_option("--interval", interval_, "seconds between two snapshots")
         ->type_name("S")
         ->capture_default_str();
@@ -40,6 +48,9 @@ class Watch : public Action {
     if (!(interval_ >= kShortestInterval && interval_ <= kLongestInterval)) {
       return base::failure(fmt::format("--interval {}: expected {} to {} seconds", interval_,
                                        kShortestInterval, kLongestInterval));
+    }
+    if (nats_.wanted()) {
+      return watch_nodes();
     }
     if (!pid_.empty() && !spool_.empty()) {
       return base::failure("watch: a pid and --spool were given", "give only one of them");
@@ -55,23 +66,59 @@ class Watch : public Action {
       print_error(source.error());
       return kNotObserved;
     }
-    auto view = source->look();
+    return watch([&source] { return source->look(); });
+  }
+
+ private:
+  using Look = std::function<base::Result<graph::LiveView>()>;
+
+  int watch(const Look& look) {
+    auto view = look();
     if (!view) {
       print_error(view.error());
       return kNotObserved;
     }
     const bool terminal = ::isatty(STDOUT_FILENO) == 1 && ::isatty(STDIN_FILENO) == 1;
-    return terminal && !once_ ? live(*source, std::move(*view)) : plain(*source, std::move(*view));
+    return terminal && !once_ ? live(look, std::move(*view)) : plain(look, std::move(*view));
   }
 
- private:
+  base::Result<int> watch_nodes() {
+    if (!pid_.empty() || !spool_.empty()) {
+      return base::failure("watch: --nats and a pid or --spool were given",
+                           "give only one of them");
+    }
+    if (auto sound = complete(nats_); !sound) {
+      return tl::make_unexpected(sound.error());
+    }
+    auto transport = transport::connect_to_nats(nats_.server, "ddpdoctor watch");
+    if (!transport) {
+      print_error(transport.error());
+      return kNotObserved;
+    }
+    fleet::Collector collector(**transport, {.job = nats_.job, .wait = kWait}, {});
+    if (auto begun = collector.begin(); !begun) {
+      print_error(begun.error());
+      return kNotObserved;
+    }
+    return watch([&collector] { return seen(collector); });
+  }
+
+  /// How all nodes stand, once each has had time to say so.
+  static base::Result<graph::LiveView> seen(fleet::Collector& collector) {
+    const double until = fleet::steady_seconds() + kHear;
+    while (fleet::steady_seconds() < until) {
+      collector.listen(std::chrono::milliseconds(20));
+    }
+    return fleet::live_view(collector.state(), collector.job(), fleet::steady_seconds());
+  }
+
   [[nodiscard]] std::chrono::milliseconds interval() const {
     return std::chrono::duration_cast<std::chrono::milliseconds>(
         std::chrono::duration<double>(interval_));
   }
 
   /// A snapshot each interval until the job ends or nobody reads.
-  [[nodiscard]] int plain(monitor::LiveSource& source, graph::LiveView view) const {
+  [[nodiscard]] int plain(const Look& look, graph::LiveView view) const {
     while (true) {
       std::string out;
       for (const std::string& line : viewer::live_lines(view, {.width = text_width()})) {
@@ -84,7 +131,7 @@ class Watch : public Action {
         return kNothingFound;
       }
       std::this_thread::sleep_for(interval());
-      auto next = source.look();
+      auto next = look();
       if (!next) {
         print_error(next.error());
         return kNothingFound;  // it was seen; now it is gone
@@ -93,7 +140,7 @@ class Watch : public Action {
     }
   }
 
-  [[nodiscard]] int live(monitor::LiveSource& source, graph::LiveView view) const {
+  [[nodiscard]] int live(const Look& look, graph::LiveView view) const {
     std::string last;
     {
       LiveScreen screen;
@@ -107,7 +154,7 @@ class Watch : public Action {
         if (wake == Wake::kQuit) {
           break;
         }
-        auto next = wake == Wake::kTime ? source.look() : base::Result<graph::LiveView>(view);
+        auto next = wake == Wake::kTime ? look() : base::Result<graph::LiveView>(view);
         if (!next || next->ended) {
           last = next ? "the job has ended\n" : next.error().what + "\n";
           break;
@@ -119,6 +166,7 @@ class Watch : public Action {
     return kNothingFound;
   }
 
+  NatsOptions nats_;
   std::string pid_;
   std::string spool_;
   double interval_ = 1;

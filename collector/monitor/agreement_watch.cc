@@ -11,12 +11,6 @@ namespace {
 constexpr std::size_t kRemembered = 65536;
 constexpr std::uint8_t kUnknownByte = 255;
 
-bool sizes_must_agree(wire::Operation operation) {
-  return operation != wire::Operation::kAllToAll && operation != wire::Operation::kAllToAllSingle &&
-         operation != wire::Operation::kAllGather && operation != wire::Operation::kGather &&
-         operation != wire::Operation::kScatter;
-}
-
 bool differ(std::uint8_t a, std::uint8_t b) {
   return a != kUnknownByte && b != kUnknownByte && a != b;
 }
@@ -25,13 +19,20 @@ bool contradict(const sources::CallSignature& a, const sources::CallSignature& b
   if (a.operation != b.operation) {
     return true;
   }
-  const bool sized = sizes_must_agree(static_cast<wire::Operation>(a.operation));
+  const bool sized = sizes_must_agree(a.operation);
   return differ(a.dtype, b.dtype) || differ(a.reduce_op, b.reduce_op) ||
          (a.root >= 0 && b.root >= 0 && a.root != b.root) ||
          (sized && a.count >= 0 && b.count >= 0 && a.count != b.count);
 }
 
 }  // namespace
+
+bool sizes_must_agree(std::uint8_t number) {
+  const auto operation = static_cast<wire::Operation>(number);
+  return operation != wire::Operation::kAllToAll && operation != wire::Operation::kAllToAllSingle &&
+         operation != wire::Operation::kAllGather && operation != wire::Operation::kGather &&
+         operation != wire::Operation::kScatter;
+}
 
 bool AgreementWatch::contradicts(const sources::CallSignature& call) {
   if (call.group.empty()) {

@@ -12,6 +12,9 @@
 
 namespace ddpdoctor::monitor {
 
+/// Whether every rank must pass equally many elements to this wire::Operation.
+bool sizes_must_agree(std::uint8_t operation);
+
 class AgreementWatch {
  public:
   /// True when `call` contradicts an earlier one of the same group and sequence number. A pair that

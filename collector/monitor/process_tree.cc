@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <map>
+#include <set>
 #include <thread>
 #include <unistd.h>
 
@@ -15,6 +16,11 @@ namespace {
 
 constexpr std::chrono::milliseconds kLook{50};
 constexpr int kHardTries = 40;
+
+std::set<pid_t>& left_out() {
+  static std::set<pid_t> pids;
+  return pids;
+}
 
 void reap() {
   while (::waitpid(-1, nullptr, WNOHANG) > 0) {
@@ -29,10 +35,18 @@ void signal_all(const std::vector<pid_t>& pids, int number) {
 
 }  // namespace
 
+void leave_out(pid_t pid) {
+  left_out().insert(pid);
+}
+
+bool is_left_out(pid_t pid) {
+  return left_out().contains(pid);
+}
+
 std::vector<pid_t> descendants(pid_t root) {
   std::multimap<pid_t, pid_t> children;
   for (const auto& [pid, row] : sources::read_process_table()) {
-    if (row.state != 'Z' && row.state != 'X') {
+    if (row.state != 'Z' && row.state != 'X' && !is_left_out(pid)) {
       children.emplace(row.ppid, pid);
     }
   }

@@ -14,6 +14,11 @@ namespace ddpdoctor::monitor {
 /// them.
 std::vector<pid_t> descendants(pid_t root);
 
+/// A program of ours beside the job: with what is below it, it is nobody's descendant from now on.
+/// It may be our child where we are the first process of a container.
+void leave_out(pid_t pid);
+bool is_left_out(pid_t pid);
+
 /// Sends SIGTERM to every descendant of this process, waits up to `grace`, then SIGKILL until none
 /// is left. Reaps its own children.
 void end_descendants(std::chrono::milliseconds grace);

@@ -135,6 +135,12 @@ Spool::~Spool() {
   ::rmdir(folder_.c_str());
 }
 
+std::vector<std::string> rings_in(const std::string& folder) {
+  std::vector<std::string> names;
+  for_each_ring(folder, [&names](const std::string& name) { names.push_back(name); });
+  return names;
+}
+
 Pulse PulseWatch::read() {
   for_each_ring(folder_, [this](const std::string& name) {
     if (!tails_.contains(name)) {

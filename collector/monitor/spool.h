@@ -38,6 +38,9 @@ class Spool {
 /// The host whose processes recorded into a spool folder; nothing when it does not say.
 std::optional<std::string> recording_host(const std::string& folder);
 
+/// The names of the rings in a spool folder.
+std::vector<std::string> rings_in(const std::string& folder);
+
 /// What happened since the last look, over all rings.
 struct Pulse {
   std::uint64_t collectives = 0;  // begun since the start, all processes

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "collector/monitor/process_tree.h"
 #include "collector/sources/processes/proc_file.h"
 #include "collector/sources/processes/process_table.h"
 #include "collector/sources/processes/roles.h"
@@ -58,7 +59,7 @@ long turns_of(pid_t pid) {
 
 void Strays::look(double now) {
   std::vector<pid_t> pids = children_of(root_);
-  std::erase(pids, command_);
+  std::erase_if(pids, [this](pid_t pid) { return pid == command_ || is_left_out(pid); });
   for (std::size_t i = 0; i < pids.size() && pids.size() < kMost; ++i) {
     const std::vector<pid_t> children = children_of(pids[i]);
     pids.insert(pids.end(), children.begin(), children.end());

@@ -116,7 +116,7 @@ class Watch {
     }
     // Before the job unwinds: afterwards there is nothing to see. What was seen in this standstill
     // still holds.
-    if (!interrupted_ && quiet() > Seconds(1) && !looked_ && !unwinds()) {
+    if (!interrupted_ && quiet() > Seconds(1) && !looked_ && !led() && !unwinds()) {
       tell(Occasion::kInterrupted);
     }
     interrupted_ = true;
@@ -177,7 +177,29 @@ class Watch {
     return read;
   }
 
+  /// Somebody reads the whole job, and says what there is to say of it.
+  [[nodiscard]] bool led() const {
+    return options_.company != nullptr && options_.company->leads();
+  }
+
+  [[nodiscard]] bool awaited() const {
+    return options_.company != nullptr && options_.company->awaited();
+  }
+
+  void serve_company() {
+    if (options_.company == nullptr) {
+      return;
+    }
+    if (options_.company->wants_look()) {
+      tell(Occasion::kAsked);
+    }
+    if (options_.kill_on_hang && options_.company->found_hang()) {
+      end_it();
+    }
+  }
+
   void look() {
+    serve_company();
     shm_.look();
     const Pulse now = pulse();
     if (now.collectives != beats_ || now.processes != processes_) {
@@ -195,13 +217,23 @@ class Watch {
     killed_ = std::max(killed_, now.children_killed);
     if (proof_due_ && Clock::now() >= *proof_due_) {
       proof_due_.reset();
-      consider(Occasion::kProvable);
-    } else if (quiet().count() >= next_suspicion_) {
+      prove();
+    } else if (quiet().count() >= next_suspicion_ && !led() && !awaited()) {
       next_suspicion_ *= kPatience;
       looked_ = true;
       consider(Occasion::kSuspected);
     } else {
       look_ahead(now.collectives);
+    }
+  }
+
+  void prove() {
+    if (awaited()) {
+      proof_due_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(kSettle);
+    } else if (led()) {
+      options_.company->alarm();
+    } else {
+      consider(Occasion::kProvable);
     }
   }
 
@@ -258,10 +290,14 @@ class Watch {
   void consider(Occasion occasion) {
     const Opinion opinion = tell(occasion);
     if (opinion.hang && options_.kill_on_hang) {
-      outcome_ = {.status = 124, .ended_by_us = true};
-      end_descendants(kGrace);
-      ended_ = true;
+      end_it();
     }
+  }
+
+  void end_it() {
+    outcome_ = {.status = 124, .ended_by_us = true};
+    end_descendants(kGrace);
+    ended_ = true;
   }
 
   Opinion tell(Occasion occasion) {

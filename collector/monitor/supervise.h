@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "collector/model/job_model.h"
+#include "collector/monitor/company.h"
 #include "collector/monitor/observe.h"
 
 namespace ddpdoctor::monitor {
@@ -17,12 +18,13 @@ namespace ddpdoctor::monitor {
 struct SuperviseOptions {
   double hang_timeout = 30;  // seconds without a collective before we look
   bool kill_on_hang = false;
-  bool values = true;  // see ObserveOptions
+  bool values = true;          // see ObserveOptions
+  Company* company = nullptr;  // null = this node is the whole job
 };
 
 /// Why a job is handed over for diagnosis.
-/// kAhead: it trains, and was glanced at.
-enum class Occasion { kProvable, kSuspected, kInterrupted, kEnded, kAhead };
+/// kAhead: it trains, and was glanced at. kAsked: the company wants to see it.
+enum class Occasion { kProvable, kSuspected, kInterrupted, kEnded, kAhead, kAsked };
 
 /// What the listener made of it.
 struct Opinion {

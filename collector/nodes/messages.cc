@@ -99,12 +99,13 @@ std::optional<Message> read_message(std::string_view line, std::string_view sess
 
 std::string data_lines(std::string_view session, std::string_view bytes) {
   std::string out;
+  std::size_t parts = 0;
   for (std::size_t at = 0; at < bytes.size(); at += kDataInLine) {
     std::string part;
     append_base64(bytes.substr(at, kDataInLine), part);
-    out += message_line(session, "data", {part});
+    out += message_line(session, "data", {part, std::to_string(parts++)});
   }
-  return out + message_line(session, "end", {std::to_string(bytes.size())});
+  return out + message_line(session, "end", {std::to_string(bytes.size()), std::to_string(parts)});
 }
 
 std::optional<std::string> decoded(std::string_view base64) {

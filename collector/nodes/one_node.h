@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The conversation with one node: what it has said so far, and what is said to it.
+// A node that is asked through a program: its launcher, with the streams of that.
 #pragma once
 
 #include <optional>
@@ -8,13 +8,12 @@
 
 #include "collector/nodes/ask.h"
 #include "collector/nodes/child.h"
+#include "collector/nodes/conversation.h"
 #include "collector/nodes/messages.h"
 
 namespace ddpdoctor::nodes {
 
-/// Seconds since the epoch.
-double now_seconds();
-
+/// Neither copied nor moved: what it sends goes through itself.
 class OneNode {
  public:
   OneNode(const NodeCommand& command, std::string session);
@@ -29,17 +28,19 @@ class OneNode {
 
   /// It found its job, and its clock is known as well as it will be.
   [[nodiscard]] bool ready() const {
-    return ready_;
+    return talk_.ready();
   }
   [[nodiscard]] bool over() const {
-    return over_;
+    return talk_.over();
   }
   /// Seconds a word takes to it.
   [[nodiscard]] double way() const {
-    return answer_.clock ? answer_.clock->error : 0;
+    return talk_.way();
   }
   /// "Look in so many seconds"; once.
-  void go(double delay);
+  void go(double delay) {
+    talk_.go(delay);
+  }
   /// Takes back the question: it has had `seconds`.
   void give_up(double seconds);
   void kill() const;
@@ -49,25 +50,13 @@ class OneNode {
   [[nodiscard]] Answer take();
 
  private:
-  void hear(std::string_view line);
-  void hear_hello(const Message& message);
-  void hear_pong(const Message& message, double now);
-  void finish(const Message& message);
-  void ping();
   void explain_end(int status);
 
-  std::string session_;
   std::string program_;
   std::optional<Child> child_;
   Lines lines_;
-  std::string data_;
   std::string errors_;  // the end of what it wrote to stderr
-  Answer answer_;
-  bool ready_ = false;
-  bool gone_ = false;  // told to look
-  bool over_ = false;
-  int pings_ = 0;
-  double asked_at_ = 0;
+  Conversation talk_;
 };
 
 }  // namespace ddpdoctor::nodes

@@ -17,8 +17,8 @@
 
 #include "base/host_name.h"
 #include "base/text.h"
+#include "collector/nodes/conversation.h"
 #include "collector/nodes/messages.h"
-#include "collector/nodes/one_node.h"
 #include "collector/recording/recording.h"
 
 namespace ddpdoctor::nodes {

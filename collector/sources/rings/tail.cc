@@ -36,6 +36,11 @@ bool is_call(const PlainSlot& slot) {
          static_cast<wire::Phase>(slot.phase) == wire::Phase::kEnqueued;
 }
 
+bool is_completion(const PlainSlot& slot) {
+  return static_cast<wire::EventKind>(slot.kind) == wire::EventKind::kCollective &&
+         static_cast<wire::Phase>(slot.phase) == wire::Phase::kCompleted;
+}
+
 bool is_killed_child(const PlainSlot& slot) {
   return static_cast<wire::EventKind>(slot.kind) == wire::EventKind::kChildExit &&
          WIFSIGNALED(slot.peer);
@@ -79,6 +84,10 @@ RingNews RingTail::read() {
   pid_ = static_cast<pid_t>(field<std::uint32_t>(header, offsetof(wire::Header, pid)));
   news.collectives = field<std::uint64_t>(header, offsetof(wire::Header, collectives));
   news.ended = field<std::uint32_t>(header, offsetof(wire::Header, exit_kind)) != 0;
+  news.rank = field<std::int32_t>(header, offsetof(wire::Header, rank));
+  news.world_size = field<std::int32_t>(header, offsetof(wire::Header, world_size));
+  news.start_ticks = field<std::uint64_t>(header, offsetof(wire::Header, start_ticks));
+  news.lost = field<std::uint64_t>(header, offsetof(wire::Header, lost));
   const auto head = field<std::uint64_t>(header, offsetof(wire::Header, head));
   if (head == next_ || head < next_) {
     return news;
@@ -98,8 +107,14 @@ RingNews RingTail::read() {
       continue;  // overwritten meanwhile
     }
     news.children_killed += is_killed_child(slot) ? 1 : 0;
-    if (is_call(slot) && slot.group > 0 && slot.group <= groups_.size()) {
-      const GroupName& group = groups_[slot.group - 1U];
+    if (slot.group == 0 || slot.group > groups_.size()) {
+      continue;
+    }
+    const GroupName& group = groups_[slot.group - 1U];
+    if (is_completion(slot)) {
+      news.completed.push_back(
+          {.group = group.name, .group_size = group.size, .completed = slot.group_sequence});
+    } else if (is_call(slot)) {
       news.calls.push_back({.group = group.name,
                             .group_size = group.size,
                             .sequence = slot.group_sequence,

@@ -25,12 +25,24 @@ struct CallSignature {
   std::int32_t root = -1;
 };
 
+/// How far a group of this process has come.
+struct GroupProgress {
+  std::string group;
+  int group_size = -1;  // -1 = unknown
+  std::uint32_t completed = 0;
+};
+
 /// News of one process.
 struct RingNews {
   std::uint64_t collectives = 0;  // begun since the start
   std::vector<CallSignature> calls;
   int children_killed = 0;  // children of this process whose end by a signal it saw
   bool ended = false;       // it said that it ends
+  int rank = -1;            // -1 = none or unknown
+  int world_size = -1;
+  std::uint64_t start_ticks = 0;
+  std::uint64_t lost = 0;  // events that had no room
+  std::vector<GroupProgress> completed;
 };
 
 class RingTail {

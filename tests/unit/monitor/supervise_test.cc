@@ -9,6 +9,7 @@
 #include <fstream>
 #include <string>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -77,6 +78,74 @@ class Supervise : public testing::Test {
  private:
   sigset_t before_{};
 };
+
+/// Somebody who reads the whole job.
+class Reader : public Company {
+ public:
+  bool led = true;
+  bool wants = false;
+  bool hang = false;
+  int alarms = 0;
+  pid_t ends = 0;  // on an alarm
+
+  [[nodiscard]] bool leads() const override {
+    return led;
+  }
+  [[nodiscard]] bool awaited() const override {
+    return false;
+  }
+  bool wants_look() override {
+    return std::exchange(wants, false);
+  }
+  [[nodiscard]] bool found_hang() const override {
+    return hang;
+  }
+  void alarm() override {
+    ++alarms;
+    if (ends > 0) {
+      ::kill(ends, SIGTERM);
+    }
+  }
+};
+
+TEST_F(Supervise, WhoReadsTheWholeJobIsShownThisPartWhenHeAsks) {
+  launch("sleep 600");
+  Reader reader;
+  reader.wants = true;
+  const Outcome outcome = supervise(child_, spool_, {.company = &reader},
+                                    [&](const model::JobModel& job, Occasion occasion) {
+                                      told_.push_back(occasion);
+                                      EXPECT_FALSE(job.observations.empty());
+                                      ::kill(child_, SIGTERM);
+                                      return Opinion{};
+                                    });
+  EXPECT_EQ(outcome.status, 128 + SIGTERM);
+  ASSERT_FALSE(told_.empty());
+  EXPECT_EQ(told_.front(), Occasion::kAsked);
+}
+
+TEST_F(Supervise, WhatIsProvableHereIsLeftToWhoReadsTheWholeJob) {
+  launch("sleep 600");
+  leave_ring_of_a_killed_child();
+  Reader reader;
+  reader.ends = child_;
+  supervise(child_, spool_, {.company = &reader}, [&](const model::JobModel&, Occasion occasion) {
+    told_.push_back(occasion);
+    return Opinion{};
+  });
+  EXPECT_EQ(told_, std::vector<Occasion>{Occasion::kEnded});
+  EXPECT_EQ(reader.alarms, 1);
+}
+
+TEST_F(Supervise, AHangThatWasFoundElsewhereEndsThisPartToo) {
+  launch("sleep 600");
+  Reader reader;
+  reader.hang = true;
+  const Outcome outcome = supervise(child_, spool_, {.kill_on_hang = true, .company = &reader},
+                                    [](const model::JobModel&, Occasion) { return Opinion{}; });
+  EXPECT_EQ(outcome.status, 124);
+  EXPECT_TRUE(outcome.ended_by_us);
+}
 
 TEST_F(Supervise, EndsWithTheStatusOfTheCommandAndTellsItOnce) {
   launch("exit 7");

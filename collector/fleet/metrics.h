@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the job stands, as text that Prometheus reads.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "collector/fleet/job_state.h"
+
+namespace ddpdoctor::fleet {
+
+/// `findings`: how often each kind was said.
+std::string metrics(const JobState& state, const std::string& job, double now,
+                    const std::map<std::string, std::uint64_t>& findings);
+
+}  // namespace ddpdoctor::fleet

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The transport inside one process: what a test uses in place of a server.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "collector/transport/transport.h"
+
+namespace ddpdoctor::transport {
+
+class LocalConnection;
+
+/// A server of one process. Connections must not outlive it.
+class LocalServer {
+ public:
+  /// Another connection to it.
+  std::unique_ptr<Transport> connect();
+
+ private:
+  friend class LocalConnection;
+  void publish(const Packet& packet);
+
+  std::mutex mutex_;
+  std::set<LocalConnection*> connections_;
+  std::vector<std::string> keeps_;
+  std::map<std::string, Packet> kept_;
+};
+
+}  // namespace ddpdoctor::transport
