@@ -7,7 +7,7 @@ namespace ddpdoctor::transport {
 
 base::Result<void> nats_usable() {
   return base::failure("--nats: this build of ddpdoctor has no NATS client",
-                       "install the Debian package or build it from source with libnats-dev; "
+                       "build it from source with libnats-dev and without DDPDOCTOR_STATIC; "
                        "`run --spool` on a shared folder and `attach --hosts` need no server");
 }
 
