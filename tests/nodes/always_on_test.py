@@ -115,5 +115,35 @@ def test_a_hang_ends_the_job_on_every_node_that_asks_for_it(folder):
         assert job.report()["findings"][0]["culprits"] == [4]
 
 
+def test_a_node_that_was_cut_off_for_a_while_is_heard_again(folder):
+    with Job(folder, "steps.py", words=["--hang-timeout", "600"]) as job:
+        job.wait_ready()
+        node = job.cluster.nodes[2]
+        node.unplug()
+        eventually(lambda: "no word from node3 (ranks 4 and 5)" in job.said(), 30, job.said)
+        node.plug()
+
+        def all_answer():
+            _, report, _ = job.once()
+            return report and report["coverage"]["observed"][0].startswith("3 of 3 nodes answered") and report
+
+        report = eventually(all_answer, 90, job.said)
+        assert [f for f in report["findings"] if f["confidence"] in SURE] == []
+
+
+def test_a_collector_that_people_start_takes_over(folder):
+    with Job(folder, "steps.py", words=["--hang-timeout", "600"]) as job:
+        job.wait_ready()
+        collector = job.collector("--report-dir", "mine")
+        job.cluster.nodes[2].unplug()
+        job.cluster.nodes[2].end()
+        said = collector.stdout.readline()
+        while "no word from node3" not in said:
+            assert said, "the collector ended"
+            said = collector.stdout.readline()
+        collector.terminate()
+        collector.communicate(timeout=60)
+
+
 def test_the_tool_is_there():
     assert TOOL

@@ -62,6 +62,9 @@ class Node:
         """As when the power fails: nobody hears of it."""
         self.run("ip", "link", "set", "eth0", "down")
 
+    def plug(self):
+        self.run("ip", "link", "set", "eth0", "up")
+
     def end(self):
         """Its first process: the kernel ends all others with it."""
         try:
