@@ -15,7 +15,8 @@ namespace {
 /// What a node sends of `bytes`, line by line.
 std::vector<std::string> lines_of(const std::string& bytes) {
   std::vector<std::string> out;
-  for (const std::string_view line : base::split(data_lines("s1", bytes), '\n')) {
+  const std::string whole = data_lines("s1", bytes);
+  for (const std::string_view line : base::split(whole, '\n')) {
     if (!line.empty()) {
       out.emplace_back(line);
     }
