@@ -207,8 +207,13 @@ class Play {
 /// Answers of all nodes to who asks.
 class Answers {
  public:
-  Answers(transport::Transport& transport, std::string job, const Play& play, int nodes)
-      : transport_(transport), job_(std::move(job)), play_(play), nodes_(nodes) {}
+  Answers(transport::Transport& transport, std::string job, const Play& play,
+          std::vector<std::string> captures)
+      : transport_(transport),
+        job_(std::move(job)),
+        play_(play),
+        captures_(std::move(captures)),
+        nodes_(static_cast<int>(captures_.size())) {}
 
   void hear(const transport::Packet& packet) {
     const std::string_view word = fleet::word_of(packet.subject, 2);
@@ -248,7 +253,7 @@ class Answers {
       return;
     }
     say(node, session, "began", {time()});
-    const std::string lines = nodes::data_lines(session, play_.capture(node));
+    const std::string lines = nodes::data_lines(session, captures_[static_cast<std::size_t>(node)]);
     for (std::size_t at = 0; at < lines.size();) {
       std::size_t end = std::min(at + kPiece, lines.size());
       end = end == lines.size() ? end : lines.rfind('\n', end) + 1;
@@ -262,8 +267,20 @@ class Answers {
   transport::Transport& transport_;
   std::string job_;
   const Play& play_;
+  std::vector<std::string> captures_;
   int nodes_;
 };
+
+/// What each node will see when the fault has happened: real nodes look on processors of their own.
+std::vector<std::string> captures_of(Play play, int nodes, std::uint32_t calls) {
+  play.make_calls(calls);
+  play.fail();
+  std::vector<std::string> out;
+  for (int node = 0; node < nodes; ++node) {
+    out.push_back(play.capture(node));
+  }
+  return out;
+}
 
 bool input_ended() {
   pollfd input{.fd = 0, .events = POLLIN, .revents = 0};
@@ -291,7 +308,8 @@ int main(int count, char** words) {
     (void)transport.subscribe(fleet::subject(job, word));
   }
   (void)transport.keep(fleet::subject("*", "marks.*"));
-  Answers answers(transport, job, play, nodes);
+  const auto last_call = static_cast<std::uint32_t>(fault_at * kCallsPerSecond);
+  Answers answers(transport, job, play, captures_of(play, nodes, last_call));
   const auto began = Clock::now();
   std::uint64_t round = 0;
   std::uint64_t sent = 0;

@@ -51,7 +51,7 @@ def one(fault, nodes, ranks, port):
         spoken = time.time() - at
         memory = peak_mib(collector.pid)
         if fault != "dead":
-            eventually((folder / "report/report.json").exists, 60, said)
+            eventually((folder / "report/job.ddpd").exists, 60, said)  # written last
         report = folder / "report/report.json"
         finding = json.loads(report.read_text())["findings"][0] if report.exists() else {}
         players.stdin.close()
