@@ -141,8 +141,7 @@ def test_a_collector_that_people_start_takes_over(folder):
         while "no word from node3" not in said:
             assert said, "the collector ended"
             said = collector.stdout.readline()
-        collector.terminate()
-        collector.communicate(timeout=60)
+    collector.wait(timeout=60)  # its node has ended
 
 
 def test_the_tool_is_there():
