@@ -103,6 +103,21 @@ def test_a_link_of_its_name_is_enough(process, tmp_path):
     assert (said.returncode, said.stdout) == (0, run("--pid", process).stdout)
 
 
+@pytest.mark.parametrize("words", ["--native --pid %s", " --pid %s"])
+def test_a_process_dumps_itself_through_a_shell(tmp_path, words):
+    """As a server's watchdog does: a thread starts the command for its own process, the second one when the first has failed."""
+    (tmp_path / "py-spy").symlink_to(TOOL)
+    script = ("import os, subprocess, threading, time\n"
+              "def dump():\n"
+              "    print(subprocess.run('py-spy dump " + words + "' % os.getpid(), shell=True, capture_output=True, text=True, check=True).stdout)\n"
+              "def serve():\n    time.sleep(1000)\n"
+              "threading.Thread(target=serve, name='scheduler', daemon=True).start()\n"
+              "dump()\n")
+    done = subprocess.run([sys.executable, "-c", script], env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "    dump (<string>:3)" in done.stdout and "    serve (<string>:5)" in done.stdout and '"scheduler"' in done.stdout, done.stdout
+
+
 def test_says_why_not(process):
     nobody = run("--pid", 2 ** 22 + 1)
     assert nobody.returncode == 1 and not nobody.stdout and "no process" in nobody.stderr
