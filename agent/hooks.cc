@@ -14,8 +14,8 @@
 #include "agent/slots/definitions.h"
 #include "agent/slots/slots.h"
 
-extern "C" __attribute__((
-    visibility("hidden"))) void* const agent_c10d_doors[ddpdoctor::agent::kHooks];  // trampoline.S
+extern "C" __attribute__((visibility(
+    "hidden"))) void* const agent_c10d_doors[ddpdoctor::agent::kHooks];  // trampoline_*.S
 
 namespace ddpdoctor::agent {
 namespace {
@@ -119,6 +119,48 @@ void find_torch_functions(const void* function) {
   }
 }
 
+/// Functions that return an object by value (a Work, a backend, bytes) get its address.
+bool returns_object(const Hook& hook) {
+  return (hook.meaning == Meaning::kCall && hook.operation != wire::Operation::kMonitoredBarrier) ||
+         hook.meaning == Meaning::kGetBackend || hook.meaning == Meaning::kStoreGet ||
+         hook.meaning == Meaning::kStoreGetOldString;
+}
+
+/// What the trampolines save.
+#if defined(__aarch64__)
+struct Saved {
+  std::uint64_t general[8];    // x0 to x7
+  std::uint64_t result;        // x8: where an object that is returned is put
+  const std::uint64_t* stack;  // the arguments beyond the registers
+};
+
+void read_arguments(const Hook& hook, const Saved& saved, Arguments& arguments) {
+  int count = 0;
+  if (returns_object(hook)) {
+    arguments.value[count++] = saved.result;
+  }
+  for (const std::uint64_t value : saved.general) {
+    arguments.value[count++] = value;
+  }
+  for (int i = 0; count < static_cast<int>(std::size(arguments.value)); ++i) {
+    arguments.value[count++] = saved.stack[i];
+  }
+}
+#else
+struct Saved {
+  std::uint64_t general[6];    // rdi, rsi, rdx, rcx, r8, r9: rdi is also where an object is put
+  std::uint64_t others[18];    // rax, r10, xmm0 to xmm7
+  const std::uint64_t* frame;  // the return address, before the arguments beyond the registers
+};
+
+void read_arguments(const Hook&, const Saved& saved, Arguments& arguments) {
+  constexpr std::size_t kInRegisters = 6;
+  memcpy(arguments.value, saved.general, sizeof saved.general);
+  memcpy(arguments.value + kInRegisters, saved.frame + 1,
+         sizeof arguments.value - sizeof saved.general);
+}
+#endif
+
 bool is_store_call(Meaning meaning) {
   return meaning == Meaning::kStoreGet || meaning == Meaning::kStoreWait ||
          meaning == Meaning::kStoreGetOldString || meaning == Meaning::kStoreWaitOldString;
@@ -131,6 +173,7 @@ void leave(bool threw, std::uint64_t result) {
   const Call& call = shadow.call[shadow.depth];
   const Inside inside;
   const Hook& hook = hooks[call.id];
+  result = returns_object(hook) ? call.arguments.value[0] : result;
   switch (hook.meaning) {
     case Meaning::kCall:
       call_left(hook, call.arguments, call.counted, threw, result);
@@ -169,18 +212,15 @@ using namespace ddpdoctor::agent;  // the trampolines call C names
 
 extern "C" {
 
-__attribute__((visibility("hidden"))) void* agent_hook_enter(int id, std::uint64_t* saved) {
-  const auto* const stack = reinterpret_cast<const std::uint64_t*>(saved[24]);
+__attribute__((visibility("hidden"))) void* agent_hook_enter(int id, const Saved* saved) {
   void* const function = real[id].load(std::memory_order_acquire);
   if (shadow.depth < kDeepest) {
     Call& call = shadow.call[shadow.depth];
     call.id = id;
     call.counted = false;
-    memcpy(call.arguments.value, saved, 6 * sizeof(std::uint64_t));
-    call.arguments.value[6] = stack[1];
-    call.arguments.stack = stack;
-    const Inside inside;
     const Hook& hook = hooks[id];
+    read_arguments(hook, *saved, call.arguments);
+    const Inside inside;
     if (hook.meaning == Meaning::kCall) {
       call.counted = call_entered(hook, call.arguments);
     } else if (is_store_call(hook.meaning)) {
@@ -191,14 +231,13 @@ __attribute__((visibility("hidden"))) void* agent_hook_enter(int id, std::uint64
   return function;
 }
 
-__attribute__((visibility("hidden"))) void agent_hook_leave(int, std::uint64_t result) {
+__attribute__((visibility("hidden"))) void agent_hook_leave(std::uint64_t result) {
   leave(false, result);
 }
 
-__attribute__((visibility("hidden"))) void* agent_hook_entry(int id, std::uint64_t* saved) {
+__attribute__((visibility("hidden"))) void* agent_hook_entry(int id, const Saved* saved) {
   Arguments arguments{};
-  memcpy(arguments.value, saved, 6 * sizeof(std::uint64_t));
-  arguments.stack = reinterpret_cast<const std::uint64_t*>(saved[24]);
+  read_arguments(hooks[id], *saved, arguments);
   void* const function = real[id].load(std::memory_order_acquire);
   const Inside inside;
   const Meaning meaning = hooks[id].meaning;

@@ -49,10 +49,10 @@ struct Hook {
 inline constexpr int kHooks = 87;
 extern const Hook hooks[kHooks];
 
-/// Registers at the call: rdi, rsi, rdx, rcx, r8, r9, and the first stack argument.
+/// The arguments of a call, in registers or on the stack. Where the function returns an object, the
+/// first one is where that is put.
 struct Arguments {
-  std::uint64_t value[7];
-  const std::uint64_t* stack;  // stack[1] is the first stack argument
+  std::uint64_t value[10];
 };
 
 // Probes. `entered` answers whether the call counts (is not inside another one); `left` gets what

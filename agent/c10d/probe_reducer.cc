@@ -38,12 +38,12 @@ String name_behind(const NameNode* node, bool old_strings) {
   return old_strings ? as<OldString>(at).plain() : as<String>(at);
 }
 
-/// Where the mangled name says find_unused_parameters and the names are on the stack.
-void read_names(wire::Ring& ring, Meaning meaning, const std::uint64_t* stack,
+/// Where the mangled name says find_unused_parameters and the names are.
+void read_names(wire::Ring& ring, Meaning meaning, const Arguments& arguments,
                 wire::Reducer& reducer) {
-  const int first = meaning == Meaning::kReducerConstructor ? 1 : 2;
-  reducer.find_unused = static_cast<std::uint8_t>(stack[first]);
-  const auto* const names = reinterpret_cast<const NameMap*>(stack[first + 2]);
+  const int first = meaning == Meaning::kReducerConstructor ? 6 : 7;
+  reducer.find_unused = static_cast<std::uint8_t>(arguments.value[first]);
+  const auto* const names = reinterpret_cast<const NameMap*>(arguments.value[first + 2]);
   std::uint64_t left = names->size;
   for (const NameNode* node = names->first; node != nullptr && left > 0; node = node->next) {
     const String name = name_behind(node, meaning == Meaning::kReducerOldStrings);
@@ -65,7 +65,7 @@ void constructed(wire::Ring& ring, Meaning meaning, const Arguments& arguments) 
   reducer.parameters = static_cast<std::uint32_t>((parameters[1] - parameters[0]) / 8);
   reducer.site = call_site(ring);
   reducer.last_time = now();
-  read_names(ring, meaning, arguments.stack, reducer);
+  read_names(ring, meaning, arguments, reducer);
   reducer.object = arguments.value[0];
   record(ring, {.kind = wire::EventKind::kReducerCreated,
                 .site = reducer.site,

@@ -13,8 +13,7 @@ std::uint32_t key_of(wire::Ring& ring, const Hook& hook, const Arguments& argume
       hook.meaning == Meaning::kStoreGetOldString || hook.meaning == Meaning::kStoreWaitOldString;
   const bool get =
       hook.meaning == Meaning::kStoreGet || hook.meaning == Meaning::kStoreGetOldString;
-  // get returns a vector: rdi is the result, rsi the store, rdx the key; wait returns nothing: rdi
-  // the store, rsi the keys
+  // get returns a vector: where to, the store, the key; wait returns nothing: the store, the keys
   std::uint64_t address = arguments.value[2];
   if (!get) {
     const Vector& keys = as<Vector>(arguments.value[1]);

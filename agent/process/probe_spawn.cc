@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Children made without fork(). vfork and clone are only announced: their trampolines (spawn.S)
+// Children made without fork(). vfork and clone are only announced: their trampolines (spawn_*.S)
 // jump on to libc's, because a frame of ours that the child shares could be returned through twice.
 #include <cstdint>
 #include <cstring>

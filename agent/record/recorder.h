@@ -50,7 +50,11 @@ std::uint32_t thread_id();
 
 /// Remembers where rings are to be made; called once at start.
 void choose_spool(const char* folder);
+#if defined(__aarch64__)
+inline constexpr std::size_t kPage = 65536;  // the largest: which one it is, the kernel says
+#else
 inline constexpr std::size_t kPage = 4096;
+#endif
 /// From now on a child made by fork or clone sees zeros in these pages (of ours, aligned to kPage),
 /// whoever made it and whatever its handlers do. False where the kernel cannot.
 bool forget_in_children(void* pages, std::size_t bytes);

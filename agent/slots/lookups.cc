@@ -20,7 +20,7 @@ using LookUp = void*(void*, const char*);
 constinit LookUp* real_dlsym = nullptr;
 
 LookUp* find_real_dlsym() {
-  for (const char* const version : {"GLIBC_2.34", "GLIBC_2.2.5"}) {
+  for (const char* const version : {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"}) {
     if (real_dlsym == nullptr) {
       real_dlsym = reinterpret_cast<LookUp*>(dlvsym(RTLD_NEXT, "dlsym", version));
     }

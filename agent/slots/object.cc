@@ -75,6 +75,29 @@ void read_dynamic(Object& object, const ElfW(Dyn) * entry) {
   object.data_count -= relative;
 }
 
+#if defined(__aarch64__)
+constexpr std::uint32_t kCallSlot = R_AARCH64_JUMP_SLOT;
+constexpr std::uint32_t kDataSlot = R_AARCH64_GLOB_DAT;
+constexpr std::uint32_t kAddress = R_AARCH64_ABS64;
+
+/// Whether a slot of the procedure linkage table still leads to the code that asks the dynamic
+/// linker, the same for all of them: [bti c] stp x16, x30, [sp, #-16]!
+bool is_unbound(const Object& object, const void* value, std::size_t) {
+  constexpr std::uint32_t kBranchTarget = 0xd503245f;
+  constexpr std::uint32_t kSave = 0xa9bf7bf0;
+  std::uint32_t code[2];
+  const auto at = reinterpret_cast<ElfW(Addr)>(value);
+  if (at < object.code || at + sizeof code > object.code_end) {
+    return false;
+  }
+  memcpy(code, value, sizeof code);
+  return code[code[0] == kBranchTarget ? 1 : 0] == kSave;
+}
+#else
+constexpr std::uint32_t kCallSlot = R_X86_64_JUMP_SLOT;
+constexpr std::uint32_t kDataSlot = R_X86_64_GLOB_DAT;
+constexpr std::uint32_t kAddress = R_X86_64_64;
+
 /// Whether a slot of the procedure linkage table still leads to the code that pushes its number and
 /// asks the dynamic linker.
 bool is_unbound(const Object& object, const void* value, std::size_t index) {
@@ -91,6 +114,8 @@ bool is_unbound(const Object& object, const void* value, std::size_t index) {
   memcpy(&number, code + 1, sizeof number);
   return code[0] == kPush && number == index;
 }
+
+#endif
 
 /// What stands in a slot before its object is relocated: an address without the base.
 bool is_unrelocated(const Object& object, const void* value) {
@@ -121,9 +146,8 @@ bool Slots::take(const ElfW(Rela) & relocation, std::size_t index, bool of_calls
                  Slot& slot) const {
   const auto type = ELF64_R_TYPE(relocation.r_info);
   auto* const where = reinterpret_cast<void**>(object_->base + relocation.r_offset);
-  const bool of_table =
-      type == R_X86_64_64 && relocation.r_addend == 0 && object_->is_locked(where);
-  if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT && !of_table) {
+  const bool of_table = type == kAddress && relocation.r_addend == 0 && object_->is_locked(where);
+  if (type != kCallSlot && type != kDataSlot && !of_table) {
     return false;
   }
   const char* const name =

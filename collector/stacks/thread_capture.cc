@@ -25,6 +25,11 @@ constexpr int kAttempts = 5;
 constexpr int kPatientAttempts = 40;  // when stopping is forbidden
 constexpr std::chrono::milliseconds kHaltDeadline{100};
 
+/// Whether a look at the halted thread would show more of its stack.
+bool wants_a_stop(const Unwound& native) {
+  return native.unproven || native.end == UnwindEnd::kUnknownRegister;
+}
+
 bool waits_for_futex(const Syscall& call) {
   const auto operation = static_cast<int>(call.arguments[1]) & FUTEX_CMD_MASK;
   return call.number == SYS_futex && (operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET ||
@@ -95,7 +100,7 @@ ThreadCapture::Attempt ThreadCapture::look_without_stop(CapturedThread& thread,
   }
   target_.memory().forget();
   stack.syscall = blocked->syscall;
-  thread.stack_pointer = blocked->registers[kRsp];
+  thread.stack_pointer = blocked->registers[kStackPointer];
   if (options_.native && !copy_.take(thread.stack_pointer, target_.maps())) {
     stack.problem = fmt::format("its stack at {:#x} cannot be read", thread.stack_pointer);
     return target_.refresh_maps() ? Attempt::kMoved : Attempt::kFailed;
@@ -167,8 +172,8 @@ bool ThreadCapture::look_stopped(CapturedThread& thread,
         with_stopped_thread(stopped.stack.tid, kHaltDeadline, [&](const Registers& halted) {
           registers = halted;
           target_.memory().forget();
-          stopped.stack_pointer = registers[kRsp];
-          copy.take(registers[kRsp], target_.maps());
+          stopped.stack_pointer = registers[kStackPointer];
+          copy.take(registers[kStackPointer], target_.maps());
           read_python(stopped, python_state);
           stopped.stack.run_count = tasks_.run_count(stopped.stack.tid).value_or(0);
           if (walk_inside) {
@@ -234,7 +239,7 @@ CapturedThread ThreadCapture::capture(pid_t tid, std::optional<RemoteAddress> py
       look_twice(thread, python_state)) {
     return thread;
   }
-  if (attempt == Attempt::kDone && !thread.native.unproven) {
+  if (attempt == Attempt::kDone && !(options_.native && wants_a_stop(thread.native))) {
     return thread;
   }
   if (attempt == Attempt::kFailed) {

@@ -81,10 +81,10 @@ class FakeTarget final : public Target {
 void unwind_from(FakeTarget& target, FakeStack& stack, std::uint64_t code,
                  bool knows_frame_pointer) {
   Registers registers;
-  registers.set(kRip, kBias + code);
-  registers.set(kRsp, kStack + 16);
+  registers.set(kProgramCounter, kBias + code);
+  registers.set(kStackPointer, kStack + 16);
   if (knows_frame_pointer) {
-    registers.set(kRbp, kStack + 64);
+    registers.set(kFramePointer, kStack + 64);
   }
   Walk walk{.target = target, .stack = stack};
   const Unwound unwound = unwind(walk, registers);

@@ -44,6 +44,7 @@ std::optional<double> read_timespec(WaitContext& context, pid_t pid, std::uint64
   return sane(seconds_of(found));
 }
 
+#ifdef SYS_select
 std::optional<double> read_timeval(WaitContext& context, pid_t pid, std::uint64_t address) {
   timeval found{};
   if (address == 0 ||
@@ -52,6 +53,7 @@ std::optional<double> read_timeval(WaitContext& context, pid_t pid, std::uint64_
   }
   return sane(static_cast<double>(found.tv_sec) + static_cast<double>(found.tv_usec) * kMicro);
 }
+#endif
 
 /// Until a time of one of the clocks that all processes share.
 std::optional<double> left_until(std::uint64_t clock, double time) {

@@ -204,6 +204,22 @@ std::optional<std::uint64_t> cfa_of(const CfiPlan& plan, const Registers& regist
   return location->number;
 }
 
+std::optional<std::uint64_t> cfa_by_frame_pointer(const CfiPlan& plan, const Registers& registers,
+                                                  RemoteMemory& memory) {
+  const RegisterRule& rule = plan.rules.at(rule_of(kFramePointer));
+  constexpr std::uint64_t kApart = 16;
+  if (!registers.known(kFramePointer) || rule.kind != RegisterRule::Kind::kExpression) {
+    return std::nullopt;
+  }
+  const auto saved = evaluate(rule.expression, registers, 0, memory);
+  const auto moved = evaluate(rule.expression, registers, kApart, memory);
+  if (!saved || !moved || saved->kind != Location::Kind::kAddress ||
+      moved->number - saved->number != kApart) {
+    return std::nullopt;
+  }
+  return registers[kFramePointer] - saved->number;
+}
+
 Registers caller_registers(const CfiPlan& plan, const Registers& registers, std::uint64_t cfa,
                            RemoteMemory& memory) {
   Registers caller;
@@ -230,8 +246,11 @@ Registers caller_registers(const CfiPlan& plan, const Registers& registers, std:
       caller.set(number, *value);
     }
   }
-  if (plan.rules[2].kind != RegisterRule::Kind::kExpression) {
-    caller.set(kRsp, cfa);  // the meaning of the CFA on x86-64
+  if (plan.rules.at(rule_of(kStackPointer)).kind != RegisterRule::Kind::kExpression) {
+    caller.set(kStackPointer, cfa);  // the meaning of the CFA on both machines
+  }
+  if (caller.known(kReturnAddress)) {
+    caller.set(kProgramCounter, without_signature(caller[kReturnAddress]));
   }
   return caller;
 }

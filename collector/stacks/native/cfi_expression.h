@@ -15,26 +15,6 @@
 
 namespace ddpdoctor::stacks {
 
-/// Register values of one frame; a sleeping thread that was not stopped shows only some.
-class Registers {
- public:
-  [[nodiscard]] bool known(std::uint64_t number) const {
-    return number < kRegisterCount && ((known_ >> number) & 1U) != 0;
-  }
-  /// Value of a known register.
-  [[nodiscard]] std::uint64_t operator[](std::size_t number) const {
-    return values_.at(number);
-  }
-  void set(std::size_t number, std::uint64_t value) {
-    values_.at(number) = value;
-    known_ |= 1U << number;
-  }
-
- private:
-  std::array<std::uint64_t, kRegisterCount> values_{};
-  std::uint32_t known_ = 0;
-};
-
 /// What an expression yields: an address to read from, a value, or the number of a register.
 struct Location {
   enum class Kind { kAddress, kValue, kRegister };
@@ -49,6 +29,11 @@ std::optional<Location> evaluate(std::span<const Dwarf_Op> expression, const Reg
 /// The canonical frame address of a frame with these registers.
 std::optional<std::uint64_t> cfa_of(const CfiPlan& plan, const Registers& registers,
                                     RemoteMemory& memory);
+
+/// The same where the stack pointer is unknown: the frame pointer points to where the frame's rules
+/// say that the caller's is saved.
+std::optional<std::uint64_t> cfa_by_frame_pointer(const CfiPlan& plan, const Registers& registers,
+                                                  RemoteMemory& memory);
 
 /// The caller's registers. The return address stays unknown when it cannot be read.
 Registers caller_registers(const CfiPlan& plan, const Registers& registers, std::uint64_t cfa,

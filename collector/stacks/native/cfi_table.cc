@@ -6,6 +6,7 @@
 #include <libelf.h>
 
 #include "collector/stacks/native/elf_parts.h"
+#include "collector/stacks/native/return_signing.h"
 
 namespace ddpdoctor::stacks {
 
@@ -42,6 +43,17 @@ std::unique_ptr<CfiPlan> make_plan(Dwarf_CFI* cfi, std::uint64_t address) {
   return plan;
 }
 
+/// Where a file address lies in the file; beyond its end when nowhere.
+std::uint64_t offset_of(const ElfFile::Parts& parts, std::uint64_t address) {
+  for (const Elf64_Phdr& segment : parts.segments) {
+    if (segment.p_type == PT_LOAD && address >= segment.p_vaddr &&
+        address - segment.p_vaddr < segment.p_filesz) {
+      return segment.p_offset + (address - segment.p_vaddr);
+    }
+  }
+  return parts.image.size();
+}
+
 }  // namespace
 
 CfiPlan::~CfiPlan() {
@@ -73,12 +85,17 @@ const CfiPlan* CfiTable::plan_at(std::uint64_t address) {
   }
   auto found = plans_.find(address);
   if (found == plans_.end()) {
+    if (kMachine == EM_AARCH64) {
+      if (const auto function = function_at(address)) {
+        blank_return_signing(*parts_, offset_of(*parts_, function->description));
+      }
+    }
     found = plans_.emplace(address, make_plan(cfi_, address)).first;
   }
   return found->second.get();
 }
 
-std::optional<std::uint64_t> CfiTable::function_start(std::uint64_t address) const {
+std::optional<CfiTable::Function> CfiTable::function_at(std::uint64_t address) const {
   // version, encodings of pointer, count and table: the form every linker writes (pcrel sdata4,
   // udata4, datarel sdata4).
   constexpr std::array<unsigned char, 4> kForm{1, 0x1b, 0x03, 0x3b};
@@ -97,11 +114,14 @@ std::optional<std::uint64_t> CfiTable::function_start(std::uint64_t address) con
   }
   std::memcpy(&count, bytes.data() + 8, sizeof(count));
   const std::uint64_t base = parts_->frame_header->p_vaddr;
-  const auto start = [&](std::size_t index) {
+  const auto row = [&](std::size_t index) {
     Entry entry{};
     std::memcpy(&entry, bytes.data() + kTable + index * sizeof(entry), sizeof(entry));
-    return base + static_cast<std::uint64_t>(std::int64_t{entry.start});
+    return Function{
+        .start = base + static_cast<std::uint64_t>(std::int64_t{entry.start}),
+        .description = base + static_cast<std::uint64_t>(std::int64_t{entry.description})};
   };
+  const auto start = [&](std::size_t index) { return row(index).start; };
   if (count == 0 || count > (bytes.size() - kTable) / sizeof(Entry) || start(0) > address) {
     return std::nullopt;
   }
@@ -111,7 +131,12 @@ std::optional<std::uint64_t> CfiTable::function_start(std::uint64_t address) con
     const std::size_t middle = low + (high - low) / 2;
     (start(middle) <= address ? low : high) = middle;
   }
-  return start(low);
+  return row(low);
+}
+
+std::optional<std::uint64_t> CfiTable::function_start(std::uint64_t address) const {
+  const auto function = function_at(address);
+  return function ? std::optional(function->start) : std::nullopt;
 }
 
 CfiTable& cfi_of(ElfFile& file) {

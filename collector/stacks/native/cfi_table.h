@@ -14,24 +14,18 @@
 #include <elfutils/libdw.h>
 
 #include "collector/stacks/native/elf_file.h"
+#include "collector/stacks/native/registers.h"
 
 namespace ddpdoctor::stacks {
 
-/// DWARF numbers of x86-64 registers.
-enum : unsigned {
-  kRbx = 3,
-  kRbp = 6,
-  kRsp = 7,
-  kR12 = 12,
-  kR13 = 13,
-  kR14 = 14,
-  kR15 = 15,
-  kRip = 16,
-  kRegisterCount = 17
-};
-
-/// The registers a callee preserves, and the return address: what a frame's rules are asked for.
-constexpr std::array<unsigned, 8> kRestored{kRbx, kRbp, kRsp, kR12, kR13, kR14, kR15, kRip};
+/// Where a register's rule is in a plan.
+constexpr std::size_t rule_of(unsigned number) {
+  std::size_t i = 0;
+  while (kRestored.at(i) != number) {
+    ++i;
+  }
+  return i;
+}
 
 /// How the caller's value of one register is found.
 struct RegisterRule {
@@ -73,6 +67,12 @@ class CfiTable {
   [[nodiscard]] std::optional<std::uint64_t> function_start(std::uint64_t address) const;
 
  private:
+  /// A row of the search table: where a function starts, and where its description lies.
+  struct Function {
+    std::uint64_t start = 0;
+    std::uint64_t description = 0;
+  };
+  [[nodiscard]] std::optional<Function> function_at(std::uint64_t address) const;
   ElfFile::Parts* parts_;
   Elf* elf_ = nullptr;
   Dwarf_CFI* cfi_ = nullptr;

@@ -84,8 +84,8 @@ base::Result<void> read_headers(ElfFile::Parts& parts) {
     return base::failure(parts.path + " is not an ELF file");
   }
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
-      header.e_machine != EM_X86_64) {
-    return base::failure(parts.path + " is not an x86-64 ELF file");
+      header.e_machine != kMachine) {
+    return base::failure(fmt::format("{} is no ELF file for {}", parts.path, kMachineName));
   }
   if (header.e_phentsize != sizeof(Elf64_Phdr)) {
     return base::failure(parts.path + " has no readable program headers");

@@ -22,30 +22,20 @@ bool is_code(Target& target, RemoteAddress address) {
 /// more often than not; a call through a null pointer left its return address on top of the stack.
 std::optional<Registers> step_without_cfi(Walk& walk, const Registers& registers, bool code) {
   constexpr std::uint64_t kMaxFrameBytes = 1U << 20U;
-  const RemoteAddress top = registers[kRsp];
-  Registers caller = registers;
-  if (!code) {
-    const auto target = walk.stack.get<RemoteAddress>(top);
-    if (!target || !is_code(walk.target, *target)) {
-      return std::nullopt;
-    }
-    caller.set(kRip, *target);
-    caller.set(kRsp, top + 8);
-    return caller;
-  }
-  if (!registers.known(kRbp) || registers[kRbp] < top || registers[kRbp] - top > kMaxFrameBytes) {
+  if (code && registers.known(kStackPointer) && registers.known(kFramePointer) &&
+      registers[kFramePointer] - registers[kStackPointer] > kMaxFrameBytes) {
     return std::nullopt;
   }
-  const auto saved = walk.stack.get<RemoteAddress>(registers[kRbp]);
-  const auto target = walk.stack.get<RemoteAddress>(registers[kRbp] + 8);
-  if (!saved || !target || !is_code(walk.target, *target)) {
-    return std::nullopt;
-  }
-  caller = Registers{};  // what else the frame has saved is unknown
-  caller.set(kRbp, *saved);
-  caller.set(kRsp, registers[kRbp] + 16);
-  caller.set(kRip, *target);
-  return caller;
+  auto caller = code ? caller_by_frame_pointer(registers, walk.stack)
+                     : caller_of_bad_call(registers, walk.stack);
+  return caller && is_code(walk.target, (*caller)[kProgramCounter]) ? caller : std::nullopt;
+}
+
+/// A frame found without call-frame information lies above the one that it called: by its stack
+/// pointer, or, where that is unknown, by its frame pointer. A bad call may have left it in place.
+bool goes_up(const Registers& caller, const Registers& registers, bool code) {
+  const unsigned by = caller.known(kStackPointer) ? kStackPointer : kFramePointer;
+  return caller[by] > registers[by] || (!code && caller[by] == registers[by]);
 }
 
 /// Appends the walk that continues from an inferred frame pointer; frames beyond the first rest on
@@ -83,6 +73,14 @@ class Walker {
 };
 
 bool Walker::leave_unknown_code(Unwound& unwound, RemoteAddress looked_up) {
+  if (registers_.known(kStackPointer)) {
+    if (const auto interrupted =
+            interrupted_by_signal(registers_, walk_.target.memory(), walk_.stack)) {
+      registers_ = *interrupted;
+      exact_ = true;
+      return true;
+    }
+  }
   const bool code = is_code(walk_.target, looked_up);
   const auto caller =
       code || unwound.frames.size() == 1 ? step_without_cfi(walk_, registers_, code) : std::nullopt;
@@ -90,8 +88,8 @@ bool Walker::leave_unknown_code(Unwound& unwound, RemoteAddress looked_up) {
     return stop(unwound, code ? UnwindEnd::kNoCfi : UnwindEnd::kUnmapped);
   }
   ++unwound.without_cfi;
-  unwound.frames.back().cfa = (*caller)[kRsp];
-  if ((*caller)[kRsp] <= registers_[kRsp]) {
+  unwound.frames.back().cfa = (*caller)[kStackPointer];  // 0 where it is unknown
+  if (!goes_up(*caller, registers_, code)) {
     return stop(unwound, UnwindEnd::kNoProgress);
   }
   registers_ = *caller;
@@ -102,12 +100,15 @@ bool Walker::leave_unknown_code(Unwound& unwound, RemoteAddress looked_up) {
 bool Walker::leave(Unwound& unwound, const CfiPlan& plan, RemoteAddress cfa) {
   unwound.frames.back().cfa = cfa;
   const Registers caller = caller_registers(plan, registers_, cfa, walk_.stack);
-  if (!caller.known(kRip)) {
-    return stop(unwound, UnwindEnd::kUnreadable);
+  if (!caller.known(kProgramCounter)) {
+    const bool in_register = plan.rules.back().kind == RegisterRule::Kind::kSame;
+    return stop(unwound, in_register ? UnwindEnd::kUnknownRegister : UnwindEnd::kUnreadable);
   }
-  // Stacks grow downwards; only a signal handler's may lie elsewhere, and a leaf's caller at the
-  // same place.
-  if (!plan.signal && unwound.frames.size() > 1 && caller[kRsp] <= registers_[kRsp]) {
+  // Stacks grow downwards; only a signal handler's may lie elsewhere, and the caller of a leaf, or
+  // of what a signal interrupted, at the same place.
+  const bool stays = caller[kStackPointer] == registers_[kStackPointer] && exact_;
+  if (!plan.signal && unwound.frames.size() > 1 && !stays &&
+      caller[kStackPointer] <= registers_[kStackPointer]) {
     return stop(unwound, UnwindEnd::kNoProgress);
   }
   exact_ = plan.signal;
@@ -116,7 +117,7 @@ bool Walker::leave(Unwound& unwound, const CfiPlan& plan, RemoteAddress cfa) {
 }
 
 bool Walker::step(Unwound& unwound) {
-  const RemoteAddress pc = registers_[kRip];
+  const RemoteAddress pc = registers_[kProgramCounter];
   if (pc == 0 && !unwound.frames.empty()) {
     return stop(unwound, UnwindEnd::kComplete);
   }
@@ -131,11 +132,14 @@ bool Walker::step(Unwound& unwound) {
   if (plan->rules.back().kind == RegisterRule::Kind::kUndefined) {
     return stop(unwound, UnwindEnd::kComplete);  // _start and clone say so
   }
-  const auto cfa = cfa_of(*plan, registers_, walk_.stack);
+  auto cfa = cfa_of(*plan, registers_, walk_.stack);
+  if (!cfa && !registers_.known(kStackPointer)) {
+    cfa = cfa_by_frame_pointer(*plan, registers_, walk_.stack);
+  }
   if (cfa) {
     return leave(unwound, *plan, *cfa);
   }
-  if (!registers_.known(kRbp)) {
+  if (!registers_.known(kFramePointer)) {
     auto solved = solve_frame_pointer(walk_, {.registers = registers_,
                                               .plan = *plan,
                                               .object = *object,
@@ -146,15 +150,15 @@ bool Walker::step(Unwound& unwound) {
       return false;
     }
   }
-  return stop(unwound,
-              registers_.known(kRbp) ? UnwindEnd::kUnreadable : UnwindEnd::kUnknownRegister);
+  return stop(unwound, registers_.known(kFramePointer) ? UnwindEnd::kUnreadable
+                                                       : UnwindEnd::kUnknownRegister);
 }
 
 }  // namespace
 
 Unwound unwind(Walk& walk, Registers registers, bool exact) {
   Unwound unwound;
-  if (!registers.known(kRip) || !registers.known(kRsp)) {
+  if (!registers.known(kProgramCounter) || !registers.known(kStackPointer)) {
     return unwound;
   }
   Walker walker(walk, registers, exact);

@@ -17,10 +17,28 @@ constexpr int kMostInterpreters = 256;
 constexpr std::size_t kMostThreads = 8192;
 constexpr pid_t kLargestTid = 1 << 22;  // PID_MAX_LIMIT of 64-bit Linux
 
-// struct pthread of glibc on x86-64 (nptl/descr.h): tcb pointer, self pointer, tid. Unchanged
-// from 2.4 to 2.43; proven by the two pointers, which hold the thread's own address.
+// struct pthread of glibc (nptl/descr.h), unchanged from 2.4 to 2.43.
+#if defined(__aarch64__)
+constexpr RemoteAddress kPthreadList = 192;  // a list of threads: next, previous
+constexpr RemoteAddress kPthreadTid = 208;
+
+/// Both neighbours in the list point back.
+bool is_pthread(RemoteMemory& memory, RemoteAddress thread) {
+  const RemoteAddress place = thread + kPthreadList;
+  const RemoteAddress next = pointer(memory, place);
+  const RemoteAddress previous = pointer(memory, place + sizeof(RemoteAddress));
+  return next != 0 && previous != 0 && pointer(memory, next + sizeof(RemoteAddress)) == place &&
+         pointer(memory, previous) == place;
+}
+#else
 constexpr RemoteAddress kPthreadSelf = 16;
 constexpr RemoteAddress kPthreadTid = 720;
+
+/// The two pointers at its front hold its own address.
+bool is_pthread(RemoteMemory& memory, RemoteAddress thread) {
+  return pointer(memory, thread) == thread && pointer(memory, thread + kPthreadSelf) == thread;
+}
+#endif
 
 bool plausible(pid_t tid) {
   return tid > 0 && tid <= kLargestTid;
@@ -28,8 +46,7 @@ bool plausible(pid_t tid) {
 
 /// Up to 3.10 a thread state knows pthread_self() only.
 pid_t tid_of_pthread(RemoteMemory& memory, RemoteAddress thread) {
-  if (thread == 0 || pointer(memory, thread) != thread ||
-      pointer(memory, thread + kPthreadSelf) != thread) {
+  if (thread == 0 || !is_pthread(memory, thread)) {
     return 0;
   }
   const auto tid = memory.get<pid_t>(thread + kPthreadTid).value_or(0);

@@ -38,8 +38,6 @@ std::string_view last_word(std::string_view text) {
 }  // namespace
 
 std::optional<BlockedState> parse_blocked(std::string_view text) {
-  // Where the arguments of a system call are: rdi rsi rdx r10 r8 r9, by their DWARF numbers.
-  constexpr std::array<unsigned, 6> kArguments{5, 4, 1, 10, 8, 9};
   BlockedState state;
   const std::string_view first = next_word(text);
   if (first == "running") {
@@ -52,13 +50,13 @@ std::optional<BlockedState> parse_blocked(std::string_view text) {
   }
   if (*call >= 0) {
     Syscall syscall{.number = *call, .arguments = {}};
-    for (std::size_t i = 0; i < kArguments.size(); ++i) {
+    for (std::size_t i = 0; i < kSyscallArguments.size(); ++i) {
       const auto value = number<std::uint64_t>(next_word(text), 16);
       if (!value) {
         return std::nullopt;
       }
       syscall.arguments.at(i) = *value;
-      state.registers.set(kArguments.at(i), *value);
+      state.registers.set(kSyscallArguments.at(i), *value);
     }
     state.syscall = syscall;
   }
@@ -67,8 +65,8 @@ std::optional<BlockedState> parse_blocked(std::string_view text) {
   if (!stack_pointer || !pc) {
     return std::nullopt;
   }
-  state.registers.set(kRsp, *stack_pointer);
-  state.registers.set(kRip, *pc);
+  state.registers.set(kStackPointer, *stack_pointer);
+  state.registers.set(kProgramCounter, *pc);
   return state;
 }
 

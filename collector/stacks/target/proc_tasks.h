@@ -22,7 +22,7 @@ namespace ddpdoctor::stacks {
 struct BlockedState {
   bool running = false;            // on a CPU or about to be: nothing else is known
   std::optional<Syscall> syscall;  // nothing when it sleeps outside a system call (a page fault)
-  Registers registers;             // rsp, rip and what the system call's arguments show
+  Registers registers;  // stack pointer, program counter and what the system call's arguments show
 };
 
 /// Name and state of a thread, from its stat file.

@@ -49,14 +49,7 @@ std::optional<Registers> read_registers(pid_t tid) {
   if (::ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &piece) != 0 || piece.iov_len != sizeof(raw)) {
     return std::nullopt;
   }
-  const std::array<std::uint64_t, kRegisterCount> in_dwarf_order{
-      raw.rax, raw.rdx, raw.rcx, raw.rbx, raw.rsi, raw.rdi, raw.rbp, raw.rsp, raw.r8,
-      raw.r9,  raw.r10, raw.r11, raw.r12, raw.r13, raw.r14, raw.r15, raw.rip};
-  Registers registers;
-  for (std::size_t i = 0; i < in_dwarf_order.size(); ++i) {
-    registers.set(i, in_dwarf_order.at(i));
-  }
-  return registers;
+  return registers_of(raw);
 }
 
 /// Waits until the thread halts: signal and event (signal | event << 8), or why there is none.
@@ -114,7 +107,7 @@ StopOutcome stop_and_look(pid_t tid, std::chrono::milliseconds deadline,
       look(*registers);
       outcome.stopped = true;
     } else {
-      outcome.problem = "its registers cannot be read (not a 64-bit x86 thread?)";
+      outcome.problem = fmt::format("its registers cannot be read (no {} thread?)", kMachineName);
     }
   }
   outcome.milliseconds =

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // Offsets per torch release, written by tests/support/generate_torch_layout.cc from the headers of
 // each release's wheel (2.13.0: the x86-64 CPU wheel; the others: the aarch64 wheels, whose headers
-// are the same, compiled for x86-64). Proven on live jobs of 2.9.1, 2.13.0 and 2.15.0, which stand
-// for the three layouts of the recorder and of tensors but one (2.10 to 2.12). Up to 2.7 there is
-// no FlightRecorder<c10::Event>, and up to 2.10 it is off by default.
+// are the same, compiled for x86-64; compiled for AArch64, 2.13.0 differs by its mutex). Proven on
+// live jobs of 2.9.1, 2.13.0 and 2.15.0, which stand for the three layouts of the recorder and of
+// tensors but one (2.10 to 2.12). Up to 2.7 there is no FlightRecorder<c10::Event>, and up to 2.10
+// it is off by default.
 #include "collector/stacks/torch/layouts.h"
 
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <mutex>
 #include <ranges>
 
 namespace ddpdoctor::stacks {
 namespace {
 
-constexpr TorchLayout kRows[] = {
+constexpr auto kRowsOfX86 = std::to_array<TorchLayout>({
     {.version = "2.8.0",
      .enabled = 0,
      .entries = 48,
@@ -477,7 +479,22 @@ constexpr TorchLayout kRows[] = {
      .group_size = 28,
      .group_text = 40,
      .scalar_types = 48},
-};
+});
+
+/// The recorder's mutex, before all but its first member, is the one thing whose size depends on
+/// the machine.
+constexpr auto kRows = [] {
+  constexpr std::size_t kMutexOfX86 = 40;
+  constexpr std::size_t kMore = sizeof(std::mutex) - kMutexOfX86;
+  auto rows = kRowsOfX86;
+  for (TorchLayout& row : rows) {
+    for (std::size_t* const member : {&row.entries, &row.max_entries, &row.next, &row.next_id,
+                                      &row.epoch, &row.recorder_size}) {
+      *member += *member == TorchLayout::npos ? 0 : kMore;
+    }
+  }
+  return rows;
+}();
 
 // Names by c10::ScalarType, as torch.dtype spells them (c10/core/ScalarType.h; the order only ever
 // grew).

@@ -11,7 +11,7 @@
 
 namespace ddpdoctor::stacks {
 
-/// Offsets in one release of torch, x86-64, libstdc++ with the C++11 ABI. npos = the release has no
+/// Offsets in one release of torch, libstdc++ with the C++11 ABI. npos = the release has no
 /// such member.
 struct TorchLayout {
   static constexpr std::size_t npos = static_cast<std::size_t>(-1);

@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
+#include "tests/support/system_calls.h"
 #include "tests/support/temp_dir.h"
 #include "tests/unit/sources/children.h"
 
@@ -78,7 +79,7 @@ TEST(Segments, MappedByALiveProcessAreUsedAlsoWithoutADescriptor) {
       ::close(fd);
       ::pause();
     });
-    ASSERT_TRUE(sources::eventually([&] { return sources::sleeps_in(user.pid(), SYS_pause); }));
+    ASSERT_TRUE(sources::eventually([&] { return sources::sleeps_in(user.pid(), test::kPause); }));
     const auto found = named(segments(scope), "psm_abc");
     ASSERT_TRUE(found);
     EXPECT_EQ(found->state, State::kUsed);

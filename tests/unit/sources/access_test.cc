@@ -5,6 +5,7 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 
+#include "tests/support/system_calls.h"
 #include "tests/unit/sources/children.h"
 
 namespace ddpdoctor::sources {
@@ -160,7 +161,7 @@ TEST(WhyUnreadable, AnUndumpableProcessOfTheSameUserIsNamedSo) {
       ::pause();
     }
   });
-  ASSERT_TRUE(eventually([&] { return sleeps_in(child.pid(), SYS_pause); }));
+  ASSERT_TRUE(eventually([&] { return sleeps_in(child.pid(), test::kPause); }));
   const std::string answer = asked_as_nobody(child.pid());
   EXPECT_NE(answer.find("made itself unreadable"), std::string::npos) << answer;
 }

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "tests/support/system_calls.h"
 #include "tests/unit/sources/children.h"
 
 namespace ddpdoctor::sources {
@@ -53,7 +54,7 @@ TEST(Facts, AZombieIsAnExitWithItsSignal) {
     write_file(folder.file("pid"), std::to_string(child));
     hold();
   });
-  ASSERT_TRUE(eventually([&] { return sleeps_in(parent.pid(), SYS_pause); }));
+  ASSERT_TRUE(eventually([&] { return sleeps_in(parent.pid(), test::kPause); }));
   const pid_t child = number<pid_t>(*read_file(folder.file("pid"))).value_or(0);
   ASSERT_TRUE(eventually([&] { return read_process(child)->state == 'Z'; }));
   const auto exits = facts_of(surroundings(job_of({parent.pid(), child}), {}), "exit", child);
@@ -79,7 +80,7 @@ TEST(Facts, AForkWithoutExecIsToldFromAProgramStartedAnew) {
     write_file(folder.file("pids"), fmt::format("{} {}", forked, anew));
     hold();
   });
-  ASSERT_TRUE(eventually([&] { return sleeps_in(parent.pid(), SYS_pause); }));
+  ASSERT_TRUE(eventually([&] { return sleeps_in(parent.pid(), test::kPause); }));
   const std::string text = *read_file(folder.file("pids"));
   const pid_t forked = number<pid_t>(words(text)[0]).value_or(0);
   const pid_t anew = number<pid_t>(words(text)[1]).value_or(0);
@@ -112,7 +113,7 @@ TEST(Facts, ASegmentKnowsItsCreatorAndWhoMapsIt) {
     hold();
   });
   const std::string name = fmt::format("/torch_{}_12345_0", child.pid());
-  ASSERT_TRUE(eventually([&] { return sleeps_in(child.pid(), SYS_pause); }));
+  ASSERT_TRUE(eventually([&] { return sleeps_in(child.pid(), test::kPause); }));
   const auto facts = surroundings(job_of({child.pid()}), {});
   ::shm_unlink(name.c_str());
   const auto segments = facts_of(facts, "shm-segment", child.pid());
@@ -153,7 +154,7 @@ TEST(Facts, AFileLockNamesHolderAndWaiter) {
     ::flock(::open(path.c_str(), O_RDWR), LOCK_EX);
     hold();
   });
-  ASSERT_TRUE(eventually([&] { return sleeps_in(holder.pid(), SYS_pause); }));
+  ASSERT_TRUE(eventually([&] { return sleeps_in(holder.pid(), test::kPause); }));
   Child waiter([&] { ::flock(::open(path.c_str(), O_RDWR), LOCK_EX); });
   ASSERT_TRUE(eventually([&] { return sleeps_in(waiter.pid(), SYS_flock); }));
   const auto locks = facts_of(surroundings(job_of({waiter.pid()}), {}), "file-lock", waiter.pid());
@@ -188,7 +189,7 @@ RawFact soft_lock_fact(const std::string& text) {
   const std::string path = folder.file("soft.lock");
   write_file(path, text);
   Child waiter([] { hold(); });
-  EXPECT_TRUE(eventually([&] { return sleeps_in(waiter.pid(), SYS_pause); }));
+  EXPECT_TRUE(eventually([&] { return sleeps_in(waiter.pid(), test::kPause); }));
   stacks::ProcessStacks stacks = captured(waiter.pid());
   stacks::Frame frame;
   frame.language = stacks::Language::kPython;
@@ -225,7 +226,7 @@ TEST(Facts, ALockFileOlderThanTheJobThatNobodyHoldsIsSeenAsSuch) {
                                     timespec{.tv_sec = 1'600'000'000, .tv_nsec = 0}};
   ::utimensat(AT_FDCWD, path.c_str(), old.data(), 0);
   Child waiter([] { hold(); });
-  ASSERT_TRUE(eventually([&] { return sleeps_in(waiter.pid(), SYS_pause); }));
+  ASSERT_TRUE(eventually([&] { return sleeps_in(waiter.pid(), test::kPause); }));
   const auto facts = baton_facts(waiter.pid(), path);
   ASSERT_EQ(facts.size(), 1U);
   EXPECT_TRUE(field<bool>(facts[0], "exists"));
@@ -246,8 +247,9 @@ TEST(Facts, ALockFileThatALiveProcessHasOpenIsHeld) {
     hold();
   });
   Child waiter([] { hold(); });
-  ASSERT_TRUE(eventually(
-      [&] { return sleeps_in(waiter.pid(), SYS_pause) && sleeps_in(builder.pid(), SYS_pause); }));
+  ASSERT_TRUE(eventually([&] {
+    return sleeps_in(waiter.pid(), test::kPause) && sleeps_in(builder.pid(), test::kPause);
+  }));
   const auto facts = baton_facts(waiter.pid(), path);
   ASSERT_EQ(facts.size(), 1U);
   EXPECT_TRUE(field<bool>(facts[0], "held"));

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 
 #include "collector/sources/waits/objects.h"
+#include "tests/support/system_calls.h"
 #include "tests/unit/sources/waiting.h"
 
 namespace ddpdoctor::sources {
@@ -66,7 +67,7 @@ TEST(ObjectWaits, AFullPipeTellsItsBytesAndItsReaders) {
     hold();
   });
   ASSERT_TRUE(eventually(
-      [&] { return sleeps_in(writer.pid(), SYS_write) && sleeps_in(reader.pid(), SYS_pause); }));
+      [&] { return sleeps_in(writer.pid(), SYS_write) && sleeps_in(reader.pid(), test::kPause); }));
   const auto found = object_of({writer.pid(), reader.pid()});
   ASSERT_TRUE(found);
   EXPECT_EQ(found->kind, "pipe");
@@ -80,7 +81,7 @@ TEST(ObjectWaits, APipeWithBytesInItIsAboutToWake) {
   const Pipe pipe;
   [[maybe_unused]] const ssize_t put = ::write(pipe.ends[1], "x", 1);
   Child reader([&] { hold(); });
-  ASSERT_TRUE(eventually([&] { return sleeps_in(reader.pid(), SYS_pause); }));
+  ASSERT_TRUE(eventually([&] { return sleeps_in(reader.pid(), test::kPause); }));
   std::vector<stacks::ProcessStacks> stacks{captured(reader.pid())};
   stacks[0].threads[0].syscall = stacks::Syscall{};
   stacks[0].threads[0].syscall->number = SYS_read;
@@ -126,7 +127,7 @@ TEST(ObjectWaits, ALockOnAFileLeadsToItsTaker) {
     ::flock(open_it(), LOCK_EX);
     hold();
   });
-  ASSERT_TRUE(eventually([&] { return sleeps_in(holder.pid(), SYS_pause); }));
+  ASSERT_TRUE(eventually([&] { return sleeps_in(holder.pid(), test::kPause); }));
   Child waiter([&] { ::flock(open_it(), LOCK_EX); });
   ASSERT_TRUE(eventually([&] { return sleeps_in(waiter.pid(), SYS_flock); }));
   const auto found = object_of({waiter.pid(), holder.pid()});
@@ -154,7 +155,7 @@ TEST(ObjectWaits, AParentWaitsForTheEndOfItsChild) {
 
 TEST(ObjectWaits, ATerminalOrFileIsOpenToAnybody) {
   Child reader([] { hold(); });
-  ASSERT_TRUE(eventually([&] { return sleeps_in(reader.pid(), SYS_pause); }));
+  ASSERT_TRUE(eventually([&] { return sleeps_in(reader.pid(), test::kPause); }));
   EXPECT_FALSE(object_of({reader.pid()}));
 }
 

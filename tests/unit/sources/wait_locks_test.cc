@@ -9,6 +9,7 @@
 #include <sys/file.h>
 #include <sys/syscall.h>
 
+#include "tests/support/system_calls.h"
 #include "tests/unit/sources/waiting.h"
 
 namespace ddpdoctor::sources {
@@ -26,7 +27,7 @@ TEST(WaitTargets, FlockAndFcntlNameTheHolder) {
     ::fcntl(fd, F_SETLKW, &whole);
     hold();
   });
-  ASSERT_TRUE(eventually([&] { return sleeps_in(holder.pid(), SYS_pause); }));
+  ASSERT_TRUE(eventually([&] { return sleeps_in(holder.pid(), test::kPause); }));
   Child flocker([&] { ::flock(::open(path.c_str(), O_RDWR), LOCK_EX); });
   Child posix([&] {
     struct flock whole{};
@@ -143,7 +144,7 @@ TEST(WaitTargets, AWorkerWaitsForTheProcessThatMadeItAndNotForItsSiblings) {
   Child worker([&] { [[maybe_unused]] const ssize_t got = ::read(pipe.ends[0], &byte, 1); });
   Child sibling([] { hold(); });  // inherited both ends as well
   ASSERT_TRUE(eventually(
-      [&] { return sleeps_in(worker.pid(), SYS_read) && sleeps_in(sibling.pid(), SYS_pause); }));
+      [&] { return sleeps_in(worker.pid(), SYS_read) && sleeps_in(sibling.pid(), test::kPause); }));
   JobTree job = job_of({::getpid(), worker.pid(), sibling.pid()});
   job.processes[1].role = job.processes[2].role = JobRole::kDataLoaderWorker;
   const auto targets = wait_targets(job, {captured(worker.pid())});
@@ -154,11 +155,15 @@ TEST(WaitTargets, AWorkerWaitsForTheProcessThatMadeItAndNotForItsSiblings) {
 
 TEST(WaitTargets, WildArgumentsAreHarmless) {
   Child child([] { hold(); });
-  ASSERT_TRUE(eventually([&] { return sleeps_in(child.pid(), SYS_pause); }));
+  ASSERT_TRUE(eventually([&] { return sleeps_in(child.pid(), test::kPause); }));
   const JobTree job = job_of({child.pid()});
-  for (const int call :
-       {SYS_read, SYS_poll, SYS_select, SYS_epoll_wait, SYS_flock, SYS_futex, SYS_wait4, SYS_waitid,
-        SYS_openat, SYS_open, SYS_clone, SYS_connect, 100000}) {
+  std::vector<int> calls{SYS_read,   SYS_ppoll, SYS_pselect6, test::kEpollWait,
+                         SYS_flock,  SYS_futex, SYS_wait4,    SYS_waitid,
+                         SYS_openat, SYS_clone, SYS_connect,  100000};
+#ifdef SYS_poll
+  calls.insert(calls.end(), {SYS_poll, SYS_select, SYS_open});
+#endif
+  for (const int call : calls) {
     for (const std::uint64_t value : {std::uint64_t{0}, std::uint64_t{1}, ~std::uint64_t{0},
                                       std::uint64_t{1} << 63, std::uint64_t{0x7fffffff}}) {
       stacks::ProcessStacks stacks = captured(child.pid());

@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 
 #include "collector/sources/waits/targets.h"
+#include "tests/support/system_calls.h"
 #include "tests/unit/sources/waiting.h"
 
 namespace ddpdoctor::sources {
@@ -33,7 +34,7 @@ TEST(WaitTargets, AReaderOfAPipeWaitsForItsWriter) {
     hold();
   });
   ASSERT_TRUE(eventually(
-      [&] { return sleeps_in(reader.pid(), SYS_read) && sleeps_in(writer.pid(), SYS_pause); }));
+      [&] { return sleeps_in(reader.pid(), SYS_read) && sleeps_in(writer.pid(), test::kPause); }));
   const auto found = wait_of({reader.pid(), writer.pid()});
   expect(found, "pipe", pid_target(writer.pid()));
   EXPECT_NE(found->detail.find("rank 1"), std::string::npos) << found->detail;
@@ -51,7 +52,7 @@ TEST(WaitTargets, AWriterOfAFullPipeWaitsForItsReader) {
     hold();
   });
   ASSERT_TRUE(eventually(
-      [&] { return sleeps_in(writer.pid(), SYS_write) && sleeps_in(reader.pid(), SYS_pause); }));
+      [&] { return sleeps_in(writer.pid(), SYS_write) && sleeps_in(reader.pid(), test::kPause); }));
   expect(wait_of({writer.pid(), reader.pid()}), "pipe", pid_target(reader.pid()));
 }
 
@@ -81,7 +82,7 @@ TEST(WaitTargets, PollNamesTheOneProcessBehindItsDescriptors) {
     hold();
   });
   ASSERT_TRUE(eventually(
-      [&] { return sleeps_in(poller.pid(), SYS_poll) && sleeps_in(writer.pid(), SYS_pause); }));
+      [&] { return sleeps_in(poller.pid(), SYS_poll) && sleeps_in(writer.pid(), test::kPause); }));
   expect(wait_of({poller.pid(), writer.pid()}), "pipe", pid_target(writer.pid()));
 }
 
@@ -104,8 +105,8 @@ TEST(WaitTargets, PollOverSeveralProcessesNamesThemInTheDetailOnly) {
   Child one([&] { writer(first, second); });
   Child two([&] { writer(second, first); });
   ASSERT_TRUE(eventually([&] {
-    return sleeps_in(poller.pid(), SYS_poll) && sleeps_in(one.pid(), SYS_pause) &&
-           sleeps_in(two.pid(), SYS_pause);
+    return sleeps_in(poller.pid(), SYS_poll) && sleeps_in(one.pid(), test::kPause) &&
+           sleeps_in(two.pid(), test::kPause);
   }));
   const auto found = wait_of({poller.pid(), one.pid(), two.pid()});
   expect(found, "pipe", "");
@@ -137,8 +138,8 @@ TEST(WaitTargets, SelectAndEpollAreReadAsWell) {
   ASSERT_TRUE(eventually([&] {
     const auto call = syscall_of(selecting.pid(), selecting.pid());
     const bool selects = call && (call->number == SYS_select || call->number == SYS_pselect6);
-    return selects && sleeps_in(polling.pid(), SYS_epoll_wait) &&
-           sleeps_in(writer.pid(), SYS_pause);
+    return selects && sleeps_in(polling.pid(), test::kEpollWait) &&
+           sleeps_in(writer.pid(), test::kPause);
   }));
   expect(wait_of({selecting.pid(), writer.pid()}), "pipe", pid_target(writer.pid()));
   expect(wait_of({polling.pid(), writer.pid()}), "pipe", pid_target(writer.pid()));
@@ -158,8 +159,9 @@ TEST(WaitTargets, AUnixSocketLeadsToItsPeer) {
   });
   ::close(ends[0]);
   ::close(ends[1]);
-  ASSERT_TRUE(eventually(
-      [&] { return sleeps_in(reader.pid(), SYS_recvfrom) && sleeps_in(peer.pid(), SYS_pause); }));
+  ASSERT_TRUE(eventually([&] {
+    return sleeps_in(reader.pid(), SYS_recvfrom) && sleeps_in(peer.pid(), test::kPause);
+  }));
   expect(wait_of({reader.pid(), peer.pid()}), "socket", pid_target(peer.pid()));
 }
 
@@ -193,8 +195,9 @@ TEST(WaitTargets, ATcpSocketLeadsToTheProcessAtTheReversedAddress) {
     [[maybe_unused]] const ssize_t got = ::recv(fd, &byte, 1, 0);
   });
   ::close(listener);
-  ASSERT_TRUE(eventually(
-      [&] { return sleeps_in(client.pid(), SYS_recvfrom) && sleeps_in(server.pid(), SYS_pause); }));
+  ASSERT_TRUE(eventually([&] {
+    return sleeps_in(client.pid(), SYS_recvfrom) && sleeps_in(server.pid(), test::kPause);
+  }));
   const auto found = wait_of({client.pid(), server.pid()});
   expect(found, "socket", pid_target(server.pid()));
   EXPECT_NE(found->detail.find(fmt::format("127.0.0.1:{}", ntohs(address.sin_port))),
@@ -225,7 +228,7 @@ TEST(WaitTargets, ReadingAFifoNamesItsWriterOrItsPath) {
     hold();
   });
   ASSERT_TRUE(eventually(
-      [&] { return sleeps_in(reader.pid(), SYS_read) && sleeps_in(writer.pid(), SYS_pause); }));
+      [&] { return sleeps_in(reader.pid(), SYS_read) && sleeps_in(writer.pid(), test::kPause); }));
   expect(wait_of({reader.pid(), writer.pid()}), "fifo", pid_target(writer.pid()));
   Child own_writer([&] {
     const int fd = ::open((path + "2").c_str(), O_RDWR | O_CREAT, 0600);

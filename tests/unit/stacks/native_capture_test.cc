@@ -15,6 +15,7 @@
 #include "collector/stacks/target/proc_tasks.h"
 #include "tests/support/child_process.h"
 #include "tests/support/places.h"
+#include "tests/support/system_calls.h"
 
 namespace ddpdoctor::stacks {
 namespace {
@@ -154,7 +155,7 @@ TEST(Capture, InterruptsNoWait) {
     const ThreadStack* const receiver = thread(stacks, tids["recv"]);
     seen = poller != nullptr && receiver != nullptr && poller->method == CaptureMethod::kNoStop &&
            receiver->method == CaptureMethod::kNoStop && poller->syscall && receiver->syscall &&
-           poller->syscall->number == SYS_epoll_wait && receiver->syscall->number == SYS_recvfrom;
+           poller->syscall->number == test::kEpollWait && receiver->syscall->number == SYS_recvfrom;
     return seen;
   });
   std::map<std::string, int> ends;

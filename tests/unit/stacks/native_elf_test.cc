@@ -51,8 +51,8 @@ void use(ElfFile& file) {
     static_cast<void>(table.function_start(address));
     if (const CfiPlan* plan = table.plan_at(address)) {
       Registers registers;
-      registers.set(kRsp, 0x1000);
-      registers.set(kRbp, 0x1000);
+      registers.set(kStackPointer, 0x1000);
+      registers.set(kFramePointer, 0x1000);
       const auto cfa = cfa_of(*plan, registers, memory);
       static_cast<void>(caller_registers(*plan, registers, cfa.value_or(0x1000), memory));
     }
@@ -133,7 +133,7 @@ TEST(ElfFile, PrefersTheSegmentWithTheRightAccessWhenTwoShareAPage) {
   std::memcpy(header.e_ident, ELFMAG, SELFMAG);
   header.e_ident[EI_CLASS] = ELFCLASS64;
   header.e_ident[EI_DATA] = ELFDATA2LSB;
-  header.e_machine = EM_X86_64;
+  header.e_machine = kMachine;
   header.e_phentsize = sizeof(Elf64_Phdr);
   header.e_phoff = sizeof(header);
   header.e_phnum = 2;
@@ -180,17 +180,19 @@ TEST(ElfFile, SurvivesAnyBytes) {
 TEST(CfiExpression, EndsOnWhatItDoesNotKnow) {
   LiveMemory memory(::getpid());
   Registers registers;
-  registers.set(kRsp, 100);
+  registers.set(kStackPointer, 100);
   const auto run = [&](std::vector<Dwarf_Op> operations) {
     return evaluate(operations, registers, 500, memory);
   };
-  EXPECT_EQ(run({{.atom = 0x77, .number = 8, .number2 = 0, .offset = 0}})->number,
-            108U);  // breg7 8
+  const auto by_register = [](unsigned number) { return static_cast<std::uint8_t>(0x70 + number); };
+  EXPECT_EQ(
+      run({{.atom = by_register(kStackPointer), .number = 8, .number2 = 0, .offset = 0}})->number,
+      108U);
   EXPECT_EQ(run({{.atom = 0x9c, .number = 0, .number2 = 0, .offset = 0}})->number,
             500U);  // call_frame_cfa
   EXPECT_FALSE(run({}).has_value());
-  EXPECT_FALSE(run({{.atom = 0x76, .number = 0, .number2 = 0, .offset = 0}})
-                   .has_value());  // breg6: rbp is unknown
+  EXPECT_FALSE(run({{.atom = by_register(kFramePointer), .number = 0, .number2 = 0, .offset = 0}})
+                   .has_value());  // unknown
   EXPECT_FALSE(run({{.atom = 0x2f, .number = 1, .number2 = 0, .offset = 0}}).has_value());  // skip
   EXPECT_FALSE(run({{.atom = 0x22, .number = 0, .number2 = 0, .offset = 0}})
                    .has_value());  // plus on nothing

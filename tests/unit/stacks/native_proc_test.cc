@@ -17,9 +17,9 @@ TEST(BlockedState, KeepsTheSystemCallAndTheRegistersItShows) {
   ASSERT_TRUE(state->syscall.has_value());
   EXPECT_EQ(state->syscall->number, 202);
   EXPECT_EQ(state->syscall->arguments[1], 0x189U);
-  EXPECT_EQ(state->registers[kRsp], 0x7ffc10U);
-  EXPECT_EQ(state->registers[kRip], 0x7f0010U);
-  EXPECT_FALSE(state->registers.known(kRbp));
+  EXPECT_EQ(state->registers[kStackPointer], 0x7ffc10U);
+  EXPECT_EQ(state->registers[kProgramCounter], 0x7f0010U);
+  EXPECT_FALSE(state->registers.known(kFramePointer));
 }
 
 TEST(BlockedState, TellsRunningFromASleepOutsideASystemCall) {
@@ -27,7 +27,7 @@ TEST(BlockedState, TellsRunningFromASleepOutsideASystemCall) {
   const auto fault = parse_blocked("-1 0x7ffc10 0x7f0010\n");
   ASSERT_TRUE(fault.has_value());
   EXPECT_FALSE(fault->syscall.has_value());
-  EXPECT_EQ(fault->registers[kRip], 0x7f0010U);
+  EXPECT_EQ(fault->registers[kProgramCounter], 0x7f0010U);
   for (const std::string_view broken : {"", "x", "202 0x1", "-1 0x7ffc10", "202 0 0 0 0 0 0 0x1"}) {
     EXPECT_FALSE(parse_blocked(broken).has_value()) << broken;
   }

@@ -9,6 +9,7 @@
 #include "collector/stacks/target/live_target.h"
 #include "tests/support/child_process.h"
 #include "tests/support/places.h"
+#include "tests/support/system_calls.h"
 
 namespace ddpdoctor::stacks {
 namespace {
@@ -22,7 +23,7 @@ class Looping {
       : child_({python.command, tests::source_file("tests/support/python_event_loop.py"), mood},
                true) {
     // "ready" is printed by the loop, which has nothing else to do: it goes back to its selector.
-    if (!child_.lines_until("ready") || !child_.rests_in(SYS_epoll_wait)) {
+    if (!child_.lines_until("ready") || !child_.rests_in(test::kEpollWait)) {
       problem = "the loop does not come to rest";
       return;
     }

@@ -122,10 +122,17 @@ TEST(PythonThreads, Before311TheTidIsTakenOnlyFromWhatIsAPthread) {
   memory.put(kBase + 0x1000 + static_cast<RemoteAddress>(layout.interpreter_threads),
              kBase + 0x2000);
   memory.put(kBase + 0x2000 + static_cast<RemoteAddress>(layout.thread_ident), pthread);
+#if defined(__aarch64__)
+  memory.put(pthread + 208, 1234);
+  EXPECT_EQ(threads_of(memory, layout).at(0).state.inner_tid, 0);
+  memory.put(pthread + 192, pthread + 192);  // a list of one thread
+  memory.put(pthread + 200, pthread + 192);
+#else
   memory.put(pthread + 720, 1234);
   EXPECT_EQ(threads_of(memory, layout).at(0).state.inner_tid, 0);
   memory.put(pthread, pthread);
   memory.put(pthread + 16, pthread);
+#endif
   EXPECT_EQ(threads_of(memory, layout).at(0).state.inner_tid, 1234);
 }
 

@@ -114,8 +114,7 @@ around_common:
     movq %rdx, 8(%rsp)
     movaps %xmm0, 64(%rsp)
     movaps %xmm1, 80(%rsp)
-    movl 8(%rbp), %edi
-    movq %rax, %rsi
+    movq %rax, %rdi
     call agent_hook_leave
     movq 0(%rsp), %rax
     movq 8(%rsp), %rdx

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collector/stacks/native/frame_pointer_solver.h"
-
 #include <algorithm>
 #include <cstring>
 
 #include "collector/stacks/native/elf_parts.h"
+#include "collector/stacks/native/frame_pointer_solver.h"
 
 namespace ddpdoctor::stacks {
 
@@ -104,13 +103,13 @@ std::vector<Candidate> candidates(Walk& walk, const UnsolvedFrame& frame, Remote
   constexpr RemoteAddress kLowestCode = 0x10000;
   constexpr RemoteAddress kUserSpaceEnd = RemoteAddress{1} << 47U;
   std::vector<Candidate> found;
-  const RemoteAddress top = frame.registers[kRsp];
+  const RemoteAddress top = frame.registers[kStackPointer];
   const Mapping* const stack = walk.target.maps().find(top);
   const RemoteAddress end = std::min(top + kSearchBytes, stack == nullptr ? top : stack->end);
   Registers guess = frame.registers;
   for (RemoteAddress value = top & ~RemoteAddress{7}; value < end && found.size() < kMaxCandidates;
        value += 8) {
-    guess.set(kRbp, value);
+    guess.set(kFramePointer, value);
     const auto cfa = cfa_of(frame.plan, guess, walk.stack);
     if (!cfa || *cfa <= top || *cfa > end) {
       continue;
@@ -175,7 +174,7 @@ std::optional<Unwound> solve_frame_pointer(Walk& walk, const UnsolvedFrame& fram
     }
     --walk.attempts;
     Registers guess = frame.registers;
-    guess.set(kRbp, candidate.frame_pointer);
+    guess.set(kFramePointer, candidate.frame_pointer);
     Unwound walked = unwind(walk, guess, frame.exact);
     if (walked.end == UnwindEnd::kComplete) {
       ++explanations;
