@@ -8,6 +8,7 @@
 #include "cli/input_file.h"
 #include "collector/imports/capture/capture.h"
 #include "collector/imports/clog.h"
+#include "collector/imports/documents/json_text.h"
 #include "collector/imports/flight_recorder/flight_recorder.h"
 #include "collector/imports/logs/json_log.h"
 #include "collector/imports/logs/text_file.h"
@@ -23,8 +24,21 @@ bool is_recording(std::string_view head, std::string_view) {
   return recording::is_recording(head);
 }
 
+/// `{` and a key. "{'loss': 1.8}" is printed by a trainer, and so is a whole object in the first
+/// line with more below it: a document ends with its object.
 bool is_json_object(std::string_view head, std::string_view) {
-  return base::trim(head.substr(0, 4096)).starts_with('{');
+  const std::string_view text = base::trim(head.substr(0, 4096));
+  if (!text.starts_with('{')) {
+    return false;
+  }
+  const std::string_view inside = base::trim(text.substr(1));
+  if (!inside.empty() && inside.front() != '"' && inside.front() != '}') {
+    return false;
+  }
+  const std::size_t end = text.find('\n');
+  const bool printed = end != std::string_view::npos && text.find("\"schema\"") > end &&
+                       imports::is_json(base::trim(text.substr(0, end)));
+  return !printed;
 }
 
 base::Result<model::JobModel> read_dumps(const std::vector<std::string>& paths,

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/folders.h"
 #include "base/text.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
@@ -117,7 +118,7 @@ bool waits_for_lock_file(const model::JobModel& job, const model::Thread& thread
   }
   for (const model::Frame& frame : thread.frames) {
     if (frame.language == model::Language::kPython &&
-        frame.file.find("/filelock/") != std::string::npos) {
+        base::lies_in(frame.file, "filelock")) {
       return true;
     }
   }

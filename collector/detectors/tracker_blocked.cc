@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/folders.h"
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/processes.h"
@@ -26,8 +27,7 @@ constexpr std::array<std::string_view, 9> kTrackers = {"wandb",   "tensorboard",
 /// The package of a frame, when it is a tracker: "/site-packages/wandb/sdk/…".
 std::string_view tracker_of(const model::Frame& frame) {
   for (const std::string_view tracker : kTrackers) {
-    if (frame.language == model::Language::kPython &&
-        frame.file.find(fmt::format("/{}/", tracker)) != std::string::npos) {
+    if (frame.language == model::Language::kPython && base::lies_in(frame.file, tracker)) {
       return tracker;
     }
   }

@@ -24,13 +24,16 @@ struct WrapperRow {
   string_view operation;
 };
 
-constexpr std::array<WrapperRow, 12> kWrappers = {{
+constexpr std::array<WrapperRow, 14> kWrappers = {{
     {"", "deepspeed/comm/", ""},
     {"_allgather_params_coalesced", "deepspeed/runtime/zero/partition_parameters.py",
      "all_gather_into_tensor"},
     {"all_gather_coalesced", "deepspeed/runtime/zero/partition_parameters.py",
      "all_gather_into_tensor"},
     {"_dist_allgather_fn", "deepspeed/runtime/zero/partition_parameters.py",
+     "all_gather_into_tensor"},
+    {"wait", "deepspeed/runtime/zero/partition_parameters.py", "all_gather_into_tensor"},
+    {"fetch_sub_module", "deepspeed/runtime/zero/partitioned_param_coordinator.py",
      "all_gather_into_tensor"},
     {"__reduce_and_partition_ipg_grads", "deepspeed/runtime/zero/stage3.py",
      "reduce_scatter_tensor"},

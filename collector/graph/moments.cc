@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/folders.h"
 #include "base/text.h"
 #include "collector/graph/polled_state.h"
 #include "collector/graph/working.h"
@@ -223,7 +224,7 @@ bool waits_for_a_moment(const model::JobModel& job, const model::Thread& thread)
   const bool by_torch =
       std::any_of(thread.frames.begin(), thread.frames.end(), [user](const model::Frame& frame) {
         return &frame < user && frame.language == model::Language::kPython &&
-               frame.file.find("/torch/") != std::string::npos;
+               base::lies_in(frame.file, "torch");
       });
   return !by_torch && model::find_python_frame(thread, "serve_forever") == nullptr &&
          in_bounded_user_code(job, thread, user);

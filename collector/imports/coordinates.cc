@@ -41,6 +41,43 @@ bool tell_apart(const std::set<Coordinates>& places, std::span<const std::string
   return seen.size() == places.size();
 }
 
+/// One of the dimensions is named.
+bool name_any(const std::set<Coordinates>& places, std::span<const std::string_view> dimensions) {
+  return std::any_of(places.begin(), places.end(), [dimensions](const Coordinates& place) {
+    return std::any_of(dimensions.begin(), dimensions.end(), [&place](std::string_view dimension) {
+      return place.contains(std::string(dimension));
+    });
+  });
+}
+
+/// How many numbers a dimension has, as far as is known.
+int size_of(const std::set<Coordinates>& places, std::string_view dimension) {
+  int size = 1;
+  for (const Coordinates& place : places) {
+    size = std::max(size, at(place, dimension) + 1);
+  }
+  return size;
+}
+
+/// The numbers of an inner dimension count for the outer ones: who is behind the first of an outer
+/// dimension can be counted only when all before it are known.
+bool can_be_counted(const std::set<Coordinates>& places,
+                    std::span<const std::string_view> dimensions) {
+  std::size_t all = 1;
+  std::size_t named = 0;
+  bool behind = false;
+  for (const std::string_view dimension : dimensions) {
+    const int size = size_of(places, dimension);
+    behind = behind || (named > 0 && all > 1 && name_any(places, {&dimension, 1}));
+    all *= static_cast<std::size_t>(size);
+    named += name_any(places, {&dimension, 1}) ? 1 : 0;
+    if (all > static_cast<std::size_t>(model::kMaxWorldSize)) {
+      return false;
+    }
+  }
+  return !behind || all == places.size();
+}
+
 }  // namespace
 
 Coordinates coordinates_of(std::string_view words) {
@@ -72,20 +109,19 @@ std::string said(const Coordinates& place) {
 
 std::map<Coordinates, model::Rank> ranks_of(const std::set<Coordinates>& places) {
   std::span<const std::string_view> order(kOrder);
-  if (tell_apart(places, order.subspan(1))) {
+  if (name_any(places, order.subspan(1)) && tell_apart(places, order.subspan(1))) {
     order = order.subspan(1);
   } else if (!tell_apart(places, order)) {
+    return {};
+  }
+  if (!can_be_counted(places, order)) {
     return {};
   }
   std::map<Coordinates, model::Rank> out;
   for (const Coordinates& place : places) {
     std::int64_t rank = 0;
     for (const std::string_view dimension : order) {
-      int size = 1;
-      for (const Coordinates& other : places) {
-        size = std::max(size, at(other, dimension) + 1);
-      }
-      rank = rank * size + at(place, dimension);
+      rank = rank * size_of(places, dimension) + at(place, dimension);
       if (rank >= model::kMaxWorldSize) {
         return {};
       }

@@ -94,6 +94,30 @@ std::optional<GpuEvent> of_xid(std::string_view line) {
   return event;
 }
 
+/// "node1:3141 NCCL DIAG [INFO] Xid 79 detected 1 time on host node1. …": what NCCL's diagnostics
+/// found in the kernel logs of all hosts.
+std::optional<GpuEvent> of_diagnostics(std::string_view line) {
+  constexpr std::string_view kDiagnostics = " NCCL DIAG ";
+  constexpr std::string_view kHost = " on host ";
+  const std::size_t at = line.find(kDiagnostics);
+  const std::size_t word = at == line.npos ? at : line.find(" Xid ", at);
+  const std::string_view rest = line.substr(std::min(word, line.size()));
+  const std::int64_t number = number_behind(rest, " Xid ");
+  if (number == 0 || !has(rest, " detected ") || has(rest, "No user action")) {
+    return std::nullopt;
+  }
+  GpuEvent event;
+  event.xid = number;
+  event.speaks_of = xid(number).speaks_of;
+  event.what = said_of(number);
+  event.of_kernel = true;
+  if (const std::size_t host = rest.find(kHost); host != rest.npos) {
+    const std::string_view name = rest.substr(host + kHost.size(), kLongestHost);
+    event.host = base::printable(name.substr(0, name.find(". ")));
+  }
+  return event;
+}
+
 /// A GPU that is gone says so without an Xid, too.
 std::optional<GpuEvent> without_xid(std::string_view line) {
   const bool kernel = has(line, "NVRM: ");
@@ -146,6 +170,7 @@ void read_log(std::string_view log, const model::JobModel& job, std::vector<GpuE
       since = 0;
     }
     auto event = of_xid(line);
+    event = event ? event : of_diagnostics(line);
     event = event ? event : without_xid(line);
     if (!event || out.size() >= kMostEvents) {
       continue;

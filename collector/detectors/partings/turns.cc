@@ -6,6 +6,9 @@
 #include <string>
 #include <string_view>
 
+#include <fmt/format.h>
+
+#include "base/folders.h"
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/paths/call_runs.h"
 #include "collector/detectors/paths/source_blocks.h"
@@ -36,18 +39,20 @@ bool begins_with(const Path& path, const Path& recorded) {
 /// They call what is below them once.
 bool only_wraps(const Frame& frame) {
   constexpr std::array<std::string_view, 8> kFiles = {
-      "/torch/utils/_contextlib.py",
-      "/torch/distributed/c10d_logger.py",
-      "/torch/distributed/elastic/multiprocessing/errors/__init__.py",
-      "/torch/multiprocessing/spawn.py",
-      "/torch/nn/modules/module.py",
-      "/contextlib.py",
-      "/runpy.py",
-      "/threading.py"};
-  return frame.file.find("/multiprocessing/") != std::string::npos ||
+      "torch/utils/_contextlib.py",
+      "torch/distributed/c10d_logger.py",
+      "torch/distributed/elastic/multiprocessing/errors/__init__.py",
+      "torch/multiprocessing/spawn.py",
+      "torch/nn/modules/module.py",
+      "contextlib.py",
+      "runpy.py",
+      "threading.py"};
+  return base::lies_in(frame.file, "multiprocessing") ||
          frame.file.starts_with("<frozen ") ||
          std::any_of(kFiles.begin(), kFiles.end(),
-                     [&frame](std::string_view file) { return frame.file.ends_with(file); });
+                     [&frame](std::string_view file) {
+                       return frame.file == file || frame.file.ends_with(fmt::format("/{}", file));
+                     });
 }
 
 /// The user's frames down to this depth, when nothing of a library that may have a loop of its own

@@ -151,4 +151,8 @@ base::Result<nlohmann::json> parse_json(std::string_view text, const std::string
   return document;
 }
 
+bool is_json(std::string_view text) {
+  return parse_json(text, "text").has_value();
+}
+
 }  // namespace ddpdoctor::imports

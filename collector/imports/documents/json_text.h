@@ -15,4 +15,7 @@ namespace ddpdoctor::imports {
 /// messages.
 base::Result<nlohmann::json> parse_json(std::string_view text, const std::string& name);
 
+/// The text is one whole document that parse_json takes.
+bool is_json(std::string_view text);
+
 }  // namespace ddpdoctor::imports

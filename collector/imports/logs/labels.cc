@@ -2,6 +2,7 @@
 #include "collector/imports/logs/labels.h"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <map>
 #include <optional>
@@ -24,6 +25,14 @@ constexpr std::size_t kMostHosts = 4096;
 constexpr std::size_t kLeastLines = 4;  // of each container
 constexpr std::size_t kMostNamed = 8;   // hosts that a warning names
 
+/// A launcher's own words have no label of a rank.
+bool is_of_launcher(std::string_view line) {
+  constexpr std::array<std::string_view, 4> kLaunchers = {"srun: ", "slurmstepd: ", "[mpiexec@",
+                                                          "[proxy:"};
+  return std::any_of(kLaunchers.begin(), kLaunchers.end(),
+                     [line](std::string_view begins) { return line.starts_with(begins); });
+}
+
 /// "3: text" of srun --label and "[3] text" of MPICH: a mere number is a rank when nearly every
 /// line has one and there are several.
 bool numbered_lines(const std::vector<std::string_view>& lines, char open, char close) {
@@ -32,7 +41,7 @@ bool numbered_lines(const std::vector<std::string_view>& lines, char open, char 
   std::set<std::int64_t> numbers;
   for (std::string_view line : lines) {
     line = model::read_log_line(line.substr(0, kLongestLine)).text;
-    all += base::trim(line).empty() ? 0 : 1;
+    all += base::trim(line).empty() || is_of_launcher(line) ? 0 : 1;
     line = line.substr(std::min(line.find_first_not_of(' '), line.size()));
     if (open != 0 && !take_prefix(line, std::string_view(&open, 1))) {
       continue;

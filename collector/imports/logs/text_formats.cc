@@ -136,7 +136,7 @@ bool is_log(std::string_view head, std::string_view path) {
     return false;
   }
   const bool telling = any_line(head, [](std::string_view line) {
-    constexpr std::array<std::string_view, 14> kWords = {"Traceback (most recent call",
+    constexpr std::array<std::string_view, 15> kWords = {"Traceback (most recent call",
                                                          "ProcessGroupNCCL",
                                                          "ProcessGroupGloo",
                                                          "torch.distributed",
@@ -144,6 +144,7 @@ bool is_log(std::string_view head, std::string_view path) {
                                                          "torchrun",
                                                          "NCCL INFO",
                                                          "NCCL WARN",
+                                                         "NCCL DIAG",
                                                          "RuntimeError",
                                                          "Error: ",
                                                          "DataLoader worker",

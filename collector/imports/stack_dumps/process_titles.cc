@@ -36,6 +36,39 @@ constexpr std::array<Title, 14> kTitles = {{{"sglang::scheduler", model::Role::k
                                             {"pt_elastic", model::Role::kLauncher},
                                             {"mpirun", model::Role::kLauncher}}};
 
+/// {"DP": 1} of vLLM's engine.
+Coordinates place_of_engine(const std::vector<std::string>& command) {
+  constexpr std::string_view kEngine = "VLLM::EngineCore_";
+  return !command.empty() && command.front().starts_with(kEngine)
+             ? coordinates_of(std::string_view(command.front()).substr(kEngine.size()))
+             : Coordinates();
+}
+
+/// Engines without workers are the ranks of the group that they agree in: each computes itself, or
+/// its workers were not dumped.
+void take_engines_for_ranks(model::JobModel& job) {
+  std::set<Coordinates> places;
+  bool workers = false;
+  for (const model::Observation& observation : job.observations) {
+    for (const model::Process& process : observation.processes) {
+      workers = workers || process.role == model::Role::kRank;
+      if (const Coordinates place = place_of_engine(process.command); !place.empty()) {
+        places.insert(place);
+      }
+    }
+  }
+  if (workers || places.size() < 2) {
+    return;
+  }
+  for (model::Observation& observation : job.observations) {
+    for (model::Process& process : observation.processes) {
+      if (!place_of_engine(process.command).empty()) {
+        process.role = model::Role::kRank;
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::optional<model::Role> role_of_title(const std::vector<std::string>& command) {
@@ -50,7 +83,7 @@ std::optional<model::Role> role_of_title(const std::vector<std::string>& command
 
 Coordinates place_of_title(const std::vector<std::string>& command) {
   if (role_of_title(command) != model::Role::kRank) {
-    return {};
+    return place_of_engine(command);
   }
   const std::string& title = command.front();
   const std::size_t at = title.find('_');
@@ -58,13 +91,14 @@ Coordinates place_of_title(const std::vector<std::string>& command) {
 }
 
 void name_by_titles(model::JobModel& job) {
+  take_engines_for_ranks(job);
   std::set<Coordinates> places;
   bool several = false;  // processes of one place: pids of several nodes, or several servers
   for (const model::Observation& observation : job.observations) {
     std::map<Coordinates, std::set<std::pair<std::string, pid_t>>> here;
     for (const model::Process& process : observation.processes) {
       const Coordinates place = place_of_title(process.command);
-      if (!place.empty() && !process.rank) {
+      if (!place.empty() && !process.rank && process.role == model::Role::kRank) {
         places.insert(place);
         here[place].emplace(process.host, process.pid);
       }
@@ -79,7 +113,7 @@ void name_by_titles(model::JobModel& job) {
   for (model::Observation& observation : job.observations) {
     for (model::Process& process : observation.processes) {
       const auto rank = ranks.find(place_of_title(process.command));
-      if (rank != ranks.end() && !process.rank) {
+      if (rank != ranks.end() && !process.rank && process.role == model::Role::kRank) {
         process.rank = rank->second;
       }
     }

@@ -13,6 +13,7 @@
 #include "base/host_name.h"
 #include "collector/model/building/exceptions.h"
 #include "collector/model/building/unlike_variables.h"
+#include "collector/model/building/worker_groups.h"
 #include "collector/model/coverage.h"
 #include "collector/model/environment.h"
 #include "collector/model/kept_segments.h"
@@ -234,6 +235,18 @@ std::optional<int> believed_world_size(const Look& look) {
   return size && *size > 0 && *size <= kMaxWorldSize ? size : std::nullopt;
 }
 
+/// What torch knows in one of the processes that are ranks.
+std::optional<int> size_of_ranks(const JobModel& job, const Look& look) {
+  for (const Process& process : latest(job)->processes) {
+    const stacks::ProcessStacks* stacks =
+        process.role == Role::kRank && process.rank ? stacks_of(look, process.pid) : nullptr;
+    if (stacks != nullptr && stacks->torch && stacks->torch->world_size) {
+      return stacks->torch->world_size;
+    }
+  }
+  return std::nullopt;
+}
+
 /// The launcher's words, else those of the first rank.
 std::vector<std::string> job_command(const JobModel& job, const Observation& now) {
   const Process* chosen = job.launcher_pid ? process(job, *job.launcher_pid) : nullptr;
@@ -319,6 +332,10 @@ JobModel build_model(const std::vector<Look>& looks) {
     }
     job.observations.push_back(std::move(observation));
   }
+  const auto other_groups = keep_one_worker_group(job, newest.tree.named);
+  if (other_groups) {
+    job.world_size = size_of_ranks(job, newest);
+  }
   job.command = job_command(job, job.observations.back());
   add_torch_evidence(job, witnesses(job, looks));
   job.facts = facts_of(newest);
@@ -330,6 +347,9 @@ JobModel build_model(const std::vector<Look>& looks) {
   }
   add_exceptions(job, newest);
   job.coverage = coverage_of(job, looks);
+  if (other_groups) {
+    job.coverage.warnings.push_back(*other_groups);
+  }
   if (auto note = note_on_left_segments(job); note && !shm_is_nearly_full(job)) {
     job.coverage.warnings.push_back(std::move(*note));
   }

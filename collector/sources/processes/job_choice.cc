@@ -24,6 +24,7 @@ constexpr std::size_t kLongestCommand = 60;
 /// One job: the topmost processes of it, and its ranks.
 struct Job {
   std::set<pid_t> tops;
+  std::set<pid_t> workers;  // of Ray: what starts these may serve other programs, too
   std::set<int> ranks;
   std::string text;  // that of its ranks; empty = unknown
   bool launched = false;
@@ -78,7 +79,7 @@ class Chooser {
     }
     std::vector<JobHere> out;
     for (const auto& [key, job] : jobs) {
-      const pid_t top = *job.tops.begin();
+      const pid_t top = first_of(job);
       out.push_back(
           {.pid = top, .text = job.text, .command = command_of(top), .ranks = job.ranks.size()});
     }
@@ -95,6 +96,10 @@ class Chooser {
     const bool text = filter.text.empty() || job.text.find(filter.text) != std::string::npos ||
                       std::any_of(job.tops.begin(), job.tops.end(), speaks_of_it);
     return text && (filter.variable.empty() || job.meant);
+  }
+
+  static pid_t first_of(const Job& job) {
+    return job.workers.empty() ? *job.tops.begin() : *job.workers.begin();
   }
 
   bool has_variable(pid_t pid, const std::string& variable) {
@@ -144,9 +149,13 @@ class Chooser {
         continue;
       }
       const pid_t top = top_of_job(candidates_, pid);
-      const std::string text = candidates_.job_below(top);
+      const std::string ray = candidates_.claim(pid).ray;
+      const std::string text = ray.empty() ? candidates_.job_below(top) : ray;
       Job& job = jobs[text.empty() ? fmt::format("pid {}", top) : text];
       job.tops.insert(top);
+      if (!ray.empty()) {
+        job.workers.insert(pid);
+      }
       job.text = text;
       job.launched = job.launched || candidates_.program(pid) == Program::kLauncher;
       job.meant = job.meant || has_variable(pid, variable);
@@ -154,6 +163,19 @@ class Chooser {
         job.ranks.insert(*candidates_.claim(pid).rank);
       }
     }
+    const auto starts_workers = [&jobs](const auto& one) {
+      return one.second.workers.empty() &&
+             std::any_of(jobs.begin(), jobs.end(), [&one](const auto& other) {
+               return !other.second.workers.empty() && other.second.tops == one.second.tops;
+             });
+    };
+    std::set<std::string> programs;  // that started the cluster of their workers
+    for (const auto& one : jobs) {
+      if (starts_workers(one)) {
+        programs.insert(one.first);
+      }
+    }
+    std::erase_if(jobs, [&programs](const auto& one) { return programs.contains(one.first); });
     return jobs;
   }
 
@@ -186,7 +208,7 @@ class Chooser {
   /// A script's shell started the job, and counts as its launcher; a terminal, init or a test
   /// runner has more below it than the job.
   JobChoice only_one(pid_t asked, const Job& job) {
-    const pid_t top = *job.tops.begin();
+    const pid_t top = first_of(job);
     const Program program = candidates_.program(asked);
     const bool leads =
         starts_jobs(program) || (program == Program::kInteractive && job.tops.size() > 1);
@@ -220,8 +242,8 @@ class Chooser {
       const std::string ranks = job.ranks.empty() ? ""
                                                   : fmt::format(", {} rank{}", job.ranks.size(),
                                                                 job.ranks.size() == 1 ? "" : "s");
-      out.push_back(fmt::format("`ddpdoctor attach {}` ({}{})", *job.tops.begin(),
-                                command_of(*job.tops.begin()), ranks));
+      out.push_back(fmt::format("`ddpdoctor attach {}` ({}{})", first_of(job),
+                                command_of(first_of(job)), ranks));
     }
     return fmt::format("{}", fmt::join(out, "; "));
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a rank or worker up to what started the job. Goes up only as long as there is a reason to: a
 // parent that is merely a shell, a terminal, a CI runner or a test harness is not the job.
+#include <algorithm>
 #include <unistd.h>
 
 #include "collector/sources/processes/candidates.h"
@@ -30,9 +31,24 @@ bool starts_more_ranks(Candidates& candidates, pid_t parent, pid_t child) {
   return !job.empty() && candidates.ranks_below(parent, job).size() > below_child.size();
 }
 
+/// The raylet above its worker, and the program that started a cluster of its own.
+bool is_of_ray(Candidates& candidates, const ProcessRow& child, const ProcessRow& parent) {
+  if (candidates.claim(child.pid).raylet == parent.pid) {
+    return true;
+  }
+  const auto& workers = candidates.children(child.pid);
+  return runs_python(candidates.program(parent.pid)) &&
+         std::any_of(workers.begin(), workers.end(), [&](pid_t worker) {
+           return candidates.claim(worker).raylet == child.pid;
+         });
+}
+
 bool parent_belongs(Candidates& candidates, const ProcessRow& child, const ProcessRow& parent) {
   const Program above = candidates.program(parent.pid);
   const Program below = candidates.program(child.pid);
+  if (is_of_ray(candidates, child, parent)) {
+    return true;
+  }
   if (above == Program::kLauncher || above == Program::kSpawned || above == Program::kForkServer) {
     return true;
   }

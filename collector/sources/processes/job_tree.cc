@@ -87,6 +87,7 @@ class Search {
     if (top != named_) {
       const std::string own = candidates_.job_below(named_);
       job_ = own.empty() ? job_ : own;
+      ray_ = candidates_.claim(named_).ray;
     }
     add_subtree(top);
     processes_ = assign_roles(candidates_, members_);
@@ -106,11 +107,14 @@ class Search {
     std::set<pid_t> skipped;
     for (const pid_t pid : candidates_.subtree(root)) {
       const ProcessRow& row = *candidates_.row(pid);
-      const bool below_skipped = skipped.contains(row.ppid);
+      const std::string& ray = candidates_.claim(pid).ray;
+      const bool below_skipped =
+          skipped.contains(row.ppid) || (!ray_.empty() && !ray.empty() && ray != ray_);
+      const bool together = !ray.empty() && ray == ray_;  // groups of one program work together
       const std::string job = root == named_ || job_.empty() || pid == root
                                   ? std::string()
                                   : candidates_.job_below(pid);
-      if (below_skipped || (!job.empty() && job != job_)) {
+      if (below_skipped || (!together && !job.empty() && job != job_)) {
         skipped.insert(pid);
       } else if (known_.insert(pid).second) {
         members_.push_back(pid);
@@ -173,6 +177,7 @@ class Search {
                        candidates_.program(top) == Program::kInteractive;
     const pid_t above_all = leads ? top : 0;
     JobTree job;
+    job.named = named_;
     job.launcher = launcher == processes_.end() ? above_all : launcher->row.pid;
     job.processes = std::move(processes_);
     job.world_size = expected.world_size;
@@ -221,6 +226,7 @@ class Search {
   Candidates candidates_;
   pid_t named_;
   std::string job_;
+  std::string ray_;  // the program of Ray that the named worker works for
   std::vector<pid_t> members_;
   std::set<pid_t> known_;
   std::vector<JobProcess> processes_;

@@ -80,6 +80,7 @@ inline constexpr std::string_view kRanksHere = " ranks run on this machine (";
 struct JobTree {
   std::vector<JobProcess> processes;
   pid_t launcher = 0;
+  pid_t named = 0;  // the process that was asked for
   std::optional<int> world_size;
   std::vector<std::string> notes;
   std::optional<int> local_world_size;  // ranks that the launcher starts on this machine

@@ -182,6 +182,15 @@ std::string job_text(const std::map<std::string, std::string>& environment) {
              : fmt::format("slurm {}.{}", slurm, environment_text(environment, "SLURM_STEP_ID"));
 }
 
+/// One program in one cluster; a worker that was started before there was one has no number.
+std::string ray_text(const std::map<std::string, std::string>& environment) {
+  const std::string program = environment_text(environment, "RAY_JOB_ID");
+  const bool none = program.find_first_not_of('f') == std::string::npos;
+  return none ? std::string()
+              : fmt::format("{} of raylet {}", program,
+                            environment_text(environment, "RAY_RAYLET_PID"));
+}
+
 }  // namespace
 
 Program program_of(const ProcessRow& row) {
@@ -238,6 +247,8 @@ std::optional<std::string> python_target(const std::vector<std::string>& command
 RankClaim rank_claim(const std::map<std::string, std::string>& environment) {
   RankClaim claim;
   claim.job = job_text(environment);
+  claim.ray = ray_text(environment);
+  claim.raylet = environment_number(environment, {"RAY_RAYLET_PID"});
   claim.rank = environment_number(environment, {"RANK"});
   claim.world_size = environment_number(environment, {"WORLD_SIZE"});
   claim.local_rank = environment_number(environment, {"LOCAL_RANK"});

@@ -47,6 +47,9 @@ struct RankClaim {
   bool weak =
       false;  // from the batch system or MPI, which also label shells and launchers, not from RANK
   std::string job;  // processes of one job have the same text; empty = unknown
+  // Ray's workers are no children of the program that they work for, and know it by a number only.
+  std::string ray;              // processes of one program have the same text; empty = no worker
+  std::optional<pid_t> raylet;  // what started it
 };
 RankClaim rank_claim(const std::map<std::string, std::string>& environment);
 

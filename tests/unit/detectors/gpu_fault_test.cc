@@ -87,6 +87,17 @@ TEST(GpuFault, JoinsTheAddressOfTheLinesAbove) {
   EXPECT_EQ(finding.details.at("gpu"), model::FactValue(std::string("0000:b3:00.0")));
 }
 
+TEST(GpuFault, ReadsWhatNcclsDiagnosticsFound) {
+  const Finding finding =
+      told("node1:3141 NCCL DIAG [INFO] Xid 79 detected 1 time on host node7. Restart it.\n");
+  EXPECT_NE(finding.summary.find("node7"), finding.summary.npos) << finding.summary;
+  EXPECT_NE(finding.summary.find("Xid 79"), finding.summary.npos) << finding.summary;
+  EXPECT_TRUE(asked(kKind, log_of("node1:3141 NCCL DIAG [OK] Xid 63 detected 2 times on host "
+                                  "node7. No user action is required.\n"))
+                  .empty());
+  EXPECT_TRUE(asked(kKind, log_of("node1:3141 NCCL DIAG [OK] Xid/SXid: no events\n")).empty());
+}
+
 TEST(GpuFault, ACleanupIsNoFault) {
   const Finding finding = told("[5.1] NVRM: Xid (PCI:0000:4f:00): 45, pid=77, name=python, Ch 8\n");
   EXPECT_EQ(finding.confidence, Confidence::kPossible);

@@ -20,6 +20,19 @@ TEST(TrackerBlocked, BlamesTheLineThatCallsTheTracker) {
   EXPECT_EQ(findings[0].locations.at(0).line, 9);
 }
 
+TEST(TrackerBlocked, KnowsThePackageInPathsThatAToolShortened) {
+  const auto findings =
+      asked(kKind, job()
+                       .ranks(2)
+                       .stack(kAll, kInBarrier)
+                       .stack(0,
+                              "native:recv@libc.so.6 | py:wait@wandb/sdk/mailbox.py:120 | "
+                              "py:init@wandb/sdk/wandb_init.py:1100 | py:setup@train.py:9")
+                       .build());
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, model::RankSet({0}));
+}
+
 TEST(TrackerBlocked, OnlySuspectsItWhenNobodyWaits) {
   EXPECT_TRUE(nothing_likely(asked(kKind, job().ranks(1).stack(0, kInWandb).build())));
 }

@@ -28,6 +28,13 @@ TEST(Coordinates, CountDataThenPipelineThenTensorParallelRanks) {
   EXPECT_EQ(ranks_of(places).at(coordinates_of("PP1 TP0")), 2);
 }
 
+TEST(Coordinates, WhoIsBehindOthersCanBeCountedOnlyWhenThoseAreKnown) {
+  EXPECT_TRUE(ranks_of({coordinates_of("PP1 TP0")}).empty());
+  EXPECT_TRUE(ranks_of({coordinates_of("PP0 TP0"), coordinates_of("PP1 TP1")}).empty());
+  EXPECT_EQ(ranks_of({coordinates_of("PP0 TP3")}).at(coordinates_of("PP0 TP3")), 3);
+  EXPECT_EQ(ranks_of({coordinates_of("DP7 EP7")}).at(coordinates_of("DP7 EP7")), 7);
+}
+
 TEST(Coordinates, DataParallelAttentionRepeatsTheTensorParallelRank) {
   const std::set<Coordinates> attention = {coordinates_of("DP0 TP0"), coordinates_of("DP1 TP1")};
   EXPECT_EQ(ranks_of(attention).at(coordinates_of("DP1 TP1")), 1);

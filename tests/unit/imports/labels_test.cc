@@ -32,6 +32,15 @@ constexpr std::string_view kTags[][2] = {
     {"train-worker-0 pytorch ", "train-worker-10 pytorch "},
     {"Nov 22 19:15:00 node0 python[91]: ", "Nov 22 19:15:01 node0 python[134]: "}};
 
+TEST(Labels, WordsOfSrunItselfHaveNoLabel) {
+  const std::string text = "3: Traceback (most recent call last):\n0: waiting\n";
+  const Labels labels = with_ranks_named(
+      text + "srun: error: n1: task 3: Exited with exit code 1\nslurmstepd: error: cancelled\n");
+  EXPECT_NE(labels.text.find("[rank3]: Traceback"), labels.text.npos) << labels.text;
+  EXPECT_NE(labels.text.find("\nsrun: error"), labels.text.npos) << labels.text;
+  EXPECT_TRUE(with_ranks_named(text + "a\nb\n").text.empty());
+}
+
 TEST(Labels, ContainersAndProcessesStandForRanks) {
   for (const auto& [first, second] : kTags) {
     const Labels labels = with_ranks_named(before_each(second) + before_each(first));

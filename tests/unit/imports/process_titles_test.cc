@@ -35,6 +35,18 @@ TEST(ProcessTitles, NameRankAndRole) {
   EXPECT_FALSE(role_of_title({"python", "train.py"}));
 }
 
+TEST(ProcessTitles, EnginesWithoutWorkersAreRanks) {
+  const std::string engines =
+      dump(901, "VLLM::EngineCore_DP0") + dump(902, "VLLM::EngineCore_DP1");
+  const auto alone = read_dump(engines);
+  ASSERT_NE(model::rank_process(alone, 1), nullptr);
+  EXPECT_EQ(model::rank_process(alone, 1)->pid, 902);
+  const auto served = read_dump(engines + dump(911, "VLLM::Worker_TP0") +
+                                dump(912, "VLLM::Worker_TP1"));
+  EXPECT_EQ(model::rank_process(served, 1)->pid, 912);
+  EXPECT_EQ(model::ranks_seen(served).size(), 2U);
+}
+
 TEST(ProcessTitles, TwoContainersWithOnePidAreTwoProcesses) {
   const auto job =
       read_dump(dump(303, "sglang::scheduler_TP0") + dump(303, "sglang::scheduler_TP1"));

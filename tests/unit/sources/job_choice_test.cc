@@ -168,5 +168,44 @@ TEST(JobChoice, AProcessThatMayNotBeReadIsLeftToWhoLooks) {
   EXPECT_TRUE(choose_job(Table::kBase + 99, table.rows(), unreadable).has_value());
 }
 
+Variables worker_of(const char* program) {
+  return {{"RAY_JOB_ID", program},
+          {"RAY_RAYLET_PID", std::to_string(Table::kBase + 15)},
+          {"MASTER_PORT", program}};
+}
+
+/// A program (10) that started a cluster of its own, its raylet (15), two workers of it, one of
+/// another program and one of none.
+Table cluster() {
+  return Table()
+      .add(10, 0, {"python", "driver.py"})
+      .add(15, 10, {"/opt/ray/raylet"})
+      .add(20, 15, {"ray::Trainer.train"}, worker_of("01000000"))
+      .add(21, 15, {"ray::Trainer.train"}, worker_of("01000000"))
+      .add(22, 15, {"ray::Other.train"}, worker_of("02000000"))
+      .add(30, 15, {"ray::DashboardAgent"});
+}
+
+TEST(JobChoice, WorkersOfOneProgramOfRayAreOneJob) {
+  const auto both = choose(cluster(), 15);
+  ASSERT_FALSE(both.has_value());
+  EXPECT_NE(both.error().what.find("2 jobs run below"), std::string::npos) << both.error().what;
+  const auto one = choose(Table()
+                              .add(15, 0, {"/opt/ray/raylet"})
+                              .add(20, 15, {"ray::Trainer.train"}, worker_of("01000000"))
+                              .add(21, 15, {"ray::Trainer.train"}, worker_of("01000000")),
+                          15);
+  ASSERT_TRUE(one.has_value()) << one.error().what;
+}
+
+TEST(JobChoice, AWorkerOfRayLeadsToTheOthersOfItsProgram) {
+  const JobTree job = cluster().find(20);
+  std::set<pid_t> seen;
+  for (const JobProcess& process : job.processes) {
+    seen.insert(process.row.pid - Table::kBase);
+  }
+  EXPECT_EQ(seen, (std::set<pid_t>{10, 15, 20, 21, 30}));
+}
+
 }  // namespace
 }  // namespace ddpdoctor::sources
