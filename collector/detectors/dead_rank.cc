@@ -13,6 +13,7 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/first_to_fail.h"
 #include "collector/detectors/evidence/gloo_words.h"
+#include "collector/detectors/evidence/known_exceptions.h"
 #include "collector/detectors/evidence/message_sizes.h"
 #include "collector/detectors/evidence/nameless_dead.h"
 #include "collector/detectors/evidence/processes.h"
@@ -307,7 +308,8 @@ Findings detect(const graph::Examination& examination) {
   }
   const model::RankSet gone = vanished(examination);
   if (gone.empty() || torchrun_watches(examination.job)) {
-    return {};  // torchrun would have ended the others: rank-exited tells it
+    // torchrun would have ended the others: rank-exited tells it.
+    return gone.empty() ? findings_from_text(examination, kKind) : Findings{};
   }
   Finding finding;
   finding.kind = kKind;

@@ -117,8 +117,7 @@ bool waits_for_lock_file(const model::JobModel& job, const model::Thread& thread
     return true;
   }
   for (const model::Frame& frame : thread.frames) {
-    if (frame.language == model::Language::kPython &&
-        base::lies_in(frame.file, "filelock")) {
+    if (frame.language == model::Language::kPython && base::lies_in(frame.file, "filelock")) {
       return true;
     }
   }

@@ -39,6 +39,10 @@ constexpr std::string_view kStart =
     "Start every rank, or set WORLD_SIZE (--nproc-per-node, --nnodes) to the number of processes "
     "you start.";
 
+constexpr std::string_view kMemory =
+    "Lower the memory of this process (batch, workers, prefetch, offloading), or give the node or "
+    "its container more.";
+
 // Who says it: part of the path of the code that raises, or of the name before the message.
 constexpr std::string_view kTorch = "torch";
 constexpr std::string_view kPickling = "multiprocess";  // multiprocessing, and its twin of dill
@@ -292,6 +296,21 @@ constexpr KnownException kTable[] = {
     retries_connection("ocketStartConnect", "retrying ("),
     retries_connection("NCCL INFO Call to connect returned", ", retrying"),
     retries_connection(kOldSocket, " INFO Call to connect returned"),
+    {.kind = "dead-rank",
+     .pattern = "The actor is dead because its worker process has died",
+     .meaning = "lost its process: Ray saw the end of a worker",
+     .fix = "Run `dmesg | grep -i kill` on the node of that worker, and read its file "
+            "worker-*-PID.err in /tmp/ray/session_latest/logs."},
+    {.kind = "dead-rank",
+     .pattern = "killed due to memory pressure (OOM)",
+     .also = "Workers",
+     .meaning = "was probably killed: Ray ended a worker because the node ran out of memory",
+     .fix = kMemory},
+    {.kind = "dead-rank",
+     .pattern = "ut of memory: Killed process",
+     .also = "(python",
+     .meaning = "was probably killed: the kernel ended a Python process because memory ran out",
+     .fix = kMemory},
     {.pattern = "Connection closed by peer"},
     {.pattern = "Connection reset by peer"},
     {.pattern = "Broken pipe"},

@@ -47,12 +47,10 @@ bool only_wraps(const Frame& frame) {
       "contextlib.py",
       "runpy.py",
       "threading.py"};
-  return base::lies_in(frame.file, "multiprocessing") ||
-         frame.file.starts_with("<frozen ") ||
-         std::any_of(kFiles.begin(), kFiles.end(),
-                     [&frame](std::string_view file) {
-                       return frame.file == file || frame.file.ends_with(fmt::format("/{}", file));
-                     });
+  return base::lies_in(frame.file, "multiprocessing") || frame.file.starts_with("<frozen ") ||
+         std::any_of(kFiles.begin(), kFiles.end(), [&frame](std::string_view file) {
+           return frame.file == file || frame.file.ends_with(fmt::format("/{}", file));
+         });
 }
 
 /// The user's frames down to this depth, when nothing of a library that may have a loop of its own

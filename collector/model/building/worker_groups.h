@@ -5,6 +5,7 @@
 
 #include <optional>
 #include <string>
+
 #include <sys/types.h>
 
 #include "collector/model/job_model.h"

@@ -38,9 +38,8 @@ bool is_of_ray(Candidates& candidates, const ProcessRow& child, const ProcessRow
   }
   const auto& workers = candidates.children(child.pid);
   return runs_python(candidates.program(parent.pid)) &&
-         std::any_of(workers.begin(), workers.end(), [&](pid_t worker) {
-           return candidates.claim(worker).raylet == child.pid;
-         });
+         std::any_of(workers.begin(), workers.end(),
+                     [&](pid_t worker) { return candidates.claim(worker).raylet == child.pid; });
 }
 
 bool parent_belongs(Candidates& candidates, const ProcessRow& child, const ProcessRow& parent) {

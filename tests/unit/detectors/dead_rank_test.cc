@@ -289,5 +289,27 @@ TEST(DeadRank, DoesNotBlameThoseWhomTheLauncherEndedForAnother) {
   EXPECT_TRUE(asked(kKind, job().ranks(3).killed({0, 2}, 15).exited(1, 1).ended().build()).empty());
 }
 
+TEST(DeadRank, RaysWordsOfAWorkerThatDied) {
+  JobBuilder builder;
+  const auto findings =
+      asked(kKind, builder
+                       .log({},
+                            "(TaskRunner pid=9) ray.exceptions.ActorDiedError: The actor died.\n"
+                            "(TaskRunner pid=9) The actor is dead because its worker process has "
+                            "died. Worker exit type: SYSTEM_ERROR\n")
+                       .build());
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_TRUE(findings[0].culprits.empty());
+  EXPECT_NE(findings[0].summary.find("Ray saw the end"), std::string::npos) << findings[0].summary;
+}
+
+TEST(DeadRank, TheKernelsWordsOfAProgramThatIsNoPythonAccuseNobody) {
+  JobBuilder builder;
+  EXPECT_TRUE(
+      asked(kKind,
+            builder.log({}, "Out of memory: Killed process 71 (chrome) total-vm:1kB").build())
+          .empty());
+}
+
 }  // namespace
 }  // namespace ddpdoctor::detectors

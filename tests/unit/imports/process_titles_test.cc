@@ -36,13 +36,12 @@ TEST(ProcessTitles, NameRankAndRole) {
 }
 
 TEST(ProcessTitles, EnginesWithoutWorkersAreRanks) {
-  const std::string engines =
-      dump(901, "VLLM::EngineCore_DP0") + dump(902, "VLLM::EngineCore_DP1");
+  const std::string engines = dump(901, "VLLM::EngineCore_DP0") + dump(902, "VLLM::EngineCore_DP1");
   const auto alone = read_dump(engines);
   ASSERT_NE(model::rank_process(alone, 1), nullptr);
   EXPECT_EQ(model::rank_process(alone, 1)->pid, 902);
-  const auto served = read_dump(engines + dump(911, "VLLM::Worker_TP0") +
-                                dump(912, "VLLM::Worker_TP1"));
+  const auto served =
+      read_dump(engines + dump(911, "VLLM::Worker_TP0") + dump(912, "VLLM::Worker_TP1"));
   EXPECT_EQ(model::rank_process(served, 1)->pid, 912);
   EXPECT_EQ(model::ranks_seen(served).size(), 2U);
 }
