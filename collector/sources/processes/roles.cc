@@ -248,7 +248,7 @@ RankClaim rank_claim(const std::map<std::string, std::string>& environment) {
   RankClaim claim;
   claim.job = job_text(environment);
   claim.ray = ray_text(environment);
-  claim.raylet = environment_number(environment, {"RAY_RAYLET_PID"});
+  claim.raylet = number<pid_t>(environment_text(environment, "RAY_RAYLET_PID"));
   claim.rank = environment_number(environment, {"RANK"});
   claim.world_size = environment_number(environment, {"WORLD_SIZE"});
   claim.local_rank = environment_number(environment, {"LOCAL_RANK"});
