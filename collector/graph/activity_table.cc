@@ -106,6 +106,7 @@ constexpr ActivityRule kRules[] = {
     {kPython, "dequeue", "vllm/distributed/device_communicators/shm_broadcast.py", kQueue, 30},
     {kPython, "acquire_read", "vllm/distributed/device_communicators/shm_broadcast.py", kQueue, 30},
     {kPython, "recv_requests", "sglang/srt/managers/scheduler.py", kQueue, 28},
+    {kPython, "main_loop", "ray/_private/worker.py", kQueue, 10},  // has no task
     {kPython, "get", "queue.py", kQueue, 30},
     {kPython, "put", "queue.py", kQueue, 30},
     {kPython, "join", "queue.py", kQueue, 30},

@@ -38,8 +38,14 @@ class Chooser {
 
   base::Result<JobChoice> choose(pid_t asked) {
     const ProcessRow* const row = candidates_.row(asked);
-    if (row == nullptr || row->kernel_thread || row->state == 'Z' || asked == ::getpid() ||
-        belongs(asked)) {
+    if (row == nullptr || row->kernel_thread || row->state == 'Z' || asked == ::getpid()) {
+      return JobChoice{.pid = asked, .note = {}};
+    }
+    if (const auto programs = programs_of_ray(asked); programs.size() > 1) {
+      return base::failure(fmt::format("{} jobs run below pid {}", programs.size(), named(asked)),
+                           "choose one of them: " + listed(programs));
+    }
+    if (belongs(asked)) {
       return JobChoice{.pid = asked, .note = {}};
     }
     const auto jobs = with_ranks_first(jobs_among(candidates_.subtree(asked)));
@@ -96,6 +102,17 @@ class Chooser {
     const bool text = filter.text.empty() || job.text.find(filter.text) != std::string::npos ||
                       std::any_of(job.tops.begin(), job.tops.end(), speaks_of_it);
     return text && (filter.variable.empty() || job.meant);
+  }
+
+  /// The programs that a raylet's workers work for.
+  std::map<std::string, Job> programs_of_ray(pid_t raylet) {
+    const auto& below = candidates_.children(raylet);
+    const bool starts = std::any_of(below.begin(), below.end(), [this, raylet](pid_t child) {
+      return candidates_.claim(child).raylet == raylet;
+    });
+    auto jobs = starts ? jobs_among(below) : std::map<std::string, Job>();
+    std::erase_if(jobs, [](const auto& job) { return job.second.workers.empty(); });
+    return jobs;
   }
 
   static pid_t first_of(const Job& job) {
