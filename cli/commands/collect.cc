@@ -136,6 +136,12 @@ class Collect : public Action {
         {.judge = [&](model::JobModel job,
                       const fleet::Suspicion& why) { return judge(reporter, std::move(job), why); },
          .complain = [](const base::Error& error) { print_error(error); },
+         .notice =
+             [](const fleet::Suspicion& why) {
+               if (why.reason == fleet::Reason::kSilent) {
+                 print_error({.what = why.text, .hint = {}});
+               }
+             },
          .show = [this](const fleet::JobState& state, const std::string& job,
                         double now) { show_metrics(state, job, now); },
          .stop = [this, &signals] { return stopped_ = stopped_ || signals.came(); }});
@@ -152,9 +158,6 @@ class Collect : public Action {
 
   fleet::Verdict judge(Reporter& reporter, model::JobModel job, const fleet::Suspicion& why) {
     looked_ = true;
-    if (why.reason == fleet::Reason::kSilent) {
-      print_error({.what = why.text, .hint = {}});
-    }
     finding_.clear();
     if (options_.once) {
       show(diagnosis::diagnose_hosts(job));

@@ -89,7 +89,7 @@ std::vector<nodes::Answer> ask_fleet(transport::Transport& transport, const std:
         others(*packet);
       }
     }
-    if (seconds_since(began) > 2 * options.gather && all(talks, &is_over_or_dumb)) {
+    if (seconds_since(began) > options.gather && all(talks, &is_over_or_dumb)) {
       break;
     }
     sent_off = sent_off || all(talks, &is_ready) || seconds_since(began) > options.gather;

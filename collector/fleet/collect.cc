@@ -252,10 +252,14 @@ std::vector<nodes::Answer> Collector::answers(const std::vector<std::string>& as
                          lead(steady_seconds());
                        });
   const double now = steady_seconds();
+  unanswered_.clear();
   for (nodes::Answer& answer : out) {
     // One that ended while it was asked has left its last capture.
     if (!answer.capture && ended_.contains(answer.node)) {
       answer = ended_[answer.node];
+    }
+    if (!answer.capture) {
+      unanswered_.insert(answer.node);
     }
     answer.node = shown_name(answer.node);
   }
@@ -265,6 +269,9 @@ std::vector<nodes::Answer> Collector::answers(const std::vector<std::string>& as
     }
     out.push_back(node.marks.ended ? answer_of_ended(name, node) : answer_of_silent(node, now));
     out.back().node = shown_name(name);
+    if (!out.back().capture) {
+      unanswered_.insert(name);
+    }
     if (node.clock_known) {
       out.back().clock = nodes::Clock{.ahead = node.ahead, .error = kClockError};
     }
@@ -273,6 +280,7 @@ std::vector<nodes::Answer> Collector::answers(const std::vector<std::string>& as
 }
 
 void Collector::look(const Suspicion& why) {
+  services_.notice(why);
   std::vector<std::string> asked;
   const double now = steady_seconds();
   for (const auto& [name, node] : state_.nodes()) {
@@ -300,6 +308,15 @@ void Collector::note_what_is_missing(model::JobModel& job, const Suspicion& why)
   for (const int rank : state_.unheard_ranks()) {
     unheard.insert(rank);
   }
+  model::RankSet silent;
+  for (const std::string& name : unanswered_) {
+    const auto node = state_.nodes().find(name);
+    for (std::size_t i = 0; node != state_.nodes().end() && i < node->second.marks.ranks.size();
+         ++i) {
+      silent.insert(node->second.marks.ranks[i].rank);
+    }
+  }
+  job.coverage.unobserved_ranks = job.coverage.unobserved_ranks.united(unheard).united(silent);
   if (!unheard.empty()) {
     job.coverage.unobserved.push_back(fmt::format("{}: no node has reported {}", unheard.said(),
                                                   unheard.size() == 1 ? "it" : "them"));

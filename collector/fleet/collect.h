@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,8 @@ struct Verdict {
 struct CollectServices {
   std::function<Verdict(model::JobModel job, const Suspicion& why)> judge{};
   std::function<void(const base::Error& error)> complain = [](const base::Error&) {};
+  /// Before all nodes are asked.
+  std::function<void(const Suspicion& why)> notice = [](const Suspicion&) {};
   /// Some times a second.
   std::function<void(const JobState& state, const std::string& job, double now)> show =
       [](const JobState&, const std::string&, double) {};
@@ -87,8 +90,9 @@ class Collector {
   JobState state_;
   std::map<std::string, nodes::Conversation> last_;  // captures of ended nodes, by node
   std::map<std::string, nodes::Answer> ended_;       // the same, whole
-  double led_at_ = 0;                                // when we said that we collect
-  double other_at_ = -1e9;                           // when another collector said so
+  std::set<std::string> unanswered_;  // nodes that gave nothing when they were asked last
+  double led_at_ = 0;                 // when we said that we collect
+  double other_at_ = -1e9;            // when another collector said so
   bool deaf_ = false;
   bool split_said_ = false;
 };

@@ -161,6 +161,28 @@ TEST(Collector, ForeignMessagesChangeNothing) {
   EXPECT_EQ(collector.state().nodes().size(), 1U);
 }
 
+TEST(Collector, RanksOfANodeThatDoesNotAnswerAreNotObserved) {
+  transport::LocalServer server;
+  const Node one(server, 0);
+  wait_for_nodes(server, 1);
+  const auto connection = server.connect();
+  const auto dead = server.connect();
+  NodeMarks marks = told("dead", 1, 1, 5, 1);
+  marks.world_size = 3;
+  std::optional<model::RankSet> unobserved;
+  Collector collector(*connection, {.job = "job", .once = true, .ask = {.gather = 0.1}},
+                      {.judge = [&](const model::JobModel& job, const Suspicion&) {
+                        unobserved = job.coverage.unobserved_ranks;
+                        return Verdict{};
+                      }});
+  ASSERT_TRUE(collector.begin());
+  ASSERT_TRUE(dead->publish(subject("job", "marks.dead"), write_marks(marks), {}));
+  ASSERT_TRUE(collector.run());
+  ASSERT_TRUE(unobserved);
+  EXPECT_TRUE(unobserved->contains(1)) << "no answer";
+  EXPECT_TRUE(unobserved->contains(2)) << "no node speaks of it";
+}
+
 TEST(Collector, WithoutANameTheOnlyJobIsTheOne) {
   transport::LocalServer server;
   const Node one(server, 0);
