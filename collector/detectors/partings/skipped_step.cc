@@ -115,6 +115,26 @@ std::optional<Branch> skip_by_data(const model::JobModel& job, const Lines& line
   return std::nullopt;
 }
 
+/// Something in the round was left out: by the nearest test before the call that leads past it and
+/// is not alike on all ranks. It may come from the rank's own share of the data.
+std::optional<Branch> passed_by(const model::JobModel& job, const Lines& lines, const Block& round,
+                                const model::CallSite& waiting) {
+  std::optional<Branch> nearest;
+  for (const program::Branching& one : program::branches_to(lines, waiting.line)) {
+    const bool past = one.block.line < waiting.line && !is_loop(one.block) &&
+                      encloses(lines, round, one.block.line) &&
+                      !encloses(lines, one.block, waiting.line);
+    const program::Origin origin = past ? origin_of(job, lines, one.block) : program::Origin{};
+    const bool may_differ =
+        past && (origin.source != program::Source::kUniform || origin.like_an_option);
+    if (may_differ && (!nearest || nearest->where.line < one.block.line)) {
+      nearest = branch_of(one.block, waiting, Dependence::kData, false);
+      nearest->skips = true;
+    }
+  }
+  return nearest;
+}
+
 /// Who has more backwards behind it waits for the one that left one out; else the one further on in
 /// the source has left something out.
 bool odd_waits(const graph::Examination& examination, const Explanation& explanation) {
@@ -178,7 +198,7 @@ std::optional<Branch> skipped_in(const model::JobModel& job, const Fork& fork,
     found = caught_in_helper(job, fork.theirs);
   }
   if (!found) {
-    found = skip_by_data(job, lines, fork.theirs);
+    found = passed_by(job, lines, *round, fork.theirs);
   }
   if (found) {
     found->equal_rounds = loop.where;

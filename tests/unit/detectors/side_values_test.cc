@@ -112,6 +112,7 @@ TEST(Values, HeldDifferentlyAreNamedWhereNoConditionIsKnown) {
 
 constexpr const char* kRows = R"(
 def main():
+    rows = everything[dist.get_rank()::2]
     for row in rows:
         value = parse(row)
         if value is None:
@@ -138,7 +139,7 @@ model::JobModel out_of_rows(const std::string& length) {
   }
   SeenValue gone_over = seen(1, "len(rows)", length);
   gone_over.role = ValueRole::kOperand;
-  gone_over.line = 2;
+  gone_over.line = 3;
   job.facts.push_back(model::fact_of(gone_over));
   return job;
 }
@@ -151,8 +152,8 @@ TEST(Values, OfOneLengthOnAllRanksRefuteThatTheDataEnded) {
     return std::any_of(found[0].locations.begin(), found[0].locations.end(),
                        [line](const auto& place) { return place.line == line; });
   };
-  EXPECT_TRUE(names_line(12));  // the clause that answered None
-  EXPECT_TRUE(names_line(2));   // the loop that goes round equally often
+  EXPECT_TRUE(names_line(13));  // the clause that answered None
+  EXPECT_TRUE(names_line(3));   // the loop that goes round equally often
   EXPECT_TRUE(asked("uneven-inputs", out_of_rows("40")).empty());
 }
 
