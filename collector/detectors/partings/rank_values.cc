@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 
 #include "collector/model/observed_values.h"
 
@@ -49,6 +50,20 @@ RankValues rank_values(const model::JobModel& job, const model::CallSite& where,
     out.more = less ? other.second : one.second;
   }
   return out;
+}
+
+bool are_at_one_step(const model::JobModel& job) {
+  std::map<std::pair<std::string, int>, std::string> known;
+  for (const model::SeenValue& seen : model::observed_values(job)) {
+    if (seen.role != model::ValueRole::kLoop || !seen.value.starts_with("iteration ")) {
+      continue;
+    }
+    const auto [at, fresh] = known.try_emplace({seen.file, seen.line}, seen.value);
+    if (!fresh && at->second != seen.value) {
+      return false;
+    }
+  }
+  return !known.empty();
 }
 
 }  // namespace ddpdoctor::detectors

@@ -28,4 +28,8 @@ struct RankValues {
 RankValues rank_values(const model::JobModel& job, const model::CallSite& where, bool loop,
                        const model::RankSet& ranks);
 
+/// The loops that the ranks are in have come equally far on all of them, as far as their iterators
+/// say; false where none says it.
+bool are_at_one_step(const model::JobModel& job);
+
 }  // namespace ddpdoctor::detectors

@@ -244,17 +244,20 @@ class Search {
         return weigh_loop(choice, seat, origin, of_stack, one);
       }
     }
-    // A function that has returned is worked out with what its caller has now.
-    const bool as_then = of_stack || origin.source == program::Source::kRank ||
-                         origin.source == program::Source::kEnvironment;
+    if (origin.source == program::Source::kUniform &&
+        !(goes_over(decision.kind) && origin.object)) {
+      return false;  // a counter: hosts that ran ahead are at different steps
+    }
+    // Values are those of now: of an earlier iteration, or of a function that has returned, only
+    // what every iteration has alike says anything.
+    const bool as_then = goes_over(decision.kind) || origin.source == program::Source::kRank ||
+                         origin.source == program::Source::kEnvironment ||
+                         (of_stack && ((choice.once && !seat.again) || are_at_one_step(job_)));
     if (read.differs() && as_then) {
       // "True" is more than "False" by its letters only: it is the shorter word.
       one.differ = read.odd(goes_over(decision.kind) ? one.of_batches : one.inside);
       one.speaks = Speaks::kValues;
       return true;
-    }
-    if (origin.source == program::Source::kUniform) {
-      return false;
     }
     if (origin.source == program::Source::kException && !origin.chain.empty()) {
       const program::OriginStep& last = origin.chain.back();
@@ -277,6 +280,11 @@ class Search {
     const int loop = choice.decision.line;
     if (choice.decision.kind != DecisionKind::kFor) {
       return false;
+    }
+    const program::Node over = choice.decision.condition;
+    if (over.is(program::NodeKind::kCall) &&
+        over.field(program::Field::kFunction).text() == "sorted") {
+      return false;  // what has an order is no batch
     }
     const program::Items items = program::items_of(text, loop, job_.sources);
     return items == program::Items::kBatches ||

@@ -185,6 +185,19 @@ TEST(HostAhead, ALoopOverTheRanksOwnBatchesMayEndEarlier) {
   EXPECT_EQ(findings[0].locations.at(0).line, 11);
 }
 
+void at_iteration(JobBuilder& builder, model::Rank rank, const std::string& iteration) {
+  builder.fact("value",
+               {{"role", std::string("loop")},
+                {"file", std::string(kTrain)},
+                {"line", std::int64_t{6}},
+                {"function", std::string("main")},
+                {"at", std::int64_t{9}},
+                {"expression", std::string("range(60)")},
+                {"value", iteration},
+                {"state", std::string("known")}},
+               rank);
+}
+
 TEST(HostAhead, ValuesThatDifferSayWhoAndAreLikely) {
   JobBuilder builder = in_the_gather("        if self.early:\n            dist.barrier()\n");
   builder.progress(model::Progress::kStill);
@@ -199,11 +212,14 @@ TEST(HostAhead, ValuesThatDifferSayWhoAndAreLikely) {
                   {"value", std::string(rank == 2 ? "True" : "False")},
                   {"state", std::string("known")}},
                  rank);
+    at_iteration(builder, rank, "iteration 5 of 60");
   }
   const Findings findings = asked("divergent-branch", builder.build());
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].confidence, Confidence::kLikely);
   EXPECT_EQ(findings[0].culprits, (model::RankSet{2}));
+  at_iteration(builder, 0, "iteration 6 of 60");
+  EXPECT_TRUE(asked("divergent-branch", builder.build()).empty()) << "of another step";
 }
 
 TEST(HostAhead, ATestOfTheRankBeforeAMessageOrAnErrorPartsNobody) {
@@ -249,11 +265,30 @@ TEST(HostAhead, ValuesOfTwoDecisionsProveNeither) {
                     {"state", std::string("known")}},
                    rank);
     }
+    at_iteration(builder, rank, "iteration 5 of 60");
   }
   const Findings findings = asked("divergent-branch", builder.build());
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].confidence, Confidence::kPossible);
   EXPECT_EQ(findings[0].culprits, (model::RankSet{2}));
+}
+
+TEST(HostAhead, ACounterThatDiffersSaysOnlyThatHostsRanAhead) {
+  JobBuilder builder = in_the_gather("        if step % 15 == 14:\n            dist.barrier()\n");
+  builder.progress(model::Progress::kStill);
+  for (const model::Rank rank : {0, 1, 2}) {
+    builder.fact("value",
+                 {{"role", std::string("decision")},
+                  {"file", std::string(kTrain)},
+                  {"line", std::int64_t{7}},
+                  {"function", std::string("main")},
+                  {"at", std::int64_t{9}},
+                  {"expression", std::string("step % 15 == 14")},
+                  {"value", std::string(rank == 0 ? "True" : "False")},
+                  {"state", std::string("known")}},
+                 rank);
+  }
+  EXPECT_TRUE(asked("divergent-branch", builder.build()).empty());
 }
 
 TEST(HostAhead, JoinIsMadeForLoopsOfDifferentLength) {
