@@ -22,7 +22,7 @@ constexpr double kGatherPart = 0.4;
 // A node that was not stopped ends so many seconds after the deadline.
 constexpr double kGrace = 5;
 
-/// What ddpdoctor is told on each node. No word may need quotes: two shells may read it.
+/// The command line of ddpdoctor on each node. No word may need quotes: two shells may read it.
 std::vector<std::string> words_for_nodes(const NodeOptions& options, const nodes::AskOptions& ask,
                                          const monitor::ObserveOptions& observe) {
   std::vector<std::string> words{"capture",

@@ -46,7 +46,7 @@ base::Result<model::JobModel> read_dumps(const std::vector<std::string>& paths,
   return imports::read_flight_recorder(paths, read_file_into, failures);
 }
 
-// Special ones first: what only looks at the first character comes last.
+// Special ones first: those that only check the first character last.
 constexpr InputFormat kFormats[] = {
     {.name = "recordings (.ddpd)",
      .recognises = is_recording,

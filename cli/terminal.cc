@@ -18,7 +18,7 @@ constexpr std::size_t kUnknown = 100;
 
 }  // namespace
 
-// NOLINTBEGIN(concurrency-mt-unsafe): nobody here calls setenv
+// NOLINTBEGIN(concurrency-mt-unsafe): no code here calls setenv
 bool colour_wanted() {
   const char* no_color = std::getenv("NO_COLOR");
   const char* terminal = std::getenv("TERM");

@@ -82,7 +82,7 @@ int UnpackedInputs::depth_of(const std::string& path) const {
       break;
     }
   }
-  // The given name of an archive within another one tells through how many it came.
+  // The name of an archive inside an archive shows how deep it is nested.
   for (std::size_t at = given.find(kInside); at != given.npos; at = given.find(kInside, at + 1)) {
     ++depth;
   }

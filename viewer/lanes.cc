@@ -154,7 +154,7 @@ GroupLanes lanes_of(const model::JobModel& job, const graph::GroupView& view) {
   return out;
 }
 
-/// Times are told from the oldest call that is drawn.
+/// Times are counted from the oldest call that is drawn.
 void rebase(std::vector<GroupLanes>& groups, double now) {
   std::optional<double> oldest;
   const auto each_call = [&groups](auto&& visit) {

@@ -21,7 +21,7 @@ using model::Frame;
 using model::Language;
 using Path = std::vector<const Frame*>;  // outermost first
 
-// Python functions that stand between the user's call and the function it means: decorators and
+// Python functions between the user's call and the function it means: decorators and
 // nn.Module's dispatch.
 constexpr std::array<std::string_view, 13> kWrappers{"wrapper",
                                                      "wrapped",
@@ -103,7 +103,7 @@ bool is_framework(const Frame& frame) {
          frame.file.find("/torch/") == std::string::npos;
 }
 
-/// `forks`: where in the path ranks part inside a framework, outermost first.
+/// `forks`: where in the path ranks diverge inside a framework, outermost first.
 std::vector<std::string> labels(const Path& path, const FileNames& names,
                                 const std::vector<std::size_t>& forks = {}) {
   const auto last_user =
@@ -160,7 +160,7 @@ bool parts_in_framework(const diagnosis::StackNode& node) {
                        [](const auto& child) { return is_framework(child.frame); }) > 1;
 }
 
-/// The way from a root to where the walk stands.
+/// The way from a root to the node of the walk.
 struct Way {
   Path path;
   std::vector<std::size_t> forks;  // as `labels` wants them

@@ -42,7 +42,8 @@ std::string in_words(const std::vector<model::ValueGroup>& groups) {
   return out;
 }
 
-/// One answer of a test on every rank: now it separates nobody, and only puzzles whoever reads it.
+/// One answer of a test on every rank: it no longer separates the ranks and only puzzles the
+/// reader.
 bool is_alike(const model::JobModel& job, const std::vector<model::ValueGroup>& groups) {
   return groups.size() == 1 && groups.front().state == model::ValueState::kKnown &&
          groups.front().ranks == model::all_ranks(job) &&

@@ -148,7 +148,7 @@ std::string label_of(const WaitBox& box, const Labels& labels) {
                      threads ? "threads" : (processes ? "processes" : "objects"));
 }
 
-/// Numeric order of ranks; "rank:10" comes after "rank:9".
+/// Numeric order of ranks; "rank:10" follows "rank:9".
 bool comes_before(const std::string& a, const std::string& b) {
   const auto rank_a = rank_of(a);
   const auto rank_b = rank_of(b);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One page that needs nothing else: style, script and the report itself stand in it.
+// One page that needs nothing else: it contains style, script and report.
 #include <string>
 #include <string_view>
 

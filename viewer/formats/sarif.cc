@@ -76,7 +76,8 @@ Json result(const diagnosis::Diagnosis& diagnosis, const detectors::Finding& fin
                                   ? finding.summary
                                   : fmt::format("{}. Fix: {}", finding.summary, finding.fix);
   const std::string code = source_text(diagnosis.job, file, line);
-  // The folder is where the job ran, or the report was written: another one is no other cause.
+  // The folder is where the job ran, or the report was written: a different folder is the same
+  // cause.
   const std::string identity = fmt::format("{}|{}|{}", finding.kind, base::file_name(file),
                                            code.empty() ? std::to_string(line) : code);
   Json out = {{"ruleId", base::printable(finding.kind)},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stack tree of all ranks in text: chains on one line, branches only where ranks part.
+// The stack tree of all ranks in text: chains on one line, branches only where ranks diverge.
 #include <algorithm>
 #include <cstdlib>
 #include <vector>
@@ -35,7 +35,8 @@ std::string ranks_label(const model::RankSet& ranks) {
   return display_width(said) <= kWidestRanks ? said : fmt::format("{} ranks", ranks.size());
 }
 
-/// Joins a chain; when it is too long the outer frames go, for what is innermost tells most.
+/// Joins a chain; when it is too long, the outer frames are left out: the innermost ones matter
+/// most.
 std::string joined(const std::vector<std::string>& chain, std::size_t width) {
   std::string out = chain.back();
   std::size_t first = chain.size() - 1;
@@ -205,7 +206,7 @@ bool nobody_was_looked_at(const model::Observation& observation) {
   return !read && (any_ended || nobody);
 }
 
-/// One line for each process: for jobs in which nobody has a rank.
+/// One line for each process: for jobs without ranks.
 std::string processes_one_by_one(const model::Observation& observation, const FileNames& names,
                                  const TextOptions& options) {
   std::string out = fmt::format("stacks of {}, outermost call first\n", what_was_read(observation));
