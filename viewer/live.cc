@@ -34,11 +34,38 @@ std::string heading(const graph::LiveView& view) {
 std::string group_line(const graph::LiveGroup& group) {
   std::string out = fmt::format("  {} {}", group.name, group.backend);
   if (group.sequence == 0) {
-    return out + "  nothing called yet";
+    return out + "  no call yet";
+  }
+  if (!group.operations.empty()) {
+    std::string each;
+    for (const auto& [operation, ranks] : group.operations) {
+      each += fmt::format("{} {} on {}", each.empty() ? "" : ",", operation, ranks.said());
+    }
+    return fmt::format("{}  #{}:{}", out, group.sequence, each);
   }
   out += fmt::format("  {} #{}  joined {}", group.operation.empty() ? "call" : group.operation,
                      group.sequence, group.joined.ranges());
   return out + (group.missing.empty() ? "" : fmt::format("  missing {}", group.missing.ranges()));
+}
+
+/// The verdict in whole sentences, wrapped: the one part of the screen that is not cut.
+Lines verdict_of(const graph::LiveView& view, std::size_t width) {
+  Lines out;
+  if (!view.verdict) {
+    return out;
+  }
+  constexpr std::size_t kIndent = 2;
+  const std::size_t room = std::max<std::size_t>(width, kIndent + 20) - kIndent;
+  const graph::LiveVerdict& verdict = *view.verdict;
+  for (const std::string& sentence :
+       {fmt::format("{}: {} [{}]", verdict.possible ? "warning" : "error",
+                    one_line(verdict.summary), verdict.about),
+        "fix: " + one_line(verdict.fix)}) {
+    for (const std::string& line : wrap(sentence, room)) {
+      out.push_back(std::string(kIndent, ' ') + line);
+    }
+  }
+  return out;
 }
 
 double longest_lag(const graph::LiveView& view) {
@@ -131,6 +158,8 @@ std::vector<std::string> live_lines(const graph::LiveView& view, const Screen& s
   }
   append(lower, notes_of(view), 2, "notes");
   Lines out{heading(view)};
+  const Lines verdict = verdict_of(view, screen.width);
+  out.insert(out.end(), verdict.begin(), verdict.end());
   append(out, groups, kMostGroups, "groups");
   out.push_back(rank_head(screen.width));
   const std::size_t used = out.size() + lower.size();

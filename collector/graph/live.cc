@@ -69,6 +69,7 @@ LiveGroup live_group(const GroupView& view, const History& history, std::uint64_
                 .backend = view.group.backend,
                 .sequence = 0,
                 .operation = {},
+                .operations = {},
                 .joined = {},
                 .missing = {}};
   for (const RankProgress& progress : view.progress) {
@@ -78,7 +79,13 @@ LiveGroup live_group(const GroupView& view, const History& history, std::uint64_
   for (const RankProgress& progress : view.progress) {
     (progress.enqueued >= out.sequence ? out.joined : out.missing).insert(progress.rank);
     const auto* call = history.at(view.group.id, progress.rank, out.sequence);
-    out.operation = call != nullptr && out.operation.empty() ? call->operation : out.operation;
+    if (call != nullptr && !call->operation.empty()) {
+      out.operations[call->operation].insert(progress.rank);
+      out.operation = out.operation.empty() ? call->operation : out.operation;
+    }
+  }
+  if (out.operations.size() < 2) {
+    out.operations.clear();
   }
   return out;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,8 +29,18 @@ struct LiveGroup {
   std::string backend;
   std::int64_t sequence = 0;  // the newest that any member has called
   std::string operation;      // empty = unknown
-  model::RankSet joined;      // who has called it
-  model::RankSet missing;     // members with evidence who have not
+  /// Who called what as the newest call, where ranks called different operations; empty otherwise.
+  std::map<std::string, model::RankSet> operations = {};
+  model::RankSet joined;   // who has called it
+  model::RankSet missing;  // members with evidence who have not
+};
+
+/// What `attach` says of a job that makes no calls.
+struct LiveVerdict {
+  std::string summary;
+  std::string about;  // "missing-rank, certain"
+  std::string fix;
+  bool possible = false;
 };
 
 struct LiveView {
@@ -41,6 +52,7 @@ struct LiveView {
   std::uint64_t calls = 0;         // made since the start by all ranks, as far as is known
   std::optional<double> calls_per_second;
   std::optional<double> still_for;  // seconds without progress
+  std::optional<LiveVerdict> verdict;
   bool ended = false;
   std::vector<std::string> notes;  // what could not be seen
 };

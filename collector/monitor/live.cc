@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "collector/diagnosis/diagnosis.h"
 #include "collector/model/building/add_recordings.h"
 #include "collector/monitor/observe.h"
 #include "collector/monitor/spool_job.h"
@@ -15,6 +16,9 @@
 
 namespace ddpdoctor::monitor {
 namespace {
+
+constexpr std::chrono::seconds kQuiet{10};  // without a call, before a verdict is asked for
+constexpr double kBetweenSamples = 1;       // seconds
 
 /// The spool a process was told to record to; empty when there is none.
 std::string spool_of(sources::Candidates& candidates, pid_t pid) {
@@ -95,13 +99,15 @@ base::Result<LiveSource> LiveSource::only_one() {
                    : fmt::format("name one of them: ddpdoctor watch PID, of {}", pids));
 }
 
-base::Result<graph::LiveView> LiveSource::look() {
+base::Result<model::JobModel> LiveSource::read(int samples) {
   const bool alive = pid_ != 0 && same_process(pid_, start_ticks_);
   model::JobModel job;
   if (alive) {
-    job = TRY(observe(
-        pid_,
-        {.whole_tree = true, .allow_stop = true, .native = true, .samples = 1, .interval = 0}));
+    job = TRY(observe(pid_, {.whole_tree = true,
+                             .allow_stop = true,
+                             .native = true,
+                             .samples = samples,
+                             .interval = samples > 1 ? kBetweenSamples : 0}));
   } else if (!spool_.empty() && holds_rings(spool_)) {
     job = TRY(job_of_spool(spool_));
   } else {
@@ -113,10 +119,36 @@ base::Result<graph::LiveView> LiveSource::look() {
       recordings && !recordings->empty()) {
     model::add_recordings(job, *recordings);
   }
+  return job;
+}
+
+base::Result<graph::LiveView> LiveSource::look() {
+  const model::JobModel job = TRY(read(1));
   graph::LiveView view = graph::live_view(job);
-  view.ended = !alive;
+  view.ended = pid_ == 0 || !same_process(pid_, start_ticks_);
   count(view);
+  judge(view);
   return view;
+}
+
+/// A job that has made no call for a while is asked why, as `attach` asks it, again after as long.
+void LiveSource::judge(graph::LiveView& view) {
+  const auto now = std::chrono::steady_clock::now();
+  if (!view.ended && now - quiet_since_ >= kQuiet && now - judged_at_ >= kQuiet) {
+    const auto job = read(2);
+    const auto found = job ? diagnosis::diagnose(*job).findings : detectors::Findings{};
+    judged_at_ = std::chrono::steady_clock::now();
+    verdict_.reset();
+    if (!found.empty()) {
+      const detectors::Finding& first = found.front();
+      verdict_ = {
+          .summary = first.summary,
+          .about = fmt::format("{}, {}", first.kind, detectors::confidence_name(first.confidence)),
+          .fix = first.fix,
+          .possible = first.confidence == detectors::Confidence::kPossible};
+    }
+  }
+  view.verdict = verdict_;
 }
 
 void LiveSource::count(graph::LiveView& view) {
@@ -125,6 +157,10 @@ void LiveSource::count(graph::LiveView& view) {
   if (calls_ && calls >= *calls_) {
     const double seconds = std::chrono::duration<double>(now - counted_at_).count();
     view.calls_per_second = seconds > 0 ? static_cast<double>(calls - *calls_) / seconds : 0;
+  }
+  if (!calls_ || calls != *calls_) {
+    quiet_since_ = now;
+    verdict_.reset();
   }
   calls_ = calls;
   counted_at_ = now;

@@ -29,7 +29,9 @@ class LiveSource {
 
  private:
   LiveSource(pid_t pid, std::uint64_t start_ticks, std::string spool);
+  [[nodiscard]] base::Result<model::JobModel> read(int samples);
   void count(graph::LiveView& view);
+  void judge(graph::LiveView& view);
 
   pid_t pid_ = 0;  // 0 = only rings are left
   std::uint64_t start_ticks_ = 0;
@@ -37,6 +39,9 @@ class LiveSource {
   std::optional<PulseWatch> pulse_;
   std::optional<std::uint64_t> calls_;
   std::chrono::steady_clock::time_point counted_at_;
+  std::chrono::steady_clock::time_point quiet_since_;
+  std::chrono::steady_clock::time_point judged_at_;
+  std::optional<graph::LiveVerdict> verdict_;
 };
 
 }  // namespace ddpdoctor::monitor

@@ -37,6 +37,21 @@ TEST(LiveView, TellsWhoJoinedAndWhoIsMissing) {
   EXPECT_EQ(view.calls, 35U);
 }
 
+TEST(LiveView, TellsWhichRanksCalledWhichOperation) {
+  const LiveView view = live_view(job()
+                                      .ranks(3)
+                                      .stack(kAll, kAllReduce)
+                                      .history(kAll, 1, 8)
+                                      .barrier({0, 1}, 9)
+                                      .all_reduce(2, 9)
+                                      .build());
+  ASSERT_FALSE(view.groups.empty());
+  ASSERT_EQ(view.groups[0].operations.size(), 2U);
+  EXPECT_EQ(view.groups[0].operations.at("barrier").ranges(), "0-1");
+  EXPECT_EQ(view.groups[0].operations.at("all_reduce").ranges(), "2");
+  EXPECT_TRUE(live_view(job().ranks(2).history(kAll, 1, 8).build()).groups[0].operations.empty());
+}
+
 TEST(LiveView, LagIsTheMeanDelayBehindTheFirst) {
   model::JobModel told = job().ranks(2).stack(kAll, kAllReduce).history(kAll, 1, 4).build();
   for (model::CollectiveCall& call : told.collectives) {

@@ -49,6 +49,25 @@ TEST(LiveLines, TellRanksGroupsWaitsAndLag) {
   }
 }
 
+TEST(LiveLines, TellTheVerdictAndItsFixInWholeSentences) {
+  graph::LiveView view = four_ranks();
+  view.verdict = graph::LiveVerdict{.summary = "rank 2 has not called all_reduce #1043",
+                                    .about = "missing-rank, certain",
+                                    .fix = "Check why load() does not return on rank 2."};
+  const std::string text = joined(live_lines(view, {.width = 40}));
+  EXPECT_NE(text.find("error: rank 2 has not called"), std::string::npos) << text;
+  EXPECT_NE(text.find("certain]"), std::string::npos) << text;
+  EXPECT_NE(text.find("fix: Check why load()"), std::string::npos) << text;
+}
+
+TEST(LiveLines, TellThatRanksCalledDifferentOperations) {
+  graph::LiveView view = four_ranks();
+  view.groups.front().operations = {{"all_reduce", {2}}, {"barrier", {0, 1, 3}}};
+  const std::string text = joined(live_lines(view, {}));
+  EXPECT_NE(text.find("#1043: all_reduce on rank 2, barrier on ranks 0-1,3"), std::string::npos)
+      << text;
+}
+
 TEST(LiveLines, FitEveryWidthAndHeight) {
   for (const std::size_t width : {1U, 20U, 40U, 69U, 70U, 100U, 300U}) {
     for (const std::size_t height : {1U, 3U, 8U, 24U, 0U}) {
