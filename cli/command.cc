@@ -11,7 +11,7 @@ constexpr std::string_view kObserved =
 
 constexpr std::array<Command, 13> kCommands{{
     {.name = "attach",
-     .summary = "report why a running job hangs",
+     .summary = "attach to a running job and report why it hangs",
      .declare = declare_attach,
      .examples = R"(  ddpdoctor attach 4711                 the whole job around process 4711
   ddpdoctor 4711                        the same

@@ -39,13 +39,22 @@ std::string real_target(const std::string& path) {
   return target.string();
 }
 
+/// Why open() answered ENOENT: /proc exists and takes no files.
+std::string no_file_there(const std::string& target) {
+  const std::filesystem::path folder = std::filesystem::path(target).parent_path();
+  std::error_code error;
+  return folder.empty() || std::filesystem::is_directory(folder, error)
+             ? "no file can be created in its folder"
+             : "its folder does not exist";
+}
+
 /// A new file beside the target that is removed unless it was renamed.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& target) {
     const std::size_t slash = target.rfind('/');
     const std::string folder = slash == std::string::npos ? "" : target.substr(0, slash + 1);
-    constexpr int kTries = 100;  // names left by a killed ddpdoctor whose pid came again
+    constexpr int kTries = 100;  // names left by a killed ddpdoctor with the same pid
     for (int i = 0; i < kTries && !fd_; ++i) {
       name_ = fmt::format("{}.ddpdoctor-{}-{}", folder, ::getpid(), i);
       fd_.reset(::open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
@@ -115,8 +124,8 @@ base::Result<void> check_writable(const std::string& path) {
   }
   const TemporaryFile probe(target);
   if (!probe.open()) {
-    return cannot_write(
-        path, probe.error() == ENOENT ? "its folder does not exist" : reason(probe.error()));
+    return cannot_write(path,
+                        probe.error() == ENOENT ? no_file_there(target) : reason(probe.error()));
   }
   return {};
 }

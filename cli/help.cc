@@ -20,6 +20,12 @@ bool is_pid(const std::string& word) {
   });
 }
 
+bool is_command(const std::string& word) {
+  const auto all = commands();
+  return std::any_of(all.begin(), all.end(),
+                     [&word](const Command& command) { return command.name == word; });
+}
+
 /// Our words for what every command has, and the frame of --help.
 void describe(CLI::App& program) {
   program.set_help_flag("-h,--help", "print this help");
@@ -30,9 +36,15 @@ void describe(CLI::App& program) {
   frame->label("SUBCOMMAND", "COMMAND");
   frame->label("Subcommands", "Commands");
   frame->label("Positionals", "Arguments");
-  program.footer(
-      "Start with: ddpdoctor attach PID (a job that hangs now) or ddpdoctor run -- torchrun … "
-      "(a job to start).\nMore: ddpdoctor help COMMAND");
+  program.footer(R"(Examples:
+  pgrep -af torchrun                    find the job
+  ddpdoctor attach 4711                 report why the job around process 4711 hangs
+  ddpdoctor run -- torchrun train.py    start a job, and report when it hangs or crashes
+  ddpdoctor report dumps/ train.log     read dumps and logs that a job left
+  ddpdoctor explain missing-rank        what a kind of finding means, and its fix
+
+Exit status of attach and report: 0 no finding, 1 findings, 2 wrong command line, 3 nothing could be observed
+More: ddpdoctor help COMMAND, ddpdoctor man, ddpdoctor completion bash|zsh|fish)");
 }
 
 /// The command's examples and exit statuses below its options.
@@ -73,7 +85,9 @@ std::vector<std::string> as_meant(std::vector<std::string> words) {
   const std::string first = words[1];
   if (first == "help") {
     words.erase(words.begin() + 1);
-    words.emplace_back("--help");
+    if (words.size() == 1 || is_command(words[1])) {  // else: "unknown command"
+      words.emplace_back("--help");
+    }
   } else if (first == "version" && words.size() == 2) {
     words[1] = "--version";
   } else if (is_pid(first)) {

@@ -38,11 +38,11 @@ struct Sorted {
   std::vector<std::string> spools;
   std::map<const InputFormat*, std::vector<std::string>> files;
   std::vector<base::Error> failures;
-  // In folders: nobody said that they are evidence.
+  // In folders: the user did not name them as evidence.
   std::vector<std::string> unknown;
   std::vector<std::string> empty;
   std::vector<std::string> too_deep;  // folders
-  std::vector<std::string> cut;       // folders of which a part was looked at
+  std::vector<std::string> cut;       // folders of which a part was read
   std::vector<std::string> packed;
   UnpackedInputs* archives = nullptr;
 
@@ -72,7 +72,7 @@ std::string some_of(const std::vector<std::string>& paths) {
                                    : names;
 }
 
-/// Of a long text the end tells what it is when its beginning does not.
+/// The end of a long text shows what it is when its beginning does not.
 const InputFormat* format_of(std::string_view head, const std::string& path) {
   const InputFormat* format = head.empty() ? nullptr : input_format(head, path);
   if (format == nullptr && head.size() == kHead) {
@@ -82,7 +82,7 @@ const InputFormat* format_of(std::string_view head, const std::string& path) {
   return format;
 }
 
-/// A text that tells of an error is the output of something, whatever its name is.
+/// A text that reports an error is the output of a program, whatever its name is.
 const InputFormat* plain_log(const std::string& head, const std::string& path) {
   const auto tail = head.size() == kHead ? read_tail(path) : base::Result<std::string>(head);
   const bool tells = imports::tells_of_trouble(head) || (tail && imports::tells_of_trouble(*tail));
@@ -139,8 +139,11 @@ void sort_file(const std::string& path, bool from_folder, Sorted& out) {
     out.failures.push_back({.what = fmt::format("{} is a program, not the output of one", path),
                             .hint = "--log FILE reads it as output all the same"});
   } else {
-    out.failures.push_back({.what = fmt::format("unrecognized file: {}", path),
-                            .hint = "report reads " + readable_formats()});
+    out.failures.push_back(
+        {.what = fmt::format("unrecognized file: {}", path),
+         .hint = fmt::format("to read it as output of the job: ddpdoctor report --log {}; report "
+                             "reads {}",
+                             path, readable_formats())});
   }
 }
 

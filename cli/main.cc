@@ -21,7 +21,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::Success& asked) {  // --help, --version
     return app.exit(asked);
   } catch (const CLI::ParseError& error) {
-    print_error({.what = error.what(), .hint = "see ddpdoctor --help"});
+    print_error(in_our_words(app, error.what()));
     return kUsage;
   }
   const auto status = check_leftovers(app).and_then(

@@ -79,6 +79,18 @@ constexpr std::array<Rendering, 10> kRenderings{{
     {.ending = ".fr", .format = {}, .render_folder = flight_recorder_folder},
 }};
 
+/// The rendering with the longest ending that this name has; null where none has it.
+const Rendering* rendering_that_ends(std::string_view name) {
+  const Rendering* best = nullptr;
+  for (const Rendering& rendering : kRenderings) {
+    if (!rendering.ending.empty() && name.ends_with(rendering.ending) &&
+        (best == nullptr || rendering.ending.size() > best->ending.size())) {
+      best = &rendering;
+    }
+  }
+  return best;
+}
+
 std::string endings_that_work() {
   std::string out;
   for (const Rendering& rendering : kRenderings) {
@@ -93,14 +105,15 @@ std::string endings_that_work() {
 }  // namespace
 
 base::Result<const Rendering*> rendering_of_file(std::string_view path) {
-  const Rendering* best = nullptr;
-  const std::string_view name = path.substr(0, path.find_last_not_of('/') + 1);  // "dumps.fr/"
-  for (const Rendering& rendering : kRenderings) {
-    if (!rendering.ending.empty() && name.ends_with(rendering.ending) &&
-        (best == nullptr || rendering.ending.size() > best->ending.size())) {
-      best = &rendering;
-    }
+  const std::size_t comma = path.find(',');
+  const std::string_view first = path.substr(0, comma);
+  if (comma != std::string_view::npos && rendering_that_ends(first) != nullptr) {
+    return base::failure(
+        fmt::format("-o {} names several files", path),
+        fmt::format("repeat the option: -o {} -o {}", first, base::trim(path.substr(comma + 1))));
   }
+  const std::string_view name = path.substr(0, path.find_last_not_of('/') + 1);  // "dumps.fr/"
+  const Rendering* best = rendering_that_ends(name);
   if (best == nullptr) {
     return base::failure(fmt::format("unknown output format: {}", path),
                          fmt::format("use one of: {}", endings_that_work()));

@@ -131,6 +131,30 @@ base::Result<void> check_leftovers(const CLI::App& app) {
   return {};
 }
 
+base::Error in_our_words(const CLI::App& app, std::string_view report) {
+  const auto chosen = app.get_subcommands();
+  const std::string command = chosen.empty() ? std::string() : chosen.front()->get_name();
+  std::string hint = fmt::format("see ddpdoctor {}{}--help", command, command.empty() ? "" : " ");
+  const auto option_named = [&](std::string_view name) {
+    return chosen.empty() ? nullptr : chosen.front()->get_option_no_throw(std::string(name));
+  };
+  constexpr std::string_view kNoNumber = "Could not convert: ";
+  if (const std::size_t equals = report.find(" = ");
+      report.starts_with(kNoNumber) && equals != std::string_view::npos) {
+    const std::string_view name = report.substr(kNoNumber.size(), equals - kNoNumber.size());
+    return {.what = fmt::format("invalid {} '{}': expected a number", name,
+                                report.substr(equals + std::string_view(" = ").size())),
+            .hint = std::move(hint)};
+  }
+  if (const CLI::Option* option = option_named(report.substr(0, report.find(':')))) {
+    const std::string name = option->get_name();
+    return {.what = fmt::format("{} needs {}", name, option->get_type_name()),
+            .hint = fmt::format("ddpdoctor {} {} {}; {}", command, name, option->get_type_name(),
+                                hint)};
+  }
+  return {.what = std::string(report), .hint = std::move(hint)};
+}
+
 base::Result<long> number(std::string_view text, std::string_view what, long least, long most) {
   long value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

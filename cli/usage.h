@@ -25,6 +25,10 @@ std::vector<std::string_view> near(std::string_view typed,
 /// Words that neither the program nor the chosen command understands; no error when there are none.
 base::Result<void> check_leftovers(const CLI::App& app);
 
+/// What CLI11 reports of an option without a value, or with one that is no number, in our words:
+/// "--output needs FILE".
+base::Error in_our_words(const CLI::App& app, std::string_view report);
+
 /// What `number` calls the number of a process; its error says how to find one.
 inline constexpr std::string_view kPid = "PID";
 

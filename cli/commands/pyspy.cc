@@ -36,7 +36,7 @@ class PySpy : public Action {
   explicit PySpy(CLI::App& app) {
     app.add_option("what", what_, "dump: the stacks of a Python process, once")->type_name("dump");
     app.add_option("-p,--pid", pid_, "the process, in decimal or hexadecimal")->type_name("PID");
-    app.add_flag("-n,--native", dump_.native, "frames of C and C++, too");
+    app.add_flag("-n,--native", dump_.native, "also frames of C and C++");
     app.add_flag("-j,--json", json_, "JSON");
     app.add_flag("-s,--subprocesses", dump_.descendants,
                  "and all processes below it that run Python");

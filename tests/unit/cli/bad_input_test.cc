@@ -150,6 +150,37 @@ TEST(Output, IsRefusedBeforeAnythingIsObserved) {
   EXPECT_EQ(folder.names(), "d.json good.json");
 }
 
+TEST(Output, SeveralFilesInOneOptionAreRefused) {
+  const TempDir folder;
+  const std::string capture = folder.write("good.json", kCapture);
+  const Ended ended = ddpdoctor({"report", capture, "-o", folder.path("a.html,b.md")});
+  expect_refusal(ended, kUsage, "names several files");
+  EXPECT_NE(ended.err.find("a.html -o b.md"), std::string::npos) << ended.err;
+  EXPECT_EQ(folder.names(), "good.json");
+  EXPECT_LE(ddpdoctor({"report", capture, "-o", folder.path("lr=1,wd=2.md")}).status, kFound);
+}
+
+TEST(Output, AFolderThatTakesNoFilesExists) {
+  const TempDir folder;
+  const std::string capture = folder.write("good.json", kCapture);
+  expect_refusal(ddpdoctor({"report", capture, "-o", "/proc/x.html"}), kUsage,
+                 "no file can be created in its folder");
+}
+
+TEST(Words, AnOptionWithoutItsValueIsNamedInOurWords) {
+  expect_refusal(ddpdoctor({"report", "x.json", "-o"}), kUsage, "--output needs FILE");
+  expect_refusal(ddpdoctor({"run", "--hang-timeout", "abc", "--", "true"}), kUsage,
+                 "invalid --hang-timeout 'abc': expected a number");
+  const Ended ended = ddpdoctor({"attach", "--slurm"});
+  expect_refusal(ended, kUsage, "--slurm needs JOBID");
+  EXPECT_NE(ended.err.find("see ddpdoctor attach --help"), std::string::npos) << ended.err;
+}
+
+TEST(Words, HelpOfWhatIsNoCommandIsRefused) {
+  expect_refusal(ddpdoctor({"help", "nosuch"}), kUsage, "nosuch");
+  EXPECT_EQ(ddpdoctor({"help", "attach"}).status, 0);
+}
+
 TEST(Output, WritesEveryFileThatWasAskedFor) {
   const TempDir folder;
   const std::string capture = folder.write("good.json", kCapture);
