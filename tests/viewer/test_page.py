@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page in a real browser: it draws what the report says, obeys mouse and keyboard, runs nothing that a job's strings say, asks for nothing.
-$DDPDOCTOR is the tool; screenshots go to $DDPDOCTOR_SCREENSHOTS, by default build/screenshots."""
+$DDPDOCTOR is the tool; screenshots go to $DDPDOCTOR_SCREENSHOTS, by default build/screenshots. With DDPDOCTOR_DOCS_PICTURES=1 the pictures of docs/
+are written anew, too."""
 import base64
 import json
 import os
@@ -16,6 +17,7 @@ import browser  # noqa: E402
 
 TOOL = os.environ.get("DDPDOCTOR", str(ROOT / "build/dev/ddpdoctor"))
 PICTURES = Path(os.environ.get("DDPDOCTOR_SCREENSHOTS", ROOT / "build/screenshots"))
+IN_DOCS = {"small": "report-page.png", "large-pictures": "report-page-1024.png", "dark": "report-page-dark.png", "phone": "report-page-phone.png"}
 HOSTILE = "</script><script>window.pwned=1</script><img src=x onerror='window.pwned=1'>\"'`${window.pwned=1}"
 
 pytestmark = pytest.mark.skipif(browser.find_chromium() is None, reason="no Chromium is installed")
@@ -100,10 +102,18 @@ def page():
         yield opened
 
 
-def picture(page, name):
+def picture(page, name, sections=None):
+    """A screenshot of the window, or of the page from the first of these sections to the last."""
     PICTURES.mkdir(parents=True, exist_ok=True)
-    data = page.call("Page.captureScreenshot", format="png")["data"]
-    (PICTURES / f"{name}.png").write_bytes(base64.b64decode(data))
+    about = {}
+    if sections:
+        top, bottom, width = page.js(f"(() => {{ const boxes = {json.dumps(sections)}.map((one) => document.querySelector(one).getBoundingClientRect());"
+                                     " return [boxes[0].top + scrollY, boxes[boxes.length - 1].bottom + scrollY, innerWidth]; })()")
+        about = {"captureBeyondViewport": True, "clip": {"x": 0, "y": top, "width": width, "height": bottom - top, "scale": 1}}
+    data = base64.b64decode(page.call("Page.captureScreenshot", format="png", **about)["data"])
+    (PICTURES / f"{name}.png").write_bytes(data)
+    if os.environ.get("DDPDOCTOR_DOCS_PICTURES") and name in IN_DOCS:
+        (ROOT / "docs" / IN_DOCS[name]).write_bytes(data)
     return len(data)
 
 
@@ -174,6 +184,7 @@ def test_a_thousand_ranks_fit_and_draw(page, pages):
     assert page.js("document.querySelectorAll('svg.lanes g.diverges').length") == 2, "1,023 ranks are one lane, rank 2 is the other"
     print("drawn after", page.js("performance.timing.domContentLoadedEventEnd - performance.timing.navigationStart"), "ms")
     assert picture(page, "large") > 1000
+    assert picture(page, "large-pictures", ["#waits", "#stacks", "#lanes"]) > 1000
 
 
 def test_many_groups_and_places_show_the_outlier_and_fold_the_rest(page, pages):
@@ -280,6 +291,25 @@ def test_the_page_gives_back_the_report_and_a_trace(page, pages):
     assert page.js("reportMarkdown()").startswith("## ddpdoctor: hang")
 
 
+def test_why_says_nothing_that_was_read_above(page, pages):
+    page.open(pages["small"])
+    reasons = page.js("[...document.querySelectorAll('#findings .why li')].map((one) => one.textContent)")
+    assert any("#20" in reason for reason in reasons)
+    assert [reason for reason in reasons if "(train.py:61, evaluate)" in reason] == [], "the lines above show who is where"
+    assert any("(train.py:61, evaluate)" in one["text"] for one in page.js("unpackedReport()")["findings"][0]["evidence"]), "programs get all of it"
+
+
+def test_a_tick_of_the_axis_is_whole(page, pages):
+    page.open(pages["small"])
+    assert page.js("[...document.querySelectorAll('svg.lanes text.tick')].every((one) => one.getBBox().x >= 148)")
+
+
+def test_the_pictures_of_the_docs_are_those_of_the_tests():
+    for name in IN_DOCS.values():
+        assert (ROOT / "docs" / name).read_bytes().startswith(b"\x89PNG"), f"DDPDOCTOR_DOCS_PICTURES=1 pytest tests/viewer makes docs/{name}"
+        assert any(f"]({name})" in doc.read_text() for doc in (ROOT / "docs").glob("*.md")), name
+
+
 def test_the_theme_can_be_chosen(page, pages):
     page.open(pages["small"])
     page.click("#theme")
@@ -292,6 +322,10 @@ def test_a_phone_has_no_sideways_scroll(pages):
         phone.call("Emulation.setDeviceMetricsOverride", width=420, height=900, deviceScaleFactor=1, mobile=True)
         phone.open(pages["large"])
         assert phone.js("document.documentElement.scrollWidth") <= 420
+        inside = "[...document.querySelectorAll('{}')].every((one) => one.getBoundingClientRect().right <= 420)"
+        assert phone.js(inside.format("#waits svg g.box rect")), "both boxes of the graph are seen without scrolling"
+        assert phone.js("document.querySelectorAll('svg.lanes g.diverges').length") == 2
+        assert phone.js(inside.format("svg.lanes g.diverges rect")), "so are the calls at which the ranks differ"
         picture(phone, "phone")
 
 

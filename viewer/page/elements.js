@@ -63,7 +63,7 @@ const rankChip = (numbers, kind) => el("span", {class: `ranks ${kind || ""}`.tri
 
 const firstFinding = report.findings[0];
 const culprits = new Set((firstFinding || {}).culprits || []);
-/** Does this set, as "0-2,5", hold a culprit and nobody else? */
+/** Does this set, as "0-2,5", hold culprits only? */
 function isCulprits(set) {
   return culprits.size > 0 && set !== "" && runsOf(set).every(([low, high]) => {
     if (high - low >= culprits.size) return false;
@@ -107,8 +107,11 @@ function duration(seconds) {
   if (seconds < 0.001) return `${Math.round(seconds * 1e6)} µs`;
   if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
   if (seconds < 60) return `${Number(seconds.toFixed(seconds < 10 ? 1 : 0))} s`;
-  const minutes = Math.floor(seconds / 60);
-  return minutes < 60 ? `${minutes} min ${Math.floor(seconds % 60)} s` : `${counted(Math.floor(minutes / 60))} h ${minutes % 60} min`;
+  const two = (large, unit, small, smaller) => `${large} ${unit}${small ? ` ${small} ${smaller}` : ""}`;
+  const minutes = Math.floor(seconds / 60), hours = Math.floor(minutes / 60), days = Math.floor(hours / 24);
+  if (minutes < 60) return two(minutes, "min", Math.floor(seconds % 60), "s");
+  if (days < 2) return two(hours, "h", minutes % 60, "min");
+  return days < 730 ? `${days} days` : `${Math.floor(days / 365)} years`;
 }
 
 /** torch's own name of the world is "0". */

@@ -21,7 +21,7 @@ function findingMarkdown(finding) {
     return `- ${quoted(place(where) || where.function || "unknown")}${source ? ` ${quoted(source.trim())}` : ""} ${plain(where.note || "")}${values ? `: ${values}` : ""}`;
   });
   return [`### ${plain(finding.summary)}`, "", `${quoted(finding.kind)} (${finding.confidence})`, "", ...places, "",
-    ...mergedEvidence(finding.evidence).map((line) => `- ${plain(line)}`), "", `**Fix:** ${plain(finding.fix || "")}`, "",
+    ...mergedEvidence(newEvidence(finding)).map((line) => `- ${plain(line)}`), "", `**Fix:** ${plain(finding.fix || "")}`, "",
     `More: ${quoted(`ddpdoctor explain ${finding.kind}`)}`, ""].join("\n").replace(/\n{3,}/g, "\n\n");
 }
 
@@ -49,7 +49,7 @@ function unpackThread(thread) {
 
 /** report.json as `-o report.json` writes it; without what the page had no room for. */
 function unpackedReport() {
-  const {frames, stacks, threads, commands, sites, lanes, waits, sources, explanations, left_out, ...kept} = report;
+  const {frames, stacks, threads, commands, sites, lanes, waits, sources, explanations, reasons, left_out, ...kept} = report;
   const edges = kept.wait_for.edges.flatMap(([from, to, why]) => from.flatMap((one) => to.map((other) => ({from: one, to: other, why}))));
   const nodes = [...new Set(edges.flatMap((edge) => [edge.from, edge.to]))].sort();
   return {...kept, wait_for: {nodes, ...kept.wait_for, edges}, stack_diff: unpackTree(kept.stack_diff),

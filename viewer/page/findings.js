@@ -8,7 +8,7 @@ const meanings = {
   possible: "possible: it fits what was seen, but nothing proves it",
 };
 
-/** What the line came out to: each value with the ranks that had it. */
+/** The value of the line: each value with the ranks that had it. */
 function drawValues(values) {
   const expressions = [...new Set(values.map((one) => one.expression))];
   return expressions.map((expression) => el("table", {class: "values"}, el("caption", {}, el("code", {}, expression)),
@@ -28,7 +28,7 @@ function drawPlace(where, side) {
     codeBlock(where.file, where.line), ...(where.values ? drawValues(where.values) : []));
 }
 
-/** The culprit's side, then what decided, then everybody else. */
+/** The culprit's side, then what decided, then all other ranks. */
 function drawSides(locations) {
   const [first, ...others] = locations;
   if (!first) return [];
@@ -39,14 +39,18 @@ function drawSides(locations) {
 
 const plurals = {is: "are", has: "have", was: "were", waits: "wait", does: "do"};
 
+/** The evidence that says more than the summary and the lines above. */
+const newEvidence = (finding) => report.reasons[report.findings.indexOf(finding)].map((index) => finding.evidence[index]).filter(Boolean);
+
 /** One line for all ranks of which the same is said. */
 function mergedEvidence(evidence) {
   const lines = new Map();
   for (const {rank, text} of evidence) {
     const own = rank === undefined ? null : new RegExp(`^rank ${rank} (is|has|was|waits|does) `).exec(text);
     const rest = own ? text.slice(own[0].length) : text;
-    const key = own ? `${own[1]} ${rest}` : `${rank === undefined || text.startsWith("rank") ? "" : "of a rank: "}${text}`;
-    if (!lines.has(key)) lines.set(key, {verb: own && own[1], rest, ranks: [], own: rank !== undefined && !text.startsWith("rank")});
+    const named = rank === undefined || text.startsWith("rank") || text.includes(`rank ${rank} `);
+    const key = own ? `${own[1]} ${rest}` : `${named ? "" : "of a rank: "}${text}`;
+    if (!lines.has(key)) lines.set(key, {verb: own && own[1], rest, ranks: [], own: !named});
     if (rank !== undefined) lines.get(key).ranks.push(rank);
   }
   return [...lines.values()].map(({verb, rest, ranks, own}) => {
@@ -73,7 +77,7 @@ function drawExplanation(text) {
 
 function drawFix(finding) {
   if (!finding.fix) return null;
-  const copy = button("copy", () => copyText(finding.fix, copy), {class: "quiet", title: "copy the fix"});
+  const copy = button("Copy", () => copyText(finding.fix, copy), {class: "quiet", title: "copy the fix"});
   return el("div", {class: "fix"}, el("div", {class: "fix-head"}, el("strong", {}, "Fix"), copy), el("div", {}, ...prose(finding.fix)));
 }
 
@@ -85,7 +89,7 @@ function drawExplain(finding) {
 const mostEvidence = 6;
 
 function drawEvidence(finding) {
-  const lines = mergedEvidence(finding.evidence).map((line) => el("li", {}, ...prose(line)));
+  const lines = mergedEvidence(newEvidence(finding)).map((line) => el("li", {}, ...prose(line)));
   if (!lines.length) return null;
   const rest = lines.splice(mostEvidence);
   return el("div", {class: "why"}, el("strong", {}, "Why"), el("ul", {}, ...lines),
@@ -94,7 +98,7 @@ function drawEvidence(finding) {
 
 const detailText = (value) => (Array.isArray(value) ? value.join(", ") : String(value));
 
-/** Is this something that has gone wrong, or something to look at? */
+/** Is this an error or a warning? */
 function tone(finding) {
   const calm = finding.confidence === "possible" || ["running", "finished", "slow"].includes(report.verdict);
   return calm ? "calm" : "bad";
@@ -102,7 +106,7 @@ function tone(finding) {
 
 function drawFinding(finding, index) {
   const details = Object.entries(finding.details || {});
-  const copy = button("copy as Markdown", () => copyText(findingMarkdown(finding), copy), {class: "quiet"});
+  const copy = button("Copy as Markdown", () => copyText(findingMarkdown(finding), copy), {class: "quiet"});
   return el("article", {class: `card finding ${tone(finding)} ${index === 0 ? "first" : ""}`.trim(), tabindex: "-1"},
     el("div", {class: "finding-head"}, el("h3", {}, ...prose(finding.summary)), copy),
     el("div", {class: "facts"}, el("span", {class: `badge ${finding.confidence}`, title: meanings[finding.confidence]}, finding.confidence),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Process groups: how far each rank has come. Groups in which ranks differ stand first; those that agree are folded, and drawn when asked for.
+// Process groups: how far each rank is. Groups in which ranks differ are first; those that agree are folded, and drawn when asked for.
 "use strict";
 
 const mostGroups = 12;
@@ -37,7 +37,7 @@ function drawProgress(group) {
   });
 }
 
-/** Groups with the same name are told apart by their first rank. */
+/** Groups with the same name are distinguished by their first rank. */
 function groupTitle(group) {
   const namesakes = report.groups.filter((one) => groupName(one) === groupName(group)).length;
   return groupName(group) + (namesakes > 1 && group.ranks.length ? ` (rank ${Math.min(...group.ranks)} …)` : "");

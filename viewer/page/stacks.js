@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stacks of all ranks as one tree: frames that the same ranks share stand in one block, a block opens where the ranks differ.
+// The stacks of all ranks as one tree: frames that the same ranks share are one block; a new block begins where the ranks differ.
 "use strict";
 
 function drawFrame(frame) {
@@ -31,7 +31,7 @@ function blockLabel(shared, end) {
   return {teller, text: `${functionName(teller)} ${place(teller) || baseName(teller.module)}${teller.user ? fans : ""}`};
 }
 
-/** `left` counts the blocks that may still stand open. */
+/** `left` counts the blocks that may still be open. */
 function drawStacks(all, depth, left) {
   const nodes = telling(all);
   if (nodes.length > mostBranches) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of a group by rank as bars: what stands where and in which colour. timeline_view.js draws them and obeys mouse and keyboard.
+// The calls of a group by rank as bars: where each bar is and in which colour. timeline_view.js draws them and handles mouse and keyboard.
 "use strict";
 
 const colours = 8;  // as many as page.css has
-const callsShown = 8;  // before the one that matters, when the page opens
+const callsShown = window.innerWidth < 700 ? 3 : 8;  // before the one that matters, when the page opens
 const siteOf = (call) => (call.site === undefined ? null : report.sites[call.site]);
 const lineOf = (call) => `${call.operation || "?"} ${siteOf(call) ? place(siteOf(call)) : ""}`.trim();
 

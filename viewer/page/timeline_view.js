@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws a timeline and obeys: wheel and + − zoom, dragging and Shift with arrows move, arrows choose a call, a click or Enter shows its line.
+// Draws a timeline and handles input: wheel and + − zoom, dragging and Shift with arrows move, arrows choose a call, a click or Enter shows its line.
 "use strict";
 
-const laneHeight = 26, axisHeight = 22, labelWidth = 148, plotWidth = 1000;
+const narrow = window.innerWidth < 700;  // a phone: fewer calls at once, none of them out of sight
+const laneHeight = 26, axisHeight = 22, labelWidth = narrow ? 96 : 148, plotWidth = narrow ? 330 : 1000;
 
 class TimelineView {
   constructor(group) {
@@ -34,6 +35,7 @@ class TimelineView {
     const clip = `clip-${this.group.number}`;
     const plot = svg("g", {"clip-path": `url(#${clip})`});
     for (const tick of ticks(view.from, view.to, byTime)) {
+      if (this.x(tick.at) - textWidth(tick.text, 11) / 2 < labelWidth) continue;  // its text would be cut
       plot.append(svg("path", {class: "grid", d: `M${this.x(tick.at)} ${axisHeight - 4}V${this.height}`}),
         svg("text", {class: "tick", x: this.x(tick.at), y: 12, "text-anchor": "middle"}, tick.text));
     }
@@ -46,7 +48,7 @@ class TimelineView {
   drawLane(lane, index, plot) {
     const y = axisHeight + index * laneHeight;
     this.image.append(svg("text", {class: isCulprits(lane.ranks) ? "lane-name culprit" : "lane-name", x: labelWidth - 10, y: y + 17, "text-anchor": "end"},
-      svg("title", {}, said(lane.ranks)), cut(shortly(lane.ranks), 21)));
+      svg("title", {}, said(lane.ranks)), cut(shortly(lane.ranks), narrow ? 13 : 21)));
     plot.append(svg("path", {class: "row", d: `M${labelWidth} ${y + laneHeight}H${labelWidth + plotWidth}`}));
     const bars = barsOf(lane, this.timeline);
     bars.forEach((bar, at) => this.drawBar(lane, {...bar, next: bars[at + 1], index, at}, y, plot));

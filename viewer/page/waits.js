@@ -14,7 +14,7 @@ function levels(boxes) {
     box.level = Math.max(0, ...box.out.map((arrow) => level(arrow.to, onPath) + 1));
     return box.level;
   };
-  // Who waits and is not blamed stands on the left.
+  // Ranks that wait and are not blamed are on the left.
   [...boxes].sort((a, b) => Boolean(a.culprit) - Boolean(b.culprit)).forEach((box) => level(box, new Set()));
 }
 
@@ -34,10 +34,10 @@ const whyOf = (arrow) => `waits in ${arrow.why.join("; ")}`;
 function placeBoxes(boxes, arrows) {
   levels(boxes);
   const last = Math.max(...boxes.map((box) => box.level));
-  const columns = Array.from({length: last + 1}, (_, level) => boxes.filter((box) => box.level === last - level));
+  const columns = Array.from({length: last + 1}, (_, level) => boxes.filter((box) => box.level === last - level)).filter((column) => column.length);
   const reason = Math.min(330, Math.max(60, ...arrows.map((arrow) => textWidth(arrow.why.join("; "), 11) + 50)));
   const tallest = Math.max(...columns.map((column) => column.length)) * (boxHeight + gapY);
-    let x = 8;
+  let x = 8;
   for (const column of columns) {
     const width = Math.max(110, ...column.map((box) => Math.min(300, textWidth(box.label, 13) + 40)));
     column.forEach((box, row) => {
@@ -97,7 +97,7 @@ function drawWaits() {
   const listed = el("ul", {}, ...arrows.map((arrow) => el("li", {}, `${arrow.from.label} → ${arrow.to.label}: ${arrow.why.join("; ")}`)));
   if (boxes.length > mostDrawn) return [el("div", {class: "card"}, listed)];
   const size = placeBoxes(boxes, arrows);
-  const image = svg("svg", {class: "waits", viewBox: `0 0 ${size.width} ${size.height}`, width: size.width, height: size.height, role: "img",
+  const image = svg("svg", {class: size.width > 640 ? "waits wide" : "waits", viewBox: `0 0 ${size.width} ${size.height}`, width: size.width, height: size.height, role: "img",
     "aria-label": "who waits for whom"}, tips(), ...arrows.map(drawArrow), ...boxes.map(drawBox));
   const circle = arrows.some((arrow) => arrow.cycle) ? el("p", {class: "faint small"}, "Red arrows close a circle: none of these ranks can go on before another one does.") : null;
   return [el("div", {class: "card scroll"}, image, circle, el("details", {}, el("summary", {}, "As a list"), listed))];
