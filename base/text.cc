@@ -70,10 +70,22 @@ std::string duration(double seconds) {
   if (seconds < kMinute) {
     return fmt::format("{} s", whole);
   }
+  const auto two = [](std::int64_t large, std::string_view unit, std::int64_t small,
+                      std::string_view smaller) {
+    return small == 0 ? fmt::format("{} {}", large, unit)
+                      : fmt::format("{} {} {} {}", large, unit, small, smaller);
+  };
   if (seconds < kHour) {
-    return fmt::format("{} min {} s", whole / 60, whole % 60);
+    return two(whole / 60, "min", whole % 60, "s");
   }
-  return fmt::format("{} h {} min", whole / 3600, whole % 3600 / 60);
+  constexpr std::int64_t kDay = 24 * 3600;
+  if (whole < 2 * kDay) {
+    return two(whole / 3600, "h", whole % 3600 / 60, "min");
+  }
+  constexpr std::int64_t kDaysOfYear = 365;
+  const std::int64_t days = whole / kDay;
+  return days < 2 * kDaysOfYear ? fmt::format("{} days", days)
+                                : fmt::format("{} years", days / kDaysOfYear);
 }
 
 std::string bytes(double count) {

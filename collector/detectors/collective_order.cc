@@ -53,6 +53,25 @@ std::pair<std::string, std::string> groups_of(const graph::Examination& examinat
   return {group_name(examination.job, groups[0]), group_name(examination.job, groups[1])};
 }
 
+/// ": rank 0 is in all_reduce #4 of a0, rank 1 in all_reduce #4 of b0"; a longer circle as the
+/// graph says it.
+std::string circle_of_waits(const graph::Examination& examination,
+                            const std::vector<std::string>& cycle) {
+  std::vector<std::string> calls;
+  for (const graph::Standing& standing : examination.standings) {
+    if (standing.call && std::find(cycle.begin(), cycle.end(),
+                                   fmt::format("rank:{}", standing.rank)) != cycle.end()) {
+      calls.push_back(fmt::format("rank {}{} in {}", standing.rank, calls.empty() ? " is" : "",
+                                  call_name(examination.job, *standing.call)));
+    }
+  }
+  if (cycle.empty()) {
+    return {};
+  }
+  return ": " + (calls.size() == 2 ? fmt::format("{}", fmt::join(calls, ", "))
+                                   : graph::cycle_sentence(examination.waits, cycle));
+}
+
 void add_places(const graph::Examination& examination, Finding& finding) {
   finding.locations.clear();
   for (const model::Rank rank : finding.culprits) {
@@ -71,7 +90,7 @@ void tell_calls_that_did_not_meet(const graph::Examination& examination, const P
     return fmt::format("{} at {} on {}", side.operation, line_of(side.site()), said(side.ranks));
   };
   finding.confidence = Confidence::kPossible;
-  finding.summary = fmt::format("{} are waiting in two different calls: {}, {}",
+  finding.summary = fmt::format("{} are waiting in two different calls: {}; {}",
                                 said(finding.culprits), there(parting.odd), there(parting.rest));
   finding.evidence = {{.rank = std::nullopt,
                        .text = fmt::format("two {} calls in one group complete each other: these "
@@ -101,9 +120,8 @@ Findings detect(const graph::Examination& examination) {
   }
   const std::vector<std::string> cycle = cycle_of(examination, finding.culprits);
   const auto [first, second] = groups_of(examination, cycle, all);
-  finding.summary =
-      fmt::format("{} use {} and {} in opposite order{}", said(finding.culprits), first, second,
-                  cycle.empty() ? "" : ": " + graph::cycle_sentence(examination.waits, cycle));
+  finding.summary = fmt::format("{} use {} and {} in opposite order{}", said(finding.culprits),
+                                first, second, circle_of_waits(examination, cycle));
   finding.fix =
       "Call the collectives of both groups in the same order on every rank; or wait() for the "
       "first before the second starts.";

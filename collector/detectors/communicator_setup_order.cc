@@ -255,7 +255,7 @@ Findings detect(const graph::Examination& examination) {
   finding.waiting = waiting_ranks(examination).united(in).minus(finding.culprits);
   const graph::Standing* other = examination.standing(others.front());
   finding.summary = fmt::format(
-      "{} {} {}, which needs all its ranks; {} {}", said(first.ranks), is_or_are(first.ranks),
+      "{} {} {}; {} {}", said(first.ranks), is_or_are(first.ranks),
       doing(examination.job, first.one), said(others),
       parties.size() > 1
           ? fmt::format("{} {}", is_or_are(others), doing(examination.job, parties[1].one))

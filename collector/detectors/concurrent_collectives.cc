@@ -98,10 +98,9 @@ Findings detect(const graph::Examination& examination) {
     group_known = group_known && pair->group_known;
     finding.culprits.insert(standing.rank);
     for (const graph::Standing* one : {&pair->second, &pair->first}) {
-      finding.evidence.push_back(
-          {.rank = standing.rank,
-           .text = fmt::format("{} of rank {} {}", thread_name(*one->thread), standing.rank,
-                               whereabouts(examination.job, *one))});
+      finding.evidence.push_back({.rank = standing.rank,
+                                  .text = fmt::format("{} {}", thread_name(*one->thread),
+                                                      whereabouts(examination.job, *one))});
       if (finding.locations.size() < 4 && one->user.known()) {
         finding.locations.push_back(
             location(*one, fmt::format("{} of rank {}", thread_name(*one->thread), standing.rank)));

@@ -253,10 +253,10 @@ constexpr std::string_view kExplanation =
     R"(What you see: two neighbouring stages of a pipeline wait in send and recv, or one of them gets a tensor of another layer; with gloo the
 receiver aborts, with NCCL both wait or the numbers are wrong.
 
-Why: between two ranks of a group, the n-th send meets the n-th recv. NCCL ignores tags altogether. A rank that receives the gradient first
+Why: between two ranks of a group, the n-th send is received by the n-th recv. NCCL ignores tags altogether. A rank that receives the gradient first
 where its neighbour sends the activation first gets the one for the other.
 
-How ddpdoctor knows: the recorded messages between two ranks are put side by side in the order of the calls; two that meet differ in size
+How ddpdoctor knows: the recorded messages between two ranks are put side by side in the order of the calls; two of one pair differ in size
 or tag, and what one of them was meant for comes in another place. Without a record since the start, those that are under way are compared.
 
 Fix: use one order on both sides.

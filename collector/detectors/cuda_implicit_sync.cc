@@ -48,10 +48,10 @@ Findings detect(const graph::Examination& examination) {
     }
     Suspect suspect = suspect_in(examination, *standing.process, main);
     suspect.confidence = *still;
-    suspect.note =
-        fmt::format("rank {} waits here in {} for its whole device", standing.rank, call);
-    suspect.evidence = fmt::format("rank {} is in {}, which waits for every kernel of the device",
-                                   standing.rank, call);
+    suspect.note = fmt::format("rank {} is waiting here, in {}", standing.rank, call);
+    suspect.evidence = fmt::format(
+        "{} waits for every kernel of the GPU; the NCCL kernel among them waits for other ranks",
+        call);
     suspects.push_back(std::move(suspect));
   }
   Findings findings;
@@ -60,11 +60,10 @@ Findings detect(const graph::Examination& examination) {
     if (finding.waiting.empty()) {
       continue;  // everybody allocates: that is only slow
     }
-    finding.summary = fmt::format(
-        "{} {} blocked in a CUDA call ({}) that waits for the GPU; the NCCL kernel there waits for "
-        "other ranks{}",
-        who(there), is_or_are(finding.culprits), place(there.front().place),
-        and_who_waits(finding));
+    finding.summary =
+        fmt::format("{} {} blocked in {} ({}) until all kernels of the GPU finish{}", who(there),
+                    is_or_are(finding.culprits), synchronising_call(*there.front().thread),
+                    place(there.front().place), and_who_waits(finding));
     finding.fix =
         "Allocate and free (empty_cache, pinned buffers, deleted graphs) at the same point on all "
         "ranks, outside the overlap with collectives.";

@@ -131,8 +131,8 @@ Findings detect(const graph::Examination& examination) {
   for (const auto& there : by_place(std::move(suspects))) {
     Finding finding = accuse(examination, kKind, there);
     const std::string who_waits = who(there) + (finding.culprits.size() > 1 ? " wait" : " waits");
-    finding.summary = fmt::format("{} for a batch: {} DataLoader worker has been stuck ({}){}",
-                                  who_waits, finding.culprits.size() > 1 ? "a" : "its",
+    finding.summary = fmt::format("{} for a batch: {} DataLoader worker is stuck ({}){}", who_waits,
+                                  finding.culprits.size() > 1 ? "a" : "its",
                                   place(there.front().place), and_who_waits(finding));
     const model::Process& worker = *there.front().process;
     if (is_stopped(worker)) {

@@ -337,7 +337,7 @@ const Detector dead_rank{
         R"(What you see: fewer processes than ranks; the remaining ranks are in a collective or in the store. NCCL and the store notice
 nothing for minutes.
 
-Why: the out-of-memory killer, a crash in native code, or a person ended the process, and the launcher did not look (mpirun
+Why: the out-of-memory killer, a crash in native code, or a person ended the process, and the launcher does not check (mpirun
 without clean-up, a shell script with &).
 
 How ddpdoctor knows: the signal in the process table (a zombie keeps it), in the agent's record, or the absence of a process

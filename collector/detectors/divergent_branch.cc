@@ -47,8 +47,8 @@ std::string agree_on(program::Source source, const std::string& condition) {
           condition);
     case program::Source::kRandom:
       return fmt::format(
-          "Draw on rank 0 only and broadcast the result of {}, or seed the generators alike: now "
-          "each rank has its own random state.",
+          "Draw on rank 0 only and broadcast the result of {}, or seed the generators with "
+          "the same value: now each rank has its own random state.",
           condition);
     case program::Source::kFiles:
       return fmt::format(

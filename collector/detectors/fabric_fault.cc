@@ -110,7 +110,7 @@ std::string what_happened(const model::JobModel& job, const model::Fact& fact,
   const std::string device = device_text(fact);
   switch (sort_of(fact)) {
     case Sort::kPort:
-      return fmt::format("{} went down{}", device, came_back(job, fact) ? " and came back" : "");
+      return fmt::format("{} went down{}", device, came_back(job, fact) ? " and is up again" : "");
     case Sort::kDevice:
       return fmt::format("{} reported an error of its own", device);
     case Sort::kSwitch:
@@ -290,7 +290,7 @@ reconnect: one flap is enough.
 
 How ddpdoctor knows: the lines of NCCL's transports and of the kernel's drivers name the adapter, the port and both addresses. Both of
 them together are certain, one is likely. A failed transfer alone is only possible when a rank has exited, as its connections break, too;
-so are flushed requests (status 5), switch errors that are not fatal, and a port of which only the kernel tells when it came back or the
+so are flushed requests (status 5), switch errors that are not fatal, and a port of which only the kernel reports when it is up again or the
 ranks are in different calls. Events older than the job are ignored.
 
 Fix: check the link, and exclude it until then

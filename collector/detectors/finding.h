@@ -26,9 +26,18 @@ struct Location {
       note;  // "ranks 0-1,3 have waited here for 4 min 12 s", "the branch that separates them"
 };
 
+/// What a sentence of evidence has in common with a line of the user's code: a report for people
+/// leaves the sentence out when the lines above show that line and these words.
+struct Shown {
+  std::string file;
+  int line = 0;
+  std::string words;  // "#4 of default_pg", "all_reduce", "waiting for its GPU"
+};
+
 struct Evidence {
   std::optional<model::Rank> rank;
   std::string text;
+  std::optional<Shown> shown = std::nullopt;  // only where it may repeat the lines above
 };
 
 struct Finding {

@@ -200,7 +200,7 @@ often in logging, in an allocator or in a library's clean-up. Its rank waits for
 Why: fork copies every lock in its state, but only the thread that forks. A lock that another thread held at that moment stays
 locked in the child for ever.
 
-How ddpdoctor knows: the process was forked without exec and either the lock names an owner that is no thread of the
+How ddpdoctor knows: the process was forked without exec and either the lock names an owner that is not a thread of the
 process, or the process has a single thread and that one waits for a lock of its own process. Or it waits in code of a file
 that only a thread of its parent runs: fork copied no thread but the one that forked.
 

@@ -117,12 +117,9 @@ Findings detect(const graph::Examination& examination) {
   Findings findings;
   for (const auto& there : by_place(std::move(suspects))) {
     Finding finding = accuse(examination, kKind, there);
-    const bool one = there.size() == 1;
-    finding.summary = fmt::format(
-        "{} {} in native code ({}) and holds the GIL; the threads of {} that could end the wait "
-        "need it{}",
-        who(there), one ? "sleeps" : "sleep", place(there.front().place),
-        one ? "its process" : "their processes", and_who_waits(finding));
+    finding.summary = fmt::format("{} {} blocked in native code ({}) while holding the GIL{}",
+                                  who(there), is_or_are(finding.culprits),
+                                  place(there.front().place), and_who_waits(finding));
     add_kept_thread(examination, there.front(), finding);
     finding.fix =
         "Release the GIL around the blocking native call (ctypes.CDLL instead of PyDLL, "

@@ -161,11 +161,11 @@ Findings detect(const graph::Examination& examination) {
 constexpr std::string_view kExplanation =
     R"(What you see: every rank is in the same collective; GPUs show 100 % at low power.
 
-Why: the program is right, all ranks came. The data does not: peer-to-peer access that does not work (ACS, IOMMU), a network interface that
+Why: the program is right: all ranks called the collective. The data does not arrive: peer-to-peer access that does not work (ACS, IOMMU), a network interface that
 the other side cannot reach, a faulty link or GPU, a kernel of another stream that holds the device.
 
 How ddpdoctor knows: the same newest sequence number on all members of the group, unfinished, no rank unobserved; and operation, size, data
-type, splits, reduce operation, root and members of the group were compared and are alike. Where a record lacks one of them (torch's flight
+type, splits, reduce operation, root and members of the group were compared and are equal. Where a record lacks one of them (torch's flight
 recorder keeps no reduce operation), the report names it: a call that differs there looks the same, so the transport is not accused.
 
 What to do next: rule out one transport after the other with NCCL_P2P_DISABLE=1, NCCL_IB_DISABLE=1, NCCL_NVLS_ENABLE=0; read dmesg for Xid

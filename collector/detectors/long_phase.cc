@@ -74,7 +74,7 @@ Findings detect(const graph::Examination& examination) {
 }
 
 constexpr std::string_view kExplanation =
-    R"(What you see: all ranks but one wait in a barrier, for minutes; later the job goes on, or a timeout ends it.
+    R"(What you see: all ranks but one wait in a barrier, for minutes; later the job continues, or a timeout ends it.
 
 Why: one rank does work that the others wait for: downloads, tokenises, saves a checkpoint, loads a large file.
 

@@ -122,8 +122,8 @@ Findings detect(const graph::Examination& examination) {
 constexpr std::string_view kExplanation =
     R"(What you see: some ranks continue; the others wait in a broadcast, reduce, gather or scatter.
 
-Why: every rank names the root. A rank that takes itself for the root only sends and may pass; one that expects the data from somebody
-else waits for ever. Often a group rank was given where a global rank is meant.
+Why: every rank names the root. A rank that takes itself for the root only sends and may pass; one that expects the data from a different
+rank waits for ever. Often a group rank was given where a global rank is meant.
 
 How ddpdoctor knows: same group and sequence number, another root in the records, or another src/dst in the blocked calls.
 

@@ -291,8 +291,8 @@ Findings detect(const graph::Examination& examination) {
 }
 
 constexpr std::string_view kExplanation =
-    R"(What you see: with gloo one rank aborts and the others report "Connection closed by peer" - the first error comes from an innocent rank.
-With NCCL the job hangs in the collective, or goes on with wrong numbers.
+    R"(What you see: with gloo one rank aborts and the others report "Connection closed by peer" - the first error is printed by an innocent rank.
+With NCCL the job hangs in the collective, or continues with wrong numbers.
 
 Why: all ranks of a group must pass tensors of one size to all_reduce, broadcast, all_gather and their kind. Batches of different length,
 an empty shard, a last batch that is smaller, or a model that differs break this.

@@ -349,7 +349,7 @@ constexpr std::string_view kExplanation =
 line, in calls of different groups, sizes or roots. With equal sizes nothing hangs, and the sums are wrong.
 
 Why: the loop goes over a set (or a directory listing). Python hashes strings with a seed of each process, so every rank goes over the same
-names in another order, and the n-th call of one rank meets the n-th call of another, which is for another name.
+names in another order, and the n-th call of one rank pairs with the n-th call of another, which is for another name.
 
 How ddpdoctor knows: the ranks are in different calls of one loop, and your source shows that what the loop goes over comes from a set, a
 directory listing, a sort by hash() or a draw, with no sort behind it and no broadcast of the order. Without that proof it is reported as

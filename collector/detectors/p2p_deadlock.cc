@@ -115,7 +115,11 @@ std::string sentence(const Standing& standing) {
 
 void add_rank(const graph::Examination& examination, model::Rank rank, Finding& finding) {
   const Standing* standing = examination.standing(rank);
-  finding.evidence.push_back({.rank = rank, .text = sentence(*standing) + placed(standing->user)});
+  finding.evidence.push_back({.rank = rank,
+                              .text = sentence(*standing) + placed(standing->user),
+                              .shown = Shown{.file = standing->user.file,
+                                             .line = standing->user.line,
+                                             .words = sentence(*standing)}});
   if (standing->user.known() && finding.locations.size() < 8) {
     finding.locations.push_back(location(*standing, sentence(*standing)));
   }
@@ -141,6 +145,22 @@ bool only_tags_differ(const graph::Examination& examination, const model::RankSe
          other.call->peer == one.rank && one.call->operation != other.call->operation;
 }
 
+/// "ranks 0 and 1 are both waiting in recv; neither sends", where a circle does one thing only.
+std::optional<std::string> all_do_the_same(const graph::Examination& examination,
+                                           const model::RankSet& circle) {
+  const std::string operation = examination.standing(circle.front())->call->operation;
+  const bool same = std::all_of(circle.begin(), circle.end(), [&](model::Rank rank) {
+    return examination.standing(rank)->call->operation == operation;
+  });
+  const bool sends = operation == "send";
+  if (!same || circle.size() < 2 || (!sends && operation != "recv")) {
+    return std::nullopt;
+  }
+  const bool two = circle.size() == 2;
+  return fmt::format("{} are {} waiting in {}; {} {}", said(circle), two ? "both" : "all",
+                     operation, two ? "neither" : "none of them", sends ? "receives" : "sends");
+}
+
 Finding circle_finding(const graph::Examination& examination, const model::RankSet& circle) {
   Finding finding;
   finding.kind = "p2p-deadlock";
@@ -152,11 +172,13 @@ Finding circle_finding(const graph::Examination& examination, const model::RankS
   for (const model::Rank rank : circle.minus(finding.culprits)) {
     order.push_back(rank);
   }
+  std::vector<std::string> sentences;
   for (const model::Rank rank : order) {
-    finding.summary +=
-        (finding.summary.empty() ? "" : "; ") + sentence(*examination.standing(rank));
+    sentences.push_back(sentence(*examination.standing(rank)));
     add_rank(examination, rank, finding);
   }
+  finding.summary =
+      all_do_the_same(examination, circle).value_or(fmt::format("{}", fmt::join(sentences, "; ")));
   finding.fix = only_tags_differ(examination, circle)
                     ? "Pass the same tag on both sides: one of them counts one message more, or "
                       "numbers its messages differently."

@@ -171,7 +171,7 @@ Findings detect(const graph::Examination& examination) {
   for (const auto& there : by_place(std::move(suspects))) {
     Finding finding = accuse(examination, kKind, there);
     finding.summary = fmt::format(
-        "{} is waiting ({}) for a task of its multiprocessing.Pool whose worker has exited{}",
+        "{} is waiting ({}) for a task of its multiprocessing.Pool, but the worker has exited{}",
         who(there), place(there.front().place), and_who_waits(finding));
     finding.fix =
         "Use concurrent.futures.ProcessPoolExecutor, which raises BrokenProcessPool; or pass a "

@@ -214,11 +214,11 @@ const Detector process_deadlock{
         R"(What you see: nothing moves, no rank is missing, and no error is printed. Workers, helpers or servers of the job sleep.
 
 Why: each process waits for something that only another one of them can do: read a full pipe, release a semaphore or the lock
-on a file, exit, answer an RPC. An exception between acquire and release loses a slot of a semaphore in the same way: everybody
-who could release it waits for it.
+on a file, exit, answer an RPC. An exception between acquire and release loses a slot of a semaphore in the same way: every process
+that could release it waits for it.
 
 How ddpdoctor knows: the kernel says at which pipe, socket, semaphore, file or child each thread sleeps, and which processes have
-the other end open, map the semaphore or hold the lock. When each of these sleeps as well, without a timeout, none can ever go on.
+the other end open, map the semaphore or hold the lock. When each of these sleeps as well, without a timeout, none can ever continue.
 One process that may still act (it runs, sleeps for a time, or waits for something unknown) is enough for silence.
 
 Fix:

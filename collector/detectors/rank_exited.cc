@@ -367,7 +367,7 @@ const Detector rank_exited{
 
 Why: it ran out of data, returned early, or called sys.exit. Launchers take status 0 for success and do not end the others.
 
-How ddpdoctor knows: its exit status, and the stacks of the others. In a log: the launcher tells a status that no exception has (Python's is 1).
+How ddpdoctor knows: its exit status, and the stacks of the others. In a log: the launcher reports a status that no exception has (Python's is 1).
 
 Fix: the same number of steps on every rank; see `ddpdoctor explain uneven-inputs`.
     -     if loss.isnan(): sys.exit(0)

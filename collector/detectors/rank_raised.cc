@@ -300,11 +300,12 @@ Findings detect(const graph::Examination& examination) {
   for (const auto& there : by_place(std::move(suspects))) {
     Finding finding = accuse(examination, kKind, there);
     const std::string_view deed = there.front().deed;
-    finding.summary = fmt::format("{} {}{}{}", finding.culprits.empty() ? "a rank" : who(there),
-                                  !deed.empty()                 ? deed
-                                  : finding.culprits.size() > 1 ? "handle an exception"
-                                                                : "handles an exception",
-                                  placed(there.front().place), and_who_waits(finding));
+    finding.summary =
+        fmt::format("{} {}{}{}", finding.culprits.empty() ? "a rank" : who(there),
+                    !deed.empty()                 ? deed
+                    : finding.culprits.size() > 1 ? "are in the handler of an exception"
+                                                  : "is in the handler of an exception",
+                    placed(there.front().place), and_who_waits(finding));
     add_handler(examination, there, finding);
     add_stacks(examination, there, finding);
     finding.fix = advice(examination, there.front(), by_mpi);

@@ -196,7 +196,7 @@ const Detector rendezvous_incomplete{
 
 Why: WORLD_SIZE counts more ranks than were started: a node is missing, a process died on the way, --nnodes is too large.
 
-How ddpdoctor knows: the ranks that exist, against the world size they were told; all of them are in the rendezvous. Before there are ranks:
+How ddpdoctor knows: the ranks that exist, against the world size they were given; all of them are in the rendezvous. Before there are ranks:
 torchrun itself waits for other nodes (--nnodes), or its agents were given different --rdzv-id or endpoints. Or init_process_group was given different
 places.
 

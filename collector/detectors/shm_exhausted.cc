@@ -183,7 +183,7 @@ const Detector shm_exhausted{
         R"(What you see: "Bus error", "insufficient shared memory", workers that die with SIGBUS, or NCCL that fails with "Error while
 creating shared memory segment".
 
-Why: DataLoader workers and NCCL exchange data through /dev/shm; containers give it 64 MB unless told otherwise.
+Why: DataLoader workers and NCCL exchange data through /dev/shm; containers give it 64 MB unless configured otherwise.
 
 How ddpdoctor knows: how full the file system is together with a bus error, or the messages.
 

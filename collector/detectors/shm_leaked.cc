@@ -63,7 +63,7 @@ std::optional<Suspect> maker(const graph::Examination& examination, const model:
   suspect.confidence = Confidence::kLikely;
   suspect.note = fmt::format("process {} created it here", process->pid);
   suspect.evidence = fmt::format(
-      "{} ({}) still exists: process {} created it, no process removed it, and no live process "
+      "{} ({}) still exists: process {} created it, no process removed it, and no running process "
       "maps it",
       segment.text("path").value_or("?"), base::bytes(segment.number("bytes").value_or(0)),
       process->pid);
@@ -200,10 +200,10 @@ const Detector shm_leaked{
     .explanation =
         R"(What you see: /dev/shm fills up, from step to step or from run to run; torch_PID_… files whose process has exited.
 
-Why: under the file_system sharing strategy each tensor that a worker sends is a file in /dev/shm and a mapping of the process. It lives as
+Why: under the file_system sharing strategy each tensor that a worker sends is a file in /dev/shm and a mapping of the process. It exists as
 long as some process keeps the tensor, and a killed process cannot remove it.
 
-How ddpdoctor knows: a process of a running job has more segments at each look, of ever older ages, and releases none. Under run, a segment
+How ddpdoctor knows: a process of a running job has more segments at each snapshot, of ever older ages, and releases none. Under run, a segment
 that the job made is still there after the job has ended. Segments of earlier jobs are a note at the end of the report, and a finding only
 while /dev/shm is nearly full.
 

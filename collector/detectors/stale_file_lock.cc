@@ -280,7 +280,7 @@ restart hangs again.
 
 Why: a lock by existence is only released by whoever created the file. That run was killed.
 
-How ddpdoctor knows: the frames of the waiting function and the file itself: it exists, no live process holds it, and it is
+How ddpdoctor knows: the frames of the waiting function and the file itself: it exists, no running process holds it, and it is
 older than the job.
 
 Fix:

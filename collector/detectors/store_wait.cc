@@ -254,7 +254,7 @@ std::optional<Finding> client_is_taken(const graph::Examination& examination, mo
   finding.culprits = model::RankSet({rank});
   finding.waiting = waiting_ranks(examination).minus(finding.culprits);
   finding.summary = fmt::format(
-      "rank {} cannot set a key ({}): its thread {} is waiting in the same store ({}), which "
+      "rank {} cannot set a key ({}): its thread {} is waiting in the same store ({}); a store "
       "handles one call at a time",
       rank, place(standing->user), other->name, place(taken));
   finding.locations = {
@@ -332,7 +332,7 @@ const Detector store_wait{
 Why: get waits until the key exists. The rank that should set it took another branch, spells the key differently, or waits for
 the others itself.
 
-How ddpdoctor knows: the frames of the store and the key in their arguments; the user's source tells where the key is set.
+How ddpdoctor knows: the frames of the store and the key in their arguments; the user's source shows where the key is set.
 
 Fix:
     + if rank == 0:

@@ -51,6 +51,18 @@ std::vector<std::string> to_capture(const graph::Examination& examination) {
   return wanted;
 }
 
+/// "the cause is unknown because ranks 4-7 were not captured".
+std::string why_unknown(const graph::Examination& examination) {
+  const model::RankSet unseen = unobserved_ranks(examination);
+  if (!unseen.empty()) {
+    return fmt::format("the cause is unknown because {} not captured",
+                       ranks_do(unseen, "was", "were"));
+  }
+  return examination.history.empty()
+             ? "the cause is unknown because the calls of each rank were not recorded"
+             : "which rank is missing is unknown";
+}
+
 /// Neither a stack nor a recorded call of any rank: nothing to judge by.
 bool nothing_to_read(const graph::Examination& examination) {
   const auto has_stack = [](const model::Process* process) {
@@ -237,22 +249,13 @@ void tell_each_place(const graph::Examination& examination, const model::RankSet
     said_of[rank] = whereabouts(examination.job, *examination.standing(rank));
   }
   for (const Camp& camp : camps(said_of)) {
-    if (finding.evidence.size() == kMostPlaces) {
-      break;
-    }
-    const model::Rank first = camp.ranks.front();
-    const model::RankSet more = camp.ranks.minus(model::RankSet{first});
-    const graph::Standing* standing = examination.standing(first);
-    if (standing->user.known()) {
+    const graph::Standing* standing = examination.standing(camp.ranks.front());
+    if (standing->user.known() && finding.locations.size() < kMostPlaces) {
       finding.locations.push_back(
           location(standing->user, camp.ranks, waiting_here(examination.job, camp.ranks)));
     }
-    finding.evidence.push_back(
-        {.rank = first,
-         .text = fmt::format(
-             "rank {} {}{}", first, camp.key,
-             more.empty() ? "" : fmt::format("; so {} {}", is_or_are(more), said(more)))});
   }
+  add_whereabouts(finding, examination, ranks);
 }
 
 /// Every rank waits for its GPU, or stays at its line on one, and no record says what is queued.
@@ -351,8 +354,8 @@ Findings detect(const graph::Examination& examination) {
   finding.waiting = waiting;
   const graph::Standing* standing = examination.standing(waiting.front());
   finding.summary =
-      fmt::format("{} {} {}", said(waiting), waiting.size() == 1 ? "is waiting" : "are waiting",
-                  hangs ? "in a collective and nothing moves; which rank is missing is unknown"
+      fmt::format("{} {}", ranks_do(waiting, "is waiting", "are waiting"),
+                  hangs ? "in a collective; " + why_unknown(examination)
                         : "for other ranks; one snapshot cannot tell a hang from a normal step");
   const bool ask_nccl = examination.history.empty() && is_gpu_job(examination);
   finding.fix = fmt::format(

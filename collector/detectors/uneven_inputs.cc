@@ -52,9 +52,9 @@ void add_counts(const graph::Examination& examination, const Parting& parting, F
   if (rest > odd) {
     finding.evidence.push_back(
         {.rank = std::nullopt,
-         .text = fmt::format("rank {} called from {} {} times, rank {} {} times (recorded calls)",
-                             parting.rest.ranks.front(), line_of(site), rest,
-                             parting.odd.ranks.front(), odd)});
+         .text = fmt::format("rank {} made {} {} at {}, rank {} made {} (recorded calls)",
+                             parting.rest.ranks.front(), rest, rest == 1 ? "call" : "calls",
+                             line_of(site), parting.odd.ranks.front(), odd)});
   }
 }
 

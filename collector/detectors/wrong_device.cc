@@ -221,8 +221,8 @@ Findings detect(const graph::Examination& examination) {
       continue;
     }
     finding.confidence = confidence_of((more_gpus ? 1 : 0) + (told ? 1 : 0));
-    finding.summary =
-        fmt::format("{} {} use GPU {}", said(ranks), ranks.size() == 2 ? "both" : "all", gpu.name);
+    finding.summary = fmt::format("{} {} use {}", said(ranks), ranks.size() == 2 ? "both" : "all",
+                                  gpu.name.starts_with("GPU") ? gpu.name : "GPU " + gpu.name);
     finding.fix = kFix;
     add_where_it_was_taken(job, finding);
     if (finding.locations.empty()) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,6 +11,23 @@
 #include "base/text.h"
 
 namespace ddpdoctor::model {
+
+namespace {
+
+/// The distance between neighbours, where it is more than one and the same for at least five ranks:
+/// the ranks of a tensor- or data-parallel group.
+std::optional<Rank> stride_of(const std::vector<Rank>& ranks) {
+  constexpr std::size_t kFewest = 5;
+  const Rank step = ranks.size() < kFewest ? 0 : ranks[1] - ranks[0];
+  for (std::size_t i = 1; i < ranks.size(); ++i) {
+    if (step < 2 || ranks[i] - ranks[i - 1] != step) {
+      return std::nullopt;
+    }
+  }
+  return step < 2 ? std::nullopt : std::optional(step);
+}
+
+}  // namespace
 
 RankSet::RankSet(std::initializer_list<Rank> ranks) : RankSet(std::vector<Rank>(ranks)) {}
 
@@ -64,6 +82,9 @@ std::string RankSet::said() const {
   }
   if (size() == 2) {
     return fmt::format("ranks {} and {}", ranks_[0], ranks_[1]);
+  }
+  if (const auto step = stride_of(ranks_)) {
+    return fmt::format("ranks {}-{} step {}", ranks_.front(), ranks_.back(), *step);
   }
   return fmt::format("{} {}", size() == 1 ? "rank" : "ranks", ranges());
 }

@@ -81,7 +81,7 @@ struct Contents {
 /// One frame's contents appended to `out`; why not, when it is damaged.
 std::string unpack(std::string_view packed, std::size_t size, std::string& out) {
   if (size == 0 || size > kLargestFrame) {
-    return "says an impossible size";
+    return "has an impossible size";
   }
   const std::size_t start = out.size();
   out.resize(start + size);
@@ -91,7 +91,7 @@ std::string unpack(std::string_view packed, std::size_t size, std::string& out) 
   }
   out.resize(start);
   return ZSTD_isError(got) != 0 ? fmt::format("cannot be unpacked ({})", ZSTD_getErrorName(got))
-                                : "holds less than it says";
+                                : "contains less than its header states";
 }
 
 base::Result<Contents> contents_of(std::string_view bytes, const std::string& name) {
@@ -101,7 +101,7 @@ base::Result<Contents> contents_of(std::string_view bytes, const std::string& na
     if (packed && *packed == 0) {
       if (!bytes.empty()) {  // zeros stand for the rest where a disk was full or a machine died
         out.fault =
-            fmt::format("{} is damaged: what follows frame {} is no frame", name, out.frames);
+            fmt::format("{} is damaged: what follows frame {} is not a frame", name, out.frames);
       }
       break;
     }
@@ -156,7 +156,7 @@ std::string save(const model::JobModel& job) {
 
 base::Result<model::JobModel> load(std::string_view bytes, const std::string& name) {
   if (!is_recording(bytes)) {
-    return base::failure(fmt::format("{} is no recording of ddpdoctor", name));
+    return base::failure(fmt::format("{} is not a recording of ddpdoctor", name));
   }
   bytes.remove_prefix(kMagic.size());
   const auto version = take_word(bytes);

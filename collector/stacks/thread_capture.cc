@@ -264,9 +264,9 @@ CapturedThread ThreadCapture::capture(pid_t tid, std::optional<RemoteAddress> py
     thread.stack.problem =
         attempt == Attempt::kRunning
             ? "it is running, and stopping threads is forbidden (--no-stop)"
-            : "it moved during every look, and stopping threads is forbidden (--no-stop)";
+            : "it ran during every snapshot, and stopping threads is forbidden (--no-stop)";
   } else if (thread.stack.problem.empty()) {
-    thread.stack.problem = "it moved during every look";
+    thread.stack.problem = "it ran during every snapshot";
   }
   return thread;
 }

@@ -31,7 +31,7 @@ Value parsed_integer(std::string_view text) {
   const auto [stop, error] = std::from_chars(text.data() + (plus ? 1 : 0), end, value);
   return error == std::errc() && stop == end && !text.empty()
              ? Value::number(value)
-             : Value::unknown("int() of a text that is no number");
+             : Value::unknown("int() of a text that is not a number");
 }
 
 std::string lower(std::string text) {
@@ -77,13 +77,13 @@ Value method_of_string(const std::string& name, const std::string& self,
 /// The smallest or largest of plain values.
 Value extreme(const std::vector<Value>& all, bool largest) {
   if (all.empty()) {
-    return Value::unknown("the smallest of nothing");
+    return Value::unknown("the smallest of no values");
   }
   Value best = all.front();
   for (const Value& one : all) {
     const auto sign = order(one, best);
     if (!sign) {
-      return Value::unknown("an order that only running code tells");
+      return Value::unknown("an order that only running the code shows");
     }
     if (*sign != 0 && (*sign > 0) == largest) {
       best = one;

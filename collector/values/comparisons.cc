@@ -100,7 +100,7 @@ Value Evaluator::length(const Value& value, int depth) {
       return Value::number(static_cast<std::int64_t>(*count));
     }
   }
-  return Value::unknown("a length that only running code tells");
+  return Value::unknown("a length that only running the code shows");
 }
 
 Value Evaluator::truth(const Value& value) {
@@ -256,7 +256,7 @@ Value Evaluator::contains(const Value& container, const Value& item) {
   }
   const auto all = items(container, kMostCompared);
   if (!all) {
-    return Value::unknown("`in` of an object that is no container");
+    return Value::unknown("`in` of an object that is not a container");
   }
   bool unsure = all->size() == kMostCompared;
   for (const Value& one : *all) {
@@ -284,14 +284,15 @@ Value Evaluator::compare(std::string_view operation, const Value& left, const Va
   if (operation == "==" || operation == "!=") {
     const auto same = equal(left, right, 0);
     return of(same ? std::optional(*same == (operation == "==")) : std::nullopt,
-              "an equality that only running code tells");
+              "an equality that only running the code shows");
   }
   const Value a = as_plain(left);
   const Value b = as_plain(right);
   const auto sign = order(a, b);
   if (!sign) {  // with a NaN every comparison is false
-    return a.is_number() && b.is_number() ? Value::boolean(false)
-                                          : Value::unknown("an order that only running code tells");
+    return a.is_number() && b.is_number()
+               ? Value::boolean(false)
+               : Value::unknown("an order that only running the code shows");
   }
   const bool holds = operation == "<"    ? *sign < 0
                      : operation == "<=" ? *sign <= 0

@@ -8,7 +8,7 @@ FOLDERS = ("collector/detectors", "collector/preflight", "collector/model", "col
 
 # What is wrong wherever a sentence of ours has it, and what to write.
 WORDS = [
-    (r"\bnobody\b", "no rank, no thread or no process"),
+    (r"\b(?:nobody|somebody|everybody)\b", "no rank, a thread, every process"),
     (r"\b(?:stands?|stood) (?:in|at|still|here|there)\b", "is in, is waiting in, hangs"),
     (r"\b(?:comes?|came) (?:to|there)\b", "reach, call"),
     (r"\bwent (?:round|to|different)\b", "ran, called, diverged"),
@@ -23,7 +23,12 @@ WORDS = [
     (r"\blives? on\b", "is still running"),
     (r"\b(?:one|two|second|another) looks?\b", "snapshot"),
     (r"\bis no pid\b|\bis nothing that\b", "is not a, unrecognized"),
-    (r"\bcome back\b", "finish, return"),
+    (r"\b(?:come|comes|came) back\b", "finish, return, appear again"),
+    (r"(?<!there )\b(?:is|are|was|were) no (?!longer\b)", "is not a"),
+    (r"\b(?:is|are|was|were) told\b|\btells? (?!a\b)", "reported, given, shows"),
+    (r"\bmeets?\b|\bmet\b", "pairs with, reaches"),
+    (r"\balike\b", "same as, equal"),
+    (r"\b(?:goes|go|went) on\b", "continue"),
 ]
 WORDS = [(re.compile(pattern, re.I), instead) for pattern, instead in WORDS]
 LENGTHS = {"summary": 25, "fix": 20}  # words; of a fix: in one clause

@@ -16,6 +16,7 @@
 #include "collector/detectors/detector.h"
 #include "collector/model/questions.h"
 #include "viewer/lanes.h"
+#include "viewer/reasons.h"
 #include "viewer/render.h"
 #include "viewer/stack_folding.h"
 #include "viewer/wait_picture.h"
@@ -119,7 +120,7 @@ void add_source(const model::JobModel& job, const std::string& name, int number,
   }
 }
 
-/// The lines around every place that a finding names or a drawn call comes from.
+/// The lines around every place that a finding names or that made a drawn call.
 Json sources(const diagnosis::Diagnosis& diagnosis, const std::vector<GroupLanes>& groups) {
   Json out = Json::object();
   for (const detectors::Finding& finding : diagnosis.findings) {
@@ -269,8 +270,18 @@ Json explanations(const diagnosis::Diagnosis& diagnosis) {
   return out;
 }
 
+/// For each finding the evidence that its page shows, as indexes.
+Json reasons(const diagnosis::Diagnosis& diagnosis) {
+  Json out = Json::array();
+  for (const detectors::Finding& finding : diagnosis.findings) {
+    out.push_back(new_evidence(finding));
+  }
+  return out;
+}
+
 std::string packed(const diagnosis::Diagnosis& diagnosis, const Packing& packing) {
   Json report = Json::parse(json(diagnosis));
+  report["reasons"] = reasons(diagnosis);
   pack_tree(report["stack_diff"]);
   pack_processes(report, packing);
   pack_edges(report["wait_for"]);

@@ -10,6 +10,7 @@
 #include "viewer/clock.h"
 #include "viewer/formats/text_parts.h"
 #include "viewer/place.h"
+#include "viewer/reasons.h"
 #include "viewer/render.h"
 
 namespace ddpdoctor::viewer {
@@ -47,8 +48,8 @@ std::string outcome(const diagnosis::Diagnosis& diagnosis, const detectors::Find
   if (!place.file.empty()) {
     body += fmt::format("at: {}:{}\n", escaped(place.file), place.line);
   }
-  for (const detectors::Evidence& evidence : finding.evidence) {
-    body += fmt::format("why: {}\n", escaped(evidence.text));
+  for (const std::size_t index : new_evidence(finding)) {
+    body += fmt::format("why: {}\n", escaped(reason_text(finding.evidence[index])));
   }
   body += fmt::format("fix: {}\n", escaped(finding.fix));
   if (!is_error(diagnosis, finding)) {

@@ -11,6 +11,7 @@
 #include "viewer/clock.h"
 #include "viewer/formats/text_parts.h"
 #include "viewer/layout.h"
+#include "viewer/reasons.h"
 #include "viewer/render.h"
 #include "viewer/values.h"
 
@@ -25,7 +26,7 @@ bool is_word(char character) {
 }
 
 /// Text between code: nothing of it is taken for markup. An underscore inside a word is none, "#10"
-/// must not become a link to somebody's issue 10, nor "@team" a message to them.
+/// must not become a link to an unrelated issue 10, nor "@team" a message to them.
 std::string escaped_words(std::string_view line) {
   constexpr std::string_view kMarkup = "\\`*{}[]<>|";
   std::string out;
@@ -79,8 +80,8 @@ std::size_t end_of_call(std::string_view line, std::size_t at) {
   return end == hash + 1 ? at : end;
 }
 
-/// A sentence in a table cell or paragraph: what stands in backquotes, and calls by their number,
-/// are code; the rest is no markup.
+/// A sentence in a table cell or paragraph: text in backquotes, and calls by their number,
+/// are code; the rest is not markup.
 std::string escaped(std::string_view text) {
   const std::string line = one_line(text);
   std::string out;
@@ -137,11 +138,11 @@ std::string finding_section(const diagnosis::Diagnosis& diagnosis,
     }
     out += "\n";
   }
-  for (const detectors::Evidence& evidence : finding.evidence) {
-    out += fmt::format("- {}\n", escaped(reason_text(evidence)));
+  const std::vector<std::size_t> reasons = new_evidence(finding);
+  for (const std::size_t index : reasons) {
+    out += fmt::format("- {}\n", escaped(reason_text(finding.evidence[index])));
   }
-  out +=
-      fmt::format("{}**Fix:** {}\n\n", finding.evidence.empty() ? "" : "\n", escaped(finding.fix));
+  out += fmt::format("{}**Fix:** {}\n\n", reasons.empty() ? "" : "\n", escaped(finding.fix));
   out += fmt::format("More: {}\n\n", code("ddpdoctor explain " + finding.kind));
   return out;
 }

@@ -10,6 +10,7 @@
 #include "collector/model/questions.h"
 #include "viewer/formats/text_parts.h"
 #include "viewer/layout.h"
+#include "viewer/reasons.h"
 #include "viewer/values.h"
 
 namespace ddpdoctor::viewer {
@@ -21,7 +22,7 @@ constexpr std::size_t kMostPlaces = 6;
 constexpr std::size_t kMostReasons = 2;
 constexpr std::size_t kMostReasonLines = 3;
 
-constexpr std::size_t kWidestCode = 40;     // a line of Python that tells itself apart
+constexpr std::size_t kWidestCode = 40;     // enough of a line of Python to recognise it
 constexpr std::size_t kNarrowestNote = 24;  // less than this and the note goes below
 constexpr std::string_view kIndent = "  ";
 
@@ -151,20 +152,17 @@ std::string labelled(std::string_view label, const std::vector<std::string>& lin
 
 std::string reasons(const detectors::Finding& finding, const TextOptions& options) {
   constexpr std::string_view kLabel = "why: ";
-  const std::size_t most = options.all_findings ? finding.evidence.size() : kMostReasons;
+  const std::vector<std::size_t> fresh = new_evidence(finding);
+  const std::size_t most = options.all_findings ? fresh.size() : kMostReasons;
   const std::size_t room =
       std::max(options.width, 2 * kNarrowestNote) - kIndent.size() - kLabel.size();
   std::string out;
   std::size_t said = 0;
-  for (const detectors::Evidence& evidence : finding.evidence) {
-    const std::string text = one_line(evidence.text);
+  for (const std::size_t index : fresh) {
     if (said == most) {
       break;
     }
-    if (text.empty() || finding.summary.find(text) != std::string::npos) {
-      continue;
-    }
-    std::vector<std::string> lines = wrap(reason_text(evidence), room);
+    std::vector<std::string> lines = wrap(reason_text(finding.evidence[index]), room);
     if (!options.all_findings && lines.size() > kMostReasonLines) {
       lines.resize(kMostReasonLines);
       lines.back() += "…";
@@ -205,8 +203,12 @@ std::string source_text(const model::JobModel& job, std::string_view file, int l
 
 std::string reason_text(const detectors::Evidence& evidence) {
   const std::string text = one_line(evidence.text);
-  const bool names_rank = !evidence.rank || text.starts_with("rank");
-  return names_rank ? text : fmt::format("rank {}: {}", *evidence.rank, text);
+  if (!evidence.rank || text.starts_with("rank")) {
+    return text;
+  }
+  const std::string name = fmt::format("rank {}", *evidence.rank);
+  const std::size_t at = text.find(name + " ");
+  return at != std::string::npos ? text : fmt::format("{}: {}", name, text);
 }
 
 bool is_error(const diagnosis::Diagnosis& diagnosis, const detectors::Finding& finding) {

@@ -42,9 +42,9 @@ std::string fix_for_bus_error(const model::JobModel& job) {
 std::string advice_on_end(const model::JobModel& job, const std::optional<model::Exit>& exit) {
   const int signal = exit ? exit->signal.value_or(0) : 0;
   if (signal == 9) {
-    return "Look for the out-of-memory killer (dmesg, the memory limit of the container) or "
-           "whoever sent SIGKILL; lower the memory "
-           "of this rank. Start ranks with torchrun, which ends the others when one dies.";
+    return "Run `dmesg` and check the memory limit of the container: the out-of-memory killer or a "
+           "person sent SIGKILL. Lower the memory of this rank. Start ranks with torchrun, which "
+           "ends the others when one dies.";
   }
   if (signal == SIGBUS) {
     return fix_for_bus_error(job);

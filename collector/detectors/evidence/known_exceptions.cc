@@ -171,7 +171,7 @@ Suspect suspect_of(const Sighting& sighting, bool harmless) {
   return {.rank = sighting.rank,
           .place = sighting.place,
           .confidence = harmless ? Confidence::kPossible : sure,
-          .note = std::string(sighting.exception->meaning),
+          .note = "this line raised",
           .evidence = "log: " + base::elide(base::printable(sighting.line), kLongestLine)};
 }
 

@@ -159,7 +159,10 @@ void add_waiting(const graph::Examination& examination, model::RankSet waiting, 
   }
   for (const auto& [place, ranks] : places) {
     finding.locations.push_back(
-        location(place.first, ranks, waiting_here(examination.job, ranks, place.second)));
+        location(place.first, ranks,
+                 waiting_here(examination.job, ranks,
+                              place.second == "for its GPU" && ranks.size() > 1 ? "for their GPUs"
+                                                                                : place.second)));
   }
 }
 

@@ -61,6 +61,31 @@ std::string doing(const model::JobModel& job, const graph::Standing& standing) {
   return "is " + std::string(graph::activity_name(standing.activity));
 }
 
+/// The words of `doing` by which a reader knows it again: the number of the call, its name, or what
+/// the rank waits for.
+std::string shown_words(const model::JobModel& job, const graph::Standing& standing) {
+  const auto& call = standing.call;
+  if (waits_in_call(standing) && call->sequence && *call->sequence > 0) {
+    return fmt::format("#{} of {}", *call->sequence, group_name(job, call->group));
+  }
+  if (waits_in_call(standing)) {
+    return call->operation;
+  }
+  const std::string text = doing(job, standing);
+  return text.substr(text.find(' ') + 1);
+}
+
+/// Where the sentence of this standing is shown already; nothing where it holds more than that.
+std::optional<Shown> shown_by(const model::JobModel& job, const graph::Standing& standing,
+                              std::string_view more) {
+  const bool framework = standing.thread != nullptr && model::is_framework_file(standing.user.file);
+  if (!more.empty() || (framework && !graph::phase_of(standing.thread->frames).empty())) {
+    return std::nullopt;
+  }
+  return Shown{
+      .file = standing.user.file, .line = standing.user.line, .words = shown_words(job, standing)};
+}
+
 /// "is in barrier" of one rank with these as its subject: "ranks 0-2 are in barrier".
 std::string with_subject(const model::RankSet& ranks, std::string text) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kVerbs{
@@ -70,6 +95,10 @@ std::string with_subject(const model::RankSet& ranks, std::string text) {
       text.replace(0, one.size(), many);
       break;
     }
+  }
+  constexpr std::string_view kOwnGpu = "for its GPU";
+  if (const std::size_t at = text.find(kOwnGpu); ranks.size() > 1 && at != std::string::npos) {
+    text.replace(at, kOwnGpu.size(), "for their GPUs");
   }
   return fmt::format("{} {}", said(ranks), text);
 }
@@ -194,8 +223,9 @@ std::string said(const model::RankSet& ranks) {
   if (ranks.empty()) {
     return "no rank";
   }
-  if (ranks.ranges().size() <= kLongestRanges) {
-    return ranks.said();
+  if (std::string whole = ranks.said();
+      whole.size() <= kLongestRanges + std::string_view("ranks ").size()) {
+    return whole;
   }
   const std::vector<model::Rank>& all = ranks.values();
   const model::RankSet first(std::vector<model::Rank>(
@@ -222,36 +252,43 @@ Location location(const graph::Standing& standing, std::string note) {
 
 void add_whereabouts(Finding& finding, const graph::Examination& examination,
                      const model::RankSet& ranks) {
-  std::vector<std::pair<std::string, model::RankSet>> alike;  // in the order of their first rank
+  struct Alike {
+    std::string text;
+    model::RankSet ranks;
+    std::optional<Shown> shown;
+  };
+  std::vector<Alike> alike;  // in the order of their first rank
   for (const model::Rank rank : ranks) {
     const graph::Standing* standing = examination.standing(rank);
     if (standing == nullptr) {
       continue;
     }
-    const std::string text =
-        whereabouts(examination.job, *standing) + ahead_of_device(examination, *standing);
+    const std::string more = ahead_of_device(examination, *standing);
+    const std::string text = whereabouts(examination.job, *standing) + more;
     const auto known = std::find_if(alike.begin(), alike.end(),
-                                    [&text](const auto& one) { return one.first == text; });
+                                    [&text](const Alike& one) { return one.text == text; });
     if (known == alike.end()) {
-      alike.emplace_back(text, model::RankSet{rank});
+      alike.push_back(
+          {.text = text, .ranks = {rank}, .shown = shown_by(examination.job, *standing, more)});
     } else {
-      known->second.insert(rank);
+      known->ranks.insert(rank);
     }
   }
   model::RankSet left;
   for (std::size_t i = 0; i < alike.size(); ++i) {
-    const auto& [text, of] = alike[i];
+    const auto& [text, of, shown] = alike[i];
     if (i >= kMostRanksListed) {
       left = left.united(of);
       continue;
     }
     finding.evidence.push_back({.rank = of.size() == 1 ? std::optional(of.front()) : std::nullopt,
-                                .text = with_subject(of, text)});
+                                .text = with_subject(of, text),
+                                .shown = shown});
   }
   if (!left.empty()) {
     finding.evidence.push_back(
         {.rank = std::nullopt,
-         .text = ranks_do(left, "is in yet another place", "are in yet other places")});
+         .text = ranks_do(left, "is at a different line", "are at different lines")});
   }
 }
 

@@ -97,13 +97,13 @@ std::string_view remedy(XidClass speaks_of) {
   switch (speaks_of) {
     case kHardware:
       return "Drain this node, reboot it, and run `dcgmi diag -r 3`; replace the GPU if the Xid "
-             "comes back.";
+             "appears again.";
     case kLink:
       return "Drain this node, run `nvidia-smi nvlink -e`, and reset the GPUs together; check "
-             "cables and switches if the Xid comes back.";
+             "cables and switches if the Xid appears again.";
     case kDriver:
       return "Drain this node and run `nvidia-smi --gpu-reset`, or reboot; update the driver if "
-             "the Xid comes back.";
+             "the Xid appears again.";
     case kApplication:
       return "Run the program under `compute-sanitizer` or with `CUDA_LAUNCH_BLOCKING=1`; suspect "
              "the GPU only if other programs fail there, too.";
@@ -114,7 +114,7 @@ std::string_view remedy(XidClass speaks_of) {
     case kNotice:
       break;
   }
-  return "Look the number up in NVIDIA's catalogue of Xids before you drain the node.";
+  return "Search NVIDIA's catalogue of Xids for this number before you drain the node.";
 }
 
 }  // namespace ddpdoctor::detectors

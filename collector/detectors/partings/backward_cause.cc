@@ -62,7 +62,7 @@ bool read_unused(const Examination& examination, Explanation& explanation) {
     explanation.otherwise =
         explanation.branch
             ? kOrUnused
-            : "A backward of the next step would look alike: compare what each rank did before.";
+            : "A backward of the next step would look the same: compare what each rank did before.";
   }
   explanation.cause = explanation.branch ? Cause::kDivergent : Cause::kUnused;
   return true;

@@ -10,7 +10,7 @@
 namespace ddpdoctor::detectors {
 
 inline constexpr std::string_view kOrUnused =
-    "Parameters that went unused in backward would look alike.";
+    "Parameters that went unused in backward would look the same.";
 
 /// Somebody waits in backward for those behind it in the loop, and nothing tells whether that is
 /// theirs of this step or of the next one. The explanation must have a fork and a branch.

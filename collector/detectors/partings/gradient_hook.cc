@@ -16,7 +16,7 @@ using program::Block;
 using program::Dependence;
 
 constexpr std::string_view kOrBatches =
-    "Ranks with different numbers of batches would look alike: compare those.";
+    "Ranks with different numbers of batches would look the same: compare those.";
 
 /// Where the hook made the call that a thread in backward waits for; empty when none did.
 Path way_of_hook(const Side& side) {

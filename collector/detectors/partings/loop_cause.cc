@@ -22,9 +22,9 @@ using graph::Activity;
 using graph::Examination;
 
 constexpr std::string_view kOrLength =
-    "A rank that goes over more names in that line would look alike: compare those.";
+    "A rank that goes over more names in that line would look the same: compare those.";
 constexpr std::string_view kOrBatches =
-    "Ranks with different numbers of batches would look alike: compare those.";
+    "Ranks with different numbers of batches would look the same: compare those.";
 
 // Out of the loop for good: in another collective, at the end, or gone with status 0.
 bool has_gone_on(const Side& side) {

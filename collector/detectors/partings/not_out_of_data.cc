@@ -31,7 +31,7 @@ using program::Dependence;
 using Lines = program::SourceText;
 
 constexpr std::string_view kOrBatches =
-    "Ranks with different numbers of batches would look alike: compare those.";
+    "Ranks with different numbers of batches would look the same: compare those.";
 constexpr std::size_t kMostAlternatives = 2;
 
 /// "except Stop as e", "except* (A, errors.B)": the classes by their last names.

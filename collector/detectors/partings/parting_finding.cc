@@ -230,8 +230,21 @@ bool add_disagreement(const Examination& examination, const Parting& parting, Fi
   const model::CollectiveCall* odd = parting.odd.call;
   const model::CollectiveCall* rest = parting.rest.call;
   if (odd == nullptr || rest == nullptr || odd->sequence != rest->sequence ||
-      odd->group != rest->group || odd->operation == rest->operation) {
+      odd->group != rest->group) {
     return false;
+  }
+  if (odd->operation == rest->operation) {
+    if (!odd->call_site.known() || !rest->call_site.known() ||
+        line_of(odd->call_site) == line_of(rest->call_site)) {
+      return false;
+    }
+    finding.evidence.push_back(
+        {.rank = std::nullopt,
+         .text = fmt::format("{} was called at {} on {} and at {} on {} (recorded calls)",
+                             call_name(examination.job, *odd), line_of(odd->call_site),
+                             said(parting.odd.ranks), line_of(rest->call_site),
+                             said(parting.rest.ranks))});
+    return true;
   }
   finding.evidence.push_back(
       {.rank = std::nullopt,
@@ -242,12 +255,18 @@ bool add_disagreement(const Examination& examination, const Parting& parting, Fi
 }
 
 void add_recorded(const Examination& examination, const Side& side, Finding& finding) {
-  if (side.call != nullptr) {
-    finding.evidence.push_back({.rank = side.ranks.front(),
-                                .text = fmt::format("{} called {}{}", said(side.ranks),
-                                                    call_name(examination.job, *side.call),
-                                                    placed(side.call->call_site))});
+  if (side.call == nullptr) {
+    return;
   }
+  const model::CallSite& site = side.call->call_site;
+  const bool listed = std::any_of(
+      finding.locations.begin(), finding.locations.end(),
+      [&site](const Location& one) { return one.file == site.file && one.line == site.line; });
+  finding.evidence.push_back({.rank = side.ranks.front(),
+                              .text = fmt::format("{} called {}{} (recorded {})", said(side.ranks),
+                                                  call_name(examination.job, *side.call),
+                                                  listed ? std::string() : placed(site),
+                                                  side.ranks.size() == 1 ? "call" : "calls")});
 }
 
 /// Records say in which call a device is stuck; its host may be lines further.

@@ -21,9 +21,9 @@ namespace ddpdoctor::detectors {
 namespace {
 
 constexpr std::string_view kOrData =
-    "Ranks whose data end at different steps would look alike: compare their batches.";
+    "Ranks whose data end at different steps would look the same: compare their batches.";
 constexpr std::string_view kOrHook =
-    "A collective that only some ranks call in a hook of the validation would look alike.";
+    "A collective that only some ranks call in a hook of the validation would look the same.";
 
 /// Where the call came from in which a rank waits among the batches of an epoch.
 enum class Before {
@@ -260,7 +260,7 @@ bool read_omitted_batch(const graph::Examination& examination, Explanation& expl
     return false;
   }
   turned.branch->leads_to_ours = false;
-  turned.otherwise = "A step that was left out for another reason would look alike.";
+  turned.otherwise = "A step that was left out for another reason would look the same.";
   turned.cause = Cause::kDivergent;
   explanation = std::move(turned);
   return true;

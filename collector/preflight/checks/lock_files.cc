@@ -81,7 +81,7 @@ Remark judge_baton(const sources::FileUsers& users, const sources::WantedFile& f
             .fix = "run check as root, or on the host of the containers"};
   }
   return {.level = Level::kBreaks,
-          .what = fmt::format("{} exists, but no live process holds it: the next build of this "
+          .what = fmt::format("{} exists, but no running process holds it: the next build of this "
                               "extension will never finish",
                               shown),
           .fix = fmt::format("rm {}", shown)};

@@ -86,6 +86,6 @@ Remarks look(const Setting& setting) {
 
 extern const Check master_address;
 const Check master_address{
-    .name = "master-address", .title = "Address where the ranks meet", .look = look};
+    .name = "master-address", .title = "Address of the rendezvous", .look = look};
 
 }  // namespace ddpdoctor::preflight

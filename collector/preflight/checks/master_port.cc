@@ -88,6 +88,6 @@ Remarks look(const Setting& setting) {
 }  // namespace
 
 extern const Check master_port;
-const Check master_port{.name = "master-port", .title = "Port where the ranks meet", .look = look};
+const Check master_port{.name = "master-port", .title = "Port of the rendezvous", .look = look};
 
 }  // namespace ddpdoctor::preflight

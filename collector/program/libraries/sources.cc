@@ -253,7 +253,7 @@ std::string_view name_of(Source source) {
     case Source::kException:
       return "an exception on the rank";
     case Source::kQueue:
-      return "what has come to the rank's own queue";
+      return "what the rank's own queue has received";
     case Source::kCache:
       return "what the rank's cache holds";
     case Source::kFiles:

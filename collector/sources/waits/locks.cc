@@ -108,7 +108,7 @@ WaitTarget mutex_target(const WaitContext& context, const WaitingThread& waiting
     target.detail = "held by " + thread_name(*thread);
     return target;
   }
-  target.detail = fmt::format("owner {} is no thread of this process", owner);
+  target.detail = fmt::format("owner {} is not a thread of this process", owner);
   const stacks::ProcessStacks* parent = context.stacks_of(waiting.process.row.ppid);
   if (parent != nullptr && thread_of(*parent, owner) != nullptr) {
     target.detail += fmt::format(

@@ -213,7 +213,7 @@ std::optional<PythonLayout> layout_of_runtime(RemoteMemory& memory, RemoteAddres
     return self_described(memory, runtime, problem);
   }
   if (version == 0) {
-    problem = "a CPython whose version cannot be told";
+    problem = "a CPython of unknown version";
     return std::nullopt;
   }
   const PythonLayout* const row = python_layout(version);

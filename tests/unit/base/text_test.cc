@@ -15,6 +15,10 @@ TEST(Duration, SpeaksLikeAPerson) {
   EXPECT_EQ(duration(0.84), "0.8 s");
   EXPECT_EQ(duration(252), "4 min 12 s");
   EXPECT_EQ(duration(7260), "2 h 1 min");
+  EXPECT_EQ(duration(60), "1 min");
+  EXPECT_EQ(duration(7200), "2 h");
+  EXPECT_EQ(duration(3 * 24 * 3600.0), "3 days");
+  EXPECT_EQ(duration(99999999), "3 years");
 }
 
 TEST(Bytes, PicksTheUnit) {

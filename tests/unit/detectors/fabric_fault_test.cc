@@ -66,7 +66,7 @@ TEST(FabricFault, SaysThatAPortCameBack) {
   const auto findings =
       asked(kKind, hung().fact("fabric-event", port_down()).fact("fabric-event", up).build());
   ASSERT_EQ(findings.size(), 1u);
-  EXPECT_NE(findings[0].summary.find("came back"), std::string::npos);
+  EXPECT_NE(findings[0].summary.find("is up again"), std::string::npos);
   EXPECT_TRUE(asked(kKind, hung().fact("fabric-event", up).build()).empty()) << "nothing failed";
 }
 

@@ -31,7 +31,7 @@ TEST(GilDeadlock, BlamesTheSleepingHolder) {
   EXPECT_EQ(findings[0].locations.at(0).line, 15);
   EXPECT_EQ(findings[0].locations.back().line, 9);
   EXPECT_NE(findings[0].locations.back().note.find("needs the GIL"), std::string::npos);
-  EXPECT_TRUE(findings[0].summary.starts_with("rank 1 sleeps in native code (train.py:15"))
+  EXPECT_TRUE(findings[0].summary.starts_with("rank 1 is blocked in native code (train.py:15"))
       << findings[0].summary;
 }
 

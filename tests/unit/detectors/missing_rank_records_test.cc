@@ -77,7 +77,7 @@ TEST(MissingRank, TheHeadlineNamesWhoMissesInEveryGroup) {
   EXPECT_EQ(one.fix,
             "Run `ddpdoctor attach PID` on the node of ranks 2 and 7: their stacks were not "
             "captured.");
-  EXPECT_EQ(one.evidence.at(1).text, "ranks 4-6 called all_to_all #7 of experts");
+  EXPECT_EQ(one.evidence.at(1).text, "ranks 4-6 called all_to_all #7 of experts (recorded calls)");
   const Finding two = of_two_groups(9);
   EXPECT_EQ(
       two.summary.find("rank 2 has not called all_to_all #7 of experts, rank 7 has not called "

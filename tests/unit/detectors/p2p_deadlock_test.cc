@@ -19,8 +19,8 @@ TEST(P2pDeadlock, NamesBothWhoReceiveFirst) {
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].culprits, (model::RankSet{0, 1}));
   EXPECT_EQ(findings[0].locations.at(0).line, 5);
-  EXPECT_EQ(findings[0].summary,
-            "rank 0 is waiting in recv from rank 1; rank 1 is waiting in recv from rank 0");
+  EXPECT_EQ(findings[0].summary, "ranks 0 and 1 are both waiting in recv; neither sends");
+  EXPECT_EQ(findings[0].locations.at(0).note, "rank 0 is waiting in recv from rank 1");
 }
 
 TEST(P2pDeadlock, SeesThatTheTagsOfTheTwoSidesDiffer) {

@@ -39,11 +39,12 @@ TEST(StateDictPrefix, TellsWhichOfTheTwoListsHasThePrefix) {
   for (const char between : {'\n', ' '}) {
     const Findings wrapped = told("a.weight", "module.a.weight", between);
     ASSERT_EQ(wrapped.size(), 1U) << essence(wrapped);
-    EXPECT_NE(wrapped[0].summary.find("load a checkpoint of the wrapped model"), std::string::npos)
+    EXPECT_NE(wrapped[0].summary.find("loaded a checkpoint of the wrapped model"),
+              std::string::npos)
         << wrapped[0].summary;
     const Findings bare = told("module.a.weight", "a.weight", between);
     ASSERT_EQ(bare.size(), 1U) << essence(bare);
-    EXPECT_NE(bare[0].summary.find("checkpoint of the bare model"), std::string::npos);
+    EXPECT_NE(bare[0].summary.find("checkpoint of the unwrapped model"), std::string::npos);
   }
 }
 

@@ -21,6 +21,8 @@ TEST(RankSet, PrintsRangesAndSaysHowMany) {
   EXPECT_EQ(RankSet({0, 1, 2, 4}).ranges(), "0-2,4");
   EXPECT_EQ(RankSet({0, 1, 2, 4}).said(), "ranks 0-2,4");
   EXPECT_EQ(RankSet({0, 2}).said(), "ranks 0 and 2");
+  EXPECT_EQ(RankSet({1, 9, 17, 25, 33}).said(), "ranks 1-33 step 8");
+  EXPECT_EQ(RankSet({1, 9, 17, 25, 34}).said(), "ranks 1,9,17,25,34");
   EXPECT_EQ(RankSet{3}.said(), "rank 3");
   EXPECT_EQ(RankSet().said(), "no rank");
 }

@@ -181,8 +181,8 @@ TEST(Recording, DoesNotBelieveSizes) {
 }
 
 TEST(Recording, ThatIsNoneIsSaidToBeNone) {
-  EXPECT_EQ(error_of("{}"), "x.ddpd is no recording of ddpdoctor");
-  EXPECT_EQ(error_of(""), "x.ddpd is no recording of ddpdoctor");
+  EXPECT_EQ(error_of("{}"), "x.ddpd is not a recording of ddpdoctor");
+  EXPECT_EQ(error_of(""), "x.ddpd is not a recording of ddpdoctor");
 }
 
 }  // namespace

@@ -84,7 +84,7 @@ TEST(WaitFrames, AMutexOwnerThatIsNoThreadHereIsSaidToBe) {
   ASSERT_TRUE(found);
   EXPECT_EQ(found->kind, "mutex");
   EXPECT_EQ(found->target, fmt::format("thread:{}", kHolder));
-  EXPECT_NE(found->detail.find(fmt::format("owner {} is no thread of this process", kHolder)),
+  EXPECT_NE(found->detail.find(fmt::format("owner {} is not a thread of this process", kHolder)),
             std::string::npos);
   stacks::ProcessStacks parent;
   parent.pid = ::getppid();
