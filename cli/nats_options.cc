@@ -32,7 +32,7 @@ void declare_nats(CLI::App& app, NatsOptions& options, const std::string& url_he
   const char* const group = "A job on many nodes";
   app.add_option("--nats", options.server.url, url_help)->type_name("URL")->group(group);
   app.add_option("--job", options.job,
-                 "name of the job on that server; without it, the address where its ranks meet")
+                 "name of the job on that server; without it, the address of its rendezvous")
       ->type_name("NAME")
       ->group(group);
   app.add_option("--nats-context", options.context, "a context of the nats tool: address and files")

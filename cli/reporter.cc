@@ -224,7 +224,7 @@ void Reporter::write(const diagnosis::Diagnosis& diagnosis, bool finding) {
 
 void Reporter::warn_once(const std::string& message) {
   if (!warned_) {
-    print_error({.what = message, .hint = "the report could not be written; the job goes on"});
+    print_error({.what = message, .hint = "the report could not be written; the job continues"});
   }
   warned_ = true;
 }

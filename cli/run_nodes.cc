@@ -68,8 +68,8 @@ void RunNodes::begin(const std::string& spool) {
                           .patience = options_.embedded() ? kServerStarts : 0,
                           .complain =
                               [](const base::Error& error) {
-                                print_error(
-                                    {.what = error.what + "; the job goes on", .hint = error.hint});
+                                print_error({.what = error.what + "; the job continues",
+                                             .hint = error.hint});
                               }});
 }
 
@@ -97,7 +97,7 @@ void RunNodes::serve(const std::string& place) {
   const std::string program = nats_server_program();
   if (!url || program.empty()) {
     print_error(url ? base::Error{.what = "--nats embedded: nats-server is not installed on the "
-                                          "node of rank 0; the job goes on",
+                                          "node of rank 0; the job continues",
                                   .hint = "apt-get install nats-server"}
                     : url.error());
     return;

@@ -64,9 +64,10 @@ class Run : public Action {
     app.add_option("--webhook-file", options_.report.webhook,
                    "file that holds the address of a chat's webhook; it gets the finding on a hang")
         ->type_name("FILE");
-    declare_nats(app, options_.nats,
-                 "tell the NATS server at URL how far the ranks of this node are; `embedded`: the "
-                 "node of rank 0 starts one");
+    declare_nats(
+        app, options_.nats,
+        "report to the NATS server at URL how far the ranks of this node are; `embedded`: the "
+        "node of rank 0 starts one");
     app.add_option(
            "--metrics", metrics_,
            "with --nats: serve metrics for Prometheus at [HOST]:PORT, on the node of rank 0")

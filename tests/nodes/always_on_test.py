@@ -96,7 +96,7 @@ def test_without_a_server_the_job_runs_as_alone(folder):
     with Job(folder, "short.py", url="nats://10.77.0.1:4333", server=False) as job:
         assert job.statuses() == [0, 0, 0]
         assert job.said().count("DONE") == 6
-        assert job.said().count("no NATS server answers at nats://10.77.0.1:4333; the job goes on") == 3, job.said()
+        assert job.said().count("no NATS server answers at nats://10.77.0.1:4333; the job continues") == 3, job.said()
 
 
 def test_wrong_credentials_are_named_and_the_job_runs(folder):
@@ -105,7 +105,7 @@ def test_wrong_credentials_are_named_and_the_job_runs(folder):
         for index in range(3):
             job.start(index)
         assert job.statuses() == [0, 0, 0]
-        assert job.said().count("refused our credentials; the job goes on") == 3, job.said()
+        assert job.said().count("refused our credentials; the job continues") == 3, job.said()
         assert "wrong" not in job.said()
 
 
