@@ -15,6 +15,9 @@
 namespace ddpdoctor::model {
 
 inline constexpr std::string_view kValueFact = "value";
+/// Which lock object a `with` or `acquire()` of a thread's stack names: tid, file, line,
+/// expression, and lock, a number for the object within its process.
+inline constexpr std::string_view kLockFact = "python-lock";
 
 enum class ValueState { kKnown, kStale, kUnknown };
 std::string_view state_name(ValueState state);  // "known", "stale", "unknown"

@@ -10,13 +10,16 @@ namespace ddpdoctor::monitor {
 namespace {
 
 bool is_value(const sources::RawFact& fact) {
-  return fact.kind == model::kValueFact;
+  return fact.kind == model::kValueFact || fact.kind == model::kLockFact;
 }
 
 }  // namespace
 
 stacks::PythonVisitor ValueFacts::visitor() {
-  return [this](stacks::PythonVisit& visit) { seen_[visit.stacks.pid] = observer_.observe(visit); };
+  return [this](stacks::PythonVisit& visit) {
+    seen_[visit.stacks.pid] = observer_.observe(visit);
+    locks_[visit.stacks.pid] = observer_.locks(visit);
+  };
 }
 
 void ValueFacts::add_to(model::Look& look, const model::Look* before) const {
@@ -31,6 +34,21 @@ void ValueFacts::add_to(model::Look& look, const model::Look* before) const {
                             .pid = pid,
                             .kind = std::move(fact.kind),
                             .fields = std::move(fact.fields)});
+    }
+  }
+  for (const auto& [pid, locks] : locks_) {
+    const sources::JobProcess* process = look.tree.find(pid);
+    for (const values::SeenLock& seen : locks) {
+      if (process != nullptr) {
+        look.facts.push_back({.rank = process->rank,
+                              .pid = pid,
+                              .kind = std::string(model::kLockFact),
+                              .fields = {{"tid", std::int64_t{seen.tid}},
+                                         {"file", seen.file},
+                                         {"line", std::int64_t{seen.line}},
+                                         {"expression", seen.expression},
+                                         {"lock", static_cast<std::int64_t>(seen.lock)}}});
+      }
     }
   }
   if (before == nullptr) {

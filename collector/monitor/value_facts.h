@@ -27,6 +27,7 @@ class ValueFacts {
  private:
   values::Observer observer_;
   std::map<pid_t, std::vector<model::SeenValue>> seen_;
+  std::map<pid_t, std::vector<values::SeenLock>> locks_;
 };
 
 }  // namespace ddpdoctor::monitor

@@ -364,4 +364,10 @@ std::vector<model::SeenValue> Observer::observe(stacks::PythonVisit& visit) {
   return Visit(visit, *files_).values(time_);
 }
 
+std::vector<SeenLock> Observer::locks(stacks::PythonVisit& visit) {
+  Evaluator evaluator(visit.python.objects(), {});
+  evaluator.set_deadline(CpuClock::now() + time_);
+  return LockReader(evaluator, *files_, visit).read();
+}
+
 }  // namespace ddpdoctor::values

@@ -9,6 +9,7 @@
 
 #include "collector/model/observed_values.h"
 #include "collector/stacks/python_visit.h"
+#include "collector/values/lock_reader.h"
 
 namespace ddpdoctor::values {
 
@@ -29,6 +30,8 @@ class Observer {
 
   /// Values of the process under visit.
   std::vector<model::SeenValue> observe(stacks::PythonVisit& visit);
+  /// Locks that its threads hold or wait for.
+  std::vector<SeenLock> locks(stacks::PythonVisit& visit);
 
  private:
   std::chrono::microseconds time_;

@@ -10,6 +10,7 @@
 #include "collector/detectors/evidence/agreement.h"
 #include "collector/detectors/evidence/signs.h"
 #include "collector/detectors/paths/source_blocks.h"
+#include "collector/model/observed_values.h"
 #include "collector/model/questions.h"
 #include "collector/program/questions/locks.h"
 #include "collector/program/source_text.h"
@@ -17,8 +18,8 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-std::string full_name(const model::JobModel& job, const model::Frame& frame,
-                      const std::string& lock) {
+std::string spelled_in_full(const model::JobModel& job, const model::Frame& frame,
+                            const std::string& lock) {
   constexpr std::string_view kSelf = "self.";
   if (lock.starts_with(kSelf)) {
     const std::size_t dot = frame.function.rfind('.');
@@ -32,12 +33,39 @@ std::string full_name(const model::JobModel& job, const model::Frame& frame,
   return own ? fmt::format("{} of {}", lock, base::file_name(frame.file)) : lock;
 }
 
+bool is_same_lock(const model::Fact& a, const model::Fact& b) {
+  return a.pid == b.pid && a.number("lock") && a.number("lock") == b.number("lock");
+}
+
+/// One name for one lock object, whatever a line calls it: that of the first line that was read.
+std::string full_name(const model::JobModel& job, const model::Thread& thread,
+                      const model::Frame& frame, const std::string& lock) {
+  const auto all = model::facts(job, model::kLockFact);
+  const auto here = std::find_if(all.begin(), all.end(), [&](const model::Fact* fact) {
+    return fact->number("tid") == thread.tid && fact->number("line") == frame.line &&
+           fact->text("file") == frame.file && fact->text("expression") == lock;
+  });
+  if (here == all.end()) {
+    return spelled_in_full(job, frame, lock);
+  }
+  const auto first = std::find_if(all.begin(), all.end(), [here](const model::Fact* fact) {
+    return is_same_lock(*fact, **here);
+  });
+  const std::string name = (*first)->text("expression").value_or(lock);
+  const std::string number = std::to_string(static_cast<int>((*here)->number("lock").value_or(0)));
+  const auto others = std::any_of(all.begin(), all.end(), [&](const model::Fact* fact) {
+    return fact->pid == (*here)->pid && fact->text("expression") == name &&
+           !is_same_lock(*fact, **here);
+  });
+  return others ? fmt::format("{} (lock {})", name, number) : name;
+}
+
 }  // namespace
 
 std::optional<std::string> lock_wanted_by(const model::JobModel& job, const model::Thread& thread) {
   const model::Frame* at = innermost_python(thread);
   const auto spelt = wanted_lock(job, thread);
-  return spelt && at != nullptr ? std::optional(full_name(job, *at, *spelt)) : std::nullopt;
+  return spelt && at != nullptr ? std::optional(full_name(job, thread, *at, *spelt)) : std::nullopt;
 }
 
 std::set<std::string> locks_held_by(const model::JobModel& job, const model::Thread& thread) {
@@ -46,7 +74,7 @@ std::set<std::string> locks_held_by(const model::JobModel& job, const model::Thr
   const model::Frame* innermost = innermost_python(thread);
   for (const model::Frame* frame : model::user_frames(thread)) {
     for (const std::string& spelt : program::locks_held(lines_of(job, frame->file), frame->line)) {
-      const std::string lock = full_name(job, *frame, spelt);
+      const std::string lock = full_name(job, thread, *frame, spelt);
       if (frame != innermost || lock != wanted) {
         held.insert(lock);
       }

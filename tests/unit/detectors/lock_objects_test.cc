@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Locks of Python by their objects: what a function calls a lock says nothing.
+#include <algorithm>
+
+#include "collector/model/observed_values.h"
+#include "tests/unit/detectors/asked.h"
+
+namespace ddpdoctor::detectors {
+namespace {
+
+using namespace ddpdoctor::tests;
+
+constexpr std::string_view kKind = "lock-deadlock";
+
+constexpr std::string_view kTwoOrders = R"(
+def export_weights():
+    with queue_lock:
+        prepare()
+        with model_lock:
+            pass
+
+def update_weights():
+    with model_lock:
+        prepare()
+        with queue_lock:
+            pass
+)";
+
+const std::string kLock =
+    "native:__futex_abstimed_wait_common64@libc.so.6 | "
+    "native:PyThread_acquire_lock_timed@python3.11 | ";
+
+/// The same two locks, each function by names of its own.
+constexpr std::string_view kOtherNames = R"(
+def flush(self):
+    with self.first_lock:
+        prepare()
+        with self.second_lock:
+            pass
+
+def train(state):
+    with state.model_lock:
+        prepare()
+        with state.queue_lock:
+            pass
+)";
+
+model::JobModel two_threads(std::string_view source, const std::string& main,
+                            const std::string& other) {
+  return job()
+      .ranks(2)
+      .source("/srv/train.py", source)
+      .stack(kAll, kInBarrier)
+      .stack(0, kLock + main)
+      .thread(0, {.stack = kLock + other})
+      .build();
+}
+
+model::JobModel other_names() {
+  return two_threads(kOtherNames, "py:train@/srv/train.py:10", "py:flush@/srv/train.py:4");
+}
+
+void add_lock(model::JobModel& job, bool main, int line, const std::string& expression,
+              std::int64_t lock) {
+  const auto& processes = job.observations.back().processes;
+  const auto process = std::find_if(processes.begin(), processes.end(),
+                                    [](const auto& one) { return one.rank == 0; });
+  const auto thread =
+      std::find_if(process->threads.begin(), process->threads.end(),
+                   [&](const auto& one) { return (one.tid == process->pid) == main; });
+  job.facts.push_back({.rank = 0,
+                       .pid = process->pid,
+                       .kind = std::string(model::kLockFact),
+                       .fields = {{"tid", std::int64_t{thread->tid}},
+                                  {"file", std::string("/srv/train.py")},
+                                  {"line", std::int64_t{line}},
+                                  {"expression", expression},
+                                  {"lock", lock}}});
+}
+
+TEST(LockObjects, OneLockUnderTwoNamesIsOneLock) {
+  EXPECT_TRUE(asked(kKind, other_names()).empty());  // by names alone: four locks
+  model::JobModel job = other_names();
+  add_lock(job, true, 10, "state.model_lock", 1);
+  add_lock(job, true, 10, "state.queue_lock", 2);
+  add_lock(job, false, 4, "self.first_lock", 2);
+  add_lock(job, false, 4, "self.second_lock", 1);
+  const auto findings = asked(kKind, job);
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_EQ(findings[0].culprits, (model::RankSet{0}));
+}
+
+TEST(LockObjects, TwoLocksUnderOneNameAreTwoLocks) {
+  model::JobModel job = two_threads(kTwoOrders, "py:update_weights@/srv/train.py:10",
+                                    "py:export_weights@/srv/train.py:4");
+  add_lock(job, true, 10, "model_lock", 1);
+  add_lock(job, true, 10, "queue_lock", 2);
+  add_lock(job, false, 4, "queue_lock", 3);
+  add_lock(job, false, 4, "model_lock", 4);
+  EXPECT_TRUE(asked(kKind, job).empty());
+}
+
+}  // namespace
+}  // namespace ddpdoctor::detectors
