@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::size_t kLongestValue = 64;
 constexpr std::size_t kMostGroupsSaid = 4;
+constexpr double kMostItems = 1e12;  // of a loop
 
 constexpr auto kStates = std::to_array<std::pair<ValueState, std::string_view>>({
     {ValueState::kKnown, "known"},
@@ -77,6 +78,9 @@ SeenValue seen_value(const JobModel& job, const Fact& fact) {
   seen.value = base::elide(shown(fact, "value"), kLongestValue);
   seen.state = key_in(kStates, fact.text("state").value_or(""), ValueState::kUnknown);
   seen.reason = shown(fact, "reason");
+  if (const auto items = fact.number("items"); items && *items >= 0 && *items < kMostItems) {
+    seen.items = static_cast<std::int64_t>(*items);
+  }
   return seen;
 }
 
@@ -148,6 +152,9 @@ Fact fact_of(const SeenValue& seen) {
   }
   if (!seen.reason.empty()) {
     fact.fields["reason"] = seen.reason;
+  }
+  if (seen.items) {
+    fact.fields["items"] = *seen.items;
   }
   return fact;
 }

@@ -4,6 +4,7 @@
 // evidence; here they have types.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,7 +42,8 @@ struct SeenValue {
   std::string expression;  // as the user wrote it, on one line
   std::string value;       // Python's spelling, shortened; empty = unknown
   ValueState state = ValueState::kUnknown;
-  std::string reason;  // why it is stale or unknown
+  std::string reason;                   // why it is stale or unknown
+  std::optional<std::int64_t> items{};  // of a loop: how many it goes over in all
 };
 
 Fact fact_of(const SeenValue& seen);

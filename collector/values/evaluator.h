@@ -82,6 +82,10 @@ class Evaluator {
   std::optional<std::uint64_t> items_in(const Value& value);
   /// bool(value).
   Value truth(const Value& value);
+  /// len(value).
+  Value length_of(const Value& value) {
+    return length(value, 0);
+  }
   /// The object at this address; plain values are read.
   Value load(RemoteAddress object);
   /// For people, on one line, at most `limit` characters: Python's spelling of plain values, the

@@ -58,13 +58,19 @@ void LoopReader::add(const In& frame, const std::vector<Decision>& decisions) {
     if (decision.kind == program::DecisionKind::kFor && frame.way.is_in(decision)) {
       entered.push_back(&decision);
     } else if (decision.kind == program::DecisionKind::kFor && frame.way.is_behind(decision)) {
-      add_one(frame.where, decision, "ended");
-      add_length(frame, decision);
+      const auto items = has_break(decision.owner) ? std::nullopt : items_of(frame, decision);
+      add_one(frame.where, decision, items ? fmt::format("ended, of {} in all", *items) : "ended",
+              items);
     }
   }
   for (std::size_t i = 0; i < entered.size(); ++i) {
-    const bool told = entered.size() == frame.iterations.size();
-    add_one(frame.where, *entered[i], told ? text_of(frame.iterations[i]) : std::string());
+    stacks::Iteration over =
+        entered.size() == frame.iterations.size() ? frame.iterations[i] : stacks::Iteration{};
+    if (over.left && !over.done && !over.loose) {  // its header says how many there were
+      const auto items = items_of(frame, *entered[i]);
+      over.done = items && *items >= *over.left ? std::optional(*items - *over.left) : std::nullopt;
+    }
+    add_one(frame.where, *entered[i], text_of(over), over.loose ? std::nullopt : over.total());
   }
 }
 
@@ -76,30 +82,27 @@ void LoopReader::add_comprehension(const stacks::Frame& frame, const program::So
   }
 }
 
-void LoopReader::add_one(const Whereabouts& where, const Decision& loop, const std::string& text) {
+void LoopReader::add_one(const Whereabouts& where, const Decision& loop, const std::string& text,
+                         std::optional<std::int64_t> items) {
   SeenValue seen = DecisionReader::made(ValueRole::kLoop, where, loop.line, loop.text);
   seen.value = text;
+  seen.items = items;
   seen.state = text.empty() ? ValueState::kUnknown : ValueState::kKnown;
   seen.reason = text.empty() ? "its iterator does not say how far it is" : "";
   out_.push_back(std::move(seen));
 }
 
-/// Of a loop that only its end ends, over a container: how often it went round.
-void LoopReader::add_length(const In& frame, const Decision& loop) {
-  if (has_break(loop.owner) || frame.way.since(loop).freshness != Freshness::kFresh) {
-    return;
+/// How many items a loop goes over, by what its header names now; nothing where that may have
+/// changed since the loop began.
+std::optional<std::int64_t> LoopReader::items_of(const In& frame, const Decision& loop) {
+  if (frame.way.since(loop).freshness != Freshness::kFresh) {
+    return std::nullopt;
   }
   stacks::Scope scope = frame.scope;
   Names names{.scope = &scope};
-  const Expression over = expression_of(loop.condition);
-  const auto length = evaluator_.items_in(evaluator_.evaluate(over, names));
-  if (length && frame.way.since(loop, evaluator_.read()).freshness == Freshness::kFresh) {
-    SeenValue seen = DecisionReader::made(ValueRole::kOperand, frame.where, loop.line,
-                                          fmt::format("len({})", over.source));
-    seen.value = fmt::format("{}", *length);
-    seen.state = ValueState::kKnown;
-    out_.push_back(std::move(seen));
-  }
+  const auto items = items_.of(expression_of(loop.condition), names);
+  const bool fresh = frame.way.since(loop, evaluator_.read()).freshness == Freshness::kFresh;
+  return fresh ? items : std::nullopt;
 }
 
 }  // namespace ddpdoctor::values

@@ -13,6 +13,7 @@
 #include "collector/values/decision_reader.h"
 #include "collector/values/evaluator.h"
 #include "collector/values/freshness.h"
+#include "collector/values/loop_items.h"
 
 namespace ddpdoctor::values {
 
@@ -23,8 +24,9 @@ bool is_comprehension(std::string_view function);
 class LoopReader {
  public:
   /// Both must outlive this.
-  LoopReader(Evaluator& evaluator, std::vector<model::SeenValue>& out)
-      : evaluator_(evaluator), out_(out) {}
+  LoopReader(Evaluator& evaluator, stacks::PythonObjects& objects,
+             std::vector<model::SeenValue>& out)
+      : evaluator_(evaluator), items_(evaluator, objects), out_(out) {}
 
   /// A frame, as far as its loops are concerned.
   struct In {
@@ -39,10 +41,12 @@ class LoopReader {
   void add_comprehension(const stacks::Frame& frame, const program::SourceIndex& index);
 
  private:
-  void add_one(const Whereabouts& where, const program::Decision& loop, const std::string& text);
-  void add_length(const In& frame, const program::Decision& loop);
+  void add_one(const Whereabouts& where, const program::Decision& loop, const std::string& text,
+               std::optional<std::int64_t> items = std::nullopt);
+  std::optional<std::int64_t> items_of(const In& frame, const program::Decision& loop);
 
   Evaluator& evaluator_;
+  LoopItems items_;
   std::vector<model::SeenValue>& out_;
 };
 

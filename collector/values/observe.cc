@@ -132,7 +132,7 @@ class Visit {
         pid_(visit.stacks.pid),
         evaluator_(visit.python.objects(), facts_of(visit.stacks)),
         reader_(evaluator_, values_),
-        loops_(evaluator_, values_) {
+        loops_(evaluator_, visit.python.objects(), values_) {
     evaluator_.set_tensor_item(
         [this, layouts = stacks::torch_layouts(facts_of(visit_.stacks).torch_version)](
             RemoteAddress tensor) -> std::optional<Value> {

@@ -3,6 +3,7 @@
 out to, read from outside while the program stands in stand(), and behind "since" what it is with that Python and newer ones."""
 import contextlib
 import functools
+import itertools
 import sys
 
 
@@ -154,7 +155,7 @@ def train(world, mode, todo, secret_token):
 
 
 def walk(world, mode, todo):
-    for step in range(9):  # -> iteration 5 of 9; since 3.12: 4 to come
+    for step in range(9):  # -> iteration 5 of 9
         if step % 2 == 1:  # -> False
             print(step)
         if step == 4:  # -> True
@@ -170,4 +171,47 @@ def walk(world, mode, todo):
     ahead(world)
 
 
-train(World(0), "rw", [1, 2], "hunter2")
+class Sized:
+    def __init__(self, steps):
+        self.steps = steps
+
+    def __len__(self):
+        return self.steps + 1
+
+    def __iter__(self):
+        return iter(range(self.steps))
+
+
+def loops(world, steps):
+    names = ["a", "b", "c"]
+    for _ in range(steps):  # -> ended, of 4 in all
+        pass
+    for _ in range(2, steps + 7, 4):  # -> ended, of 3 in all
+        pass
+    for _ in range(steps, 0, -3):  # -> ended, of 2 in all
+        pass
+    for number, name in enumerate(names):  # -> ended, of 3 in all
+        print(number, name)
+    for name, number in zip(names, range(2)):  # -> ended, of 2 in all
+        print(number, name)
+    for name in itertools.islice(names, 1):  # -> ended, of 1 in all
+        print(name)
+    for name in {"lr": 1, "wd": 2}.items():  # -> ended
+        print(name)
+    for name in Sized(steps):  # -> ended
+        print(name)
+    for name in (name for name in names):  # -> ended
+        print(name)
+    for name in names:  # -> ended
+        if name == "b":
+            break
+    kept = [1, 2]
+    for name in kept:  # -> ended
+        print(name)
+    kept.append(3)
+    for name in reversed(kept):  # -> ended, of 3 in all
+        print(name)
+    train(world, "rw", [1, 2], "hunter2")
+
+
+loops(World(0), 4)

@@ -218,10 +218,11 @@ bool read_equal_rounds(const Examination& examination, Explanation& explanation)
   const model::CallSite& loop = explanation.loop->where;
   const auto length = length_gone_over(examination.job, loop, parting.odd.ranks);
   const bool equal =
-      length && std::all_of(parting.rest.ranks.begin(), parting.rest.ranks.end(), [&](auto rank) {
-        const auto seen = loop_seen_at(examination.job, rank, loop);
-        return seen && !seen->over.loose && seen->over.total() == length;
-      });
+      length && (length_gone_over(examination.job, loop, parting.rest.ranks) == length ||
+                 std::all_of(parting.rest.ranks.begin(), parting.rest.ranks.end(), [&](auto rank) {
+                   const auto seen = loop_seen_at(examination.job, rank, loop);
+                   return seen && !seen->over.loose && seen->over.total() == length;
+                 }));
   auto skipped =
       equal ? skipped_in(examination.job, *explanation.fork, *explanation.loop) : std::nullopt;
   if (!skipped) {

@@ -217,7 +217,7 @@ void add_locations(const Examination& examination, const Explanation& explanatio
     finding.locations.push_back(
         location(explanation.branch->where, {}, note_of(*explanation.branch)));
     if (const model::CallSite& loop = explanation.branch->equal_rounds; loop.known()) {
-      finding.locations.push_back(location(loop, {}, "goes round equally often on all ranks"));
+      finding.locations.push_back(location(loop, {}, "has as many iterations on every rank"));
     }
     for (const Test& other : explanation.branch->or_else) {
       finding.locations.push_back(location(other.where, {}, "may decide it, too"));

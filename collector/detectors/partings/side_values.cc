@@ -166,17 +166,21 @@ std::optional<Branch> branch_by_values(const model::JobModel& job, const Fork& f
 std::optional<std::int64_t> length_gone_over(const model::JobModel& job,
                                              const model::CallSite& header,
                                              const model::RankSet& ranks) {
-  const std::vector<SeenValue> all = model::observed_values(job);
-  std::vector<const SeenValue*> lengths;
-  for (const SeenValue& seen : all) {
-    if (seen.role == ValueRole::kOperand && is_at(seen, header.file, header.line) &&
-        seen.expression.starts_with("len(")) {
-      lengths.push_back(&seen);
+  std::map<model::Rank, std::int64_t> lengths;
+  for (const SeenValue& seen : model::observed_values(job)) {
+    if (seen.role == ValueRole::kLoop && is_at(seen, header.file, header.line) && seen.items) {
+      lengths.try_emplace(*seen.rank, *seen.items);
     }
   }
-  const auto common = value_of(lengths, ranks);
-  const auto length = common ? number(*common) : std::nullopt;
-  return length && *length > 0 ? std::optional(std::int64_t{*length}) : std::nullopt;
+  std::optional<std::int64_t> common;
+  for (const model::Rank rank : ranks) {
+    const auto found = lengths.find(rank);
+    if (found == lengths.end() || (common && *common != found->second)) {
+      return std::nullopt;
+    }
+    common = found->second;
+  }
+  return common && *common > 0 ? common : std::nullopt;
 }
 
 std::vector<std::string> unlike_values(const model::JobModel& job, const Parting& parting) {

@@ -128,7 +128,7 @@ def parse(row):
 )";
 
 /// Rank 1 is out of the loop, over a list of `length`; the others are in the last of 40 rounds.
-model::JobModel out_of_rows(const std::string& length) {
+model::JobModel out_of_rows(std::int64_t length) {
   JobBuilder builder = job();
   builder.ranks(4).source(kTrain, kRows);
   builder.stack(kAll, in("all_reduce", at("main", "dist.all_reduce(value)")));
@@ -137,15 +137,16 @@ model::JobModel out_of_rows(const std::string& length) {
   for (const int rank : {0, 2, 3}) {
     put_loops(job, rank, "main", {{.over = "list", .done = 40, .left = 0}});
   }
-  SeenValue gone_over = seen(1, "len(rows)", length);
-  gone_over.role = ValueRole::kOperand;
+  SeenValue gone_over = seen(1, "for row in rows:", "ended");
+  gone_over.role = ValueRole::kLoop;
+  gone_over.items = length;
   gone_over.line = 3;
   job.facts.push_back(model::fact_of(gone_over));
   return job;
 }
 
 TEST(Values, OfOneLengthOnAllRanksRefuteThatTheDataEnded) {
-  const Findings found = asked("divergent-branch", out_of_rows("40"));
+  const Findings found = asked("divergent-branch", out_of_rows(40));
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].culprits, (model::RankSet{1}));
   const auto names_line = [&found](int line) {
@@ -154,12 +155,12 @@ TEST(Values, OfOneLengthOnAllRanksRefuteThatTheDataEnded) {
   };
   EXPECT_TRUE(names_line(13));  // the clause that answered None
   EXPECT_TRUE(names_line(3));   // the loop that goes round equally often
-  EXPECT_TRUE(asked("uneven-inputs", out_of_rows("40")).empty());
+  EXPECT_TRUE(asked("uneven-inputs", out_of_rows(40)).empty());
 }
 
 TEST(Values, OfOtherLengthsMeanThatTheDataEnded) {
-  EXPECT_EQ(asked("uneven-inputs", out_of_rows("39")).size(), 1U);
-  EXPECT_TRUE(asked("divergent-branch", out_of_rows("39")).empty());
+  EXPECT_EQ(asked("uneven-inputs", out_of_rows(39)).size(), 1U);
+  EXPECT_TRUE(asked("divergent-branch", out_of_rows(39)).empty());
 }
 
 }  // namespace
