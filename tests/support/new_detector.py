@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 DETECTOR = '''// SPDX-License-Identifier: Apache-2.0
-// {kind}: describe the hang as its owner meets it.
+// {kind}: describe the hang as its owner sees it.
 #include "collector/detectors/detector.h"
 
 namespace ddpdoctor::detectors {{
@@ -28,7 +28,7 @@ const Detector {stem}{{
     .kind = "{kind}",
     .title = "One line: what goes wrong",
     .explanation =
-        R"(What you see: the job as its owner meets it.
+        R"(What you see: the job as its owner sees it.
 
 Why: what happens, and why it never ends.
 
