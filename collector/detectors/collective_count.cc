@@ -103,8 +103,8 @@ void tell(const model::JobModel& job, const Explanation& explanation, Finding& f
     tell_filter(explanation, *filter, finding);
     return;
   }
-  const std::string& operation =
-      parting.rest.calls() ? parting.rest.operation : parting.odd.operation;
+  const Side& in_loop = explanation.loop->ours_left ? parting.rest : parting.odd;
+  const std::string& operation = in_loop.operation;
   finding.summary = fmt::format(
       "{} ran {} iterations of `{}` ({}) than {}; each iteration calls {}", said(parting.odd.ranks),
       fewer ? "fewer" : "more", explanation.loop->header, line_of(explanation.loop->where),

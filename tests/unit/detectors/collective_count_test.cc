@@ -30,6 +30,8 @@ TEST(CollectiveCount, NamesTheRankWithOneKeyMore) {
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].culprits, (model::RankSet{1}));
   EXPECT_EQ(findings[0].locations.at(0).line, 3);
+  EXPECT_TRUE(findings[0].summary.ends_with("each iteration calls all_reduce"))
+      << findings[0].summary;  // not what the others are waiting in
 }
 
 /// Rank 1 is in a call within this loop, the others are behind it.
