@@ -30,9 +30,9 @@ namespace {
 
 /// Of a job of which nothing is known at all, so that its report is of today and of this machine.
 void say_where_and_when(model::JobModel& job) {
-  const bool nobody = std::all_of(job.observations.begin(), job.observations.end(),
-                                  [](const auto& look) { return look.processes.empty(); });
-  if (!nobody || !job.collectives.empty() || !job.facts.empty() || !job.logs.empty()) {
+  const bool no_process = std::all_of(job.observations.begin(), job.observations.end(),
+                                      [](const auto& look) { return look.processes.empty(); });
+  if (!no_process || !job.collectives.empty() || !job.facts.empty() || !job.logs.empty()) {
     return;
   }
   job.hosts = {base::host_name()};
@@ -187,7 +187,7 @@ void Reporter::say(const diagnosis::Diagnosis& diagnosis) {
   said_ = identity(diagnosis);
   summary_ = diagnosis.findings.front().summary;
   show_(diagnosis);
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody here calls setenv
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): no code here calls setenv
   if (options_.ci && std::getenv("GITHUB_ACTIONS") != nullptr) {
     std::error_code error;
     fmt::print(stderr, "{}",

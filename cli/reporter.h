@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is made of a job each time it is looked at: findings are said once, the newest report worth
-// keeping is kept, the owner is told of a hang. The same for the job of one node and of many.
+// keeping is kept, the command of --on-hang-exec is run once. The same for the job of one node and
+// of many.
 #pragma once
 
 #include <functional>

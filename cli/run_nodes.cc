@@ -39,7 +39,7 @@ RunNodes::RunNodes(NatsOptions options, std::vector<std::string> words, Keeper k
 base::Result<std::unique_ptr<RunNodes>> RunNodes::create(const NatsOptions& options,
                                                          std::vector<std::string> words) {
   NatsOptions named = options;
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody here calls setenv
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): no code here calls setenv
   const char* const slurm = std::getenv("SLURM_JOB_ID");
   if (named.job.empty() && slurm != nullptr && *slurm != '\0') {
     named.job = fmt::format("slurm-{}", slurm);

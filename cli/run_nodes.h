@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // run --nats: what a node does besides running its part of the job. The node of rank 0 also
-// collects when nobody else does and, with `--nats embedded`, runs the server.
+// collects when no other process does and, with `--nats embedded`, runs the server.
 #pragma once
 
 #include <memory>

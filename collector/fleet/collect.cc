@@ -25,7 +25,7 @@ constexpr double kGivesWay = 3;       // to a collector that was heard within so
 constexpr double kListens = 1.5;      // before one look: who lives has said something by then
 constexpr double kDiscovery = 1.5;    // in which every node is heard
 constexpr std::size_t kBatch = 4096;  // messages between two looks at the clock
-constexpr double kClockError = 0.05;  // seconds, of a difference that nobody asked for
+constexpr double kClockError = 0.05;  // seconds, of a difference that was not asked for
 
 /// "ranks 4-5 had last called all_reduce #41"
 std::string newest_calls(const NodeState& node) {
@@ -193,7 +193,7 @@ void Collector::lead(double now) {
   }
 }
 
-/// While the server is away nobody is heard, and that is nobody's fault.
+/// While the server is away no node is heard, and none is silent for that.
 void Collector::check_hearing(double now) {
   const bool connected = transport_.connected();
   if (!connected && !deaf_) {

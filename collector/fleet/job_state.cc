@@ -195,7 +195,7 @@ std::optional<Suspicion> JobState::silence(double now) {
     }
   }
   if (news.empty() || !anybody) {
-    return std::nullopt;  // of nobody: the fault is more likely between us and all of them
+    return std::nullopt;  // none: the fault is more likely between us and all of them
   }
   for (auto& [name, node] : nodes_) {
     node.silent = is_silent(node, now);

@@ -25,7 +25,7 @@ struct Limits {
 enum class Reason {
   kMismatch,  // two ranks' calls differ at one sequence number
   kProvable,  // a node has proof of its own, or ended with a failure while others run
-  kStill,     // nobody moves
+  kStill,     // no rank moves
   kSilent,    // a node is not heard any more
   kEnded      // every node's part is over
 };
@@ -51,7 +51,7 @@ class JobState {
   /// `now` by a steady clock, `wall` since the epoch; no `wall` when the message is an old one: the
   /// node must say something within a second. False when it is no newer than what is known.
   bool hear(NodeMarks marks, double now, std::optional<double> wall);
-  /// Nothing could be heard until now: that is nobody's silence.
+  /// Nothing could be heard until now: no node was silent.
   void was_deaf(double now);
   /// The next reason to look, each once; the gravest first.
   std::optional<Suspicion> suspicion(double now);

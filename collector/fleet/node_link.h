@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A node's side: `run --nats` tells all others how far its ranks are, and gives its capture to who
-// asks. A thread of its own does it: a server that hangs holds up nobody, and a look that takes
-// long does not silence the node.
+// asks. A thread of its own does it: a server that hangs holds up no other work, and a look that
+// takes long does not silence the node.
 #pragma once
 
 #include <atomic>

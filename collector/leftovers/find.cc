@@ -9,7 +9,7 @@ namespace ddpdoctor::leftovers {
 
 Scope scope_here(double youngest) {
   Scope scope;
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody here calls setenv
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): no code here calls setenv
   const char* folder = std::getenv("TMPDIR");
   if (folder != nullptr && *folder == '/') {
     scope.temporary = folder;

@@ -40,7 +40,7 @@ void for_each_ring(const std::string& folder, Action action) {
 }
 
 base::Result<std::string> temporary_folder() {
-  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody here calls setenv
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): no code here calls setenv
   const char* const wanted = std::getenv("TMPDIR");
   std::string pattern =
       std::string(wanted != nullptr && *wanted == '/' ? wanted : "/tmp") + "/ddpdoctor-XXXXXX";

@@ -35,7 +35,7 @@ std::string context_path(const std::string& context) {
   if (context.find('/') != std::string::npos) {
     return context;
   }
-  // NOLINTBEGIN(concurrency-mt-unsafe): nobody here calls setenv
+  // NOLINTBEGIN(concurrency-mt-unsafe): no code here calls setenv
   const char* const config = std::getenv("XDG_CONFIG_HOME");
   const char* const home = std::getenv("HOME");
   // NOLINTEND(concurrency-mt-unsafe)

@@ -31,7 +31,7 @@ class LockReader {
   LockReader(Evaluator& evaluator, SourceFiles& files, stacks::PythonVisit& visit)
       : evaluator_(evaluator), files_(files), visit_(visit) {}
 
-  /// Nothing for a process with one thread of Python: nobody else can hold its locks.
+  /// Nothing for a process with one thread of Python: no other thread can hold its locks.
   std::vector<SeenLock> read();
 
  private:

@@ -28,7 +28,7 @@ class LoopItems {
   std::optional<std::int64_t> of_range(const Expression& call, Names& names);
   std::optional<std::int64_t> shortest(const Expression& call, Names& names, int depth);
   std::optional<std::int64_t> slice(const Expression& call, Names& names, int depth);
-  /// `text` with `of` as the name it speaks of.
+  /// An expression about the name `it`, with this value.
   Value ask(const Expression& expression, const Value& of);
 
   Evaluator& evaluator_;

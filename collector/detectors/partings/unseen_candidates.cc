@@ -38,7 +38,7 @@ bool goes_over(DecisionKind kind) {
   return kind == DecisionKind::kFor || kind == DecisionKind::kIterate;
 }
 
-/// A message is for one rank alone: a test of the rank that leads to it parts nobody.
+/// What is called, in an order that does not matter.
 std::vector<std::string> operations(const std::vector<Launch>& launches) {
   std::vector<std::string> out;
   for (const Launch& one : launches) {
@@ -156,6 +156,8 @@ class Search {
             .function = seat.file->scopes()[seat.scope].qualified};
   }
 
+  /// `messages`: those, too. A message is for one rank alone, so a test of the rank that leads to
+  /// it separates no ranks.
   std::vector<Launch> launched(const std::vector<Node>& calls, const Seat& seat, bool messages) {
     std::vector<Launch> out;
     for (const Node call : calls) {
