@@ -109,7 +109,7 @@ class Reader : public Company {
 };
 
 TEST_F(Supervise, WhoReadsTheWholeJobIsShownThisPartWhenHeAsks) {
-  launch("sleep 600");
+  launch("exec sleep 600");
   Reader reader;
   reader.wants = true;
   const Outcome outcome = supervise(child_, spool_, {.company = &reader},
@@ -125,7 +125,7 @@ TEST_F(Supervise, WhoReadsTheWholeJobIsShownThisPartWhenHeAsks) {
 }
 
 TEST_F(Supervise, WhatIsProvableHereIsLeftToWhoReadsTheWholeJob) {
-  launch("sleep 600");
+  launch("exec sleep 600");
   leave_ring_of_a_killed_child();
   Reader reader;
   reader.ends = child_;
@@ -138,7 +138,7 @@ TEST_F(Supervise, WhatIsProvableHereIsLeftToWhoReadsTheWholeJob) {
 }
 
 TEST_F(Supervise, AHangThatWasFoundElsewhereEndsThisPartToo) {
-  launch("sleep 600");
+  launch("exec sleep 600");
   Reader reader;
   reader.hang = true;
   const Outcome outcome = supervise(child_, spool_, {.kill_on_hang = true, .company = &reader},
