@@ -13,7 +13,7 @@ constexpr std::string_view kLittleMark = "\xff\xfe";
 constexpr std::string_view kBigMark = "\xfe\xff";
 constexpr std::uint32_t kReplacement = 0xfffd;
 
-/// UTF-16 without its mark.
+/// UTF-16 without its byte order mark.
 struct Units {
   std::string_view bytes;
   bool little = true;
@@ -38,7 +38,7 @@ bool is_second_half(std::uint32_t unit) {
 
 std::string from_utf16(const Units& units) {
   std::string out;
-  out.reserve(units.size() + units.size() / 8);  // dumps and logs are nearly all ASCII
+  out.reserve(units.size() + units.size() / 8);  // Dumps and logs are nearly all ASCII.
   for (std::size_t i = 0; i < units.size(); ++i) {
     const std::uint32_t unit = units.at(i);
     if (!is_first_half(unit)) {

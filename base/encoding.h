@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// UTF-8, and texts that Windows programs wrote: a mark before UTF-8, or UTF-16 behind one.
+// Converts texts that Windows programs wrote (UTF-16, or UTF-8 with a byte order mark) to plain
+// UTF-8.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +8,11 @@
 
 namespace ddpdoctor::base {
 
-/// The character with this number, which is at most 0x10ffff; half of a pair is not looked for.
+/// Appends the character with this number, at most 0x10ffff. Surrogates are not rejected.
 void append_utf8(std::uint32_t code, std::string& out);
 
-/// The same text in UTF-8 and without a byte order mark. Bytes without a mark are left as they are;
-/// half a character at the end is left out, halves elsewhere become U+FFFD.
+/// Returns the text in UTF-8 without a byte order mark. Bytes without a mark are returned
+/// unchanged. Half a character at the end is dropped; halves elsewhere become U+FFFD.
 std::string as_utf8(std::string bytes);
 
 }  // namespace ddpdoctor::base

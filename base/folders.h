@@ -6,8 +6,8 @@
 
 namespace ddpdoctor::base {
 
-/// The path goes through this folder ("torch", "torch/utils"), or begins with it: tools leave out
-/// what all packages share.
+/// True when the path contains this folder ("torch", "torch/utils") or begins with it; tools omit
+/// the folders that all packages share.
 bool lies_in(std::string_view path, std::string_view folder);
 
 }  // namespace ddpdoctor::base

@@ -5,7 +5,7 @@
 
 namespace ddpdoctor::base {
 
-/// This machine's name; empty when the kernel does not tell. Asks nobody else.
+/// This machine's name from the kernel, without a lookup; empty when the kernel does not report it.
 std::string host_name();
 
 }  // namespace ddpdoctor::base

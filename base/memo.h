@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Readings of a value that are costly and asked for often: computed when first asked for, kept
-// beside the value.
+// Caches costly readings of a value beside the value: each is computed when it is first requested.
 #pragma once
 
 #include <map>
@@ -11,7 +10,8 @@
 
 namespace ddpdoctor::base {
 
-/// One reading per type. The copy of an owner starts empty: readings may point into the original.
+/// One reading per type. A copy of the owner starts empty, because readings may point into the
+/// original.
 class Memo {
  public:
   Memo() = default;
@@ -29,8 +29,8 @@ class Memo {
     return *this;
   }
 
-  /// The reading `T`, by `build()` where it is not there yet. Valid until clear() and as long as
-  /// the memo. `build` may ask for other readings of the same memo.
+  /// Returns the reading `T` and computes it with `build()` if it is missing. Valid until clear()
+  /// or the end of the memo. `build` may request other readings of the same memo.
   template <class T, class Build>
   const T& once(Build&& build) const {
     const std::type_index key(typeid(T));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Result<T>: the value, or an Error that a person can act upon. We throw nothing ourselves.
+// Result<T>: the value, or an Error that a person can act on. Our own code throws no exceptions.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace ddpdoctor::base {
 
-/// What went wrong: `what` names the object and the reason, `hint` says what to do next.
+/// What went wrong: `what` names the object and the reason, `hint` the next step.
 struct Error {
   std::string what;
   std::string hint;

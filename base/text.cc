@@ -135,7 +135,8 @@ std::size_t utf8_length(std::string_view text, std::size_t at) {
   return overlong || surrogate || beyond ? 0 : length;
 }
 
-/// Signs without a picture that turn the direction of what follows: a name could show as another.
+/// Invisible characters that change the writing direction: they can make one name look like
+/// another.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kTurns = {
     {{"\u200e", "\\u200e"},
      {"\u200f", "\\u200f"},

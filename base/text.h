@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small pieces of text work that every layer needs.
+// Small text functions that every layer needs.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ std::string_view trim(std::string_view text);
 /// Cuts to `width` bytes (never inside a UTF-8 character) and marks the cut with "…".
 std::string elide(std::string_view text, std::size_t width);
 
-/// "4 min 12 s", "0.8 s": how a person says a duration in seconds.
+/// "4 min 12 s", "0.8 s": a duration in seconds as people write it.
 std::string duration(double seconds);
 
 /// "25 MiB", "512 B".
@@ -28,11 +28,11 @@ std::string bytes(double count);
 /// The last component of a path.
 std::string_view file_name(std::string_view path);
 
-/// Makes untrusted bytes printable: control characters, invalid UTF-8 and signs that turn
-/// the direction of writing become escapes.
+/// Makes untrusted bytes printable: control characters, invalid UTF-8 and characters that change
+/// the writing direction become escapes.
 std::string printable(std::string_view text);
 
-/// Each sentence once, the first of its kind, and none that is empty.
+/// Removes repeated and empty sentences; keeps the first of each.
 void drop_repeats(std::vector<std::string>& sentences);
 
 }  // namespace ddpdoctor::base

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What names of variables and functions are made of, in Python and in C++.
+// The characters of variable and function names in Python and C++.
 #pragma once
 
 #include <cctype>

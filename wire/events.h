@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can stand in a slot. Numbers are part of the format: append, never renumber.
+// The events that a slot can hold. The numbers are part of the format: append, never renumber.
 #pragma once
 
 #include <cstdint>
@@ -32,21 +32,24 @@ enum class EventKind : std::uint16_t {
   kWaitEnd = 21,  // of 10 ms or more in libc; count = nanoseconds, object = what for, text = call
   kBarrierMonitored = 22,
   kNoSpace = 23,  // ENOSPC outside shared memory's own calls; text = call or path, peer = errno
-  // in a window of CUPTI (agent/cuda/cupti_plugin.h)
+  // during a profiling window of CUPTI (agent/cuda/cupti_plugin.h)
   kGpuWindow = 24,  // phase started, completed, or failed; text = why
-  kGpuKernel = 25,  // object = stream, text = kernel, peer = 0 for the stream's newest, 1 for the
-                    // one before …; phase completed = it ended, as far as kEndsAreTold
-  kGpuWait = 26,  // kOfHost: thread `count` waits in function `text` for stream or event `object`;
-                  // else kernel `peer` of stream `object` waits for `text` of stream `count`
-  kGraphLaunch = 27,  // object = executable graph, count = how often it was launched, peer = calls
-                      // of NCCL in it, -1 unknown
-  kSignalSent = 28    // one that ends, to a child or the group it leads: count = child, peer =
-                      // signal; phase completed = the child was on its way out before
+  // Object = stream, text = kernel, peer = 0 for the newest kernel of the stream, 1 for the one
+  // before …; phase completed = it ended (reliable only with kEndsAreTold).
+  kGpuKernel = 25,
+  // kOfHost: thread `count` waits in function `text` for stream or event `object`; otherwise kernel
+  // `peer` of stream `object` waits for `text` of stream `count`.
+  kGpuWait = 26,
+  // Object = executable graph, count = number of launches, peer = NCCL calls in it, -1 unknown.
+  kGraphLaunch = 27,
+  // A signal that ends a child or the group it leads: count = child, peer = signal; phase completed
+  // = the child was already exiting.
+  kSignalSent = 28
 };
 
 enum class Phase : std::uint8_t { kEnqueued = 0, kStarted = 1, kCompleted = 2, kFailed = 3 };
 
-/// PyTorch's operations; operation_name spells them as PyTorch does.
+/// Operations; operation_name spells them as PyTorch does.
 enum class Operation : std::uint8_t {
   kUnknown = 0,
   kAllReduce = 1,
@@ -70,7 +73,7 @@ enum class Operation : std::uint8_t {
   kReduceScatterTensor = 19,
   kReduceScatterTensorCoalesced = 20,
   kAllToAllSingle = 21,
-  // MPI's own; what PyTorch has too stands above
+  // Operations that only MPI has; shared ones have PyTorch's number above.
   kScan = 64,
   kExscan = 65,
   kGatherV = 66,
@@ -83,7 +86,7 @@ enum class Operation : std::uint8_t {
   kCommDup = 73,
   kCommSplit = 74,
   kCommCreate = 75,
-  // NCCL's own
+  // Operations that only NCCL has.
   kCommunicatorInit = 32,
   kCommunicatorSplit = 33,
   kCommunicatorEnd = 34,
@@ -188,12 +191,13 @@ inline constexpr std::uint32_t kAsync = 1;
 inline constexpr std::uint32_t kTensorsMany = 2;  // several tensors: count is their sum
 inline constexpr std::uint32_t kTagShift = 8;     // bits 8…31: tag of a message + 1, 0 = none
 inline constexpr std::uint32_t kGrouped = 4;      // between ncclGroupStart and ncclGroupEnd
-inline constexpr std::uint32_t kOnStream = 8;  // runs on a GPU; object is its stream. How it ends
-                                               // is told only with kTracked
+// Runs on a GPU; object is its stream. Its end is recorded only with kTracked.
+inline constexpr std::uint32_t kOnStream = 8;
 inline constexpr std::uint32_t kTracked = 16;
-inline constexpr std::uint32_t kCaptured = 32;    // into a CUDA graph, which runs it 0 … n times
-inline constexpr std::uint32_t kInProgress = 64;  // NCCL's last answer was ncclInProgress: it may
-                                                  // not have reached its stream
+// Captured into a CUDA graph, which runs it 0 … n times.
+inline constexpr std::uint32_t kCaptured = 32;
+// NCCL's last answer was ncclInProgress: the call may not have reached its stream.
+inline constexpr std::uint32_t kInProgress = 64;
 
 /// Bits of Slot::detail for kGpuKernel and kGpuWait.
 inline constexpr std::uint32_t kOfHost = 1;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names that both sides of the wire must spell alike.
+// Names that the agent and the collector must spell the same.
 #pragma once
 
 namespace ddpdoctor::wire {
 
-/// Folder in which every process under `ddpdoctor run` leaves its ring; absent = record nothing.
+/// Folder in which every process under `ddpdoctor run` leaves its ring; if unset, nothing is
+/// recorded.
 inline constexpr const char* kSpoolVariable = "DDPDOCTOR_SPOOL";
-/// A ring is called PID-START.ring, START being the process's start in clock ticks since boot.
+/// A ring is named PID-START.ring; START is the start time of the process in clock ticks since
+/// boot.
 inline constexpr const char* kRingSuffix = ".ring";
 
 }  // namespace ddpdoctor::wire

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every detector is asked, each on its own; only here do findings meet.
+// Runs every detector independently; findings are compared only here.
 #include <algorithm>
 #include <utility>
 
@@ -18,8 +18,8 @@ namespace {
 using detectors::Confidence;
 using detectors::Effect;
 
-/// Of a job that moves only what is proven may be called a hang; slowness, crashes and leaks are no
-/// matter of standing still. What lies ahead is said while it does.
+/// For a job that makes progress, only a proven hang is reported. Slowness, crashes and leaks do
+/// not depend on progress. A warning about the future applies only while the job runs.
 bool may_be_said(const Judged& judged, const graph::Examination& examination) {
   if (examination.job.progress != model::Progress::kMoving || judged.finding.ahead) {
     return true;
@@ -29,8 +29,7 @@ bool may_be_said(const Judged& judged, const graph::Examination& examination) {
           judged.detector->specificity != detectors::kSaysNothing);
 }
 
-/// Stacks or counts that another tool showed at one moment: a step of a healthy job may look the
-/// same.
+/// Only one snapshot from another tool: a step of a healthy job may look the same.
 bool rests_on_one_moment(const model::JobModel& job) {
   const model::Observation* now = model::latest(job);
   const bool counted = !model::facts(job, "nccl-ras").empty();
@@ -42,8 +41,8 @@ bool rests_on_one_moment(const model::JobModel& job) {
          std::any_of(now->processes.begin(), now->processes.end(), model::was_dumped);
 }
 
-/// What a log says is no matter of the moment, nor that a process has ended, or has not answered
-/// NCCL for a minute.
+/// Facts that one snapshot is enough for: a log line, an exited process, or a process that has not
+/// answered NCCL for a minute.
 bool rests_on_an_end(const detectors::Finding& finding, const model::JobModel& job) {
   for (const model::Fact* fact : model::facts(job, "nccl-ras")) {
     if (fact->rank && finding.culprits.contains(*fact->rank) &&
@@ -76,7 +75,7 @@ bool any_of_effect(const std::vector<Judged>& all, Effect effect) {
   });
 }
 
-/// Something is amiss and it is not known what.
+/// A detector reports a problem whose cause it does not know.
 bool any_undecided(const std::vector<Judged>& all) {
   return std::any_of(all.begin(), all.end(), [](const Judged& judged) {
     return judged.detector->specificity == detectors::kSaysNothing ||
@@ -84,7 +83,7 @@ bool any_undecided(const std::vector<Judged>& all) {
   });
 }
 
-/// A rank failed and the job did not end for it: the others wait and nothing moves.
+/// A rank failed and the job continued: the other ranks wait and nothing makes progress.
 bool others_wait_for_the_failed(const graph::Examination& examination,
                                 const std::vector<Judged>& findings) {
   return !examination.job.ended && examination.still() &&
@@ -99,7 +98,7 @@ bool is_rank(const model::Process& process) {
   return process.role == model::Role::kRank;
 }
 
-/// Calls or source lines that were lost with the end of a recording may show another cause.
+/// Calls or source lines lost with the end of a recording may point to another cause.
 void doubt_a_cut_recording(std::vector<Judged>& findings, const model::JobModel& job) {
   if (model::facts(job, "recording-cut").empty()) {
     return;
@@ -112,7 +111,7 @@ void doubt_a_cut_recording(std::vector<Judged>& findings, const model::JobModel&
   }
 }
 
-/// No rank is left that could hang; the launcher may still be clearing up.
+/// No rank is left that could hang; the launcher may still be cleaning up.
 bool all_ranks_ended(const model::JobModel& job) {
   const model::Observation* now = model::latest(job);
   if (now == nullptr) {
@@ -125,7 +124,8 @@ bool all_ranks_ended(const model::JobModel& job) {
          });
 }
 
-/// Ranks of two jobs were taken for one, or what was seen is of an earlier life: nothing is sure.
+/// Ranks of two jobs were taken for one job, or the evidence is from a previous attempt: no finding
+/// is certain.
 void doubt_another_job(std::vector<Judged>& all, const model::JobModel& job) {
   if (!model::are_several_jobs(job) && !starts_again(job)) {
     return;
@@ -145,7 +145,8 @@ bool a_rank_failed(const model::JobModel& job) {
          (now != nullptr && std::any_of(now->processes.begin(), now->processes.end(), failed));
 }
 
-/// No rank, process or call was seen: a machine's log says what failed there, not that a job hangs.
+/// No rank, process or call was seen: a machine's log shows what failed there, not that a job
+/// hangs.
 bool no_job_was_seen(const graph::Examination& examination, const std::vector<Judged>& findings) {
   const model::JobModel& job = examination.job;
   return model::latest(job) == nullptr && job.collectives.empty() && !job.world_size &&

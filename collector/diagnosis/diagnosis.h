@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a job to what is said of it: every detector asked, explained-away findings dropped, the rest
-// in the order to act on.
+// Turns a job into a diagnosis: runs every detector, drops findings that another finding explains,
+// and sorts the rest by what to act on first.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ enum class Verdict { kHang, kCrash, kLeak, kSlow, kRunning, kFinished, kUndeterm
 
 std::string_view verdict_name(Verdict verdict);
 
-/// Points into the JobModel it was made from, which must outlive it.
+/// Points into the JobModel that it was made from; the model must outlive it.
 struct Diagnosis {
   const model::JobModel& job;
   Verdict verdict = Verdict::kUndetermined;
@@ -29,8 +29,8 @@ struct Diagnosis {
 
 Diagnosis diagnose(const model::JobModel& job);
 
-/// All ranks and who started them have ended, and a launcher is there that has no ranks yet: a
-/// script tries again, and what the first life died of may be over.
+/// All ranks and their launcher have ended, and another launcher without ranks is running: a script
+/// restarts the job, so the cause of the first failure may be over.
 bool starts_again(const model::JobModel& job);
 
 }  // namespace ddpdoctor::diagnosis

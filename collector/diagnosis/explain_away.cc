@@ -34,7 +34,7 @@ std::set<std::string> accused_nodes(const detectors::Finding& finding) {
   return nodes;
 }
 
-/// Every arrow from this rank ends at one of `nodes`.
+/// Every edge of the wait-for graph from this rank ends at one of `nodes`.
 bool waiting_ends_at(const graph::WaitForGraph& waits, Rank rank,
                      const std::set<std::string>& nodes) {
   const auto ends = waits.ends_of_waiting(fmt::format("rank:{}", rank));
@@ -54,8 +54,8 @@ bool held_up(const RankSet& ranks, const detectors::Finding& by, const graph::Wa
                      [&](Rank rank) { return waiting_ends_at(waits, rank, nodes); });
 }
 
-/// Leaks and silently wrong numbers stand beside a hang; nothing explains them but a finding of
-/// their own sort.
+/// Leaks and silently wrong numbers occur independently of a hang; only a finding of the same sort
+/// can explain them.
 bool stands_alone(const Judged& one, const Judged& other) {
   const auto apart = [](Effect effect) {
     return effect == Effect::kLeak || effect == Effect::kWrongNumbers;
@@ -65,7 +65,8 @@ bool stands_alone(const Judged& one, const Judged& other) {
   return a != b && (apart(a) || apart(b));
 }
 
-/// Both say their first word about one line, and neither knows a rank: one traceback of a log.
+/// Both findings name the same line first, and neither knows a rank: both come from one traceback
+/// in a log.
 bool same_line(const detectors::Finding& one, const detectors::Finding& other) {
   if (!one.culprits.empty() || !other.culprits.empty() || one.locations.empty() ||
       other.locations.empty()) {
@@ -76,14 +77,14 @@ bool same_line(const detectors::Finding& one, const detectors::Finding& other) {
   return a.line > 0 && a.line == b.line && a.file == b.file;
 }
 
-/// Strict: never true both ways.
+/// A strict order: never true in both directions.
 bool finer(const Judged& one, const Judged& other) {
   return std::pair(one.detector->specificity, one.finding.confidence) >
          std::pair(other.detector->specificity, other.finding.confidence);
 }
 
-/// A culprit that nobody waits for and that is not waiting, or a member of a circle: where the
-/// arrows lead.
+/// A culprit that other ranks wait for and that waits for no one, or a member of a cycle: the end
+/// of the edges.
 bool waiting_ends_here(const detectors::Finding& finding, const std::set<std::string>& ends) {
   const auto nodes = accused_nodes(finding);
   return std::any_of(nodes.begin(), nodes.end(),
@@ -127,17 +128,20 @@ bool explains(const Judged& cause, const Judged& effect, const graph::Examinatio
   if (is_subset(accused, cause.finding.culprits)) {
     return true;
   }
-  // Nobody in particular is to blame (two groups of one name): not one of those who wait, either.
+  // The cause has no culprit (for example, two groups with one name), so the waiting ranks are not
+  // culprits either.
   if (cause.finding.culprits.empty() && sure >= effect.finding.confidence &&
       is_subset(accused, cause.finding.waiting)) {
     return true;
   }
-  // Accusing a rank that merely waits for another: the other one must be at least as sure.
+  // The effect accuses a rank that only waits for another; the finding about the other must be at
+  // least as certain.
   return sure >= effect.finding.confidence && !cause.finding.culprits.empty() &&
          held_up(accused, cause.finding, examination.waits);
 }
 
-/// The same at the same lines, of ranks that were told of: one cause, seen in several groups.
+/// The same finding at the same lines for ranks that are already reported: one cause, seen in
+/// several groups.
 bool told_already(const Judged& before, const Judged& candidate) {
   const detectors::Finding& a = before.finding;
   const detectors::Finding& b = candidate.finding;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which finding explains which: decided by culprits, by who waits for whom and by how fine and how
-// sure each is.
+// Decides which finding explains another, from the culprits, the wait-for graph, and how specific
+// and how certain each finding is.
 #pragma once
 
 #include <vector>
@@ -17,16 +17,16 @@ struct Judged {
   const detectors::Detector* detector = nullptr;
 };
 
-/// True when `cause` makes `effect` needless: it is finer or surer, and whoever the other accuses
-/// is its culprit or is held up by it.
+/// True when `cause` makes `effect` redundant: it is more specific or more certain, and each rank
+/// that `effect` accuses is a culprit of `cause` or waits because of one.
 bool explains(const Judged& cause, const Judged& effect, const graph::Examination& examination);
 
-/// What remains when every finding that another one explains is dropped.
+/// Drops every finding that another one explains.
 std::vector<Judged> without_explained(std::vector<Judged> all,
                                       const graph::Examination& examination);
 
-/// Sorts by what to act on first: sure before unsure, where the waiting ends, finer, then by name
-/// so that the order is stable.
+/// Sorts by what to act on first: certain before uncertain, then the end of the wait chain, then
+/// the more specific finding, then by name for a stable order.
 void put_in_order(std::vector<Judged>& all, const graph::Examination& examination);
 
 }  // namespace ddpdoctor::diagnosis

@@ -13,14 +13,14 @@
 namespace ddpdoctor::diagnosis {
 namespace {
 
-/// How code waits, whatever it waits for; the caller says more.
+/// Functions that wait, whatever they wait for; their caller is more informative.
 constexpr std::array<std::string_view, 14> kWaits = {
     "futex",     "pthread_cond", "condition_variable", "lll_lock_wait",
     "syscall",   "clone",        "pthread_clockjoin",  "start_thread",
     "nanosleep", "epoll_wait",   "__libc_start_c",     "__pselect",
     "__GI___",   "_start"};
 
-/// The interpreter: below it lies Python that the dump does not show.
+/// The interpreter's own frames: the Python code below them is missing from the dump.
 constexpr std::array<std::string_view, 4> kInterpreter = {"_PyEval_", "PyEval_", "PyObject_",
                                                           "_PyObject_"};
 
@@ -37,7 +37,7 @@ bool is_native(const model::Thread& thread) {
          });
 }
 
-/// The innermost function that says what is waited for; the innermost of all when none does.
+/// The innermost function that says what the thread waits for; the innermost of all if none does.
 const model::Frame* telling_frame(const model::Thread& thread) {
   const model::Frame* first = nullptr;
   for (const model::Frame& frame : thread.frames) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a rank stands when its stack has no Python frame: a function of compiled code.
+// The function of compiled code that a rank is in, when its stack has no Python frame.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace ddpdoctor::diagnosis {
 
-/// Gives findings that name ranks and no place the native function in which the first culprit
-/// stands, and says what to capture for the line. Other findings stay as they are.
+/// Adds the native function of the first culprit to findings that name ranks but no line, and says
+/// what to capture to get the line. Other findings are unchanged.
 void tell_native_places(std::vector<Judged>& findings, const graph::Examination& examination);
 
 }  // namespace ddpdoctor::diagnosis

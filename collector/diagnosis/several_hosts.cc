@@ -21,9 +21,9 @@ namespace {
 using detectors::Finding;
 using Hosts = std::map<model::Rank, std::string>;
 
-constexpr std::size_t kMostNamed = 2;  // hosts behind the ranks of a sentence
+constexpr std::size_t kMostNamed = 2;  // hosts named after the ranks of a sentence
 
-/// Where all of these ranks run, each host once; empty when one is unknown.
+/// The hosts of these ranks, each once; empty when the host of any rank is unknown.
 std::set<std::string> hosts_of(const model::RankSet& ranks, const Hosts& hosts) {
   std::set<std::string> out;
   for (const model::Rank rank : ranks) {
@@ -42,7 +42,7 @@ bool continues(std::string_view rest) {
                             rest[1] >= '0' && rest[1] <= '9'));
 }
 
-/// "rank 5 (node2) never joined …": behind the first place where the culprits are named.
+/// "rank 5 (node2) never joined …": inserts hosts after the first mention of the culprits.
 void name_hosts(std::string& sentence, const model::RankSet& culprits, const Hosts& hosts) {
   const std::set<std::string> names = hosts_of(culprits, hosts);
   if (names.empty() || names.size() > kMostNamed) {
@@ -103,7 +103,7 @@ graph::WaitForGraph told(const graph::WaitForGraph& graph, const model::HostPids
   return out;
 }
 
-/// A process without a rank is named by its pid in the details; which host's that is goes with it.
+/// The details name a process without a rank by its pid; this adds the host of that pid.
 void name_host_of_process(Finding& finding, const model::HostPids& pids) {
   const auto pid = finding.details.find("pid");
   const auto* number =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job on several hosts is diagnosed with numbers of its own for every process, and told with the
-// hosts' names.
+// Diagnoses a job on several hosts: every process gets a unique number for the diagnosis, and the
+// report names the hosts.
 #pragma once
 
 #include "collector/diagnosis/diagnosis.h"
@@ -8,8 +8,8 @@
 
 namespace ddpdoctor::diagnosis {
 
-/// As `diagnose`; where processes of several hosts are in the job, sentences say on which host a
-/// process or a culprit runs. `job` must outlive the diagnosis and is afterwards as it was.
+/// Like `diagnose`; if the job has processes on several hosts, sentences name the host of a process
+/// or culprit. `job` must outlive the diagnosis and is restored before the function returns.
 Diagnosis diagnose_hosts(model::JobModel& job);
 
 }  // namespace ddpdoctor::diagnosis

@@ -15,11 +15,12 @@ namespace {
 using model::Frame;
 using model::Language;
 
-/// Native frames below the innermost Python line that are told: enough for "gloo::barrier ←
-/// c10d::…", not a C++ stack.
+/// Native frames shown below the innermost Python line: enough for "gloo::barrier ← c10d::…", not a
+/// whole C++ stack.
 constexpr std::size_t kNativeNames = 4;
 
-/// The interpreter's own calls and the glue of bindings: on every stack, telling nothing.
+/// The interpreter's own calls and the glue code of bindings: every stack has them, and they say
+/// nothing.
 bool is_noise(const Frame& frame) {
   constexpr std::array<std::string_view, 11> kPrefixes = {"Py",
                                                           "_Py",
@@ -38,8 +39,8 @@ bool is_noise(const Frame& frame) {
          });
 }
 
-/// Without what varies while a rank spins in its driver, but with the function that it called
-/// there.
+/// The stack without the frames that vary while a rank spins in its driver, but with the driver
+/// function it called.
 std::span<const Frame> down_to_driver(const std::vector<Frame>& frames) {
   const std::span<const Frame> all(frames);
   const std::span<const Frame> above = graph::above_driver(all);
@@ -49,8 +50,8 @@ std::span<const Frame> down_to_driver(const std::vector<Frame>& frames) {
   return named ? all.subspan(inside - 1) : above;
 }
 
-/// What of a stack is compared, outermost first: its Python lines, then what the innermost of them
-/// called.
+/// The frames of a stack that are compared, outermost first: its Python lines, then what the
+/// innermost of them called.
 std::vector<const Frame*> told_frames(const model::Thread& thread) {
   std::vector<const Frame*> inner;
   std::vector<const Frame*> python;
@@ -71,7 +72,7 @@ bool same_place(const Frame& a, const Frame& b) {
          a.file == b.file && (a.language == Language::kPython || a.module == b.module);
 }
 
-/// The frame without what differs between processes, so that it stands for every rank of its node.
+/// The frame without what differs between processes, so that ranks of a node can share it.
 Frame shared(const Frame& frame) {
   Frame out = frame;
   out.address = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The main threads of all ranks as one prefix tree, a rank set at every node: where they part is
-// where to look.
+// The main threads of all ranks as one prefix tree, with a rank set at every node: the ranks
+// diverge where the tree branches.
 #pragma once
 
 #include <string>

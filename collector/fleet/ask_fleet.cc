@@ -34,7 +34,7 @@ bool is_over(const nodes::Conversation& talk) {
   return talk.over();
 }
 
-/// Not even a first word: it is not there.
+/// The node has sent no message at all: it is unreachable.
 bool is_over_or_dumb(const nodes::Conversation& talk) {
   return talk.over() || talk.host().empty();
 }
@@ -43,7 +43,7 @@ bool is_ready(const nodes::Conversation& talk) {
   return talk.over() || talk.ready();
 }
 
-/// Who is farther away is told to wait less.
+/// Nodes with a longer delay get a shorter wait, so that all take their snapshot together.
 void send_off(Talks& talks) {
   double farthest = 0;
   for (const auto& [node, talk] : talks) {
@@ -101,7 +101,8 @@ std::vector<nodes::Answer> ask_fleet(transport::Transport& transport, const std:
   for (auto& [node, talk] : talks) {
     talk.give_up(seconds_since(began), {});
     out.push_back(talk.take());
-    out.back().problem.hint.clear();  // those are about launchers
+    // Hints of these errors are about launchers and do not apply here.
+    out.back().problem.hint.clear();
   }
   return out;
 }

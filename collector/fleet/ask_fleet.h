@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks every node that is heard to look at one moment, over the transport: the conversation is the
-// one of `attach --hosts`, and so are the answers.
+// Asks every known node for a snapshot at the same moment, over the transport. The conversation and
+// the answers are those of `attach --hosts`.
 #pragma once
 
 #include <functional>
@@ -15,14 +15,14 @@
 namespace ddpdoctor::fleet {
 
 struct AskFleetOptions {
-  double deadline = 10;  // seconds for everything
-  double gather = 2;     // of these, how long those who are ready wait for the others
+  double deadline = 10;  // seconds in all
+  double gather = 2;     // seconds of `deadline` in which nodes that are ready wait for the others
 };
 
-/// Gets every message that is no answer.
+/// Receives every message that is not an answer.
 using Listener = std::function<void(const transport::Packet&)>;
 
-/// One answer per node of `nodes` (by their words).
+/// Returns one answer per node of `nodes` (subject words).
 std::vector<nodes::Answer> ask_fleet(transport::Transport& transport, const std::string& job,
                                      const std::vector<std::string>& nodes,
                                      const AskFleetOptions& options, const Listener& others);

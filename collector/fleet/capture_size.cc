@@ -8,8 +8,8 @@
 namespace ddpdoctor::fleet {
 namespace {
 
-// Ranks of other nodes may be behind by more calls than this only while they compute; the
-// divergence itself is where the last of them stopped.
+// A rank of another node can be further behind than this only while it computes; the divergence is
+// where the slowest rank stopped.
 constexpr std::int64_t kKept = 512;                 // calls of one rank on one group
 constexpr std::size_t kSmall = std::size_t{20000};  // calls of a whole node
 

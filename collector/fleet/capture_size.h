@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A capture for the network: of a long history, only the end is sent.
+// Shortens a capture for the network: only the end of a long history is sent.
 #pragma once
 
 #include "collector/model/job_model.h"
 
 namespace ddpdoctor::fleet {
 
-/// `job` as it is when it is small; else with the newest calls of each rank and group, and those
-/// that are not over.
+/// Returns `job` unchanged if it is small; otherwise keeps the newest calls of each rank and group,
+/// and all calls that are not completed.
 model::JobModel without_old_calls(const model::JobModel& job);
 
 }  // namespace ddpdoctor::fleet

@@ -20,12 +20,15 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kTick{20};
-constexpr double kLeadEvery = 0.5;    // seconds
-constexpr double kGivesWay = 3;       // to a collector that was heard within so many seconds
-constexpr double kListens = 1.5;      // before one look: who lives has said something by then
-constexpr double kDiscovery = 1.5;    // in which every node is heard
-constexpr std::size_t kBatch = 4096;  // messages between two looks at the clock
-constexpr double kClockError = 0.05;  // seconds, of a difference that was not asked for
+constexpr double kLeadEvery = 0.5;  // seconds
+// Seconds; gives way to a collector that was heard within this time.
+constexpr double kGivesWay = 3;
+// Seconds before a single snapshot: every running collector has sent a message by then.
+constexpr double kListens = 1.5;
+constexpr double kDiscovery = 1.5;    // seconds in which every node is heard
+constexpr std::size_t kBatch = 4096;  // messages between two checks of the clock
+// Seconds; the error assumed for a clock difference that was not measured.
+constexpr double kClockError = 0.05;
 
 /// "ranks 4-5 had last called all_reduce #41"
 std::string newest_calls(const NodeState& node) {
@@ -193,7 +196,7 @@ void Collector::lead(double now) {
   }
 }
 
-/// While the server is away no node is heard, and none is silent for that.
+/// While the server is unavailable, no message arrives; no node is reported as silent then.
 void Collector::check_hearing(double now) {
   const bool connected = transport_.connected();
   if (!connected && !deaf_) {
@@ -244,7 +247,7 @@ nodes::Answer Collector::answer_of_silent(const NodeState& node, double now) con
                       .hint = {}}};
 }
 
-/// Of the asked nodes what they see, of the others what is known.
+/// Answers of the nodes that were asked; for the others, what is known already.
 std::vector<nodes::Answer> Collector::answers(const std::vector<std::string>& asked) {
   auto out = ask_fleet(transport_, options_.job, asked, options_.ask,
                        [this](const transport::Packet& packet) {
@@ -254,7 +257,7 @@ std::vector<nodes::Answer> Collector::answers(const std::vector<std::string>& as
   const double now = steady_seconds();
   unanswered_.clear();
   for (nodes::Answer& answer : out) {
-    // One that ended while it was asked has left its last capture.
+    // A node that ended while it was asked has left its last capture.
     if (!answer.capture && ended_.contains(answer.node)) {
       answer = ended_[answer.node];
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Follows the marks of all nodes of a job, asks all of them to look when there is reason to, and
-// hands over one job. It may come late, go and come again: the nodes and the server have what it
-// missed.
+// Follows the progress marks of all nodes of a job, asks all nodes for a snapshot when there is a
+// reason, and merges the answers into one job. A collector may start late, stop and restart: the
+// nodes and the server keep what it missed.
 #pragma once
 
 #include <chrono>
@@ -23,28 +23,28 @@
 namespace ddpdoctor::fleet {
 
 struct CollectOptions {
-  std::string job{};  // empty = the only one that is heard
+  std::string job{};  // empty = the only job that is heard
   bool elected =
-      false;          // started by a node for want of another: gives way to one that people start
-  bool once = false;  // look now, and that is all
-  double wait = 0;    // seconds until a node must be heard; 0 = for ever
+      false;  // started by a node because no collector ran: gives way to one that a person starts
+  bool once = false;  // take one snapshot and return
+  double wait = 0;    // seconds to wait for the first node; 0 = no limit
   Limits limits{};
   AskFleetOptions ask{};
 };
 
-/// What was made of a job.
+/// The result of a diagnosis.
 struct Verdict {
-  bool hang = false;      // nodes that end the job on a hang do so
-  std::string finding{};  // as JSON, for who reads along; empty = none
+  bool hang = false;      // nodes that end the job on a hang end it now
+  std::string finding{};  // as JSON, for other listeners; empty = none
 };
 
-/// What the collector's surroundings do for it.
+/// Callbacks to the program that runs the collector.
 struct CollectServices {
   std::function<Verdict(model::JobModel job, const Suspicion& why)> judge{};
   std::function<void(const base::Error& error)> complain = [](const base::Error&) {};
-  /// Before all nodes are asked.
+  /// Called before all nodes are asked.
   std::function<void(const Suspicion& why)> notice = [](const Suspicion&) {};
-  /// Some times a second.
+  /// Called several times a second.
   std::function<void(const JobState& state, const std::string& job, double now)> show =
       [](const JobState&, const std::string&, double) {};
   std::function<bool()> stop = [] { return false; };
@@ -54,11 +54,12 @@ class Collector {
  public:
   Collector(transport::Transport& transport, CollectOptions options, CollectServices services);
 
-  /// Until the job has ended, or it is told to stop. Fails when there is no job, or several.
+  /// Runs until the job has ended or a stop is requested. Fails when there is no job, or more than
+  /// one.
   base::Result<void> run();
-  /// Takes what has come, for at most `limit`; for who only wants to see.
+  /// Handles incoming messages for at most `limit`, without asking the nodes.
   void listen(std::chrono::milliseconds limit);
-  /// Finds the job and begins to hear it.
+  /// Finds the job and subscribes to its messages.
   base::Result<void> begin();
   [[nodiscard]] const JobState& state() const {
     return state_;
@@ -89,15 +90,15 @@ class Collector {
   std::string id_;
   JobState state_;
   std::map<std::string, nodes::Conversation> last_;  // captures of ended nodes, by node
-  std::map<std::string, nodes::Answer> ended_;       // the same, whole
-  std::set<std::string> unanswered_;  // nodes that gave nothing when they were asked last
-  double led_at_ = 0;                 // when we said that we collect
-  double other_at_ = -1e9;            // when another collector said so
+  std::map<std::string, nodes::Answer> ended_;       // the same, complete
+  std::set<std::string> unanswered_;                 // nodes that did not answer the last request
+  double led_at_ = 0;                                // when this collector announced itself
+  double other_at_ = -1e9;                           // when another collector announced itself
   bool deaf_ = false;
   bool split_said_ = false;
 };
 
-/// Seconds of a steady clock.
+/// Seconds of the steady clock.
 double steady_seconds();
 
 }  // namespace ddpdoctor::fleet

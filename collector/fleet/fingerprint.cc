@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t kSeed = 0x9E3779B97F4A7C15U;
 
-/// One round of a 64-bit mixer: every bit of both changes half of the result.
+/// One round of a 64-bit mixer: each bit of both inputs changes about half of the output bits.
 std::uint64_t mixed(std::uint64_t chain, std::uint64_t value) {
   chain = (chain ^ value) * 0xFF51AFD7ED558CCDU;
   chain ^= chain >> 33U;
@@ -31,7 +31,7 @@ std::uint64_t with_call(std::uint64_t chain, const sources::CallSignature& call)
 
 void Fingerprint::add(const sources::CallSignature& call) {
   if (call.sequence <= hashes_.sequence) {
-    return;  // one of several that are one call to torch
+    return;  // one of several calls of the backend that are one call of torch
   }
   if (call.sequence != hashes_.sequence + 1) {
     known_ = false;

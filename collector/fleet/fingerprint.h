@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of one rank on one group as a chain of hashes: two ranks that have made the same calls
-// have the same hash at the same sequence number. A chain begins anew every kBlock calls, so that a
-// gap (calls that were overwritten before they were read) ends with the block. A difference is a
-// reason to look, never a verdict: what differs is read from the ranks' records.
+// The calls of one rank on one group as a chain of hashes: two ranks that made the same calls have
+// the same hash at the same sequence number. A chain restarts every kBlock calls, so that a gap
+// (calls overwritten before they were read) affects one block only. A difference is a reason to
+// take a snapshot, never a verdict: the ranks' records show what differs.
 #pragma once
 
 #include <array>
@@ -13,12 +13,12 @@
 namespace ddpdoctor::fleet {
 
 inline constexpr std::uint32_t kBlock = 4096;
-/// Besides the newest calls, the hash at the last multiple of each is told: ranks that are some
-/// calls apart still have one in common.
+/// Besides the newest calls, the hash at the last multiple of each step is sent: ranks that are
+/// some calls apart still share one.
 inline constexpr std::array<std::uint32_t, 3> kSteps{16, 256, kBlock};
 inline constexpr std::size_t kNewest = 4;
 
-/// What is told of a chain; 0 = unknown.
+/// The hashes of a chain that are sent; 0 = unknown.
 struct Hashes {
   std::uint32_t sequence = 0;                          // of the newest call
   std::array<std::uint32_t, kNewest> newest{};         // at sequence, sequence - 1, …

@@ -14,13 +14,15 @@
 namespace ddpdoctor::fleet {
 namespace {
 
-constexpr double kPatience = 2;           // a job that stays still is looked at less and less often
-constexpr double kGrace = 1;              // second, of a node of which old words were read
-constexpr double kLost = 4;               // times the silence: a node that does not come back
-constexpr double kFirstQuiet = 30;        // seconds after a difference that was looked into
-constexpr std::size_t kMostNodes = 8192;  // more are not followed
-constexpr std::size_t kMostGroups = 65536;  // when there are more, all are forgotten
-constexpr double kClockForgets = 1e-4;      // of a clock's difference, per message: clocks drift
+// Factor by which the interval grows for a job that makes no progress.
+constexpr double kPatience = 2;
+constexpr double kGrace = 1;        // seconds for a node that is known only from old messages
+constexpr double kLost = 4;         // times `silence`; then the node counts as lost
+constexpr double kFirstQuiet = 30;  // seconds of silence about a difference that was investigated
+constexpr std::size_t kMostNodes = 8192;    // further nodes are ignored
+constexpr std::size_t kMostGroups = 65536;  // above this, all groups are forgotten
+// Decay of a clock difference per message, because clocks drift.
+constexpr double kClockForgets = 1e-4;
 
 std::size_t slot_of(std::uint32_t sequence, std::size_t slots) {
   constexpr std::uint32_t kGolden = 2654435769U;
@@ -72,7 +74,7 @@ bool JobState::hear(NodeMarks marks, double now, std::optional<double> wall) {
         "{} {}", base::printable(marks.host),
         failed ? fmt::format("ended with status {}", marks.status) : "reported a proof of its own");
   }
-  // A message was on its way for some time: the least difference is the nearest to the truth.
+  // Every message is delayed: the smallest difference is nearest to the truth.
   if (wall && std::isfinite(marks.time)) {
     const double ahead = marks.time - *wall;
     node.ahead = node.clock_known ? std::max(ahead, node.ahead - kClockForgets) : ahead;
@@ -85,7 +87,7 @@ bool JobState::hear(NodeMarks marks, double now, std::optional<double> wall) {
   return true;
 }
 
-/// A rank that runs elsewhere now: the node that had it before has ended or is gone.
+/// A rank that now runs on another node: its previous node has ended or disappeared.
 void JobState::take_over_ranks(const NodeMarks& marks, double now) {
   for (const RankMark& rank : marks.ranks) {
     std::string& owner = owners_[rank.rank];
@@ -100,8 +102,8 @@ void JobState::take_over_ranks(const NodeMarks& marks, double now) {
   }
 }
 
-/// Another process is the rank now: its calls are counted from the start, and those of the former
-/// life must not be compared with them.
+/// The rank is a new process, which counts its calls from the start: the calls of the previous
+/// process must not be compared with them.
 void JobState::notice_lives(const NodeMarks& before, const NodeMarks& now) {
   for (const RankMark& rank : now.ranks) {
     const auto known =
@@ -195,7 +197,7 @@ std::optional<Suspicion> JobState::silence(double now) {
     }
   }
   if (news.empty() || !anybody) {
-    return std::nullopt;  // none: the fault is more likely between us and all of them
+    return std::nullopt;  // No node answers: the connection from here is the more likely cause.
   }
   for (auto& [name, node] : nodes_) {
     node.silent = is_silent(node, now);
@@ -219,7 +221,7 @@ std::optional<Suspicion> JobState::stillness(double now) {
       .text = fmt::format("no rank began a collective for {}", base::duration(still_for(now)))};
 }
 
-/// Nodes that are not heard any more do not keep the others' end back for ever.
+/// Nodes that are silent for too long do not delay the end of the others' job.
 std::optional<Suspicion> JobState::end(double now) {
   const bool over = std::all_of(nodes_.begin(), nodes_.end(), [this, now](const auto& node) {
     return node.second.marks.ended || now - node.second.heard > kLost * limits_.silence;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The marks of all nodes → how the job stands, and when it is time to look at it. Memory grows with
-// ranks and groups, not with time. Nothing here is a verdict: it says when to ask the nodes.
+// Computes the state of the job from the marks of all nodes, and when to take a snapshot. Memory
+// grows with ranks and groups, not with time. Gives reasons to ask the nodes, never a verdict.
 #pragma once
 
 #include <array>
@@ -15,45 +15,47 @@
 
 namespace ddpdoctor::fleet {
 
-/// When to look, in seconds.
+/// When to take a snapshot, in seconds.
 struct Limits {
   double hang_timeout = 30;  // without a new collective of any rank
-  double silence = 2.5;      // without a word of a node
-  double settle = 0.5;  // from the first difference or alarm to the look: the rest of it arrives
+  double silence = 2.5;      // without a message from a node
+  // From the first difference or alarm to the snapshot, so that the remaining marks arrive.
+  double settle = 0.5;
 };
 
 enum class Reason {
   kMismatch,  // two ranks' calls differ at one sequence number
-  kProvable,  // a node has proof of its own, or ended with a failure while others run
-  kStill,     // no rank moves
-  kSilent,    // a node is not heard any more
-  kEnded      // every node's part is over
+  kProvable,  // a node has its own proof, or ended with a failure while others run
+  kStill,     // no rank makes progress
+  kSilent,    // a node sends no messages any more
+  kEnded      // every node's part has ended
 };
 
 struct Suspicion {
   Reason reason = Reason::kStill;
-  std::string text;  // for people: which group, which ranks, which nodes
+  std::string text;  // for people: names the group, ranks and nodes
 };
 
-/// A node as it was heard last.
+/// The newest known state of a node.
 struct NodeState {
   NodeMarks marks;
-  double heard = 0;  // by our steady clock, seconds
-  double ahead = 0;  // its clock against ours, seconds
+  double heard = 0;  // seconds of our steady clock
+  double ahead = 0;  // seconds its clock is ahead of ours
   bool clock_known = false;
-  bool silent = false;  // said once
+  bool silent = false;  // reported once
 };
 
 class JobState {
  public:
   explicit JobState(const Limits& limits) : limits_(limits) {}
 
-  /// `now` by a steady clock, `wall` since the epoch; no `wall` when the message is an old one: the
-  /// node must say something within a second. False when it is no newer than what is known.
+  /// `now` is a steady clock, `wall` is seconds since the epoch. An old message has no `wall`: the
+  /// node must then send a new one within a second. Returns false when the message is not newer
+  /// than what is known.
   bool hear(NodeMarks marks, double now, std::optional<double> wall);
-  /// Nothing could be heard until now: no node was silent.
+  /// Call after a time in which no message could arrive: no node counts as silent for it.
   void was_deaf(double now);
-  /// The next reason to look, each once; the gravest first.
+  /// The next reason for a snapshot, each once, the most serious first.
   std::optional<Suspicion> suspicion(double now);
 
   [[nodiscard]] const std::map<std::string, NodeState>& nodes() const {
@@ -70,15 +72,15 @@ class JobState {
   [[nodiscard]] int world_size() const {
     return world_size_;
   }
-  /// Members of the world that no node speaks of.
+  /// Members of the world that no node reports.
   [[nodiscard]] std::vector<int> unheard_ranks() const;
-  /// Nodes whose ranks meet elsewhere than those of the others; empty = one job.
+  /// Nodes whose ranks use another rendezvous address than the others; empty = one job.
   [[nodiscard]] std::string other_job() const;
   /// Every known node has ended.
   [[nodiscard]] bool all_ended() const;
 
  private:
-  /// Hashes that were told at some sequence numbers of a group, and by whom. Older ones are
+  /// Hashes received for some sequence numbers of a group, and their senders. Older ones are
   /// overwritten: ranks are at most some thousand calls apart.
   struct Group {
     struct Told {
@@ -89,7 +91,7 @@ class JobState {
     static constexpr std::size_t kTold = 64;
     std::array<Told, kTold> told{};
     double differ_since = 0;  // 0 = they agree
-    double quiet_until = 0;   // a difference was looked into
+    double quiet_until = 0;   // a difference that was investigated already
     double patience = 0;
     std::string text;
   };
@@ -108,10 +110,10 @@ class JobState {
   Limits limits_;
   std::map<std::string, NodeState> nodes_;
   std::unordered_map<std::string, Group> groups_;
-  std::map<int, std::string> owners_;  // of ranks: nodes
+  std::map<int, std::string> owners_;  // rank → node
   int world_size_ = -1;
   double moved_ = 0;
-  double next_look_ = 0;    // seconds of stillness; 0 = as the limits say
+  double next_look_ = 0;    // seconds without progress; 0 = as in the limits
   double alarm_since_ = 0;  // 0 = none
   std::string alarm_;
   bool end_said_ = false;

@@ -17,7 +17,7 @@ std::string operation_of(const GroupMark& mark) {
   return name != nullptr ? name : "a call";
 }
 
-/// What the rank began last and has not completed.
+/// The newest call that the rank began and has not completed.
 std::string doing(const RankMark& rank) {
   for (const GroupMark& group : rank.groups) {
     if (group.completed < group.hashes.sequence) {

@@ -12,10 +12,10 @@ namespace {
 
 constexpr std::uint32_t kMagic = 0x314D4444;  // "DDM1"
 constexpr std::uint64_t kMostRanks = 4096;    // of one node
-constexpr std::uint64_t kMostGroups = 4096;   // names of a message, and groups of one rank
+constexpr std::uint64_t kMostGroups = 4096;   // names in a message, and groups of one rank
 constexpr std::uint64_t kMostNumber = std::numeric_limits<std::int32_t>::max();
 
-/// Names of groups are written once: most are those of many ranks.
+/// Each group name is written once, because many ranks share it.
 std::map<std::string, std::uint64_t> names_of(const NodeMarks& marks) {
   std::map<std::string, std::uint64_t> names;
   for (const RankMark& rank : marks.ranks) {

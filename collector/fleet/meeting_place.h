@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the ranks of a job meet, as each of them was told: the same on every node.
+// The rendezvous address that each rank of a job got: the same on every node.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace ddpdoctor::fleet {
 
-/// "MASTER_ADDR:MASTER_PORT" of a rank's environment; empty when it has none.
+/// "MASTER_ADDR:MASTER_PORT" from the environment of a rank; empty when it has none.
 std::string meeting_place(pid_t rank);
 
 }  // namespace ddpdoctor::fleet

@@ -12,7 +12,7 @@
 namespace ddpdoctor::fleet {
 namespace {
 
-/// A value of a label: what the format gives a meaning is escaped.
+/// A label value, with the characters escaped that the format reserves.
 std::string label(std::string_view text) {
   std::string out;
   for (const char letter : base::printable(text)) {
@@ -21,7 +21,7 @@ std::string label(std::string_view text) {
   return out;
 }
 
-/// One metric with its explanation, and samples as they are added.
+/// One metric with its help text; samples are added.
 class Family {
  public:
   Family(std::string& out, std::string_view name, std::string_view type, std::string_view help)
@@ -37,7 +37,7 @@ class Family {
   std::string_view name_;
 };
 
-/// The first and last of a group.
+/// The lowest and highest sequence number in a group.
 struct Reach {
   std::uint32_t most = 0;
   std::uint32_t least = ~std::uint32_t{0};
@@ -94,7 +94,7 @@ void add_groups(const std::map<std::string, Reach>& groups, const std::string& j
   }
 }
 
-/// The most that this rank is behind in any of its groups.
+/// The largest distance of this rank behind the fastest rank, over all its groups.
 double behind(const RankMark& rank, const std::map<std::string, Reach>& groups) {
   std::uint32_t most = 0;
   for (const GroupMark& group : rank.groups) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the job stands, as text that Prometheus reads.
+// The state of the job as text in Prometheus's format.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace ddpdoctor::fleet {
 
-/// `findings`: how often each kind was said.
+/// `findings`: how often each kind was reported.
 std::string metrics(const JobState& state, const std::string& job, double now,
                     const std::map<std::string, std::uint64_t>& findings);
 

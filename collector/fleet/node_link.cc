@@ -24,16 +24,16 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kLook{50};
-constexpr milliseconds kShortest{100};    // between two messages
-constexpr milliseconds kHeartbeat{500};   // at least one in this time
-constexpr double kBytesPerSecond = 2000;  // a rank, at most
+constexpr milliseconds kShortest{100};    // least time between two messages
+constexpr milliseconds kHeartbeat{500};   // at least one message in this time
+constexpr double kBytesPerSecond = 2000;  // bytes per second and rank, at most
 constexpr milliseconds kRetry{500};
-constexpr milliseconds kLedFor{3000};       // after the last word of a collector
-constexpr milliseconds kNobodyLeads{1000};  // then the node of rank 0 does
-constexpr milliseconds kComes{5000};        // after the first call: a collector
-constexpr milliseconds kUnasked{3000};      // who asked did not say when: look
-constexpr milliseconds kForgotten{60000};   // and was never heard again
-constexpr milliseconds kFarewell{8000};     // for the collector to take the last capture
+constexpr milliseconds kLedFor{3000};       // after the last message of a collector
+constexpr milliseconds kNobodyLeads{1000};  // then the node of rank 0 starts a collector
+constexpr milliseconds kComes{5000};        // after the first call: a collector has started by then
+constexpr milliseconds kUnasked{3000};      // the asker named no time: take the snapshot after this
+constexpr milliseconds kForgotten{60000};   // a session without any further message is dropped
+constexpr milliseconds kFarewell{8000};     // for the collector to fetch the last capture
 constexpr std::size_t kMostSessions = 8;
 constexpr double kLongestDelay = 10;  // seconds
 constexpr std::size_t kPiece = std::size_t{256} << 10U;
@@ -154,7 +154,7 @@ void NodeLink::work() {
   }
 }
 
-/// The job's name and where its ranks meet are known once a rank has made its first call.
+/// The job's name and rendezvous address are known after the first call of any rank.
 bool NodeLink::find_job() {
   const auto ranks = place_asked_ ? std::vector<RankMark>() : rings_.ranks();
   if (!ranks.empty()) {
@@ -216,7 +216,7 @@ void NodeLink::hear(const transport::Packet& packet) {
   } else if (word == "verdict") {
     found_hang_ = packet.data == "hang";
   } else if (word == "done") {
-    done_ = true;  // leave() looks at it in a moment
+    done_ = true;  // leave() checks it soon
   }
 }
 
@@ -253,7 +253,7 @@ void NodeLink::hear_word(const transport::Packet& packet) {
   }
 }
 
-/// Passes wishes on to the thread that looks, and sends what it saw.
+/// Passes requests to the thread that captures, and sends the captures back.
 void NodeLink::publish_answers() {
   const auto now = Clock::now();
   std::optional<std::string> capture;
@@ -289,7 +289,7 @@ void NodeLink::publish_answers() {
   }
 }
 
-/// Lines in as few messages as may be.
+/// Sends lines in as few messages as possible.
 void NodeLink::send_capture(const std::string& to, const std::string& session,
                             const std::string& lines) {
   std::size_t part = 0;
@@ -302,7 +302,7 @@ void NodeLink::send_capture(const std::string& to, const std::string& session,
   }
 }
 
-/// Once: the capture of the end goes to where it is kept.
+/// Publishes the final capture once, where the server keeps it.
 void NodeLink::publish_last() {
   {
     const std::scoped_lock lock(mutex_);
@@ -345,7 +345,7 @@ void NodeLink::publish_marks(Clock::time_point now) {
   }
   const std::string text = text_of_marks();
   (void)transport_->publish(subject(job_, "marks." + node_), text, {});
-  // The more there is to say, the more seldom it is said.
+  // The larger the message, the less often it is sent.
   const double ranks = std::max(1.0, static_cast<double>(rings_.ranks().size()));
   const milliseconds fair(static_cast<std::int64_t>(1000.0 * static_cast<double>(text.size()) /
                                                     (kBytesPerSecond * ranks)));
@@ -353,7 +353,7 @@ void NodeLink::publish_marks(Clock::time_point now) {
   next_send_ = now + kHeartbeat;
 }
 
-/// Where rank 0 runs, somebody collects.
+/// The node of rank 0 makes sure that a collector runs.
 void NodeLink::care_for_lead(Clock::time_point now) {
   if (told_lead_ && !collects_ && !leads() && now - *connected_at_ > kNobodyLeads) {
     collects_ = true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node's side: `run --nats` tells all others how far its ranks are, and gives its capture to who
-// asks. A thread of its own does it: a server that hangs holds up no other work, and a look that
-// takes long does not silence the node.
+// The node's side of `run --nats`: publishes the progress of its ranks and sends its capture to
+// collectors that ask. Runs in its own thread: an unresponsive server blocks no other work, and a
+// slow capture does not silence the node.
 #pragma once
 
 #include <atomic>
@@ -24,25 +24,25 @@
 
 namespace ddpdoctor::fleet {
 
-/// What a node's surroundings do for it.
+/// Callbacks to the program that runs the node.
 struct NodeServices {
-  /// Connects to the server; `place` is where the ranks meet ("ADDRESS:PORT"; empty = unknown yet).
-  /// An empty pointer: not yet.
+  /// Connects to the server. `place` is the rendezvous address of the ranks ("ADDRESS:PORT"; empty
+  /// = not known yet). Returns an empty pointer for "not yet".
   std::function<base::Result<std::unique_ptr<transport::Transport>>(const std::string& place)>
       connect{};
-  /// This is the node of rank 0, and its ranks meet at `place`.
+  /// Called on the node of rank 0; its ranks meet at `place`.
   std::function<void(const std::string& place)> lead_node = [](const std::string&) {};
-  /// Nobody collects the job, and this is the node of rank 0: start a collector.
+  /// Called on the node of rank 0 when no collector runs: start one.
   std::function<void(const std::string& job)> collect = [](const std::string&) {};
-  /// Seconds in which there may be no server yet.
+  /// Seconds in which a missing server is no error.
   double patience = 0;
-  /// A sentence for people, once each.
+  /// Reports each error once to the user.
   std::function<void(const base::Error& error)> complain = [](const base::Error&) {};
 };
 
 class NodeLink : public monitor::Company {
  public:
-  /// `job` empty = named by where the ranks meet.
+  /// An empty `job` means: derive the name from the rendezvous address.
   NodeLink(std::string job, std::string spool, NodeServices services);
   NodeLink(const NodeLink&) = delete;
   NodeLink& operator=(const NodeLink&) = delete;
@@ -60,19 +60,19 @@ class NodeLink : public monitor::Company {
     ++alarms_;
   }
 
-  /// This node's part of the job as it was seen for those who asked.
+  /// Supplies this node's part of the job for those who asked.
   void answer(const model::JobModel& job);
-  /// It is over: leaves its last capture (null = there is none), and waits some seconds for a
-  /// collector to take it.
+  /// The job has ended here: publishes the last capture (null = none) and waits some seconds for a
+  /// collector to fetch it.
   void leave(const model::JobModel* job, int status);
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  /// Who asked, and what is still to be done for him.
+  /// A collector that asked, and what it still has to get.
   struct Session {
     std::string reply;
-    std::optional<Clock::time_point> look_at;  // he said when
+    std::optional<Clock::time_point> look_at;  // when the collector set a time
     Clock::time_point asked;
     bool looking = false;
   };
@@ -90,7 +90,7 @@ class NodeLink : public monitor::Company {
   void care_for_lead(Clock::time_point now);
   [[nodiscard]] std::string text_of_marks();
 
-  std::string job_;  // a word of the subjects; empty = not known yet
+  std::string job_;  // a subject word; empty = not known yet
   const std::string host_;
   const std::string node_;
   NodeServices services_;
@@ -116,18 +116,18 @@ class NodeLink : public monitor::Company {
   std::atomic<std::uint32_t> alarms_{0};
   std::atomic<bool> done_{false};
 
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;  // protects the members below
   std::condition_variable changed_;
   bool look_wanted_ = false;
   std::optional<std::string> capture_;  // taken, not sent yet
   double capture_began_ = 0;
-  bool left_ = false;                // the node's part is over
+  bool left_ = false;                // the node's part has ended
   std::optional<std::string> last_;  // the capture of the end
   int status_ = 0;
   bool last_sent_out_ = false;
   bool stop_ = false;
 
-  std::thread thread_;  // last: it uses all the others
+  std::thread thread_;  // last member, because it uses all the others
 };
 
 }  // namespace ddpdoctor::fleet

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers and short texts as bytes: numbers seven bits at a time, the lowest first.
+// Numbers and short texts as bytes: numbers are base 128, lowest seven bits first.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@ namespace ddpdoctor::fleet {
 class Packer {
  public:
   void number(std::uint64_t value);
-  /// -1 is the usual unknown: it is as short as 0.
+  /// -1, the usual "unknown", takes one byte like 0.
   void signed_number(std::int64_t value) {
     number(static_cast<std::uint64_t>(value) + 1);
   }
-  /// Four bytes, as they are.
+  /// Four raw bytes.
   void word(std::uint32_t value);
   void text(std::string_view text);
   [[nodiscard]] std::string take() {
@@ -26,12 +26,12 @@ class Packer {
   std::string bytes_;
 };
 
-/// Reads them back. After the first thing that is not there, everything is 0 and failed() is true.
+/// Reads them back. After the first missing or invalid item, everything is 0 and failed() is true.
 class Unpacker {
  public:
   explicit Unpacker(std::string_view bytes) : left_(bytes) {}
   std::uint64_t number();
-  /// A number that may not be greater than `most`.
+  /// A number of at most `most`; a larger one is a failure.
   std::uint64_t number_up_to(std::uint64_t most);
   std::int64_t signed_number() {
     return static_cast<std::int64_t>(number() - 1);

@@ -9,7 +9,7 @@
 namespace ddpdoctor::fleet {
 namespace {
 
-// A rank with more groups than this tells of those it called last: a message stays small.
+// A rank with more groups than this reports only the most recently used: messages stay small.
 constexpr std::size_t kMostGroups = 64;
 
 }  // namespace
@@ -67,7 +67,7 @@ std::vector<RankMark> RankMarks::ranks() const {
   std::map<int, const Ring*> newest;
   for (const auto& [name, ring] : rings_) {
     if (ring.mark.rank < 0 || ring.groups.empty()) {
-      continue;  // a worker of a rank, or one that has not begun
+      continue;  // a worker process of a rank, or a rank without a call
     }
     const Ring*& known = newest[ring.mark.rank];
     known = known == nullptr || known->mark.start_ticks < ring.mark.start_ticks ? &ring : known;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rings of a node's ranks as they grow → its marks.
+// Follows the rings of a node's ranks and makes marks of them.
 #pragma once
 
 #include <map>
@@ -15,14 +15,14 @@ class RankMarks {
  public:
   explicit RankMarks(std::string spool) : spool_(std::move(spool)) {}
 
-  /// Reads what is new; true when something has changed.
+  /// Reads new events; true when something has changed.
   bool read();
-  /// One entry per rank: of a rank that was started again, the newest process.
+  /// One entry per rank; for a restarted rank, its newest process.
   [[nodiscard]] std::vector<RankMark> ranks() const;
   [[nodiscard]] int world_size() const {
     return world_size_;
   }
-  /// Children of ranks that a signal ended.
+  /// Number of children of ranks that a signal killed.
   [[nodiscard]] int children_killed() const {
     return killed_;
   }
@@ -36,7 +36,7 @@ class RankMarks {
   };
   struct Ring {
     sources::RingTail tail;
-    RankMark mark;  // without its groups
+    RankMark mark;  // its groups are kept separately
     std::map<std::string, Group> groups;
   };
 

@@ -19,14 +19,14 @@
 namespace ddpdoctor::fleet {
 
 inline constexpr std::string_view kRoot = "ddpdoctor";
-/// The session of a capture that was not asked for: that of the end.
+/// The session name of the final capture, which no collector asked for.
 inline constexpr std::string_view kLastSession = "last";
 
 inline std::string subject(std::string_view job, std::string_view rest) {
   return fmt::format("{}.{}.{}", kRoot, job, rest);
 }
 
-/// The word at `index` of a subject, from 0; empty = there is none.
+/// The word at `index` of a subject, from 0; empty when there are fewer words.
 std::string_view word_of(std::string_view subject, std::size_t index);
 
 }  // namespace ddpdoctor::fleet

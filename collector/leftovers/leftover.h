@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What dead jobs leave on a machine: named segments of shared memory, ranks without a launcher,
-// spools. Found by looking only; removed one by one, each looked at again right before.
+// What dead jobs leave on a machine: named shared-memory segments, ranks without a launcher,
+// spools. Finding them changes nothing; removal is one by one, and each is checked again just
+// before.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +20,8 @@ namespace ddpdoctor::leftovers {
 
 enum class Kind { kSegment, kProcess, kSpool };
 
-/// kFree: nobody uses it and it is ours. kUsed: somebody does, it is no leftover. kUnknown: whether
-/// somebody does could not be seen. kForeign: it is another user's.
+/// kFree: unused, and owned by this user. kUsed: a process uses it, so it is not a leftover.
+/// kUnknown: use could not be determined. kForeign: owned by another user.
 enum class State { kFree, kUsed, kUnknown, kForeign };
 
 struct Leftover {
@@ -28,39 +29,39 @@ struct Leftover {
   State state = State::kUnknown;
   std::string name;    // "/dev/shm/torch_7_1_0", "process 77", "/tmp/ddpdoctor-abcdef"
   std::string detail;  // a process's command line; empty for others
-  std::string why;     // one sentence for the state
+  std::string why;     // one sentence that explains the state
   std::uint64_t bytes = 0;
-  double age = 0;  // seconds since its last change; of a process, since its start
+  double age = 0;  // seconds since its last change; for a process, since its start
   uid_t uid = 0;
-  std::optional<pid_t> creator;  // of a segment, from its name
-  std::vector<pid_t> users;      // who maps it or has it open
-  std::optional<int> rank;       // of a process
-  pid_t pid = 0;                 // of a process
+  std::optional<pid_t> creator;  // for a segment, from its name
+  std::vector<pid_t> users;      // processes that map it or have it open
+  std::optional<int> rank;       // for a process
+  pid_t pid = 0;                 // for a process
   std::uint64_t start_ticks = 0;
-  sources::WantedFile file;  // of a segment, or the folder of a spool
+  sources::WantedFile file;  // for a segment, or the folder of a spool
 };
 
-/// Where to look and whose things may be removed; tests look elsewhere.
+/// Where to search and whose things may be removed; tests use other folders.
 struct Scope {
   std::string shm = "/dev/shm";
   std::string temporary = "/tmp";
-  uid_t uid = 0;         // of the person who asks
+  uid_t uid = 0;         // the user who asks
   double now = 0;        // seconds since the epoch
-  double youngest = 60;  // seconds: what changed later may be on its way between two processes
+  double youngest = 60;  // seconds; a newer file may still be in transfer between two processes
 };
 
-/// A scope for this machine and user.
+/// The scope of this machine and user.
 Scope scope_here(double youngest);
 
 std::vector<Leftover> segments(const Scope& scope);
 std::vector<Leftover> spools(const Scope& scope);
-/// Ranks and workers whose launcher or parent is gone.
+/// Ranks and workers whose launcher or parent has exited.
 std::vector<Leftover> orphans(sources::Candidates& candidates, const Scope& scope);
 
-/// All of them, segments first; `state` kUsed is left out.
+/// All leftovers, segments first, without those in state kUsed.
 std::vector<Leftover> find(const Scope& scope);
 
-/// Looks at it once more and removes it; the error says what has changed or what forbids it.
+/// Checks the leftover again and removes it; the error says what has changed or what prevents it.
 base::Result<void> remove(const Leftover& leftover, const Scope& scope);
 
 std::string_view state_name(State state);

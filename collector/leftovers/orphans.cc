@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks and workers that outlived the process that started them. Only processes that are known to
-// have had a launcher count: somebody may start ranks by hand and log out.
+// Ranks and workers that outlived the process that started them. Only processes that certainly had
+// a launcher count, because a user may start ranks by hand and log out.
 #include <algorithm>
 #include <array>
 
@@ -19,7 +19,7 @@ using sources::Program;
 
 constexpr std::size_t kCommandWidth = 100;
 
-/// Set by launchers that stay beside their ranks.
+/// Variables of launchers that keep running beside their ranks.
 bool had_a_launcher(const std::map<std::string, std::string>& environment) {
   constexpr std::array<const char*, 3> kMarks{"TORCHELASTIC_RUN_ID", "ACCELERATE_USE_CPU",
                                               "PMI_RANK"};
@@ -27,7 +27,7 @@ bool had_a_launcher(const std::map<std::string, std::string>& environment) {
                      [&environment](const char* name) { return environment.contains(name); });
 }
 
-/// The nearest process above `row` that is not part of the same rank's job itself.
+/// The nearest ancestor of `row` that is not part of the same rank's job.
 const ProcessRow* starter(Candidates& candidates, const ProcessRow& row) {
   const std::string job = candidates.claim(row.pid).job;
   const ProcessRow* above = candidates.parent(row.pid);
@@ -41,12 +41,12 @@ const ProcessRow* starter(Candidates& candidates, const ProcessRow& row) {
   return above;
 }
 
-/// Init, a container's init, a subreaper: it took the process over and did not start it.
+/// Init, a container's init or a subreaper: it adopted the process and did not start it.
 std::optional<bool> took_it_over(const ProcessRow* above) {
   if (above == nullptr) {
     return std::nullopt;  // its parent is outside this container, or ended while we read
   }
-  // A launcher may be its container's first process, which roles.h takes for a boundary.
+  // A launcher may be the first process of its container, which roles.h treats as a boundary.
   ProcessRow row = *above;
   row.pid = std::max(row.pid, 2);
   const Program program = sources::program_of(row);
@@ -60,7 +60,7 @@ std::optional<bool> took_it_over(const ProcessRow* above) {
   return program == Program::kOther ? std::nullopt : std::optional(false);
 }
 
-/// What it is ("rank 3", "DataLoader worker"), or empty when it is nothing that a launcher starts.
+/// The role ("rank 3", "DataLoader worker"); empty when no launcher starts such a process.
 std::string role_of(Candidates& candidates, const ProcessRow& row) {
   if (row.comm == sources::kDataLoaderComm) {
     return "DataLoader worker";

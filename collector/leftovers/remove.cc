@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Removal. Between the list and the answer of a person anything may have changed: each thing is
-// looked for anew, must be the same file or process, and must still be nobody's.
+// Removal. Between the listing and the user's confirmation anything may have changed: each item is
+// looked up again, must be the same file or process, and must still be unused.
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
@@ -20,9 +20,9 @@ namespace ddpdoctor::leftovers {
 namespace {
 
 constexpr int kGrace = 5000;      // milliseconds for SIGTERM
-constexpr int kHardGrace = 2000;  // for SIGKILL: longer only in uninterruptible sleep
+constexpr int kHardGrace = 2000;  // for SIGKILL; only uninterruptible sleep takes longer
 
-/// The same thing as it is now; nothing when it is gone.
+/// The current state of the same item; nothing when it has disappeared.
 std::optional<Leftover> again(const Leftover& before, const Scope& scope) {
   std::vector<Leftover> now;
   switch (before.kind) {
@@ -65,7 +65,7 @@ bool ended(int process, int milliseconds) {
   return ::poll(&waiting, 1, milliseconds) == 1;
 }
 
-/// By a descriptor of the process, so that a pid that is used again cannot be hit.
+/// Uses a process descriptor, so that a reused pid cannot be hit.
 base::Result<void> end_process(const Leftover& leftover) {
   const base::UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, leftover.pid, 0)));
   if (!process) {
@@ -73,7 +73,7 @@ base::Result<void> end_process(const Leftover& leftover) {
   }
   const auto row = sources::read_process(leftover.pid);
   if (!row || row->start_ticks != leftover.start_ticks) {
-    return {};  // it ended; the number is somebody else's now
+    return {};  // it has ended, and another process has its pid
   }
   const auto send = [&process](int signal) {
     return ::syscall(SYS_pidfd_send_signal, process.get(), signal, nullptr, 0);
@@ -100,7 +100,7 @@ base::Result<void> end_process(const Leftover& leftover) {
 base::Result<void> remove(const Leftover& leftover, const Scope& scope) {
   const auto now = again(leftover, scope);
   if (!now) {
-    return {};  // it is gone, which is what was wanted
+    return {};  // it has exited, which was the aim
   }
   if (now->state != State::kFree) {
     return base::failure(fmt::format("{} was not removed: {}", leftover.name, now->why));

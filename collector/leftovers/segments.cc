@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Named shared memory. A segment is only called free when every process that could use it was
-// asked: its maps and its descriptors.
+// Named shared memory. A segment counts as free only after the maps and descriptors of every
+// process that could use it were read.
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -18,8 +18,8 @@ namespace {
 
 constexpr std::size_t kMostSegments = 65536;
 
-/// torch's libshm and reductions, multiprocessing.shared_memory, semaphores, NCCL, CUDA IPC,
-/// OpenMPI and MPICH between the ranks of one machine.
+/// Names used by torch's libshm and reductions, multiprocessing.shared_memory, semaphores, NCCL,
+/// CUDA IPC, and OpenMPI and MPICH between ranks of one machine.
 bool of_training(std::string_view name) {
   constexpr std::array<std::string_view, 9> kPrefixes{"torch_",     "psm_",           "sem.",
                                                       "mp-",        "nccl-",          "cuda.shm.",
@@ -28,8 +28,8 @@ bool of_training(std::string_view name) {
                      [name](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-/// A semaphore that a program named itself may be meant to stay; multiprocessing's and joblib's are
-/// nobody's without their process.
+/// A program may keep its own named semaphore on purpose; those of multiprocessing and joblib are
+/// useless after their process.
 bool may_be_meant_to_stay(std::string_view name) {
   return name.starts_with("sem.") && !name.starts_with("sem.mp-") && !name.starts_with("sem.loky-");
 }
@@ -76,7 +76,7 @@ std::vector<Leftover> listed(const Scope& scope) {
   return found;
 }
 
-/// Who stands in the way of calling it unused; empty when nobody does.
+/// The process that prevents calling the segment unused; empty when there is none.
 std::string doubt(const Leftover& segment, const sources::FileUsers& users) {
   if (sources::holding(segment.file) == sources::Holding::kNobody) {
     return {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Temporary spools of `ddpdoctor run` whose owner was killed: folders ddpdoctor-XXXXXX that hold
-// rings and nothing else.
+// Temporary spools of `ddpdoctor run` whose owner was killed: folders ddpdoctor-XXXXXX that contain
+// only rings.
 #include <algorithm>
 #include <filesystem>
 #include <unistd.h>
@@ -17,14 +17,14 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "ddpdoctor-";
-constexpr std::size_t kRandom = 6;  // mkdtemp's letters
+constexpr std::size_t kRandom = 6;  // random letters of mkdtemp
 constexpr std::size_t kMostFiles = 65536;
 
 bool is_spool_name(const std::string& name) {
   return name.starts_with(kPrefix) && name.size() == kPrefix.size() + kRandom;
 }
 
-/// The rings in it; nothing when something else is there too.
+/// The rings in the folder; nothing when it contains anything else.
 std::optional<std::vector<sources::WantedFile>> rings_of(const std::string& folder) {
   std::vector<sources::WantedFile> rings;
   std::error_code error;
@@ -41,7 +41,7 @@ std::optional<std::vector<sources::WantedFile>> rings_of(const std::string& fold
   return error ? std::nullopt : std::optional(std::move(rings));
 }
 
-/// A process that was told to record there, or a ddpdoctor that was alive when it was made.
+/// A process that records there, or a ddpdoctor that was running when the folder was made.
 pid_t owner_of(const std::string& folder, double made, sources::Candidates& candidates) {
   for (const auto& [pid, row] : candidates.table()) {
     if (row.kernel_thread || row.state == 'Z' || pid == ::getpid()) {
@@ -59,7 +59,7 @@ pid_t owner_of(const std::string& folder, double made, sources::Candidates& cand
   return 0;
 }
 
-/// A process of the folder's owner whose environment may not be read.
+/// A process of the folder's owner whose environment is not readable.
 pid_t unasked(uid_t uid, sources::Candidates& candidates) {
   for (const auto& [pid, row] : candidates.table()) {
     const sources::ProcessRow& whole = candidates.completed(pid);
@@ -79,7 +79,7 @@ void judge(Leftover& spool, const std::vector<sources::WantedFile>& rings, doubl
   const bool used =
       std::any_of(rings.begin(), rings.end(),
                   [&users](const sources::WantedFile& ring) { return users.used(ring); });
-  // The kernel's word on every ring makes up for processes that cannot be asked.
+  // The kernel's lock state of every ring replaces the answer of unreadable processes.
   const auto says = [&rings](sources::Holding answer) {
     return std::count_if(rings.begin(), rings.end(), [answer](const sources::WantedFile& ring) {
       return sources::holding(ring) == answer;
@@ -117,7 +117,7 @@ std::vector<Leftover> spools(const Scope& scope) {
     const auto rings = rings_of(path);
     struct stat state{};
     if (!rings || ::lstat(path.c_str(), &state) != 0) {
-      continue;  // not ours to judge, or not readable
+      continue;  // another user's folder, or not readable
     }
     spool.kind = Kind::kSpool;
     spool.name = path;

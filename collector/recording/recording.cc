@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contents are cut into small frames, so that neither side ever trusts a size it has not bounded,
-// and that of a file which is cut or damaged the frames before the fault are used.
+// Contents are split into small frames: neither side trusts a size that it has not bounded, and a
+// truncated or damaged file still gives the frames before the fault.
 #include "collector/recording/recording.h"
 
 #include <algorithm>
@@ -18,16 +18,16 @@
 namespace ddpdoctor::recording {
 namespace {
 
-// Like PNG's: a byte that is no ASCII, and line ends that a text transfer would spoil.
+// Like PNG's: a non-ASCII byte, and line ends that a text-mode transfer would change.
 constexpr std::string_view kMagic =
     "\x89"
     "DDPD\r\n\x1a";
 constexpr std::size_t kLargestFrame = std::size_t{4} << 20U;
-// Where a file is cut, what is lost begins with a frame: small frames lose little, and cost 6 % of
-// a recording of 90 KB.
+// A truncated file loses whole frames: small frames lose little, and cost 6 % of a recording of 90
+// KB.
 constexpr std::size_t kFrameContents = std::size_t{64} << 10U;
 constexpr std::size_t kWord = 4;
-// A capture is words that recur: beyond this level time grows faster than the file shrinks.
+// A capture repeats the same words: above this level, time grows faster than the file shrinks.
 constexpr int kLevel = 6;
 
 void append_word(std::string& out, std::size_t value) {
@@ -59,7 +59,7 @@ void append_frame(ZSTD_CCtx* context, std::string_view contents, std::string& ou
   const std::size_t size =
       ZSTD_compress2(context, packed.data(), packed.size(), contents.data(), contents.size());
   if (ZSTD_isError(size) != 0) {
-    throw std::bad_alloc();  // into a buffer of that bound nothing else can fail
+    throw std::bad_alloc();  // with a buffer of that size, nothing else can fail
   }
   append_word(out, size);
   append_word(out, contents.size());
@@ -71,14 +71,14 @@ std::string cut_short(const std::string& name, std::size_t whole) {
                      whole == 1 ? "" : "s");
 }
 
-/// What the frames before the first fault hold.
+/// The contents of the frames before the first fault.
 struct Contents {
   std::string text;
   std::size_t frames = 0;
-  std::string fault;  // empty = the file is whole
+  std::string fault;  // empty = the file is complete
 };
 
-/// One frame's contents appended to `out`; why not, when it is damaged.
+/// Appends one frame's contents to `out`; returns the reason when the frame is damaged.
 std::string unpack(std::string_view packed, std::size_t size, std::string& out) {
   if (size == 0 || size > kLargestFrame) {
     return "has an impossible size";
@@ -99,7 +99,7 @@ base::Result<Contents> contents_of(std::string_view bytes, const std::string& na
   while (out.fault.empty()) {
     const auto packed = take_word(bytes);
     if (packed && *packed == 0) {
-      if (!bytes.empty()) {  // zeros stand for the rest where a disk was full or a machine died
+      if (!bytes.empty()) {  // a full disk or a machine crash leaves zeros at the end
         out.fault =
             fmt::format("{} is damaged: what follows frame {} is not a frame", name, out.frames);
       }
@@ -122,7 +122,7 @@ base::Result<Contents> contents_of(std::string_view bytes, const std::string& na
   return out;
 }
 
-/// The last thing a document has.
+/// True when the document has its last field.
 bool is_closed(std::string_view document) {
   const std::string_view text = base::trim(document);
   return !text.empty() && text.back() == '}';

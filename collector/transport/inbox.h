@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages that have come and are not read yet. Of more than it holds, the oldest are dropped.
+// Received messages that are not read yet. When it is full, the oldest are dropped.
 #pragma once
 
 #include <chrono>

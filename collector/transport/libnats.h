@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of NATS' C client that we use, looked up when a server is named: the program has no
-// need of the library otherwise, and starts on machines that do not have it.
+// The functions of NATS's C client that we use, loaded only when a server is named: the program
+// starts on machines without the library.
 #pragma once
 
 #include <nats/nats.h>
@@ -9,7 +9,7 @@
 
 namespace ddpdoctor::transport {
 
-// One row per function; the name in the library is that of the member.
+// One row per function; the member has the name of the library's function.
 #define DDPDOCTOR_LIBNATS(X)                 \
   X(nats_GetLastError)                       \
   X(natsStatus_GetText)                      \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The transport inside one process: what a test uses in place of a server.
+// A transport inside one process, which tests use instead of a server.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@ namespace ddpdoctor::transport {
 
 class LocalConnection;
 
-/// A server of one process. Connections must not outlive it.
+/// A server inside one process. Connections must not outlive it.
 class LocalServer {
  public:
   /// Another connection to it.

@@ -18,9 +18,9 @@ namespace {
 
 constexpr int64_t kConnectLimit = 2000;  // milliseconds
 constexpr int64_t kReconnectWait = 250;
-constexpr int64_t kPing = 1000;  // a server that is silent for some of these is taken for gone
+constexpr int64_t kPing = 1000;  // after some unanswered pings the server counts as lost
 constexpr int kMostPings = 3;
-constexpr int kWhileAway = 1 << 20;  // bytes that wait for the server to come back
+constexpr int kWhileAway = 1 << 20;  // bytes that may queue while the server is unavailable
 constexpr int kPendingMessages = 1 << 20;
 constexpr int kPendingBytes = 256 << 20;
 constexpr int64_t kWriteLimit = 2000;
@@ -33,14 +33,14 @@ constexpr const char* kStream = "DDPDOCTOR";
 void ignore_error(natsConnection* /*connection*/, natsSubscription* /*subscription*/,
                   natsStatus /*status*/, void* /*closure*/) {}
 
-/// "Authorization Violation": what the library has to say of its last failure.
+/// "Authorization Violation": the library's text for its last error.
 std::string reason(const LibNats& nats, natsStatus status) {
   const char* const text = nats.nats_GetLastError(nullptr);
   return base::printable(text != nullptr && *text != '\0' ? text : nats.natsStatus_GetText(status));
 }
 
-/// Where messages go. The library's threads may still deliver one when a connection is given up:
-/// inboxes stay as long as the program.
+/// The library's threads may deliver a message after a connection is closed: inboxes live as long
+/// as the program.
 Inbox* lasting_inbox() {
   static std::mutex mutex;
   static std::vector<std::unique_ptr<Inbox>> inboxes;
@@ -156,7 +156,7 @@ class NatsConnection : public Transport {
            nats_.natsSubscription_NextMsg(&message, subscription, kReplayLimit) == NATS_OK) {
       more = pending_after(message) > 0;
       Packet packet = packet_of(nats_, message);
-      packet.reply.clear();  // where its receipt would go
+      packet.reply.clear();  // the subject for its acknowledgement
       packet.kept = true;
       inbox_->put(std::move(packet));
     }
@@ -210,7 +210,7 @@ class NatsConnection : public Transport {
   std::vector<natsSubscription*> subscriptions_;
 };
 
-/// Owns options while they are filled.
+/// Owns the options while they are filled.
 class Options {
  public:
   explicit Options(const LibNats& nats) : nats_(nats) {
@@ -267,7 +267,7 @@ base::Result<void> set_identity(const LibNats& nats, natsOptions* options,
                                 const ServerAddress& address) {
   if (!address.credentials.empty()) {
     if (auto text = secret_of(address.credentials, "--nats-creds"); !text) {
-      return tl::make_unexpected(text.error());  // the library's own error names no file
+      return tl::make_unexpected(text.error());  // the library's own error does not name the file
     }
     nats.natsOptions_SetUserCredentialsFromFiles(options, address.credentials.c_str(), nullptr);
   }

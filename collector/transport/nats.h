@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection to a NATS server. It comes back by itself after the server was away; what was kept
-// is kept by the server's JetStream, where it has one.
+// A connection to a NATS server. It reconnects by itself; the server's JetStream, where available,
+// keeps messages.
 #pragma once
 
 #include <memory>
@@ -11,11 +11,11 @@
 
 namespace ddpdoctor::transport {
 
-/// Whether this build of ddpdoctor has a NATS client, and the machine its library; the error says
-/// what to do.
+/// Succeeds when this build has a NATS client and the machine has its library; the error says what
+/// to do.
 base::Result<void> nats_usable();
 
-/// Connects within two seconds, or says why not. `name` is how the server's lists call us.
+/// Connects within two seconds or returns the reason. `name` is our name in the server's lists.
 base::Result<std::unique_ptr<Transport>> connect_to_nats(const ServerAddress& address,
                                                          const std::string& name);
 

@@ -30,7 +30,7 @@ base::Result<std::string> small_file(const std::string& path, const std::string&
   return text;
 }
 
-/// Of a name: where the nats command line tool has its contexts.
+/// The file in which the nats command-line tool keeps the context of this name.
 std::string context_path(const std::string& context) {
   if (context.find('/') != std::string::npos) {
     return context;

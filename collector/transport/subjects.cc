@@ -7,7 +7,7 @@
 namespace ddpdoctor::transport {
 namespace {
 
-/// The words before the first dot; `text` loses them.
+/// Removes the words before the first dot from `text` and returns them.
 std::string_view first_word(std::string_view& text) {
   const std::size_t dot = std::min(text.find('.'), text.size());
   const std::string_view word = text.substr(0, dot);

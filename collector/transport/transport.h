@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short messages between the nodes of a job and whoever reads all of them: published under a
-// subject, delivered to who subscribed, and, where the engine can, kept for who comes late. Nothing
-// here waits for a receiver: a message that cannot be sent now is lost, and its sender goes on.
+// Short messages between the nodes of a job and its collectors: published under a subject,
+// delivered to subscribers and, where the engine can, kept for late subscribers. Nothing waits for
+// a receiver: a message that cannot be sent now is lost, and the sender continues.
 #pragma once
 
 #include <chrono>
@@ -15,18 +15,18 @@
 
 namespace ddpdoctor::transport {
 
-/// A message as it came. Anybody may have sent it.
+/// A received message. Its sender is not authenticated.
 struct Packet {
-  std::string subject{};  // words with dots between them
-  std::string reply{};    // where an answer is expected; empty = nowhere
+  std::string subject{};  // words separated by dots
+  std::string reply{};    // subject for an answer; empty = none expected
   std::string data{};
-  bool kept = false;  // not new: sent some time ago
+  bool kept = false;  // sent some time ago and kept by the server
 };
 
-/// No message may be longer; a NATS server takes up to 1 MB unless told otherwise.
+/// Longest message; a NATS server accepts up to 1 MB by default.
 inline constexpr std::size_t kLongestMessage = std::size_t{512} << 10U;
 
-/// One connection. Its functions may be called by several threads.
+/// One connection. Several threads may call its functions.
 class Transport {
  public:
   Transport() = default;
@@ -36,27 +36,27 @@ class Transport {
   Transport& operator=(Transport&&) = delete;
   virtual ~Transport() = default;
 
-  /// Sends without waiting for anybody.
+  /// Sends without waiting for a receiver.
   virtual base::Result<void> publish(const std::string& subject, std::string_view data,
                                      const std::string& reply) = 0;
-  /// From now on, what is published under `pattern` comes to next(): * is one word, > the rest.
+  /// From now on, next() returns what is published under `pattern`; * is one word, > the rest.
   virtual base::Result<void> subscribe(const std::string& pattern) = 0;
-  /// From now on, the newest message of each subject of `pattern` is kept, whoever sends it.
+  /// From now on, the server keeps the newest message of each subject of `pattern` from any sender.
   virtual base::Result<void> keep(const std::string& pattern) = 0;
-  /// Puts the messages that are kept under `pattern` before next().
+  /// Queues the messages that the server keeps under `pattern`, before new ones.
   virtual base::Result<void> replay(const std::string& pattern) = 0;
-  /// The next message, oldest first; nothing when none came in time.
+  /// The next message, oldest first; nothing if none arrives in time.
   virtual std::optional<Packet> next(std::chrono::milliseconds limit) = 0;
-  /// Whether messages go out now.
+  /// True when messages can be sent now.
   [[nodiscard]] virtual bool connected() const = 0;
-  /// Messages that came faster than they were read.
+  /// Number of messages dropped because they arrived faster than they were read.
   [[nodiscard]] virtual std::uint64_t dropped() const = 0;
 };
 
-/// Whether a subject is meant by a pattern.
+/// True when the pattern matches the subject.
 bool matches(std::string_view pattern, std::string_view subject);
 
-/// Any text as one word of a subject: letters, digits, - and _; never empty.
+/// Turns any text into one word of a subject: letters, digits, - and _; never empty.
 std::string subject_word(std::string_view text);
 
 }  // namespace ddpdoctor::transport

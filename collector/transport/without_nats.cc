@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A build without the NATS client: one that is linked statically, or on a machine without its
-// headers. It names the reason.
+// Used in builds without the NATS client: static builds, and machines without its headers. Its
+// error gives the reason.
 #include "collector/transport/nats.h"
 
 namespace ddpdoctor::transport {
