@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines of one source file that are known, and what was read from them. A gap is allowed: a
-// recording may hold some lines only. Copies share their lines until one of them is edited, so that
-// a file is read into a structure once however often the job is copied.
+// The known lines of one source file and the structures read from them. Gaps are allowed: a
+// recording may contain only some lines. Copies share their lines until one is edited, so a file is
+// parsed once even if the job is copied.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace ddpdoctor::program {
 
-/// Lines by number, from 1. Reads as a constant map.
+/// Lines by number, from 1. Behaves like a constant map.
 class SourceText {
  public:
   using Map = std::map<int, std::string>;
@@ -70,19 +70,20 @@ class SourceText {
     return lines() == other.lines();
   }
 
-  /// For writing; whatever was read from the text is read anew after it.
+  /// For writing; afterwards everything read from the text is read again.
   std::string& operator[](int line) {
     return own().lines[line];
   }
   void try_emplace(int line, std::string text) {
     own().lines.try_emplace(line, std::move(text));
   }
-  /// Lines that are known already stay.
+  /// Lines that are already known are kept.
   void merge(const SourceText& other) {
     own().lines.insert(other.begin(), other.end());
   }
 
-  /// A reading of these lines: made when first asked for, valid until the text is edited or gone.
+  /// A structure read from these lines: built on first use, valid until the text is edited or
+  /// destroyed.
   template <class Reading, class Build>
   const Reading& once(Build&& build) const {
     return state().memo.once<Reading>(std::forward<Build>(build));

@@ -40,7 +40,7 @@ Value power(std::int64_t base, std::int64_t exponent) {
     if (__builtin_mul_overflow(result, base, &result)) {
       return too_large();
     }
-    if (i > 64) {  // 0, 1 and -1 go round
+    if (i > 64) {  // the powers of 0, 1 and -1 repeat
       return Value::number(base == -1 && exponent % 2 == 0 ? std::int64_t{1} : base);
     }
   }
@@ -215,7 +215,7 @@ std::optional<int> order(const Value& left, const Value& right) {
     return nan ? std::nullopt : std::optional(sign(left.as_real(), right.as_real()));
   }
   if (left.kind == Kind::kString && right.kind == Kind::kString) {
-    return sign(left.text, right.text);  // UTF-8 is ordered as its code points are
+    return sign(left.text, right.text);  // UTF-8 sorts in code-point order
   }
   if (left.kind != Kind::kSequence || right.kind != Kind::kSequence || left.text != right.text ||
       left.text == "set") {

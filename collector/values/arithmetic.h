@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators on plain values: numbers, strings, sequences of such. Python's rules; what would raise,
-// or does not fit 64 bits, is unknown.
+// Operators on plain values: numbers, strings and sequences of these. Follows Python's rules; the
+// result is unknown if Python would raise or the value does not fit 64 bits.
 #pragma once
 
 #include <optional>
@@ -16,10 +16,10 @@ Value binary(std::string_view operation, const Value& left, const Value& right);
 /// "-", "+", "~".
 Value unary(std::string_view operation, const Value& operand);
 
-/// Whether two plain values are equal; nothing when one is no plain value.
+/// Whether two plain values are equal; nothing if one is not a plain value.
 std::optional<bool> plainly_equal(const Value& left, const Value& right);
 
-/// -1, 0, 1; nothing when Python would not order them, or one is a NaN.
+/// -1, 0 or 1; nothing if Python cannot order them or one is a NaN.
 std::optional<int> order(const Value& left, const Value& right);
 
 }  // namespace ddpdoctor::values

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// value.name and value[key].
+// Evaluates value.name and value[key].
 #include <algorithm>
 #include <array>
 
@@ -15,11 +15,11 @@ namespace {
 using Kind = Value::Kind;
 
 constexpr std::size_t kMostItems = 4096;
-constexpr int kMostMaking = 4;  // functions and objects within each other
+constexpr int kMostMaking = 4;  // nesting depth of functions and objects under construction
 constexpr std::size_t kMostVariables = 4096;
 constexpr std::uint64_t kDictSubclass = 1ULL << 29U;
 
-/// Types of the language whose methods are known here by name.
+/// Types of the language whose methods are known by name.
 bool is_builtin_type(std::string_view type) {
   constexpr auto kTypes = std::to_array<std::string_view>(
       {"str", "bytes", "int", "float", "bool", "NoneType", "dict", "list", "tuple", "set",
@@ -41,8 +41,8 @@ bool Evaluator::is_builtin(const Value& value) {
   return value.kind != Kind::kObject || is_builtin_type(objects_.type_name(value.address));
 }
 
-/// An object of a class of the user's that its __init__ fills with what it is given, as Python
-/// would make it: `Policy(step, loss).stop`. Nothing where the class does more.
+/// An object of a user's class whose __init__ only stores its arguments: `Policy(step, loss).stop`.
+/// Nothing if the class does more.
 std::optional<Value> Evaluator::make(RemoteAddress type, std::vector<Value> arguments,
                                      std::vector<std::string> keywords, int depth) {
   constexpr auto kOthers =
@@ -51,7 +51,7 @@ std::optional<Value> Evaluator::make(RemoteAddress type, std::vector<Value> argu
   const bool more = std::any_of(kOthers.begin(), kOthers.end(), [&](std::string_view method) {
     const auto own = attributes_.in_class(type, method);
     const std::string kind = own ? objects_.type_name(*own) : std::string();
-    return kind == "function" || kind == "staticmethod";  // `object` has them in C
+    return kind == "function" || kind == "staticmethod";  // the object's methods are written in C
   });
   const auto init = attributes_.in_class(type, "__init__");
   const auto parts = init ? stacks::function_parts(objects_, *init) : std::nullopt;
@@ -76,7 +76,7 @@ std::optional<Value> Evaluator::make(RemoteAddress type, std::vector<Value> argu
   return made;
 }
 
-/// Its own, the last that was given; else what its class has: a property, a method, a value.
+/// Its own last value, else what its class defines: a property, a method, a value.
 Value Evaluator::attribute_of_made(const Value& of, const std::string& name, int depth) {
   for (std::size_t i = of.items.size(); i >= 2; i -= 2) {
     if (of.items[i - 2].text == name) {
@@ -126,7 +126,7 @@ Value Evaluator::attribute(const Value& of, const std::string& name, int depth) 
     case stacks::Attribute::Kind::kProperty:
       return call_function(found.value, {of}, {}, depth);
     case stacks::Attribute::Kind::kUnknown:
-      // Methods of torch's tensors are written in C; those that are known are asked for by name.
+      // Methods of torch's tensors are written in C; the known ones are evaluated by name.
       if (tensor_item_ && tensor_item_(of.address)) {
         return {.kind = Kind::kBuiltinMethod, .text = name, .items = {of}};
       }
@@ -156,7 +156,7 @@ std::optional<std::vector<Value>> Evaluator::items(const Value& value, std::size
   return out;
 }
 
-/// os.environ: an object of os.py's own, around a dict of bytes.
+/// os.environ: an object defined in os.py around a dict of bytes.
 bool Evaluator::is_environment(RemoteAddress object) {
   const RemoteAddress type = objects_.type_of(object);
   return objects_.class_name(type) == "_Environ" && attributes_.module_of(type) == "os";

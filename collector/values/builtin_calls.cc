@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of what Python has built in: functions, types, methods of strings and dicts.
+// Calls of Python's builtins: functions, types, methods of strings and dicts.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -22,7 +22,7 @@ namespace layout = stacks::value_layout;
 constexpr std::size_t kMostItems = 1024;
 constexpr std::uint64_t kTypeSubclass = 1ULL << 31U;
 
-/// The integer a text says, as int() reads it.
+/// The integer in a text, by the rules of int().
 Value parsed_integer(std::string_view text) {
   text = base::trim(text);
   const bool plus = text.starts_with('+');
@@ -106,9 +106,9 @@ Value Evaluator::is_instance(const Value& value, const Value& type) {
     }
     return result;
   }
-  const bool is_class = type.kind == Kind::kObject &&
-                        (objects_.type_flags(type.address) & kTypeSubclass) != 0 &&
-                        objects_.type_name(type.address) == "type";  // no metaclass that decides
+  const bool is_class =
+      type.kind == Kind::kObject && (objects_.type_flags(type.address) & kTypeSubclass) != 0 &&
+      objects_.type_name(type.address) == "type";  // no metaclass that could decide otherwise
   if (!is_class || value.address == 0 || value.kind == Kind::kMethod) {
     return Value::unknown("it calls isinstance");
   }
@@ -211,7 +211,7 @@ Value Evaluator::call_class(RemoteAddress type, const std::vector<Value>& argume
     }
     if (name == "list" || name == "tuple" || name == "set" || name == "frozenset") {
       auto all = items(arguments[0], kMostItems);
-      const bool unlike = name == "set" || name == "frozenset";  // equal items would be one
+      const bool unlike = name == "set" || name == "frozenset";  // equal items would merge into one
       if (all && all->size() < kMostItems && !unlike) {
         return Value::sequence(name, std::move(*all));
       }
@@ -227,7 +227,7 @@ Value Evaluator::call_method_of_builtin(const std::string& name, const Value& se
     return method_of_string(name, plain.text, arguments);
   }
   if (self.kind == Kind::kObject && plain.is_number() && arguments.empty() && name == "item") {
-    return plain;  // a tensor's
+    return plain;  // for a tensor
   }
   if (self.kind == Kind::kObject &&
       objects_.type_name(self.address).find("dict") != std::string::npos) {

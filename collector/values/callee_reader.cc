@@ -21,9 +21,9 @@ using program::Field;
 using program::Node;
 using program::NodeKind;
 
-constexpr int kDeepest = 2;             // calls in functions that were called
-constexpr std::size_t kMostCalls = 48;  // of one function
-constexpr int kMostEntered = 96;        // functions of one process
+constexpr int kDeepest = 2;             // depth of calls inside called functions
+constexpr std::size_t kMostCalls = 48;  // calls of one function
+constexpr int kMostEntered = 96;        // functions entered per process
 
 void add_calls(Node node, std::vector<Node>& out) {
   for (const Node child : node.children()) {
@@ -57,16 +57,18 @@ bool lies_in_loop(Node node, Node function) {
   return false;
 }
 
-/// A function that ran from its begin.
+/// A function call that was followed from its start.
 struct Then {
   const program::SourceIndex& index;
   const program::Scope& function;
-  const std::map<std::string, std::string>& passed;  // parameters that had another value, and why
-  std::set<std::string> worked_out{};                // locals whose value is known
+  // Parameters whose value was different, with the reason.
+  const std::map<std::string, std::string>& passed;
+  std::set<std::string> worked_out{};  // locals with a known value
 };
 
-/// What the function assigns before the expression, or anywhere when that lies in a loop, is not
-/// what its parameters say. An attribute has the value now that the whole function left in it.
+/// Whether the parameters still determine the expression: not if the function assigns its names
+/// before it, or anywhere in a surrounding loop. An attribute has the value that the whole function
+/// left in it.
 Since before(const Then& then, Node expression) {
   const bool in_loop = lies_in_loop(expression, then.function.node);
   const auto operands = operands_of(expression);
@@ -90,8 +92,8 @@ Since before(const Then& then, Node expression) {
   return {};
 }
 
-/// `number = dist.get_rank()` among the first statements of a function, its only binding, of what
-/// nothing in the function changes.
+/// `number = dist.get_rank()` among the first statements of a function: the only binding, of a
+/// value that the function does not change.
 bool is_settled(const Then& then, const program::Binding& binding,
                 const std::vector<program::Binding>& all) {
   const bool plain = binding.kind == program::BindingKind::kAssign && !binding.item &&
@@ -114,7 +116,7 @@ bool is_settled(const Then& then, const program::Binding& binding,
          });
 }
 
-/// Works out locals that are assigned once, of what stays as it is.
+/// Evaluates locals that are assigned once, from values that do not change.
 void settle(Then& then, Evaluator& evaluator, Names& names) {
   const std::vector<program::Binding> bindings = program::bindings_of(then.index, then.function);
   for (const program::Binding& binding : bindings) {
@@ -164,7 +166,7 @@ void CalleeReader::enter(Node call, Names& names, const Freshly& freshly, int de
                                                     : Node();
     return node ? freshly(node, call) : Since{};
   };
-  std::map<std::size_t, std::string> since;  // why an argument is another one now
+  std::map<std::size_t, std::string> since;  // why an argument is different now
   auto entry = evaluator_.enter(expression_of(call), names, [&](std::size_t part, Value value) {
     const Since one = since_of(part);
     if (one.freshness != Freshness::kFresh) {
@@ -184,7 +186,7 @@ void CalleeReader::enter(Node call, Names& names, const Freshly& freshly, int de
   ++entered_;
   stacks::Scope scope = entry->scope;
   Names inside{.scope = &scope, .bound = entry->bound};
-  std::map<std::string, std::string> passed;  // parameters that were passed another value then
+  std::map<std::string, std::string> passed;  // parameters that had another value in the call
   for (const auto& [parameter, part] : entry->parts) {
     if (const auto one = since.find(part); one != since.end()) {
       passed.emplace(parameter, one->second);

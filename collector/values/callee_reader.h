@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decisions of functions that a rank is not in: it called them and they returned, or it will call
-// them again. `log(rank, loss)` tests the rank and leads one rank into a collective; on the others
-// only the caller is on the stack, and there the call can be worked out as far as the test.
+// Decisions in functions that are not on a rank's stack: the rank called them and they returned, or
+// will call them again. `log(rank, loss)` tests the rank and leads one rank into a collective; on
+// the others only the caller is on the stack, and from its values the call can be evaluated up to
+// the test.
 #pragma once
 
 #include <functional>
@@ -19,20 +20,20 @@ namespace ddpdoctor::values {
 
 class CalleeReader {
  public:
-  /// All must outlive this.
+  /// All references must outlive this.
   CalleeReader(Evaluator& evaluator, SourceFiles& files, DecisionReader& reader, pid_t pid,
                CpuClock::time_point deadline)
       : evaluator_(evaluator), files_(files), reader_(reader), pid_(pid), deadline_(deadline) {}
 
-  /// Whether what an expression in a line reads still has the value it had there.
+  /// Whether the values that an expression reads are still those at the time of the decision.
   using Freshly = std::function<Since(program::Node expression, program::Node owner)>;
 
-  /// This function is on the stack: its own frame says more than a call of it.
+  /// This function is on the stack: its own frame is the better evidence.
   void leave_out(const std::string& file, int first_line) {
     running_.emplace(file, first_line);
   }
 
-  /// The user's functions that `function` calls, the calls nearest to `line` first.
+  /// Evaluates the user's functions that `function` calls, the calls nearest to `line` first.
   void read(const program::Scope& function, int line, Names& names, const Freshly& freshly,
             int depth = 0);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls. What is called is the function object in memory: `dist.get_rank`, `get_rank` and `my_rank`
-// are one function when they lead to one.
+// Calls. A callee is identified by its function object in memory: `dist.get_rank`, `get_rank` and
+// `my_rank` are the same function if they refer to one object.
 #include <algorithm>
 #include <array>
 
@@ -22,11 +22,12 @@ namespace layout = stacks::value_layout;
 constexpr int kMostEntered = 4;
 constexpr std::uint64_t kTypeSubclass = 1ULL << 31U;
 
-/// Functions that tell the clock, a random number or the state of a file: their answer is gone.
+/// Functions that read the clock, a random number or the state of a file: their result cannot be
+/// reproduced.
 std::string_view passing_source(std::string_view module, std::string_view name) {
   struct Source {
     std::string_view module;
-    std::string_view name;  // empty: all of them
+    std::string_view name;  // empty: all functions of the module
     std::string_view what;
   };
   constexpr auto kSources = std::to_array<Source>({
@@ -91,8 +92,8 @@ std::optional<Value> Evaluator::known_function(std::string_view module, std::str
   return std::nullopt;
 }
 
-/// A library's wrapper around a function of the user's stands for it: contextlib.contextmanager,
-/// torch.no_grad. A wrapper of the user's own is entered itself.
+/// A wrapper of a library around a user's function counts as that function:
+/// contextlib.contextmanager, torch.no_grad. A user's own wrapper is entered itself.
 std::optional<stacks::FunctionParts> Evaluator::user_function(RemoteAddress function) {
   constexpr int kMostWrappers = 4;
   std::optional<stacks::FunctionParts> parts = stacks::function_parts(objects_, function);
@@ -131,7 +132,7 @@ Entry Evaluator::entry_of(const stacks::FunctionParts& parts, std::vector<Value>
   std::size_t place = 0;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const bool keyword = i < keywords.size() && !keywords[i].empty();
-    if (keyword || place < parameters.size()) {  // others go into its *arguments
+    if (keyword || place < parameters.size()) {  // further arguments go into its *arguments
       entry.bound[keyword ? keywords[i] : parameters[place++]] = std::move(arguments[i]);
     }
   }
@@ -156,8 +157,9 @@ std::optional<Entry> Evaluator::enter(
     return std::nullopt;
   }
   std::vector<std::string> words(arguments.size());
-  std::vector<std::size_t> from(arguments.size(), 0);  // the parts of the call
-  bool unpacked = false;                               // what follows has no known place
+  // The part of the call that passed each argument.
+  std::vector<std::size_t> from(arguments.size(), 0);
+  bool unpacked = false;  // arguments after a * have no known position
   for (std::size_t i = 1; i < call.parts.size(); ++i) {
     const std::string word = call.words.size() > i - 1 ? call.words[i - 1] : std::string();
     unpacked = unpacked || word == "*";
@@ -217,7 +219,8 @@ Value Evaluator::call(const Expression& expression, Names& names, int depth) {
     arguments.push_back(node(expression.parts[i], names, depth + 1));
     words.push_back(word);
     keywords = keywords || !word.empty();
-    // What the function does with an unknown argument is not known either, except getattr's like.
+    // If an argument is unknown, the function's result is unknown too, except for getattr and
+    // similar functions.
     if (!arguments.back().known()) {
       return arguments.back();
     }

@@ -22,7 +22,7 @@ constexpr std::uint64_t kTypeSubclass = 1ULL << 31U;
 constexpr std::size_t kMostCompared = 1024;
 constexpr int kDeepestComparison = 4;
 
-/// Objects of these types are true whatever they hold.
+/// Objects of these types are true whatever they contain.
 bool is_always_true(std::string_view type) {
   constexpr auto kTypes = std::to_array<std::string_view>(
       {"function", "method", "module", "builtin_function_or_method", "generator", "code",
@@ -36,7 +36,7 @@ Value of(std::optional<bool> known, const char* why) {
 
 }  // namespace
 
-/// Its class, or one it inherits from, defines the method in Python.
+/// The object's class, or one of its bases, defines the method in Python.
 bool Evaluator::has_python_method(RemoteAddress object, std::string_view method) {
   const RemoteAddress type = objects_.type_of(object);
   if ((objects_.flags_of_type(type) & kHeapType) == 0) {
@@ -46,7 +46,7 @@ bool Evaluator::has_python_method(RemoteAddress object, std::string_view method)
   return found && objects_.type_name(*found) == "function";
 }
 
-/// All of its classes are written in Python: none has a truth or an equality that C code decides.
+/// All of its classes are written in Python, so C code decides neither truth nor equality.
 bool Evaluator::is_python_all_through(RemoteAddress object) {
   const auto& classes = attributes_.order(objects_.type_of(object));
   return !classes.empty() && std::all_of(classes.begin(), classes.end(), [this](auto type) {
@@ -55,7 +55,7 @@ bool Evaluator::is_python_all_through(RemoteAddress object) {
   });
 }
 
-/// Subclasses of int and str, and tensors of one element, as the plain value they are.
+/// Instances of subclasses of int and str, and one-element tensors, as plain values.
 Value Evaluator::as_plain(const Value& value) {
   if (value.kind != Kind::kObject) {
     return value;
@@ -120,7 +120,7 @@ Value Evaluator::truth(const Value& value) {
       return Value::boolean(!value.items.empty());
     case Kind::kMethod:
     case Kind::kBuiltinMethod:
-    case Kind::kMade:  // its class has no truth and no length of its own
+    case Kind::kMade:  // its class defines neither __bool__ nor __len__
       return Value::boolean(true);
     case Kind::kObject:
       break;
@@ -165,7 +165,7 @@ Value Evaluator::identical(const Value& left, const Value& right) {
   return Value::boolean(left.address == right.address);
 }
 
-/// "list" or "tuple", of computed ones and of objects, subclasses included; empty for others.
+/// "list" or "tuple", for computed sequences and objects, including subclasses; empty for others.
 std::string_view Evaluator::sequence_kind(const Value& value) {
   if (value.kind == Kind::kSequence) {
     return value.text == "set" ? std::string_view() : std::string_view(value.text);
@@ -211,7 +211,7 @@ std::optional<bool> Evaluator::equal(const Value& first, const Value& second, in
     }
     return true;
   }
-  // What is compared by identity: classes, functions, objects without an equality of their own.
+  // Objects compared by identity: classes, functions, objects without their own __eq__.
   const auto by_identity = [this](const Value& value) {
     return value.kind == Kind::kObject &&
            ((objects_.type_flags(value.address) & kTypeSubclass) != 0 ||
@@ -289,7 +289,7 @@ Value Evaluator::compare(std::string_view operation, const Value& left, const Va
   const Value a = as_plain(left);
   const Value b = as_plain(right);
   const auto sign = order(a, b);
-  if (!sign) {  // with a NaN every comparison is false
+  if (!sign) {  // every comparison with a NaN is false
     return a.is_number() && b.is_number()
                ? Value::boolean(false)
                : Value::unknown("an order that only running the code shows");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processor time of this thread: what a rank costs us, however loaded the machine is.
+// The CPU time of this thread, so that a limit per rank does not depend on the load of the machine.
 #pragma once
 
 #include <chrono>

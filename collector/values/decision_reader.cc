@@ -45,8 +45,8 @@ std::string DecisionReader::shown(const Value& value, const std::string& express
 void DecisionReader::add(const Whereabouts& where, const Asked& asked, Names& names) {
   Since since = asked.since;
   if (since.freshness == Freshness::kNotReached) {
-    // What it would come to now says nothing of what parted the ranks; it stands beside what it
-    // came to on those who have reached it.
+    // The result now does not explain how the ranks diverged; it is shown next to the result on the
+    // ranks that reached the decision.
     since = {.freshness = Freshness::kStale, .reason = std::string(kNotAgain)};
   }
   const Expression expression = expression_of(asked.condition);
@@ -70,7 +70,7 @@ void DecisionReader::add(const Whereabouts& where, const Asked& asked, Names& na
   add_operands(where, asked.line, expression, expression, since, names);
 }
 
-/// Plain values that the condition reads, those in the arguments of calls included.
+/// Adds the plain values that the condition reads, including those in arguments of calls.
 void DecisionReader::add_operands(const Whereabouts& where, int line, const Expression& whole,
                                   const Expression& part, const Since& since, Names& names) {
   using Kind = Expression::Kind;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one decision came out to, and what it reads, as values for the model.
+// The result of one decision and the values that it reads, as values for the model.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@
 
 namespace ddpdoctor::values {
 
-/// The function that a value belongs to, and where in it the process is.
+/// The function that a value belongs to, and the process's position in it.
 struct Whereabouts {
   std::string file;
   std::string function;
@@ -24,27 +24,28 @@ struct Whereabouts {
 
 class DecisionReader {
  public:
-  /// Both must outlive this.
+  /// Both references must outlive this.
   DecisionReader(Evaluator& evaluator, std::vector<model::SeenValue>& out)
       : evaluator_(evaluator), out_(out) {}
 
-  /// What is known of a decision before it is worked out.
+  /// What is known of a decision before it is evaluated.
   struct Asked {
     program::Node condition;
     int line = 0;
     bool is_test = true;            // its truth decides, not its value
-    Since since{};                  // of a decision that lies ahead the value is a stale one
-    std::optional<bool> outcome{};  // where the rank is tells it
-    /// Whether what working it out has read was assigned since.
+    Since since{};                  // for a decision ahead of the rank, the value is stale
+    std::optional<bool> outcome{};  // known if the rank's position implies it
+    /// Whether the values read during evaluation have been assigned since.
     std::function<Since(const std::set<std::string>& read)> assigned_since{};
   };
 
   void add(const Whereabouts& where, const Asked& asked, Names& names);
 
-  /// A value that is not known yet.
+  /// A value whose text is not known yet.
   static model::SeenValue made(model::ValueRole role, const Whereabouts& where, int line,
                                const std::string& expression);
-  /// Its text without what looks like a secret, by the name of the expression or by its own shape.
+  /// The text of a value, with secrets removed; these are recognized by the expression's name or
+  /// the value's own form.
   std::string shown(const Value& value, const std::string& expression);
 
  private:

@@ -48,7 +48,7 @@ FileEffects::FileEffects(const program::SourceIndex& index) {
     }
     Function function{.name = scope.name, .calls = {}, .writes = {}};
     add_called(scope.body, function.calls);
-    std::set<std::string> outer;  // names that are not the function's own
+    std::set<std::string> outer;  // names that are not local to the function
     for (const program::Node statement : scope.body.children()) {
       if (statement.is(NodeKind::kGlobal) || statement.is(NodeKind::kNonlocal)) {
         for (const Node name : statement.children()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What calling a function of the user's files may change. Functions are found by their names alone,
-// so that too many may be found; those of files that nobody read are not found.
+// What a call of the user's functions may change. Functions are matched by name only, so too many
+// may be found; functions in files that were not read are not found.
 #pragma once
 
 #include <map>
@@ -21,35 +21,35 @@ struct Writer {
   int line = 0;
 };
 
-/// Names of what is called inside of a node: of `self.model.step(x)` it is "step".
+/// Adds the names of the callees in a node: "step" for `self.model.step(x)`.
 void add_called(program::Node node, std::set<std::string>& names);
 
-/// `self.rows.append(x)`: a method of a container that changes it. Of other bindings always true.
+/// `self.rows.append(x)`: a container method that changes the container. Always true for other
+/// bindings.
 bool changes_something(const program::Binding& binding);
 
-/// The functions of one file.
+/// The effects of the functions in one file.
 struct FileEffects {
   struct Function {
     std::string name;
     std::set<std::string> calls;
-    std::map<std::string, int, std::less<>> writes;  // line of each
+    std::map<std::string, int, std::less<>> writes;  // name → line
   };
 
   explicit FileEffects(const program::SourceIndex& index);
 
   std::vector<Function> functions;
-  std::set<std::string, std::less<>> written;  // by any of them
+  std::set<std::string, std::less<>> written;  // written by any of them
 };
 
-/// Files of one process.
+/// The files of one process.
 class Effects {
  public:
-  /// The file must outlive this; it counts once.
+  /// The file must outlive this; adding it again has no effect.
   void add(const FileEffects& file);
 
-  /// A function that assigns the attribute or global `name`, or changes the container that it
-  /// holds, and may be reached by calling one of these; __init__ counts for its own new object
-  /// only, and is left out.
+  /// A function that assigns the attribute or global `name`, or changes the container it holds, and
+  /// that calls of these functions may reach. Omits __init__, which only sets its own new object.
   [[nodiscard]] std::optional<Writer> writer(std::string_view name,
                                              const std::set<std::string>& called) const;
 

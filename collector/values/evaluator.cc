@@ -12,12 +12,12 @@ namespace {
 
 using Kind = Expression::Kind;
 
-constexpr int kDeepest = 48;  // nested nodes, functions that are entered included
+constexpr int kDeepest = 48;  // nested nodes, including entered functions
 constexpr int kStepsPerExpression = 2000;
 constexpr int kStepsPerLookAtClock = 16;
 constexpr std::size_t kLongestString = 4096;
 
-/// 0x10, 0o7, 0b1 and 1_000 included.
+/// Includes 0x10, 0o7, 0b1 and 1_000.
 Value integer_literal(std::string text) {
   std::erase(text, '_');
   int base = 10;
@@ -133,7 +133,8 @@ Value Evaluator::name(const Expression& expression, Names& names) {
 }
 
 Value Evaluator::boolean_operation(const Expression& expression, Names& names, int depth) {
-  const bool wanted = expression.kind == Kind::kAnd;  // goes on while the left side is this
+  // Continues while the left side has this truth.
+  const bool wanted = expression.kind == Kind::kAnd;
   Value left = node(expression.parts[0], names, depth + 1);
   const Value decided = truth(left);
   if (decided.known() && (decided.integer != 0) != wanted) {
@@ -143,7 +144,7 @@ Value Evaluator::boolean_operation(const Expression& expression, Names& names, i
   if (decided.known()) {
     return right;
   }
-  // `unknown and False` is false whatever the left side is: only its truth is known then.
+  // `unknown and False` is false whatever the left side is: only its truth is known.
   const Value other = truth(right);
   return other.known() && (other.integer != 0) != wanted ? Value::boolean(!wanted) : decided;
 }
@@ -226,7 +227,7 @@ Value Evaluator::node(const Expression& expression, Names& names, int depth) {
       inner.bound.insert_or_assign(expression.text, part(0));
       return node(expression.parts[1], inner, depth + 1);
     }
-    case Kind::kMade:  // only make() reads it
+    case Kind::kMade:  // read only by make()
     case Kind::kOther:
       break;
   }

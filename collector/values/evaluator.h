@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small interpreter for expressions over the memory of another process. It is total and has no
-// side effects: names, attributes, items, comparisons, arithmetic and truth are read by Python's
-// rules; a property or a function that only returns an expression is entered; of calls only few are
-// known, by the function object they reach and not by its name in the source. Anything else is
-// unknown, and says why. Memory may change or lie: every read is bounded, and so is the work.
+// A small interpreter for expressions over the memory of another process. It always terminates and
+// has no side effects. Names, attributes, items, comparisons, arithmetic and truth follow Python's
+// rules; properties and functions that only return an expression are entered. Of other calls only a
+// few are known, by their function object and not by their name in the source. Anything else is
+// unknown, with a reason. Memory may change during the read or be corrupt: every read and all work
+// is bounded.
 #pragma once
 
 #include <functional>
@@ -24,29 +25,29 @@
 
 namespace ddpdoctor::values {
 
-/// What a function returns, when its body does nothing else: the source at this file and line.
-/// Null when it does more.
+/// The expression that a function returns, if its body does nothing else: for the source at this
+/// file and line. Null if it does more.
 using FunctionBodies = std::function<const Expression*(const std::string& file, int first_line,
                                                        std::string_view name)>;
 
-/// A tensor of one element that lies in the memory of the processor, as a number.
+/// The number in a one-element tensor in CPU memory.
 using TensorItem = std::function<std::optional<Value>(RemoteAddress tensor)>;
 
-/// Names an expression sees: a scope, and arguments of a function that was entered.
+/// The names that an expression sees: a scope, and the arguments of an entered function.
 struct Names {
   stacks::Scope* scope = nullptr;
   std::map<std::string, Value, std::less<>> bound{};
 };
 
-/// A call of a function written in Python, as far as its begin.
+/// The state of a call to a Python function at its first statement.
 struct Entry {
   std::string file;
-  int first_line = 0;    // as its code object says it
-  std::string name;      // as its code says it, whatever a decorator calls it
-  std::string qualname;  // with the classes and functions around it, where they are its own
-  stacks::Scope scope;   // the function's own
-  std::map<std::string, Value, std::less<>> bound;  // its parameters
-  std::map<std::string, std::size_t> parts{};       // of the call, that each was passed by
+  int first_line = 0;    // from its code object
+  std::string name;      // from its code object, independent of decorators
+  std::string qualname;  // with its enclosing classes and functions, if they are its own
+  stacks::Scope scope;   // scope of the function itself
+  std::map<std::string, Value, std::less<>> bound;  // values of its parameters
+  std::map<std::string, std::size_t> parts{};  // the part of the call that passed each parameter
 };
 
 class Evaluator {
@@ -61,24 +62,25 @@ class Evaluator {
   void set_tensor_item(TensorItem item) {
     tensor_item_ = std::move(item);
   }
-  /// No expression is evaluated when this thread has worked this long.
+  /// After this CPU time of the thread, no further expression is evaluated.
   void set_deadline(CpuClock::time_point deadline) {
     deadline_ = deadline;
   }
 
   /// The value of an expression in a scope.
   Value evaluate(const Expression& expression, stacks::Scope& scope);
-  /// The same with parameters of a function that was entered.
+  /// The same, with the parameters of an entered function.
   Value evaluate(const Expression& expression, Names& names);
-  /// Attributes that the last evaluation read, and names in functions that it entered.
+  /// The attributes that the last evaluation read, and the names in functions it entered.
   [[nodiscard]] const std::set<std::string>& read() const {
     return read_;
   }
-  /// What a call in a scope would enter; `argument` may replace the value of an argument (by the
-  /// index of the part of the call). Nothing when it calls no function written in Python.
+  /// The function that a call in a scope would enter. `argument` may replace the value of an
+  /// argument (by the index of the part of the call). Nothing if the call does not reach a Python
+  /// function.
   std::optional<Entry> enter(const Expression& call, Names& names,
                              const std::function<Value(std::size_t part, Value value)>& argument);
-  /// How many items a loop over it meets; nothing where only running code tells.
+  /// The number of items of a loop over the value; nothing if only running code could tell.
   std::optional<std::uint64_t> items_in(const Value& value);
   /// bool(value).
   Value truth(const Value& value);
@@ -88,10 +90,10 @@ class Evaluator {
   }
   /// The object at this address; plain values are read.
   Value load(RemoteAddress object);
-  /// For people, on one line, at most `limit` characters: Python's spelling of plain values, the
-  /// class of an object; nothing in it depends on where things lie in memory.
+  /// A text on one line for people, at most `limit` characters: Python's spelling of plain values,
+  /// the class of an object; independent of memory addresses.
   std::string text(const Value& value, std::size_t limit = 64);
-  /// Plain or made of plain values: its text says all of it.
+  /// The value is plain or consists of plain values: its text is complete.
   bool says_all(const Value& value);
 
   [[nodiscard]] stacks::Attributes& attributes() {
@@ -158,10 +160,10 @@ class Evaluator {
   std::optional<CpuClock::time_point> deadline_;
   std::set<std::string> read_;
   int steps_ = 0;
-  int entered_ = 0;  // functions we are in
+  int entered_ = 0;  // functions being evaluated
 };
 
-/// Why a call of this function has no value: "it calls time, which reads the clock".
+/// The reason why a call of this function has no value: "it calls time, which reads the clock".
 std::string call_reason(std::string_view module, std::string_view name);
 
 }  // namespace ddpdoctor::values

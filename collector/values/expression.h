@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An expression of Python as the evaluator sees it: a tree of what it understands. Whatever else
-// Python allows is one kind, kOther, with the name of its grammar rule.
+// A Python expression as the evaluator sees it: a tree of the kinds it supports. Every other
+// expression has the kind kOther, with the name of its grammar rule.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace ddpdoctor::values {
 
-/// One node. What `text`, `words` and `parts` hold stands beside each kind.
+/// One node. A comment at each kind says what `text`, `words` and `parts` hold.
 struct Expression {
   enum class Kind {
     kName,       // text
@@ -20,7 +20,7 @@ struct Expression {
     kFalse,    //
     kInteger,  // text
     kFloat,    // text
-    kString,   // text: what it says
+    kString,   // text: its content
     kTuple,    // parts
     kList,     // parts
     kSet,      // parts
@@ -32,16 +32,16 @@ struct Expression {
     kBinary,   // text: "+", "//", …; parts, two
     kConditional,  // parts: the test, then, else
     kNamed,        // text := parts[0]
-    kMade,         // what an __init__ puts into its object: words, their values: parts
+    kMade,         // the attributes that __init__ sets: names in words, values in parts
     kLet,          // text = parts[0] in a function, then parts[1]
-    kOther,        // text: what it is, for people
+    kOther,        // text: a description for people
   };
 
   Kind kind = Kind::kOther;
   std::string text{};
   std::vector<Expression> parts{};
   std::vector<std::string> words{};
-  std::string source{};  // as the user wrote it, on one line
+  std::string source{};  // as written in the source, on one line
 };
 
 }  // namespace ddpdoctor::values

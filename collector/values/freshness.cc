@@ -24,7 +24,7 @@ bool is_loop(Node node) {
   return node.is(NodeKind::kFor) || node.is(NodeKind::kWhile);
 }
 
-/// Everything around a node, innermost first, up to the function.
+/// The nodes around a node, innermost first, up to the function.
 std::vector<Node> around(Node node, Node function) {
   std::vector<Node> out;
   for (Node outer = node.parent(); outer && outer != function; outer = outer.parent()) {
@@ -33,7 +33,7 @@ std::vector<Node> around(Node node, Node function) {
   return out;
 }
 
-/// The child of `header` that a node lies in.
+/// The child of `header` that contains a node.
 Node child_around(Node node, Node header) {
   while (node && node.parent() != header) {
     node = node.parent();
@@ -41,13 +41,14 @@ Node child_around(Node node, Node header) {
   return node;
 }
 
-/// A suite, of which a run of the header enters one.
+/// A suite of which each run of the header enters exactly one.
 bool is_arm(Node node) {
   return node.is(NodeKind::kBlock) || node.is(NodeKind::kElif) || node.is(NodeKind::kElse) ||
          node.is(NodeKind::kCase);
 }
 
-/// Two arms of one if or match: who is in one was not in the other on the way.
+/// The nodes are in different suites of one if or match: code in one suite did not run on the way
+/// to the other.
 bool in_other_arm(Node node, Node here, Node function) {
   for (const Node header : around(here, function)) {
     const bool of_match = header.is(NodeKind::kBlock) && header.parent().is(NodeKind::kMatch);
@@ -56,7 +57,7 @@ bool in_other_arm(Node node, Node here, Node function) {
     }
     const Node ours = child_around(here, header);
     const Node theirs = child_around(node, header);
-    // The tests of the elifs before ours were made; what they assign by := counts.
+    // The tests of earlier elifs ran; their := assignments count.
     const bool test_before_ours = theirs.is(NodeKind::kElif) && theirs.begin() < ours.begin() &&
                                   theirs.field(Field::kCondition).holds(node);
     if (ours != theirs && is_arm(ours) && is_arm(theirs) && !test_before_ours) {
@@ -66,7 +67,7 @@ bool in_other_arm(Node node, Node here, Node function) {
   return false;
 }
 
-/// A suite around the node, but not around here, ends by leaving the function.
+/// A suite around the node, but not around the current line, ends by leaving the function.
 bool in_arm_that_returns(Node node, Node here, Node function) {
   const auto outer = around(node, function);
   return std::any_of(outer.begin(), outer.end(), [&](Node suite) {
@@ -80,19 +81,19 @@ bool in_arm_that_returns(Node node, Node here, Node function) {
 }
 
 std::optional<Stretch> stretch_of(Node function, const Decision& decision, Node here, int line) {
-  // What the statement that we are in assigns, it assigns when it is through.
+  // The current statement has not yet completed its assignment.
   Stretch way{.from = decision.condition.end(), .to = here.begin()};
   const auto outer = around(decision.owner, function);
   const bool in_its_header = here == decision.owner && line <= decision.condition.last_line();
   const bool in_one_statement =
       here.holds(decision.owner) && program::is_simple_statement(here.kind());
   if (!in_its_header && (line > decision.line || decision.owner.holds(here) || in_one_statement)) {
-    // A loop that ended by its test did so after all that its body assigned.
+    // If a loop ended by its test, the test ran after all assignments of its body.
     if (decision.kind == program::DecisionKind::kWhile && !decision.owner.holds(here) &&
         !has_break(decision.owner)) {
       way.from = decision.owner.end();
     }
-    for (const Node loop : outer) {  // one that was left was gone round to its end
+    for (const Node loop : outer) {  // a loop that was left has run to its end
       if (is_loop(loop) && !loop.holds(here)) {
         way.from = std::min(way.from, loop.begin());
       }
@@ -101,13 +102,13 @@ std::optional<Stretch> stretch_of(Node function, const Decision& decision, Node 
   }
   for (const Node loop : outer) {
     if (is_loop(loop) && loop.holds(here)) {
-      way.loop = loop;  // the outermost
+      way.loop = loop;  // the outermost one wins
     }
   }
   return way.loop ? std::optional(way) : std::nullopt;
 }
 
-/// Names of what the statements on the way call.
+/// Adds the names that the statements on the path call.
 void add_called_on(const Stretch& way, Node node, std::set<std::string>& names) {
   for (const Node child : node.children()) {
     if (child.is(NodeKind::kCall) && way.passes(child)) {
@@ -169,7 +170,7 @@ std::optional<bool> Way::outcome(const Decision& decision) const {
   if (decision.owner.field(arms ? Field::kConsequence : Field::kBody).holds(here_)) {
     return true;
   }
-  // An elif is a clause of its if: what follows it in the if is its other arm, too.
+  // An elif is a clause of its if: what follows it inside the if belongs to the other branch.
   const Node whole = decision.kind == Kind::kElif ? decision.owner.parent() : decision.owner;
   const auto clauses = arms ? whole.fields(Field::kAlternative) : std::vector<Node>();
   const bool in_later = std::any_of(clauses.begin(), clauses.end(), [&](Node clause) {
@@ -215,7 +216,7 @@ Since Way::since(const Decision& decision, const std::set<std::string>& read) co
   return way ? changed_by_calls(*way, read) : Since{};
 }
 
-/// What is called on the way, or is being called here, may assign attributes and globals.
+/// Calls on the path, and the call in progress, may assign attributes and globals.
 Since Way::changed_by_calls(const Stretch& way, const std::set<std::string>& paths) const {
   std::set<std::string> called;
   add_called_on(way, function_.node, called);

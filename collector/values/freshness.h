@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values are read where a rank is now; a decision was made before. Whether what it tested can have
-// changed on the way.
+// Values are read at a rank's current line, but a decision was made earlier. Determines whether the
+// tested values can have changed in between.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,12 @@ namespace ddpdoctor::values {
 std::vector<std::string> operands_of(program::Node expression);
 
 enum class Freshness {
-  kFresh,       // nothing that it reads was assigned on the way from there to here
-  kStale,       // something may have been
-  kNotReached,  // the line lies ahead: it has decided nothing yet
+  kFresh,       // nothing that it reads was assigned between the decision and the current line
+  kStale,       // something may have been assigned
+  kNotReached,  // the line is ahead: nothing was decided yet
 };
 
-/// Of what lies ahead in a function that is called in a loop.
+/// For a decision ahead, in a function that a loop calls.
 inline constexpr std::string_view kNotAgain = "not reached again yet";
 
 struct Since {
@@ -34,14 +34,14 @@ struct Since {
   std::string reason{};  // "`best` is assigned in line 31"
 };
 
-/// A loop that a `break` leaves; one of a loop inside it counts, too.
+/// A loop that a `break` leaves; the break of an inner loop also counts.
 bool has_break(program::Node loop);
 
-/// Which bytes of a function lie on the way from a decision to a line.
+/// The bytes of a function between a decision and a line.
 struct Stretch {
-  std::uint32_t from = 0;  // it leads from here …
-  std::uint32_t to = 0;    // … to here, or, where it wraps, round `loop` to here
-  program::Node loop{};    // around both, its header passed once more
+  std::uint32_t from = 0;  // begin
+  std::uint32_t to = 0;    // end; before `from` if the path wraps around `loop`
+  program::Node loop{};    // contains both; its header runs once more
 
   [[nodiscard]] bool passes(program::Node node) const {
     if (!loop) {
@@ -51,22 +51,22 @@ struct Stretch {
   }
 };
 
-/// Asks of one function, for a rank that is at `line` of it.
+/// Answers questions about one function for a rank that is at `line` of it.
 class Way {
  public:
-  /// All must outlive this.
+  /// All references must outlive this.
   Way(const program::SourceIndex& index, const Effects& effects, const program::Scope& function,
       int line);
 
-  /// By what the decision reads as written.
+  /// Judged by the names in the decision's text.
   [[nodiscard]] Since since(const program::Decision& decision) const;
-  /// By these attributes and globals, which working it out has read: also in functions that it
+  /// Judged by the attributes and globals that the evaluation read, including in functions it
   /// calls.
   [[nodiscard]] Since since(const program::Decision& decision,
                             const std::set<std::string>& read) const;
-  /// What the test came out to, where the line alone tells: it lies in one of its arms.
+  /// The result of the test, if the line alone implies it: the line is in one of its suites.
   [[nodiscard]] std::optional<bool> outcome(const program::Decision& decision) const;
-  /// The line lies in the body of the loop that this decision is the header of.
+  /// The line is in the body of the loop with this decision as its header.
   [[nodiscard]] bool is_in(const program::Decision& loop) const;
   [[nodiscard]] bool is_behind(const program::Decision& loop) const;
 

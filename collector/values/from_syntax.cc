@@ -14,8 +14,8 @@ using program::Node;
 using program::NodeKind;
 using Kind = Expression::Kind;
 
-constexpr int kMostBranches = 16;  // of a function that is entered
-constexpr int kDeepest = 100;      // nested expressions: what lies deeper is not evaluated anyway
+constexpr int kMostBranches = 16;  // branches of an entered function
+constexpr int kDeepest = 100;      // nesting depth; deeper expressions are not evaluated anyway
 
 Expression convert(Node node, int depth);
 
@@ -37,7 +37,7 @@ Expression with_parts(Kind kind, Node node, const std::vector<Node>& parts, int 
   return out;
 }
 
-/// The text of a plain string literal; nothing for f-strings, bytes and escapes.
+/// The text of a plain string literal; nothing for f-strings, bytes and strings with escapes.
 std::optional<std::string> plain_string(Node node) {
   const std::string_view written = node.text();
   const std::size_t mark = written.find_first_of("'\"");
@@ -75,7 +75,7 @@ Expression string_of(Node node) {
   return made(Kind::kString, node, std::move(text));
 }
 
-/// "not in" and "is not" however they are spaced.
+/// "not in" and "is not" with any spacing.
 std::string operator_text(Node token) {
   std::string text(token.text());
   if (text.starts_with("not")) {
@@ -203,14 +203,14 @@ Expression convert(Node node, int depth) {
   }
 }
 
-/// The assignment of `name = value`; no node for anything else.
+/// The assignment `name = value`; a null node for anything else.
 Node plain_assignment(Node statement) {
   const Node only = statement.is(NodeKind::kExpressionStatement) ? statement.first_child() : Node();
   const bool plain = only.is(NodeKind::kAssignment) && only.field(Field::kLeft).is(NodeKind::kName);
   return plain && only.field(Field::kRight) ? only : Node();
 }
 
-/// `self.name = value`, of the first parameter; no node for anything else.
+/// `self.name = value`, with the first parameter as `self`; a null node for anything else.
 Node own_attribute_assignment(Node statement, std::string_view self) {
   const Node only = statement.is(NodeKind::kExpressionStatement) ? statement.first_child() : Node();
   const Node left = only.is(NodeKind::kAssignment) ? only.field(Field::kLeft) : Node();
@@ -223,7 +223,8 @@ bool is_docstring(Node statement) {
          statement.first_child().is(NodeKind::kString);
 }
 
-/// What the statements return; `budget` bounds the branches, whose continuations are repeated.
+/// What the statements return; `budget` limits the branches, because each repeats the code after
+/// it.
 std::optional<Expression> returned(const std::vector<Node>& statements, std::size_t first,
                                    int& budget) {
   for (std::size_t i = first; i < statements.size(); ++i) {
@@ -252,14 +253,15 @@ std::optional<Expression> returned(const std::vector<Node>& statements, std::siz
     if (!statement.is(NodeKind::kIf) || --budget < 0) {
       return std::nullopt;
     }
-    // Each way through the if, followed by what stands behind it.
+    // Each branch of the if, followed by the statements after it.
     const auto way = [&](Node block) {
       std::vector<Node> all = block.children();
       all.insert(all.end(), statements.begin() + static_cast<std::ptrdiff_t>(i) + 1,
                  statements.end());
       return returned(all, 0, budget);
     };
-    std::vector<std::pair<Node, std::optional<Expression>>> arms;  // test, what it returns
+    // The test, and what the branch returns.
+    std::vector<std::pair<Node, std::optional<Expression>>> arms;
     arms.emplace_back(statement.field(Field::kCondition),
                       way(statement.field(Field::kConsequence)));
     std::optional<Expression> otherwise;

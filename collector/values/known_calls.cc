@@ -10,11 +10,11 @@ namespace {
 
 enum class Answer {
   kRank,
-  kIsFirst,  // rank 0
+  kIsFirst,  // whether the rank is 0
   kIsLast,
   kWorldSize,
   kGroupExists,
-  kYes,          // a rank that has the function has what it asks for
+  kYes,          // true on every rank that has the function
   kNoInCpuBuild  // of torch
 };
 
@@ -26,7 +26,7 @@ struct Row {
 
 constexpr std::string_view kC10d = "torch.distributed.distributed_c10d";
 
-// Lightning goes under two names, with the same modules below.
+// Lightning has two package names with the same modules below.
 constexpr auto kRows = std::to_array<Row>({
     {kC10d, "get_rank", Answer::kRank},
     {kC10d, "get_world_size", Answer::kWorldSize},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions and properties of libraries whose answer is a fact of the process: a table, by the
-// module and name of the function object that is called, whatever the source calls it.
+// Functions and properties of libraries whose result is a fact of the process: a table keyed by
+// module and name of the called function object, independent of the name in the source.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace ddpdoctor::values {
 
-/// What is known of the process otherwise.
+/// Facts about the process from other evidence.
 struct ProcessFacts {
   std::optional<int> rank;
   std::optional<int> world_size;
@@ -18,7 +18,7 @@ struct ProcessFacts {
   std::string torch_version;  // "2.13.0+cpu"; empty = unknown
 };
 
-/// `whole_world`: it is asked without a group, or is a property.
+/// `whole_world`: the call names no group, or it is a property.
 std::optional<Value> known_answer(const ProcessFacts& facts, std::string_view module,
                                   std::string_view qualname, bool whole_world);
 

@@ -12,10 +12,10 @@ using program::Field;
 using program::Node;
 using program::NodeKind;
 
-constexpr std::size_t kMostFrames = 12;  // of a thread, innermost first
-constexpr std::size_t kMostLocks = 256;  // of a process
+constexpr std::size_t kMostFrames = 12;  // frames of a thread, innermost first
+constexpr std::size_t kMostLocks = 256;  // locks of a process
 
-/// `X` of `X.acquire()` in a statement; no node when there is none.
+/// `X` of `X.acquire()` in a statement; a null node if there is none.
 Node acquired_in(Node node) {
   const Node callee = node.is(NodeKind::kCall) ? node.field(Field::kFunction) : Node();
   if (callee.is(NodeKind::kAttribute) && callee.field(Field::kAttribute).text() == "acquire") {
@@ -32,7 +32,7 @@ Node acquired_in(Node node) {
   return {};
 }
 
-/// threading.Lock() and RLock() themselves; a Condition has one of them.
+/// The address of a threading.Lock or RLock; for a Condition, that of its lock.
 RemoteAddress lock_in(Evaluator& evaluator, stacks::PythonObjects& objects, const Value& value) {
   if (value.kind != Value::Kind::kObject || value.address == 0) {
     return 0;

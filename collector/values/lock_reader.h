@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which lock object each `with` of the user's running functions has entered or waits for: two names
-// for one lock, in two files, are one lock.
+// The lock object that each `with` in the user's running functions has entered or waits for: two
+// names for the same lock, in two files, are one lock.
 #pragma once
 
 #include <cstddef>
@@ -16,22 +16,22 @@
 
 namespace ddpdoctor::values {
 
-/// One expression that a `with` or an `acquire()` on a thread's stack names.
+/// An expression that a `with` or `acquire()` on a thread's stack uses.
 struct SeenLock {
   pid_t tid = 0;
   std::string file;
-  int line = 0;  // where the frame is
+  int line = 0;  // line of the frame
   std::string expression;
-  std::size_t lock = 0;  // a number for the object within its process, from 1
+  std::size_t lock = 0;  // number of the object within its process, from 1
 };
 
 class LockReader {
  public:
-  /// All must outlive this.
+  /// All references must outlive this.
   LockReader(Evaluator& evaluator, SourceFiles& files, stacks::PythonVisit& visit)
       : evaluator_(evaluator), files_(files), visit_(visit) {}
 
-  /// Nothing for a process with one thread of Python: no other thread can hold its locks.
+  /// Returns nothing for a process with one Python thread: no other thread can hold its locks.
   std::vector<SeenLock> read();
 
  private:

@@ -11,7 +11,7 @@ namespace {
 
 using Kind = Expression::Kind;
 
-constexpr int kDeepest = 6;  // iterables in iterables
+constexpr int kDeepest = 6;  // nesting depth of iterables
 constexpr std::int64_t kMostItems = std::int64_t{1} << 40U;
 constexpr std::string_view kIt = "it";
 
@@ -29,7 +29,7 @@ std::optional<std::int64_t> count_in(const Value& value) {
                                                                      : std::nullopt;
 }
 
-/// An argument by its place, when none before it has a keyword or a star.
+/// An argument by position, if no earlier one has a keyword or a star.
 const Expression* argument(const Expression& call, std::size_t index) {
   for (std::size_t i = 0; i <= index && i < call.words.size(); ++i) {
     if (!call.words[i].empty()) {
@@ -96,7 +96,7 @@ std::optional<std::int64_t> LoopItems::slice(const Expression& call, Names& name
   return all && most ? std::optional(std::min(*all, *most)) : std::nullopt;
 }
 
-/// Classes and functions that hand on what they are given, known by the object that is called.
+/// Classes and functions that pass on the items of an argument, identified by the called object.
 std::optional<std::int64_t> LoopItems::of_call(const Expression& call, Names& names, int depth) {
   const Value callee = evaluator_.evaluate(call.parts[0], names);
   const Expression* first = argument(call, 0);
@@ -153,12 +153,12 @@ std::optional<std::int64_t> LoopItems::of_value(const Value& value, int depth) {
     return of_value(ask(attribute_of_it("iterable"), value), depth + 1);
   }
   if (attributes.derives_from(type, "torch.utils.data.dataloader", "DataLoader")) {
-    constexpr std::int64_t kMap = 0;  // an iterable dataset ends when it likes
+    constexpr std::int64_t kMap = 0;  // an iterable dataset can end at any time
     const bool counted = count_in(ask(attribute_of_it("_dataset_kind"), value)) == kMap;
     return counted ? of_value(ask(attribute_of_it("_index_sampler"), value), depth + 1)
                    : std::nullopt;
   }
-  // A sampler of the user's own may give out another number than its __len__ says.
+  // A user's own sampler may yield a number of items that differs from its __len__.
   const bool of_torch = attributes.module_of(type).starts_with("torch.utils.data.");
   return of_torch ? count_in(evaluator_.length_of(value)) : std::nullopt;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many items a `for` loop goes over, worked out from what its header names: for a loop that a
-// rank has left, whose iterator is gone. Ranges, containers, enumerate, zip, islice, tqdm and
-// torch's DataLoader; anything else has no number.
+// The number of items of a `for` loop, computed from its header: for a loop that a rank has left
+// and whose iterator no longer exists. Supports ranges, containers, enumerate, zip, islice, tqdm
+// and torch's DataLoader; anything else has no number.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace ddpdoctor::values {
 
 class LoopItems {
  public:
-  /// Both must outlive this.
+  /// Both references must outlive this.
   LoopItems(Evaluator& evaluator, stacks::PythonObjects& objects)
       : evaluator_(evaluator), objects_(objects) {}
 
-  /// Of what stands behind `in`, in a scope; nothing where only running code tells.
+  /// For the expression after `in`, in a scope; nothing if only running code could tell.
   std::optional<std::int64_t> of(const Expression& iterable, Names& names);
 
  private:
@@ -28,7 +28,7 @@ class LoopItems {
   std::optional<std::int64_t> of_range(const Expression& call, Names& names);
   std::optional<std::int64_t> shortest(const Expression& call, Names& names, int depth);
   std::optional<std::int64_t> slice(const Expression& call, Names& names, int depth);
-  /// An expression about the name `it`, with this value.
+  /// Evaluates an expression in which the name `it` has this value.
   Value ask(const Expression& expression, const Value& of);
 
   Evaluator& evaluator_;

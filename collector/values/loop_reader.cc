@@ -29,7 +29,7 @@ std::string text_of(const stacks::Iteration& loop) {
                      : std::string();
 }
 
-/// The clauses of the one comprehension on a line; empty where there are several or none.
+/// The clauses of the only comprehension on a line; empty if there are several or none.
 std::vector<Decision> comprehension_at(const program::SourceIndex& index, int line) {
   std::vector<Decision> clauses;
   for (Decision& each : program::decisions_of(index, index.function_at(line))) {
@@ -66,7 +66,7 @@ void LoopReader::add(const In& frame, const std::vector<Decision>& decisions) {
   for (std::size_t i = 0; i < entered.size(); ++i) {
     stacks::Iteration over =
         entered.size() == frame.iterations.size() ? frame.iterations[i] : stacks::Iteration{};
-    if (over.left && !over.done && !over.loose) {  // its header says how many there were
+    if (over.left && !over.done && !over.loose) {  // the header gives the number of items
       const auto items = items_of(frame, *entered[i]);
       over.done = items && *items >= *over.left ? std::optional(*items - *over.left) : std::nullopt;
     }
@@ -92,7 +92,7 @@ void LoopReader::add_one(const Whereabouts& where, const Decision& loop, const s
   out_.push_back(std::move(seen));
 }
 
-/// How many items a loop goes over, by what its header names now; nothing where that may have
+/// The number of items of a loop, from the current values in its header; nothing if these may have
 /// changed since the loop began.
 std::optional<std::int64_t> LoopReader::items_of(const In& frame, const Decision& loop) {
   if (frame.way.since(loop).freshness != Freshness::kFresh) {

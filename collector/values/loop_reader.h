@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far the `for` loops of a frame have come: those around its line, those it has left, and the
-// clauses of comprehensions. Read from their iterators; where one does not tell, that is said.
+// The progress of the `for` loops of a frame: those around its line, those it has left, and the
+// clauses of comprehensions. Read from their iterators; a loop whose iterator cannot be read says
+// so.
 #pragma once
 
 #include <string_view>
@@ -17,18 +18,18 @@
 
 namespace ddpdoctor::values {
 
-/// Before 3.12 every comprehension has a frame of its own, on whose stack its iterators are. Since
-/// then they lie above values whose end the frame does not say while it is in a call.
+/// Before 3.12, every comprehension has its own frame with its iterators on the stack. Since then,
+/// they lie above values whose end the frame does not record during a call.
 bool is_comprehension(std::string_view function);
 
 class LoopReader {
  public:
-  /// Both must outlive this.
+  /// Both references must outlive this.
   LoopReader(Evaluator& evaluator, stacks::PythonObjects& objects,
              std::vector<model::SeenValue>& out)
       : evaluator_(evaluator), items_(evaluator, objects), out_(out) {}
 
-  /// A frame, as far as its loops are concerned.
+  /// The parts of a frame that concern its loops.
   struct In {
     Whereabouts where;
     const std::vector<stacks::Iteration>& iterations;
@@ -36,7 +37,7 @@ class LoopReader {
     const stacks::Scope& scope;
   };
 
-  /// How far each `for` loop around the line has come, and which loops were left.
+  /// Adds the progress of each `for` loop around the line, and the loops that were left.
   void add(const In& frame, const std::vector<program::Decision>& decisions);
   void add_comprehension(const stacks::Frame& frame, const program::SourceIndex& index);
 

@@ -31,7 +31,7 @@ using model::ValueRole;
 using model::ValueState;
 using program::Decision;
 
-constexpr std::size_t kMostFrames = 12;  // of the user's, innermost first
+constexpr std::size_t kMostFrames = 12;  // user frames, innermost first
 constexpr std::size_t kMostHeld = 32;    // locals of a frame, attributes of its `self`
 
 std::optional<int> number_in(const std::map<std::string, std::string>& variables,
@@ -54,7 +54,7 @@ ProcessFacts facts_of(const stacks::ProcessStacks& process) {
     facts.group_exists = !process.torch->groups.empty();
     facts.torch_version = process.torch->version;
   }
-  // What torchrun gives is what init_process_group() took, once there is a group.
+  // Once a group exists, torchrun's variables are what init_process_group() used.
   if (process.python && facts.group_exists) {
     const auto& variables = process.python->environment;
     facts.rank = facts.rank ? facts.rank : number_in(variables, "RANK");
@@ -69,7 +69,7 @@ bool in_distributed(const stacks::PythonVisit::Thread& thread) {
   });
 }
 
-/// A DataLoader's worker decides nothing of what the ranks call.
+/// A DataLoader worker does not decide which collectives the ranks call.
 bool is_worker(const stacks::PythonVisit::Thread& thread) {
   return std::any_of(thread.frames.begin(), thread.frames.end(), [](const auto& one) {
     return one.frame.function == "_worker_loop" &&
@@ -85,8 +85,8 @@ Value value_of(const stacks::TensorNumber& item) {
   return integer != nullptr ? Value::number(*integer) : Value::number(std::get<double>(item));
 }
 
-/// Files whose frames are looked at: the user's; in a job that an installed package runs as a
-/// whole, that package's.
+/// Which frames are read: the user's; in a job that an installed package runs as a whole, that
+/// package's.
 bool (*files_looked_at(const stacks::PythonVisit& visit))(std::string_view) {
   for (const auto& thread : visit.threads) {
     for (const stacks::PythonFrame& one : thread.frames) {
@@ -98,7 +98,7 @@ bool (*files_looked_at(const stacks::PythonVisit& visit))(std::string_view) {
   return &model::may_be_installed_by_user;
 }
 
-/// `while True`: it reads nothing.
+/// `while True`: the condition reads nothing.
 bool is_constant(program::Node condition) {
   if (condition.is(program::NodeKind::kName)) {
     return false;
@@ -107,7 +107,7 @@ bool is_constant(program::Node condition) {
   return std::all_of(parts.begin(), parts.end(), is_constant);
 }
 
-/// A frame of the user's with its source.
+/// A user's frame with its source.
 struct UserFrame {
   const stacks::PythonFrame* python;
   const program::SourceIndex& index;
@@ -147,7 +147,7 @@ class Visit {
   }
 
   std::vector<SeenValue> values(std::chrono::microseconds time) {
-    std::vector<UserFrame> frames = user_frames();  // files are read before the clock starts
+    std::vector<UserFrame> frames = user_frames();  // files are read before the time limit starts
     deadline_ = CpuClock::now() + time;
     evaluator_.set_deadline(deadline_);
     for (UserFrame& frame : frames) {
@@ -163,7 +163,7 @@ class Visit {
     for (UserFrame& frame : frames) {
       read_callees(callees, frame, Reached::kYes);
     }
-    bool comes_again = false;  // what is called in a loop is called again
+    bool comes_again = false;  // a function called in a loop is called again
     for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
       if (comes_again) {
         add_decisions(*frame, Reached::kNotAgain);
@@ -175,7 +175,8 @@ class Visit {
   }
 
  private:
-  /// Decisions of this call of the function so far, or those that it comes to again.
+  /// Whether the current call of the function has reached a decision, or only a later iteration
+  /// will.
   enum class Reached { kYes, kNotAgain };
 
   static void read_callees(CalleeReader& callees, UserFrame& frame, Reached reached) {
@@ -243,7 +244,7 @@ class Visit {
     }
   }
 
-  /// The frame is still where it was when its stack was read.
+  /// The frame is still at the position where its stack was read.
   bool stands(const stacks::RawPythonFrame& raw) {
     stacks::PythonObjects& objects = visit_.python.objects();
     const auto now = stacks::read_python_frame(objects.memory(), objects.layout(), raw.address);
@@ -268,12 +269,12 @@ class Visit {
       const bool ahead = frame.way.since(decision).freshness == Freshness::kNotReached;
       return ahead != (reached == Reached::kNotAgain);
     });
-    // The nearest first: what time does not suffice for matters least.
+    // The nearest first: if the time runs out, the least relevant ones are missing.
     std::stable_sort(decisions.begin(), decisions.end(), [line](const auto& a, const auto& b) {
       return std::abs(a.line - line) < std::abs(b.line - line);
     });
     Names names{.scope = &frame.scope};
-    program::Node matched;  // of the cases of one match only the first is asked
+    program::Node matched;  // only the first case of a match is evaluated
     for (const Decision& decision : decisions) {
       if (late()) {
         return;
@@ -299,7 +300,7 @@ class Visit {
             .since = frame.way.since(decision),
             .outcome = frame.way.outcome(decision),
             .assigned_since = [this, &frame, &decision](const std::set<std::string>& read) {
-              static_cast<void>(files_.effects(pid_));  // with the files that were just read
+              static_cast<void>(files_.effects(pid_));  // includes the files that were just read
               return frame.way.since(decision, read);
             }};
   }
@@ -328,7 +329,7 @@ class Visit {
     }
   }
 
-  /// Floats are each rank's own; names with two underscores are Python's.
+  /// Floats differ on each rank anyway; names with two underscores belong to Python.
   bool add_one_held(const UserFrame& frame, const std::string& name, RemoteAddress address) {
     const Value value = evaluator_.load(address);
     if (!value.known() || value.kind == Value::Kind::kReal ||

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of the user's functions that are on the stacks of a process: what each of their decisions
-// comes out to, what it reads, and what the functions have at hand.
+// Reads the values of the user's functions on the stacks of a process: the result of each decision,
+// what it reads, and the functions' local variables.
 #pragma once
 
 #include <chrono>
@@ -17,10 +17,10 @@ inline constexpr std::chrono::microseconds kTimePerProcess{2000};
 
 class SourceFiles;
 
-/// Looks at one process after the other; what they have in common is read once.
+/// Reads one process after the other; what they have in common is read once.
 class Observer {
  public:
-  /// `time` for each process, besides reading and parsing its files.
+  /// `time` limits each process, without reading and parsing its files.
   explicit Observer(std::chrono::microseconds time = kTimePerProcess);
   Observer(const Observer&) = delete;
   Observer& operator=(const Observer&) = delete;
@@ -28,9 +28,9 @@ class Observer {
   Observer& operator=(Observer&&) = delete;
   ~Observer();
 
-  /// Values of the process under visit.
+  /// The values of the visited process.
   std::vector<model::SeenValue> observe(stacks::PythonVisit& visit);
-  /// Locks that its threads hold or wait for.
+  /// The locks that its threads hold or wait for.
   std::vector<SeenLock> locks(stacks::PythonVisit& visit);
 
  private:

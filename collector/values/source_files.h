@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The source files that frames name, as their process sees them, parsed once for all processes.
+// The source files named by frames, as their process sees them, parsed once for all processes.
 #pragma once
 
 #include <map>
@@ -17,16 +17,15 @@
 
 namespace ddpdoctor::values {
 
-/// Files by their identity on disk; nothing of a file that is no regular file or too large.
+/// Files by their identity on disk. Files that are not regular or are too large give nothing.
 class SourceFiles {
  public:
-  /// The parsed file behind a path as process `pid` sees it; null when there is none. A file that
-  /// was changed after `began` (seconds since the epoch; 0 = unknown) is not what runs.
+  /// The parsed file at a path as process `pid` sees it; null if there is none, or if it was
+  /// changed after `began` (seconds since the epoch; 0 = unknown) and so is not the code that runs.
   const program::SourceIndex* index(pid_t pid, const std::string& path);
-  /// What calling functions of the user's files that were read for this process may assign; grows
-  /// as more of them are read.
+  /// What calls of the user's functions may assign, for the files of this process read so far.
   const Effects& effects(pid_t pid);
-  /// What a function of it returns (from_syntax.h), kept.
+  /// What a function of the file returns (from_syntax.h); cached.
   const Expression* body(pid_t pid, const std::string& path, int first_line,
                          std::string_view qualname);
 

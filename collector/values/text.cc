@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values for people.
+// Values as text for people.
 #include "base/text.h"
 
 #include <cmath>
@@ -20,7 +20,8 @@ constexpr int kDeepestShown = 2;
 constexpr std::uint64_t kTypeSubclass = 1ULL << 31U;
 constexpr std::uint64_t kTupleSubclass = 1ULL << 26U;
 
-/// Python's spelling of a float: shortest digits that read back, with a point.
+/// Python's spelling of a float: the shortest digits that read back to the same value, with a
+/// point.
 std::string real_text(double value) {
   std::string text = fmt::format("{}", value);
   if (std::isfinite(value) && text.find_first_of(".e") == std::string::npos) {

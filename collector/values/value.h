@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A value of Python, read from another process or computed from such.
+// A Python value, read from another process or computed from such values.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,19 @@ namespace ddpdoctor::values {
 
 using stacks::RemoteAddress;
 
-/// What an expression gives. `address` is the object it was read from; 0 = it was computed.
+/// The result of an expression. `address` is the object it was read from; 0 = it was computed.
 struct Value {
   enum class Kind {
-    kUnknown,        // text: why
+    kUnknown,        // text: the reason
     kNone,           //
     kBool,           // integer
     kInteger,        // integer
     kReal,           // real
     kString,         // text
     kSequence,       // computed: items; text: "tuple", "list" or "set"
-    kObject,         // anything else in the process, by its address
+    kObject,         // any other object of the process, by its address
     kMethod,         // a function written in Python (address), bound to items[0]
-    kMade,           // an object that exists nowhere: `type`; items: names and values in turn
+    kMade,           // an object that exists only here: `type`; items: names and values alternately
     kBuiltinMethod,  // text: the name of a method of a built-in type, bound to items[0]
   };
 
@@ -34,7 +34,7 @@ struct Value {
   std::int64_t integer = 0;
   double real = 0;
   RemoteAddress address = 0;
-  RemoteAddress type = 0;  // of what was made
+  RemoteAddress type = 0;  // for kMade
   std::vector<Value> items{};
 
   [[nodiscard]] bool known() const {
@@ -43,7 +43,7 @@ struct Value {
   [[nodiscard]] bool is_number() const {
     return kind == Kind::kBool || kind == Kind::kInteger || kind == Kind::kReal;
   }
-  /// The number as a float.
+  /// The number as a double.
   [[nodiscard]] double as_real() const {
     return kind == Kind::kReal ? real : static_cast<double>(integer);
   }

@@ -173,7 +173,7 @@ Frontier GraphBuilder::for_loop(Node node, Frontier in) {
     in = evaluate(items, std::move(in));
   }
   const PointId head = decide(DecisionKind::kFor, node, items, std::move(in));
-  graph_.points_[head].calls = true;  // asks the iterator
+  graph_.points_[head].calls = true;  // asking the iterator for an item is a call
   may_raise(head);
   around_.push_back({.is_loop = true});
   Frontier back = suite(node.field(Field::kBody), leaving(head, Way::kItem));
@@ -233,7 +233,7 @@ Frontier GraphBuilder::with(Node node, Frontier in) {
   return joined(std::move(out), around.jumps[static_cast<std::size_t>(Jump::kRaise)]);
 }
 
-/// Its decorators, defaults and bases are evaluated here; its body is not.
+/// A definition evaluates its decorators, defaults and bases here, but not its body.
 Frontier GraphBuilder::definition(Node node, Frontier in) {
   const Node defined = node.is(NodeKind::kDecorated) ? node.field(Field::kDefinition) : node;
   for (const Node child : node.children()) {
@@ -243,7 +243,7 @@ Frontier GraphBuilder::definition(Node node, Frontier in) {
     }
   }
   statement_ = index_.statement_of(defined);
-  // A class's body runs where it stands: a frame at the class's line may be in it.
+  // A class body runs at its definition: a frame at the class's line may be inside it.
   const bool is_class = defined.is(NodeKind::kClass);
   return leaving(add(defined.field(Field::kName), std::move(in), is_class));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds a FlowGraph, suite by suite. What is still without a target at the end of a piece is its
-// frontier: the next piece is where it leads.
+// Builds a FlowGraph suite by suite. The edges that have no target at the end of a piece are its
+// frontier; they lead to the next piece.
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,7 @@
 
 namespace ddpdoctor::program {
 
-/// An edge without its target.
+/// An edge that has no target yet.
 struct Dangling {
   PointId from = 0;
   Way way = Way::kNext;
@@ -25,12 +25,12 @@ class GraphBuilder {
  private:
   enum class Jump : std::uint8_t { kBreak, kContinue, kReturn, kRaise };
 
-  /// What a jump passes on its way out: a loop, or a try with its clauses.
+  /// A loop, or a try with its clauses, that a jump leaves on its way.
   struct Around {
     bool is_loop = false;
-    Frontier jumps[4] = {};  // that end here, or wait for its finally, by Jump
+    Frontier jumps[4] = {};  // jumps that end here or wait for its finally, by Jump
     bool catches = false;    // exceptions inside go to jumps[kRaise]
-    bool finally = false;    // all jumps do
+    bool finally = false;    // true: all jumps go to its finally
   };
 
   // builder.cc: suites and statements
@@ -56,7 +56,7 @@ class GraphBuilder {
   Frontier expression(Node node, Frontier in);
   Frontier evaluate(Node node, Frontier in);
   Frontier comprehension(Node node, Frontier in);
-  /// The ways a test is left: true ones and false ones.
+  /// Returns the frontiers for a true and for a false test.
   std::pair<Frontier, Frontier> test(DecisionKind kind, Node owner, Node condition, Frontier in,
                                      Node subject = {});
 
@@ -73,9 +73,9 @@ class GraphBuilder {
 
 Frontier joined(Frontier a, const Frontier& b);
 Frontier leaving(PointId point, Way way = Way::kNext);
-/// It has no value that differs: `True`, `1`.
+/// A constant that is always true: `True`, `1`.
 bool is_always_true(Node condition);
-/// A decision or a comprehension lies in this expression.
+/// The expression contains a decision or a comprehension.
 bool chooses(Node expression);
 bool has_call(Node expression);
 Node child_of(Node node, NodeKind kind);

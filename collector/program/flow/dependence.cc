@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Post-dominators by Cooper, Harvey and Kennedy ("A simple, fast dominance algorithm"), control
-// dependence from them by Ferrante, Ottenstein and Warren.
+// Post-dominators after Cooper, Harvey and Kennedy ("A simple, fast dominance algorithm"); from
+// them, control dependence after Ferrante, Ottenstein and Warren.
 #include "collector/program/flow/dependence.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr PointId kUnknown = std::numeric_limits<PointId>::max();
 
-/// Points in the order in which a walk from the exit against the edges leaves them.
+/// The points in postorder of a walk against the edges from the exit.
 std::vector<PointId> postorder_from_exit(const FlowGraph& graph) {
   const auto points = graph.points();
   std::vector<PointId> out;

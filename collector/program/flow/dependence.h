@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Control dependence: which decisions, taken which way, lead to a point.
+// Control dependence: the decisions that lead to a point, and how each was taken.
 #pragma once
 
 #include <vector>
@@ -8,11 +8,11 @@
 
 namespace ddpdoctor::program {
 
-/// A point is reached because `decision` was left by `way`.
+/// A point is reached because `decision` was left by the edge `way`.
 struct Dependency {
   PointId decision = 0;
   Way way = Way::kNext;
-  int distance = 0;  // 1: nothing decides between them
+  int distance = 0;  // 1 = no other decision lies between them
 
   friend bool operator==(const Dependency&, const Dependency&) = default;
 };
@@ -21,14 +21,14 @@ class ControlDependence {
  public:
   explicit ControlDependence(const FlowGraph& graph);
 
-  /// All that any of these points depends on, through other decisions too; the nearest first.
+  /// Everything that any of these points depends on, also indirectly; the nearest first.
   [[nodiscard]] std::vector<Dependency> of(const std::vector<PointId>& points) const;
 
-  /// Every way from one of them to the end passes the point.
+  /// Every path from `earlier` to the exit passes through `later`.
   [[nodiscard]] bool postdominates(PointId later, PointId earlier) const;
 
  private:
-  std::vector<PointId> after_;  // immediate post-dominator; the exit is its own
+  std::vector<PointId> after_;  // immediate post-dominator; that of the exit is the exit
   std::vector<std::vector<Dependency>> direct_;
 };
 

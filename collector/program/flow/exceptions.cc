@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// try, except, finally, and the jumps that pass them.
+// try, except, finally, and the jumps that leave them.
 #include <utility>
 
 #include "collector/program/flow/builder.h"
@@ -12,14 +12,14 @@ std::size_t number(auto jump) {
   return static_cast<std::size_t>(jump);
 }
 
-/// `except:`, `except Exception`, `except BaseException`: whatever else comes is not looked for.
+/// `except:`, `except Exception`, `except BaseException`: later clauses are not considered.
 bool catches_all(Node caught) {
   return !caught || caught.text() == "Exception" || caught.text() == "BaseException";
 }
 
 }  // namespace
 
-/// To the innermost that ends it, or through a finally that lies on the way.
+/// Leads to the innermost statement that ends the jump, or through a finally on its way.
 void GraphBuilder::jump(Jump kind, Frontier from) {
   for (auto around = around_.rbegin(); around != around_.rend(); ++around) {
     const bool ends = around->is_loop
@@ -85,7 +85,7 @@ Frontier GraphBuilder::handlers(Node node, Frontier raised) {
   return out;
 }
 
-/// All that leaves the try passes its finally; whoever came by a jump goes on with it.
+/// Every path out of the try runs its finally; a jump continues afterwards.
 Frontier GraphBuilder::finally(Node clause, Around around, Frontier in) {
   const bool falls_through = !in.empty();
   for (const Frontier& jumps : around.jumps) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decisions inside expressions. An expression that decides nothing is one point.
+// Decisions inside expressions. An expression without a decision is one point.
 #include <algorithm>
 #include <utility>
 
@@ -50,7 +50,7 @@ bool chooses(Node expression) {
   });
 }
 
-/// A whole statement or condition: one point, or those of its decisions and calls and one for
+/// A whole statement or condition: one point, or the points of its decisions and calls plus one for
 /// itself.
 Frontier GraphBuilder::evaluate(Node node, Frontier in) {
   if (!node) {
@@ -95,7 +95,7 @@ Frontier GraphBuilder::expression(Node node, Frontier in) {
   return node.is(NodeKind::kCall) ? leaving(add(node, std::move(in), true)) : in;
 }
 
-/// Its clauses lead to its value, and that leads back to the innermost loop.
+/// The clauses lead to the comprehension's value, and the value leads back to the innermost loop.
 Frontier GraphBuilder::comprehension(Node node, Frontier in) {
   Frontier done;
   std::optional<PointId> loop;

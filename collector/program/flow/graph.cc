@@ -8,10 +8,11 @@
 namespace ddpdoctor::program {
 namespace {
 
-/// No function has more; beyond, every point of such a loop gets an end.
+/// A function rarely has more; beyond this, every point of an endless loop gets an edge to the
+/// exit.
 constexpr int kMaxEndlessLoops = 100;
 
-/// Points from which the exit is reached.
+/// The points from which the exit can be reached.
 std::vector<bool> with_an_end(const std::vector<Point>& points) {
   std::vector<bool> ends(points.size(), false);
   std::vector<PointId> open = {FlowGraph::kExit};
@@ -33,7 +34,7 @@ std::vector<bool> with_an_end(const std::vector<Point>& points) {
 
 FlowGraph::FlowGraph(const SourceIndex& index, const Scope& scope) : index_(&index) {
   GraphBuilder(*this, scope).build();
-  // `while True:` without a break: the first of its points gets an end that is never taken.
+  // `while True:` without a break: its first point gets an edge to the exit that is never taken.
   std::vector<bool> ends = with_an_end(points_);
   int endless = 0;
   for (PointId i = 0; i < points_.size(); ++i) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The control-flow graph of one scope: a function, a class's body or the module. Every decision of
-// a statement is a point of its own, also those inside expressions (`a and f()`, `f() if a else b`,
-// comprehensions). An exception is followed where the scope itself catches it or raises it.
+// The control-flow graph of one scope: a function, a class body or the module. Each decision of a
+// statement is a point of its own, including decisions inside expressions (`a and f()`, `f() if a
+// else b`, comprehensions). Exception edges exist only where the scope itself catches or raises.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +15,15 @@
 
 namespace ddpdoctor::program {
 
-/// How a point is left.
+/// Why control leaves a point along an edge.
 enum class Way : std::uint8_t {
   kNext,
-  kTrue,       // the test holds, the case fits, the exception is caught here
-  kFalse,      // it does not
+  kTrue,       // the test is true, the case matches, or the exception is caught here
+  kFalse,      // the opposite of kTrue
   kItem,       // there is another item
   kExhausted,  // there is none
   kRaised,     // by an exception that this scope catches
-  kNever,      // out of a loop that has no way out: only so that every point has an end
+  kNever,      // out of a loop that never ends; exists only so that every point reaches the exit
 };
 
 using PointId = std::uint32_t;
@@ -36,9 +36,9 @@ struct Edge {
 /// One step of a scope: a statement, a call inside one, or a decision.
 struct Point {
   Node node;                      // what is evaluated
-  std::size_t statement = kNone;  // the statement that holds it
-  std::size_t decision = kNone;   // index into FlowGraph::decisions(); of a test, case, loop
-  bool calls = false;             // a frame can be here: it makes a call
+  std::size_t statement = kNone;  // the statement that contains it
+  std::size_t decision = kNone;   // index into FlowGraph::decisions(); for a test, case or loop
+  bool calls = false;             // it makes a call, so a frame can be suspended here
   std::vector<Edge> out;
   std::vector<PointId> in;
 };
@@ -48,7 +48,8 @@ class FlowGraph {
   FlowGraph(const SourceIndex& index, const Scope& scope);
 
   static constexpr PointId kEntry = 0;
-  static constexpr PointId kExit = 1;  // returned, raised or fell off the end
+  // After a return, an uncaught exception or the last statement.
+  static constexpr PointId kExit = 1;
 
   [[nodiscard]] const SourceIndex& index() const {
     return *index_;
@@ -59,9 +60,10 @@ class FlowGraph {
   [[nodiscard]] std::span<const Decision> decisions() const {
     return decisions_;
   }
-  /// Where a frame at this line may be: its calls, else all that is evaluated there.
+  /// The points where a frame at this line may be: its calls, or everything evaluated there if it
+  /// has none.
   [[nodiscard]] std::vector<PointId> points_at(int line) const;
-  /// The point of a decision, by what is decided.
+  /// The point of a decision, by its owner and kind.
   [[nodiscard]] std::optional<PointId> point_of(Node owner, DecisionKind kind) const;
 
  private:

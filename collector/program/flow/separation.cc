@@ -9,7 +9,7 @@
 namespace ddpdoctor::program {
 namespace {
 
-/// The flows of one text, by scope.
+/// The flow graphs of one text, by scope.
 struct Flows {
   std::mutex mutex;
   std::map<std::uint32_t, std::unique_ptr<Flow>> by_scope;
@@ -19,7 +19,7 @@ struct FlowsOfText {
   std::shared_ptr<Flows> flows = std::make_shared<Flows>();
 };
 
-/// The ways by which a side leaves each decision that it depends on.
+/// The ways in which a side left each decision that it depends on.
 using Ways = std::map<PointId, std::vector<Dependency>>;
 
 Ways ways_of(const std::vector<Dependency>& dependencies) {
@@ -40,7 +40,7 @@ bool has_way(const std::vector<Dependency>& all, Way way) {
                      [way](const Dependency& one) { return one.way == way; });
 }
 
-/// A way of the point that is not among these.
+/// A way of leaving the point that is not among these.
 std::optional<Way> other_way(const Point& point, const std::vector<Dependency>& taken) {
   for (const Edge& edge : point.out) {
     if (edge.way != Way::kNever && !has_way(taken, edge.way)) {
@@ -50,7 +50,7 @@ std::optional<Way> other_way(const Point& point, const std::vector<Dependency>& 
   return std::nullopt;
 }
 
-/// Of a statement that may raise, the decision is whether it does.
+/// For a statement that may raise, the decision is whether it raises.
 Decision decision_at(const FlowGraph& graph, PointId id) {
   const Point& point = graph.points()[id];
   if (point.decision != kNone) {
@@ -79,7 +79,7 @@ std::optional<Separating> separation_at(const FlowGraph& graph, PointId id,
   Separating out;
   out.leads_to_a = !a.empty();
   out.leads_to_b = !b.empty();
-  // A side that is reached by several ways left it by one that the other cannot have taken.
+  // A side that several ways reach: it took one of those that the other side cannot have taken.
   const auto only = [](const std::vector<Dependency>& mine, const std::vector<Dependency>& theirs) {
     const auto one = std::find_if(mine.begin(), mine.end(), [&theirs](const Dependency& way) {
       return !has_way(theirs, way.way);
@@ -88,7 +88,7 @@ std::optional<Separating> separation_at(const FlowGraph& graph, PointId id,
   };
   auto way_a = a.empty() ? other_way(point, b) : only(a, b);
   auto way_b = b.empty() ? other_way(point, a) : only(b, a);
-  // One side may have come by more ways than the other: then it left by one of those.
+  // If more ways lead to one side than to the other, it took one of the additional ways.
   if (!way_a && way_b && !a.empty()) {
     way_a = a.front().way;
   } else if (way_a && !way_b && !b.empty()) {
@@ -124,7 +124,7 @@ bool same_function(const Frame& a, const Frame& b) {
   return a.text == b.text && a.function == b.function && scope_of(a) == scope_of(b);
 }
 
-/// What leads from a function's start to the line of each of these frames.
+/// Adds the decisions between a function's start and the line, for each of these frames.
 void add_below(const CallString& path, std::size_t count, bool of_a, std::vector<Separating>& out) {
   for (std::size_t i = 0; i < count; ++i) {
     const Scope* const scope = scope_of(path[i]);
@@ -150,13 +150,14 @@ void add_below(const CallString& path, std::size_t count, bool of_a, std::vector
   }
 }
 
-/// A simple statement binds at its last point; those before it are pieces of its expression.
+/// A simple statement binds its target at its last point; earlier points are parts of its
+/// expression.
 bool is_done_at(const FlowGraph& graph, const Point& point) {
   const Node statement = graph.index().statements()[point.statement].node;
   return !is_simple_statement(statement.kind()) || point.node == statement;
 }
 
-/// Points on a way from `from` to one of `ends` that does not pass `cut`.
+/// The points on paths from `from` to one of `ends` that do not pass `cut`.
 std::vector<bool> between(const FlowGraph& graph, PointId from, const std::vector<PointId>& ends,
                           PointId cut) {
   const auto points = graph.points();
@@ -225,7 +226,8 @@ std::vector<Separating> separating_decisions(const SourceText& text, const Scope
 }
 
 std::vector<Separating> separating_decisions(const CallString& a, const CallString& b) {
-  std::size_t depth = 0;  // frames from the outermost in which both are at one line
+  // Number of frames, from the outermost, in which both sides are at the same line.
+  std::size_t depth = 0;
   const std::size_t common = std::min(a.size(), b.size());
   const auto from_outside = [&depth](const CallString& path) -> const Frame& {
     return path[path.size() - 1 - depth];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What libraries call back, run and let in, and questions of the table of their
+// What libraries call back, run, or restrict to some ranks; and queries on the table of their
 // calls.
 #include <algorithm>
 #include <array>
@@ -33,7 +33,7 @@ constexpr auto kHooks = std::to_array<HookRow>({
     {"torch.utils.data", "Dataset", "__getitem__", 0, kData},
 });
 
-// module, call, keyword of the function, its position, whether the rank comes first
+// module, call, keyword of the function, its position, whether its first argument is the rank
 constexpr auto kRuns = std::to_array<RunsRow>({
     {"torch.multiprocessing", "spawn", "fn", 0, true},
     {"torch.multiprocessing", "start_processes", "fn", 0, true},
@@ -44,14 +44,14 @@ constexpr auto kRuns = std::to_array<RunsRow>({
     {"accelerate", "notebook_launcher", "function", 0, false},
 });
 
-// module, call, position of the function, what makes it run, alone
+// module, call, position of the function, what triggers it, alone
 constexpr auto kHandlers = std::to_array<HandlerRow>({
     {"signal", "signal", 1, Source::kSignal, false},
     {"asyncio", "add_signal_handler", 1, Source::kSignal, true},
     {"threading", "Timer", 1, Source::kClock, false},
 });
 
-// module, call, whether it draws
+// module, call, whether the order is random
 constexpr auto kOrders = std::to_array<OrderRow>({
     {"os", "listdir", false},
     {"os", "scandir", false},
@@ -168,7 +168,7 @@ const CallRow* call_of_member(std::string_view qualified_class, std::string_view
 }
 
 const CallRow* call_of_attribute(std::string_view method) {
-  // Of these names Python and its common libraries have calls of their own.
+  // Python and its common libraries have calls of their own under these names.
   constexpr auto kCommon = std::to_array<std::string_view>(
       {"reduce",     "gather",   "save",    "load",       "step",       "sync",
        "compute",    "join",     "test",    "fit",        "train",      "predict",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What libraries do with the other ranks, one row per call: which collective it makes, which loops
+// How library calls interact with other ranks, one row per call: the collective it makes, the loop
 // it runs. torch 2.13, lightning 2.5, accelerate 1.x, transformers 4.5x, deepspeed 0.16,
 // torchmetrics 1.x.
 #include <array>
@@ -55,7 +55,7 @@ constexpr auto kRows = std::to_array<CallRow>({
     {"torch.distributed.algorithms", "PeriodicModelAverager", "average_parameters", kMakes,
      "all_reduce"},
     {"torch.nn", "SyncBatchNorm", "forward", kMakes, "all_gather"},
-    // DDP and FSDP: forward, backward and what stands around them
+    // DDP and FSDP: forward, backward and related calls
     {"torch.nn.parallel", "DistributedDataParallel", "forward", kMakes, "broadcast"},
     {"torch.nn.parallel", "DistributedDataParallel", "join", kShields, "all_reduce"},
     {"torch.nn.parallel", "DistributedDataParallel", "no_sync", kHolds, ""},

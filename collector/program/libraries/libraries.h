@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What calls and attributes of libraries are, one row each: where a value comes from, which
-// collectives a call makes, what a library calls back. Rows name the thing as it is defined or
-// exported, never what a user calls it.
+// Facts about calls and attributes of libraries, one row each: where a value comes from, which
+// collectives a call makes, what a library calls back. A row has the name under which the library
+// defines or exports the object, never a user's alias.
 #pragma once
 
 #include <cstddef>
@@ -11,51 +11,52 @@
 
 namespace ddpdoctor::program {
 
-/// Where a value comes from; the order is that of strength: of two, the later decides.
+/// Where a value comes from, in order of strength: if two sources are combined, the later one
+/// decides.
 enum class Source : std::uint8_t {
-  kUniform,      // literals, the size of the job, its command line: one value on every rank
-  kEnvironment,  // an environment variable that names no rank
+  kUniform,      // literals, the size of the job, its command line: the same on every rank
+  kEnvironment,  // an environment variable that does not hold the rank
   kUnknown,
-  kLength,     // how much data the rank has
-  kData,       // what the rank computes from its own data
-  kQueue,      // what has come to a queue of its own
+  kLength,     // the amount of the rank's data
+  kData,       // what the rank computes from its data
+  kQueue,      // what has arrived in the rank's queue
   kException,  // whether something failed
-  kCache,      // what a cache of its own holds
-  kFiles,      // what its file system says
+  kCache,      // what the rank's cache contains
+  kFiles,      // what the rank's file system contains
   kRandom,
   kClock,
-  kSignal,  // whether a signal has reached it
+  kSignal,  // whether the rank received a signal
   kRank,
 };
 
-/// "the rank", "its clock": behind "depends on".
+/// "the rank", "its clock": the words after "depends on".
 std::string_view name_of(Source source);
 
-/// Each rank decides it by itself: its data, clock, files, random numbers, failures.
+/// The value may differ on each rank: data, clock, files, random numbers, failures.
 bool is_own(Source source);
 
 /// A call or an attribute whose value has a known source.
 struct SourceRow {
-  std::string_view module;  // its package or module: "torch.distributed"
-  std::string_view owner;   // the class it belongs to; empty: the module itself
+  std::string_view module;  // package or module: "torch.distributed"
+  std::string_view owner;   // class that defines it; empty: a function of the module
   std::string_view name;
   Source source = Source::kUnknown;
-  bool number = false;  // it is the number of the rank, not something computed from it
-  // No other well-known library and no part of Python has an attribute of this name: it says what
-  // it is also where the class of its object is not known.
+  bool number = false;  // the value is the rank's number itself, not computed from it
+  // No other well-known library and no part of Python has an attribute of this name, so the name
+  // identifies it even if the class of the object is unknown.
   bool alone = false;
 };
 
-/// By the qualified name of a function or variable: "torch.distributed.get_rank". nullptr: no row.
+/// By the qualified name of a function or variable: "torch.distributed.get_rank". nullptr = no row.
 const SourceRow* source_of_name(std::string_view qualified);
 /// By the qualified name of a class and its attribute: ("accelerate.Accelerator", "process_index").
 const SourceRow* source_of_member(std::string_view qualified_class, std::string_view attribute);
-/// By the name of the attribute alone; only rows that are `alone`.
+/// By the attribute's name alone; considers only rows with `alone`.
 const SourceRow* source_of_attribute(std::string_view attribute);
-/// Variables of the environment in which a launcher tells the rank.
+/// Environment variables in which launchers pass the rank.
 bool is_rank_variable(std::string_view name);
 
-/// What a library passes to a function that it calls back.
+/// An argument that a library passes to a function that it calls back.
 struct HookRow {
   std::string_view module;
   std::string_view owner;  // the class that users subclass
@@ -71,13 +72,13 @@ struct RunsRow {
   std::string_view module;
   std::string_view name;
   std::string_view function;  // the keyword that names it
-  int position = 0;           // of the function, where it is passed by position; -1: never
-  bool rank_first = false;    // its first argument is the number of the rank
+  int position = 0;  // position of the function if it can be passed by position; -1 = keyword only
+  bool rank_first = false;  // its first argument is the number of the rank
 };
 
 const RunsRow* runs_function(std::string_view qualified);
 
-/// A call that has the user's function run when something happens: `signal.signal(SIGTERM, stop)`.
+/// A call that registers the user's function for an event: `signal.signal(SIGTERM, stop)`.
 struct HandlerRow {
   std::string_view module;
   std::string_view name;
@@ -86,26 +87,26 @@ struct HandlerRow {
   bool alone = false;  // as in SourceRow
 };
 
-/// By the call's qualified name, else (only rows that are `alone`) by the name of the attribute.
+/// By the call's qualified name; for rows with `alone`, also by the attribute's name.
 const HandlerRow* handler_of(std::string_view qualified);
 const HandlerRow* handler_of_attribute(std::string_view attribute);
 
-/// A call that gives its elements in an order of the process's own.
+/// A call whose elements come in an order that each process chooses.
 struct OrderRow {
   std::string_view module;
   std::string_view name;
-  bool is_random = false;  // drawn; else as the file system has them
+  bool is_random = false;  // true: a random order; false: the order of the file system
 };
 
 const OrderRow* order_of_name(std::string_view qualified);
 
-/// What a library's call does with the other ranks.
+/// How a library's call interacts with the other ranks.
 enum class CallDoes : std::uint8_t {
-  kCollective,        // makes one of these itself
-  kAgrees,            // and what it returns, or leaves in its argument, is alike on all ranks
-  kLoops,             // goes over the rank's own batches and calls the user back
-  kShields,           // takes part for ranks that are through with theirs
-  kHoldsGradients,    // a context in which backward reduces nothing
+  kCollective,        // makes a collective itself
+  kAgrees,            // makes a collective, and its result (or argument) is then equal on all ranks
+  kLoops,             // iterates over the rank's own batches and calls user code
+  kShields,           // takes part in collectives for ranks that have no batches left
+  kHoldsGradients,    // a context in which backward does not reduce gradients
   kFreesOfGradients,  // a context in which no gradient is computed
 };
 
@@ -114,46 +115,47 @@ struct CallRow {
   std::string_view owner;
   std::string_view name;
   CallDoes does = CallDoes::kCollective;
-  std::string_view collective;  // the first that it makes: "all_reduce"; empty: it depends
+  // The first collective it makes: "all_reduce"; empty: it depends on the arguments.
+  std::string_view collective;
 };
 
-/// All of them.
+/// All rows.
 std::span<const CallRow> calls();
 const CallRow* call_of_name(std::string_view qualified);
 const CallRow* call_of_member(std::string_view qualified_class, std::string_view method);
-/// By the method's name alone, where only one row has it and no part of Python does.
+/// By the method's name alone; only if exactly one row and no part of Python has it.
 const CallRow* call_of_attribute(std::string_view method);
-/// The same of what a `with` enters or a context is made by, a class's own name included: few
-/// things but these are contexts.
+/// The same for the expression of a `with` or the call that makes a context, including a class
+/// name: nearly everything used there is a context.
 const CallRow* call_of_context(std::string_view name);
 
 /// torch's DistributedDataParallel, by the qualified name of the class.
 bool is_ddp(std::string_view qualified);
-/// A method or function of this name broadcasts by itself, not as DDP's forward does.
+/// A method or function with this name calls broadcast itself; DDP's forward does not count.
 bool broadcasts(std::string_view name);
 
-/// A method or function of this name gathers by itself, not as a forward does.
+/// A method or function with this name gathers itself; a forward does not count.
 bool gathers(std::string_view name);
 
-/// A file of a library that calls the function it was given as often as it decides by what that
-/// returns: an optimizer with a line search, scipy's, what tries again.
+/// A library file that calls a given function a number of times that depends on its results:
+/// optimizers with a line search, scipy's optimizers, retry helpers.
 bool calls_back_as_often_as_it_likes(std::string_view file);
 
-/// Decorators and wrappers that let some ranks only into a function.
+/// Decorators and wrappers that run a function only on some ranks.
 bool lets_ranks_in(std::string_view qualified);
 bool lets_ranks_in_by_attribute(std::string_view attribute);
 
-/// What a method of Python's logging does, by its name; users subclass its classes and name their
-/// loggers as they like.
+/// The role of a method of Python's logging, by its name; users subclass its classes and choose the
+/// names of their loggers.
 enum class LogCall : std::uint8_t {
   kOther,
-  kWrites,  // a logger's: makes a record
-  kSets,    // says which records get through, or to whom
-  kHook,    // a handler's, filter's or formatter's: called for records that get through
+  kWrites,  // a logger method that creates a record
+  kSets,    // sets which records pass, or where they go
+  kHook,    // a method of a handler, filter or formatter, called for records that pass
 };
 LogCall log_call(std::string_view method);
 
-/// `qualified` is `module` + "." + …: "torch.distributed.c10d.get_rank" lies in
+/// True when `qualified` is `module` + "." + …: "torch.distributed.c10d.get_rank" is in
 /// "torch.distributed".
 bool lies_in(std::string_view qualified, std::string_view module);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where values come from. Python's documentation, torch 2.13, lightning 2.5, accelerate 1.x,
-// transformers 4.5x, deepspeed 0.16, mpi4py 4, torch_xla 2.x.
+// Where values come from. From the documentation of Python, torch 2.13, lightning 2.5, accelerate
+// 1.x, transformers 4.5x, deepspeed 0.16, mpi4py 4, torch_xla 2.x.
 #include <algorithm>
 #include <array>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an attribute comes to: of a module, of a class at hand, of a library's class.
+// The origin of an attribute: of a module, of a user's class, of a library's class.
 #include <algorithm>
 #include <array>
 
@@ -41,7 +41,7 @@ Definition Slicer::class_of_value(Node node, const Where& where, int depth) {
   if (node.is(NodeKind::kName)) {
     const Definition is = files_.lookup(*where.file, where.scope, dotted);
     if (is.kind == Definition::Kind::kLibrary) {
-      return is;  // MPI.COMM_WORLD: an object that a library has
+      return is;  // MPI.COMM_WORLD: an object of a library
     }
     if (is.kind != Definition::Kind::kVariable) {
       return {};
@@ -81,7 +81,7 @@ Origin Slicer::attribute(Node node, const Where& where) {
       dotted.empty() ? Definition{} : files_.resolve(*where.file, where.scope, dotted);
   if (is.kind != Definition::Kind::kUnknown) {
     Origin out = defined(is, where, dotted, node);
-    // An attribute of something that a library returns is none of its constants.
+    // An attribute of an object that a library returns is not one of the library's constants.
     const bool of_instance = is.kind == Definition::Kind::kLibrary &&
                              std::count(is.qualified.begin(), is.qualified.end(), '.') > 0;
     if (!of_instance || out.source != Source::kUniform) {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions as values: in attributes, tables, parameters, conditionals, lambdas, partial(…). They
-// go the ways that all values go, and where such a value is called the functions it can be are
-// entered.
+// are followed like all values; a call of such a value enters every function it can be.
 #include "collector/program/origin/slicer.h"
 
 namespace ddpdoctor::program {
 
 Origin of_function(const File& file, std::size_t scope) {
-  Origin out = of(Source::kUniform);  // there, on every rank
+  Origin out = of(Source::kUniform);  // its presence is the same on every rank
   out.object = true;
   out.callables.push_back({.file = &file, .scope = scope});
   return out;
@@ -20,14 +19,14 @@ Origin Slicer::lambda(Node node, const Where& where) {
       return of_function(*where.file, i);
     }
   }
-  Origin out = evaluate(node.field(Field::kBody), where);  // of the condition itself
+  Origin out = evaluate(node.field(Field::kBody), where);  // the origin of the condition itself
   out.object = true;
   return out;
 }
 
 Origin Slicer::invoked(Origin callee, Node call, const Where& where) {
   const std::vector<Callable> callables = std::move(callee.callables);
-  Origin out = std::move(callee);  // which of them it is
+  Origin out = std::move(callee);  // the origin of the choice between the functions
   out.callables.clear();
   out.object = false;
   out.number = false;

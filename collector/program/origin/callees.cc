@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kMostOverrides = 4;
 
-/// The method of a class itself.
+/// The method that the class itself defines.
 const std::size_t* method_of(const Definition& of, std::string_view name) {
   const auto [begin, end] = of.file->facts->functions.equal_range(name);
   for (auto one = begin; one != end; ++one) {
@@ -20,7 +20,7 @@ const std::size_t* method_of(const Definition& of, std::string_view name) {
   return nullptr;
 }
 
-/// Of a class or the first of its bases that has it.
+/// The method of the class or of its first base that defines it.
 std::vector<Callee> inherited(const Definition& owner, std::string_view name, const Files& files) {
   for (const Definition& one : files.bases_of(owner)) {
     const std::size_t* const method =
@@ -51,7 +51,7 @@ std::vector<Callee> all_methods(std::string_view name, const Files& files) {
   return out;
 }
 
-/// Methods of this name in classes that are made from `base`.
+/// Methods with this name in classes derived from `base`.
 std::vector<Callee> overrides(const Definition& base, std::string_view name, const Files& files) {
   std::vector<Callee> out = all_methods(name, files);
   std::erase_if(out, [&](const Callee& one) {
@@ -70,10 +70,10 @@ bool is_of_user(const Definition& one) {
   return one.kind == Definition::Kind::kClass;
 }
 
-/// An object is called: its class says what runs.
+/// A call of an object: its class decides which method runs.
 std::vector<Callee> called_object(const Definition& owner, const Files& files) {
   auto found = inherited(owner, "__call__", files);
-  return found.empty() ? inherited(owner, "forward", files) : found;  // of a torch.nn.Module
+  return found.empty() ? inherited(owner, "forward", files) : found;  // for a torch.nn.Module
 }
 
 std::vector<Callee> method(Node callee, const Where& where, Slicer& slicer) {
@@ -89,7 +89,7 @@ std::vector<Callee> method(Node callee, const Where& where, Slicer& slicer) {
     return {};
   }
   auto found = inherited(owner, name, files);
-  if (dotted_name(object) == "self") {  // of a class that derives from this one, maybe
+  if (dotted_name(object) == "self") {  // perhaps of a class derived from this one
     for (const Callee& one : overrides(owner, name, files)) {
       if (std::find(found.begin(), found.end(), one) == found.end()) {
         found.push_back(one);

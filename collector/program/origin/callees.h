@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of the user's functions a call runs, by what the callee is: a function, a class, a method
-// of an object whose class is known, an object that is called.
+// The user's functions that a call runs, by the callee: a function, a class, a method of an object
+// whose class is known, or a callable object.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace ddpdoctor::program {
 
-/// A function of the user's, as a scope of a file at hand.
+/// A function of the user, as a scope of a known file.
 struct Callee {
   const File* file = nullptr;
   std::size_t scope = 0;
@@ -20,8 +20,8 @@ struct Callee {
   bool operator==(const Callee&) const = default;
 };
 
-/// Those that a call may run: one, or a method with what overrides it. Where the class of the
-/// object is not known, the only method of that name. Empty for calls of libraries.
+/// The functions that a call may run: one, or a method with its overrides. If the class of the
+/// object is unknown, the only method with that name. Empty for calls into libraries.
 std::vector<Callee> callees_of(Node call, const Where& where, Slicer& slicer);
 
 }  // namespace ddpdoctor::program

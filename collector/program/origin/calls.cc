@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a call comes to: a builtin, a row of a library, what the user's function returns.
+// The origin of a call's result: of a builtin, a library row, or a user's function.
 #include <algorithm>
 #include <array>
 
@@ -22,10 +22,10 @@ bool is_builtin(std::string_view name) {
        "issubclass", "format",  "ord",      "chr",      "bytes", "hash",      "id"});
 }
 
-/// A function that an expression may call is at hand under many names: no more are followed.
+/// A value that can be more functions than this is not followed.
 constexpr int kMostFunctions = 6;
 
-/// Modules whose functions come to what they are given.
+/// Modules whose functions return what follows from their arguments.
 bool computes(std::string_view qualified) {
   constexpr auto kModules =
       std::to_array<std::string_view>({"torch", "numpy", "math", "operator", "builtins", "copy",
@@ -53,7 +53,7 @@ Origin Slicer::call(Node node, const Where& where) {
       known = true;
       break;
     case Definition::Kind::kClass: {
-      Origin made = of(Source::kUniform);  // an object, on every rank
+      Origin made = of(Source::kUniform);  // a new object, the same on every rank
       made.object = true;
       return made;
     }
@@ -160,10 +160,10 @@ Origin Slicer::library_call(const std::string& qualified, Node node, const Where
   out.number = false;
   out.like_an_option = false;
   if (out.source == Source::kUnknown && lies_in(qualified, "torch")) {
-    out.source = Source::kData;  // computed from tensors of the rank
+    out.source = Source::kData;  // computed from the rank's tensors
   }
   if (out.source == Source::kUniform && !computes(qualified)) {
-    // A class that is made, or a function of which no row speaks.
+    // A constructor call, or a function without a row.
     const std::string_view last = last_of(qualified);
     const bool makes_object = !last.empty() && last.front() >= 'A' && last.front() <= 'Z';
     out.object = makes_object;
@@ -181,7 +181,7 @@ Origin Slicer::method_call(Node node, const Where& where) {
                                                                         : files_.bases_of(owner)) {
     if (one.kind == Definition::Kind::kLibrary) {
       if (const SourceRow* row = source_of_member(one.qualified, name)) {
-        // Who sets an Event decides what it says.
+        // The value of an Event depends on who sets it.
         return row->owner == "Event" ? stronger(of_row(*row), raised(object)) : of_row(*row);
       }
       const CallRow* makes = call_of_member(one.qualified, name);
@@ -233,7 +233,7 @@ Origin Slicer::method_call(Node node, const Where& where) {
   of_object.object = of_object.object && !gives_elements(name);
   of_object.like_an_option = false;
   if (row != nullptr && of_object.source >= Source::kUnknown) {
-    return of_row(*row, true);  // what a tensor holds, unless the ranks agreed on it
+    return of_row(*row, true);  // a tensor's content, unless the ranks have agreed on it
   }
   if (of_object.source == Source::kUnknown || is_own(of_object.source)) {
     return of_object;
@@ -244,7 +244,7 @@ Origin Slicer::method_call(Node node, const Where& where) {
   return stronger(std::move(of_object), std::move(given));
 }
 
-/// A call of a name, an item, a result: of the functions it can be, or of an object's __call__.
+/// A call of a name, item or result: enters the functions it can be, or the object's __call__.
 Origin Slicer::value_call(Node node, const Where& where) {
   const Node callee = node.field(Field::kFunction);
   const Definition owner = class_of_value(callee, where);
@@ -261,7 +261,7 @@ Origin Slicer::value_call(Node node, const Where& where) {
                                 : invoked(std::move(held), node, where);
 }
 
-/// What the returns of a function come to, with what decides which of them is reached.
+/// The origin of a function's return values and of the decisions that lead to each return.
 Origin Slicer::entered(const File& file, std::size_t scope, Node call, const Where& where) {
   const Key key{&file, scope, "()"};
   if (open_.contains(key)) {
@@ -303,7 +303,7 @@ Origin Slicer::entered(const File& file, std::size_t scope, Node call, const Whe
                            .depth = where.depth});
     const bool flag = !value || is_flag(value);
     if (guard.source == Source::kException && !flag) {
-      guard = of(Source::kData);  // something else to go on with, no word that it failed
+      guard = of(Source::kData);  // a fallback value, not the fact that it failed
     }
     if (guard.source == Source::kRank && !flag && one.source != Source::kRank) {
       one = stronger(std::move(one), of(Source::kData));

@@ -7,10 +7,10 @@
 namespace ddpdoctor::program {
 namespace {
 
-constexpr int kMostImports = 4;  // `from .a import x` where a has it from b, …
+constexpr int kMostImports = 4;  // `from .a import x` where a imports x from b, …
 constexpr std::size_t kMostFiles = 400;
 
-/// "..utils.flags" → "utils.flags": files are found by the end of their path.
+/// "..utils.flags" → "utils.flags": a module is found by the end of its file's path.
 std::string without_dots(std::string_view module) {
   const std::size_t at = module.find_first_not_of('.');
   return at == std::string_view::npos ? std::string() : std::string(module.substr(at));
@@ -35,7 +35,7 @@ void add_imports(Node node, FileFacts& facts) {
   }
 }
 
-/// The name an expression is known by: "get_rank" of `dist.get_rank`.
+/// The last name of a callee: "get_rank" of `dist.get_rank`.
 std::string_view name_of_callee(Node callee) {
   if (callee.is(NodeKind::kName)) {
     return callee.text();
@@ -44,7 +44,7 @@ std::string_view name_of_callee(Node callee) {
                                          : std::string_view();
 }
 
-/// Modules that are imported under their own name.
+/// Modules that are usually imported under their own name.
 bool is_module_name(std::string_view name) {
   constexpr auto kModules = std::to_array<std::string_view>(
       {"os", "sys", "time", "random", "math", "torch", "socket", "datetime", "glob", "shutil",
@@ -52,7 +52,7 @@ bool is_module_name(std::string_view name) {
   return std::find(kModules.begin(), kModules.end(), name) != kModules.end();
 }
 
-/// Every call of the file, by what it calls and by what it is given.
+/// Registers every call of the file by its callee and by its arguments.
 void add_calls(Node node, FileFacts& facts) {
   if (node.is(NodeKind::kCall)) {
     const std::size_t statement = facts.index->statement_of(node);
@@ -205,7 +205,7 @@ Definition Files::lookup(const File& file, std::size_t scope, std::string_view n
   const auto scopes = file.scopes();
   for (std::size_t at = scope; at != kNone && at != 0; at = scopes[at].outer) {
     if (scopes[at].kind == ScopeKind::kClass && at != scope) {
-      continue;  // names of a class are not seen by its methods
+      continue;  // methods do not see the names of their class body
     }
     const auto& parameters = scopes[at].parameters;
     const auto& bindings = file.facts->of_scope[at];
@@ -239,7 +239,7 @@ Definition Files::lookup(const File& file, std::size_t scope, std::string_view n
   }
   Definition found = member(file, name);
   if (found.kind == Definition::Kind::kUnknown && is_module_name(name)) {
-    // No program runs without this import: the line that has it is not at hand.
+    // A program cannot run without this import; its line is missing from the evidence.
     return {.kind = Definition::Kind::kLibrary, .qualified = std::string(name)};
   }
   return found;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who defines a name: the function, another function around it, the module, an import, another file
-// at hand, a library.
+// The definition of a name: in the function, an enclosing function, the module, an import, another
+// known file, or a library.
 #pragma once
 
 #include <cstddef>
@@ -17,19 +17,19 @@
 
 namespace ddpdoctor::program {
 
-/// A binding with the scope it stands in.
+/// A binding and its scope.
 struct BoundIn {
   std::size_t scope = 0;
   Binding binding;
 };
 
-/// A call with the scope it stands in.
+/// A call and its scope.
 struct CallIn {
   std::size_t scope = 0;
   Node call;
 };
 
-/// What one file binds, imports and calls; made once for a text.
+/// The bindings, imports and calls of one file, collected once per text.
 struct FileFacts {
   explicit FileFacts(const SourceText& text);
 
@@ -38,17 +38,19 @@ struct FileFacts {
   std::map<std::string, std::string, std::less<>> imports;      // local name → "torch.distributed"
   std::multimap<std::string, BoundIn, std::less<>> attributes;  // last name of "self.stop"
   std::multimap<std::string, CallIn, std::less<>> calls;        // last name of the callee
-  std::multimap<std::string, CallIn, std::less<>> arguments;    // a name that is passed to a call
+  // By a name that is passed to the call.
+  std::multimap<std::string, CallIn, std::less<>> arguments;
   std::multimap<std::string, std::size_t, std::less<>> functions;  // last name → scope
   std::multimap<std::string, std::size_t, std::less<>> classes;
-  std::multimap<std::string, std::size_t, std::less<>> globals;  // scopes that declare it global
+  // Scopes that declare the name global.
+  std::multimap<std::string, std::size_t, std::less<>> globals;
 };
 
 const FileFacts& facts_of(const SourceText& text);
 
-/// One file of those at hand.
+/// One of the known files.
 struct File {
-  const std::string* path = nullptr;  // absent: not known
+  const std::string* path = nullptr;  // null = unknown
   const SourceText* text = nullptr;
   const FileFacts* facts = nullptr;
 
@@ -57,17 +59,18 @@ struct File {
   }
 };
 
-/// What a name or dotted path stands for.
+/// The definition that a name or dotted path refers to.
 struct Definition {
   enum class Kind : std::uint8_t { kUnknown, kLibrary, kModule, kFunction, kClass, kVariable };
   Kind kind = Kind::kUnknown;
-  std::string qualified{};     // of a library: "torch.distributed.get_rank"
-  const File* file = nullptr;  // of what the user defines
-  std::size_t scope = 0;       // of a function or class: its own; of a variable: where it is bound
-  std::string name{};          // of a variable
+  std::string qualified{};     // for a library: "torch.distributed.get_rank"
+  const File* file = nullptr;  // for a definition of the user
+  // For a function or class, its own scope; for a variable, the scope that binds it.
+  std::size_t scope = 0;
+  std::string name{};  // for a variable
 };
 
-/// The files at hand.
+/// The known files.
 class Files {
  public:
   /// `first` is searched first; it may be one of `all`.
@@ -78,17 +81,17 @@ class Files {
   }
   [[nodiscard]] const File& file_of(const SourceText& text) const;
 
-  /// A name as a scope of a file sees it.
+  /// The definition of a name as a scope of a file sees it.
   [[nodiscard]] Definition lookup(const File& file, std::size_t scope, std::string_view name) const;
   /// "dist.get_rank", "utils.flags.verbose".
   [[nodiscard]] Definition resolve(const File& file, std::size_t scope,
                                    std::string_view dotted) const;
-  /// What a module of the user's has under a name; follows imports of imports.
+  /// The definition of a name in a user's module; follows chains of imports.
   [[nodiscard]] Definition member(const File& module, std::string_view name, int depth = 0) const;
-  /// The file of "package.utils"; nullptr: it is none at hand.
+  /// The file of "package.utils"; nullptr if it is unknown.
   [[nodiscard]] const File* module(std::string_view dotted) const;
-  /// The qualified name of the first base of a class that no file at hand defines; with it the
-  /// classes on the way.
+  /// The base classes of a class, up to the first one that no known file defines (as a qualified
+  /// name).
   [[nodiscard]] std::vector<Definition> bases_of(const Definition& one) const;
 
  private:
@@ -97,7 +100,7 @@ class Files {
   std::vector<File> files_;
 };
 
-/// The innermost class around a scope, itself included; kNone: none.
+/// The innermost class around a scope, including the scope itself; kNone if there is none.
 std::size_t class_of(std::span<const Scope> scopes, std::size_t scope);
 
 /// The last name of "a.b.c".

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an expression comes to, by its parts.
+// The origin of an expression, computed from its parts.
 #include <algorithm>
 #include <array>
 
@@ -8,9 +8,9 @@
 namespace ddpdoctor::program {
 namespace {
 
-constexpr std::size_t kMostSteps = 12;     // lines that a chain shows
+constexpr std::size_t kMostSteps = 12;     // lines shown in a chain
 constexpr std::size_t kDeepest = 60;       // nested evaluations
-constexpr std::size_t kMostVariables = 8;  // of the environment
+constexpr std::size_t kMostVariables = 8;  // environment variables
 constexpr std::size_t kMostCallables = 6;  // functions that one value can be
 
 bool is_zero_or_minus_one(Node node) {
@@ -19,7 +19,7 @@ bool is_zero_or_minus_one(Node node) {
   return text == "-1" || text == "- 1";
 }
 
-/// `rank is None`, `local_rank != -1`, `rank >= 0`: asks whether the job is distributed at all.
+/// `rank is None`, `local_rank != -1`, `rank >= 0`: tests only whether the job is distributed.
 bool only_asks_for_presence(const std::vector<Node>& operands, std::string_view sign) {
   if (operands.size() != 2) {
     return false;
@@ -55,7 +55,7 @@ Origin stronger(Origin a, Origin b) {
   const bool second = b.source > a.source || (b.source == a.source && a.by_name && !b.by_name);
   Origin& out = second ? b : a;
   Origin& other = second ? a : b;
-  // Two things that may differ: like an option only where both are.
+  // The combination is like an option only if both parts are.
   out.like_an_option =
       out.like_an_option && (other.source < Source::kUnknown || other.like_an_option);
   out.object = out.object || other.object;
@@ -219,7 +219,7 @@ Origin Slicer::comparison(Node node, const Where& where) {
       !string_text(operands[0]).empty()) {
     const Definition of_right = files_.resolve(*where.file, where.scope, dotted_name(operands[1]));
     if (of_right.qualified == "os.environ") {
-      Origin out = of(Source::kEnvironment);  // whether it is set
+      Origin out = of(Source::kEnvironment);  // only whether it is set
       out.variables.emplace_back(string_text(operands[0]));
       return out;
     }
@@ -229,7 +229,7 @@ Origin Slicer::comparison(Node node, const Where& where) {
   out.callables.clear();
   out.number_compared = !operands.empty() && evaluate(operands.front(), where).number;
   out.number = false;
-  // Its own clock against something made of the rank is still its own clock.
+  // A rank's clock compared with a value computed from its rank still counts as the clock.
   for (const Node operand : out.source == Source::kRank ? operands : std::vector<Node>()) {
     if (Origin own = evaluate(operand, where); is_own(own.source)) {
       out = std::move(own);
@@ -241,7 +241,7 @@ Origin Slicer::comparison(Node node, const Where& where) {
   if (out.source == Source::kRank && presence) {
     out.source = Source::kUniform;
   }
-  // A cache or a queue is asked for what it has in that way, too.
+  // The same test asks a cache or a queue whether it contains anything.
   const bool none = presence && sign.starts_with("is") && out.source != Source::kQueue &&
                     out.source != Source::kCache;
   const bool limit = out.source == Source::kUnknown && is_counter(operands.front(), where);
@@ -249,8 +249,8 @@ Origin Slicer::comparison(Node node, const Where& where) {
   return out;
 }
 
-/// `loss + 0.3 * rank` is data, `rank % 4` is still the rank's; what a counter is divided by is an
-/// option of the run, whoever sets it.
+/// `loss + 0.3 * rank` is data; `rank % 4` still depends on the rank. The divisor of a counter is
+/// an option of the run, whoever sets it.
 Origin Slicer::arithmetic(Node node, const Where& where) {
   Origin left = evaluate(node.field(Field::kLeft), where);
   const std::string_view sign = node.field(Field::kOperator).text();
@@ -279,7 +279,8 @@ Origin Slicer::arithmetic(Node node, const Where& where) {
   return out;
 }
 
-/// The variable of a loop over a range, whatever is left of its name: every rank counts alike.
+/// The variable of a loop over a range, even if little of the name is known: every rank counts the
+/// same.
 bool Slicer::is_counter(Node node, const Where& where) {
   node = without_parentheses(node);
   const Definition is = node.is(NodeKind::kName)
@@ -331,7 +332,7 @@ Origin Slicer::subscript(Node node, const Where& where) {
       continue;
     }
     if (of_key.source == Source::kRank && key.is(NodeKind::kSlice)) {
-      of_key.source = Source::kData;  // documents[rank::world]: the rank's own part
+      of_key.source = Source::kData;  // documents[rank::world]: the rank's share
     }
     out = is_own(out.source) ? std::move(out) : stronger(std::move(out), std::move(of_key));
     out.number = false;
@@ -339,7 +340,7 @@ Origin Slicer::subscript(Node node, const Where& where) {
   return out;
 }
 
-/// What it goes over and what it filters by; its own names are found through `name`.
+/// The origin of the iterable and of the filters; `name` resolves the comprehension's own names.
 Origin Slicer::comprehension(Node node, const Where& where) {
   Origin out = evaluate(node.field(Field::kBody), where);
   for (const Node part : node.children()) {

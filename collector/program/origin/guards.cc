@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What decides whether a statement is run, and what the ranks agreed on before.
+// The decisions that control whether a statement runs, and earlier agreements between the ranks.
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -34,7 +34,7 @@ bool decides(DecisionKind kind) {
 
 }  // namespace
 
-/// Decisions that lead to the statement and not to where the value is asked for.
+/// Decisions that lead to the statement but not to the place where the value is used.
 Origin Slicer::guards(const File& file, std::size_t scope, std::size_t statement,
                       const Where& where) {
   constexpr std::size_t kMost = 12;
@@ -68,7 +68,7 @@ Origin Slicer::guards(const File& file, std::size_t scope, std::size_t statement
     if (catches ? around_both : shared.contains({one.decision, one.way})) {
       continue;
     }
-    // A loop that comes round again depends on its own ways out.
+    // A loop that iterates again depends on its own exits.
     const bool above = decision.line <= line;
     if (!decides(decision.kind) || !above || decision.statement == statement || ++seen > kMost) {
       continue;
@@ -94,7 +94,7 @@ Origin Slicer::guards(const File& file, std::size_t scope, std::size_t statement
   return out;
 }
 
-/// The ranks reduced or broadcast this value before: `dist.all_reduce(flag)`.
+/// The ranks reduced or broadcast this value earlier: `dist.all_reduce(flag)`.
 bool Slicer::agreed(const File& file, std::size_t scope, std::string_view name,
                     const Where& where) {
   if (where.statement == kNone) {
@@ -134,7 +134,8 @@ std::optional<Origin> Slicer::lets_in(Node decorator, const Where& where) {
     const bool named = lets_ranks_in_by_attribute(last_of(dotted));
     return named && (is.kind == Definition::Kind::kUnknown) ? std::optional(out) : std::nullopt;
   }
-  // The user's own: inside it, a call of what it is given stands under a test of the rank.
+  // A user's own decorator: inside it, a test of the rank guards the call of the decorated
+  // function.
   const File& file = *is.file;
   const Scope& made = file.scopes()[is.scope];
   for (const auto& [name, call] : file.facts->calls) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that no line of the program calls: a signal or a timer does.
+// Functions that no line of the program calls: a signal or a timer calls them.
 #include <algorithm>
 
 #include "collector/program/origin/slicer.h"
@@ -7,7 +7,7 @@
 namespace ddpdoctor::program {
 namespace {
 
-/// What the call registers at the row's position.
+/// The argument at the row's position.
 Node registered(Node call, const HandlerRow& row) {
   const std::vector<Node> given = arguments_of(call);
   const Node one = row.position < given.size() ? given[row.position] : Node();
@@ -40,7 +40,7 @@ Origin started_by(const HandlerRow& row, const File& file, Node call) {
   return out;
 }
 
-/// The lambda around a node, inside its statement.
+/// The lambda around a node, within its statement.
 Node lambda_around(Node node) {
   for (Node at = node.parent(); at && !is_simple_statement(at.kind()); at = at.parent()) {
     if (at.is(NodeKind::kLambda)) {

@@ -18,7 +18,7 @@ bool is_one_of(std::string_view word, std::initializer_list<std::string_view> wo
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// Gives the items of its first argument.
+/// The function returns the items of its first argument.
 bool passes_on(std::string_view function) {
   return is_one_of(function, {"enumerate", "iter", "sorted", "reversed", "list", "tuple", "zip",
                               "islice", "tqdm", "trange", "prefetch", "chain"});
@@ -30,7 +30,7 @@ Node loop_at(const SourceIndex& index, int line) {
   return node.is(NodeKind::kFor) ? node : Node();
 }
 
-/// `[]`, `{}`, `list()`, `{k: v for …}`: put together here.
+/// `[]`, `{}`, `list()`, `{k: v for …}`: a container built here.
 bool is_container(Node value) {
   switch (value.kind()) {
     case NodeKind::kList:
@@ -64,7 +64,7 @@ class Kinds {
       return of_call(node, where, depth);
     }
     if (node.is(NodeKind::kAttribute) && node.field(Field::kAttribute).text() == "param_groups") {
-      return Items::kElements;  // of a torch.optim.Optimizer
+      return Items::kElements;  // for a torch.optim.Optimizer
     }
     if (node.is(NodeKind::kSubscript)) {
       return Items::kUnknown;
@@ -126,7 +126,7 @@ class Kinds {
   Slicer& slicer_;
 };
 
-/// Names inside a target: "k", "v" of `for k, v in …`.
+/// The names in a target: "k", "v" of `for k, v in …`.
 void names_in(Node node, std::vector<std::string>& out) {
   if (node.is(NodeKind::kName)) {
     out.emplace_back(node.text());
@@ -136,7 +136,7 @@ void names_in(Node node, std::vector<std::string>& out) {
   }
 }
 
-/// The thing itself that is iterated: "out" of `sorted(out)`, `out.items()`.
+/// The name of the iterated object itself: "out" of `sorted(out)`, `out.items()`.
 std::string iterated_name(Node over) {
   over = without_parentheses(over);
   for (int depth = 0; over.is(NodeKind::kCall) && depth < kDeepest; ++depth) {
@@ -153,7 +153,7 @@ std::string iterated_name(Node over) {
   return dotted_name(over);
 }
 
-/// The element itself, an attribute of it (`p.grad`), or what the key gets (`out[k]`).
+/// The element, an attribute of it (`p.grad`), or the item for the key (`out[k]`).
 bool is_element(Node node, const std::vector<std::string>& names, std::string_view over) {
   node = without_parentheses(node);
   if (node.is(NodeKind::kSubscript)) {
@@ -173,7 +173,7 @@ bool is_collective(const Definition& is, std::string_view callee) {
   return row != nullptr && (row->does == CallDoes::kCollective || row->does == CallDoes::kAgrees);
 }
 
-/// A call among the nodes hands one of the names on to a collective.
+/// A call among the nodes passes one of the names to a collective.
 bool hands_on(const Files& files, const File& file, std::size_t scope, Node node,
               const std::vector<std::string>& names, std::string_view over, int depth) {
   if (depth > kDeepest) {
@@ -206,8 +206,8 @@ bool hands_on(const Files& files, const File& file, std::size_t scope, Node node
   });
 }
 
-/// Asks `question(files, slicer, iterable, where)` of what the `for` at `line` goes over; nothing
-/// where there is no `for`.
+/// Calls `question(files, slicer, iterable, where)` for the iterable of the `for` at `line`;
+/// returns nothing if there is no `for`.
 template <typename Question>
 auto about_iterable(const SourceText& text, int line, const Sources& sources, Question question)
     -> std::optional<std::invoke_result_t<Question, const Files&, Slicer&, Node, const Where&>> {

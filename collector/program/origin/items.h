@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a loop goes over: batches, of which ranks may have different numbers, or the elements of
-// something that all ranks were meant to have alike.
+// What a loop iterates over: batches, whose number may differ between ranks, or elements of an
+// object that should be equal on all ranks.
 #pragma once
 
 #include <string_view>
@@ -11,23 +11,24 @@ namespace ddpdoctor::program {
 
 enum class Items : std::uint8_t {
   kUnknown,
-  kBatches,   // of a DataLoader, an iterator, what is read piece by piece; numbers of steps
-  kElements,  // keys or values of a dict, parameters of a model, a list that was put together
+  kBatches,  // items of a DataLoader, an iterator, or a stream; step numbers
+  // Keys or values of a dict, parameters of a model, elements of a list built by the program.
+  kElements,
 };
 
-/// Of the `for` at `line`, by what it iterates.
+/// For the `for` at `line`, by its iterable.
 Items items_of(const SourceText& text, int line, const Sources& sources);
 
-/// Of anything else that is gone over, written as an expression.
+/// For any other iterable, given as an expression.
 Items items_of(std::string_view iterable, const Asked& asked, const Sources& sources);
 
-/// The `for` at `line` goes over what every rank has alike: numbers up to one that is the same
-/// everywhere, the parameters of a model, a list that was put together the same way. False where
-/// that is not known.
+/// True when the `for` at `line` iterates over something that is equal on every rank: numbers up to
+/// a common limit, the parameters of a model, a list built the same way. False when that is
+/// unknown.
 bool is_as_long_everywhere(const SourceText& text, int line, const Sources& sources);
 
-/// A statement inside the `for` at `loop` hands the loop's own element to a collective: one call
-/// for each element, not for each step. Through the user's functions, too.
+/// True when a statement inside the `for` at `loop` passes the loop's element to a collective,
+/// directly or through the user's functions: one call per element, not per step.
 bool reduces_each(const SourceText& text, int loop, int statement, const Sources& sources);
 
 }  // namespace ddpdoctor::program

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an attribute of an object comes to: everything at hand that sets it.
+// The origin of an object's attribute: every known place that sets it.
 #include <algorithm>
 
 #include "collector/program/origin/slicer.h"
@@ -24,7 +24,7 @@ Where inside(const File& file, std::size_t scope, std::size_t statement, const W
 
 }  // namespace
 
-/// What is set under this name in a class or on its instances.
+/// The values set under this name in a class or on its instances.
 Origin Slicer::field_of(const File& file, std::size_t scope, std::string_view name,
                         const Where& where, bool& found) {
   Origin out = of(Source::kUniform);
@@ -55,7 +55,7 @@ Origin Slicer::field_of(const File& file, std::size_t scope, std::string_view na
   return stronger(std::move(out), made_with(file, scope, name, where, found));
 }
 
-/// A field without a value of its own: what the class is made with.
+/// A field without a value of its own: the arguments with which the class is constructed.
 Origin Slicer::made_with(const File& file, std::size_t scope, std::string_view name,
                          const Where& where, bool& found) {
   Origin out = of(Source::kUniform);
@@ -118,7 +118,7 @@ Origin Slicer::member(const Definition& of_class, std::string_view name, Node no
   return out;
 }
 
-/// The object's class is not known: every class at hand that has such an attribute.
+/// The object's class is unknown: considers every known class with such an attribute.
 Origin Slicer::any_member(std::string_view name, const Where& where, bool& found) {
   constexpr int kMost = 12;
   Origin out = of(Source::kUniform);
@@ -151,7 +151,7 @@ Origin Slicer::any_member(std::string_view name, const Where& where, bool& found
         out = stronger(std::move(out), entered(file, one->second, {}, where));
       }
     }
-    // A field without a value: what its class is made with.
+    // A field without a value: the constructor's argument.
     for (std::size_t i = 0; i < file.scopes().size() && seen < kMost; ++i) {
       if (file.scopes()[i].kind == ScopeKind::kClass && !found) {
         bool of_this = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a name or an attribute comes to: its bindings, in whichever file.
+// The origin of a name or attribute: its bindings in any file.
 #include <algorithm>
 
 #include "collector/program/origin/slicer.h"
@@ -7,13 +7,13 @@
 namespace ddpdoctor::program {
 namespace {
 
-constexpr int kMostBindings = 40;  // of one name
+constexpr int kMostBindings = 40;  // bindings of one name
 
 bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// The part of a comprehension around the node that gives it its name.
+/// The clause of the enclosing comprehension that binds the node's name.
 Node bound_in_comprehension(Node name) {
   for (Node at = name.parent(); at; at = at.parent()) {
     switch (at.kind()) {
@@ -52,13 +52,13 @@ Node bound_in_comprehension(Node name) {
   return {};
 }
 
-/// `x.append(y)`: Python's own containers take in what they are given.
+/// `x.append(y)`: a method with which a Python container stores its argument.
 bool takes_in(std::string_view method) {
   return is_one_of(method, {"append", "appendleft", "add", "extend", "insert", "update", "put",
                             "setdefault", "put_nowait"});
 }
 
-/// What is put into a container once is a choice; what is put in round by round is data.
+/// A value stored once in a container is a choice; values stored in each iteration are data.
 bool is_in_loop(Node node, Node scope) {
   for (Node at = node.parent(); at && at != scope && at.parent() != at; at = at.parent()) {
     if (at.is(NodeKind::kFor) || at.is(NodeKind::kWhile)) {
@@ -113,7 +113,7 @@ Origin Slicer::defined(const Definition& definition, const Where& where, std::st
       return of_function(*definition.file, definition.scope);
     case Definition::Kind::kClass:
     case Definition::Kind::kModule: {
-      Origin out = of(Source::kUniform);  // there, on every rank
+      Origin out = of(Source::kUniform);  // its presence is the same on every rank
       out.object = true;
       return out;
     }
@@ -134,7 +134,7 @@ Origin Slicer::variable(const File& file, std::size_t scope, std::string_view na
   const Key key{&file, scope, std::string(name)};
   const Scope& around = file.scopes()[scope];
   if (open_.contains(key)) {
-    return of(Source::kUniform);  // counted where it was met first
+    return of(Source::kUniform);  // already followed where it was reached first
   }
   if (!enter(key)) {
     return unknown(name);
@@ -159,7 +159,7 @@ Origin Slicer::variable(const File& file, std::size_t scope, std::string_view na
       }
     }
   }
-  // nonlocal: inner functions that bind it, too.
+  // nonlocal: inner functions may bind the name, too.
   for (std::size_t i = scope + 1; scope != 0 && i < file.scopes().size(); ++i) {
     if (file.scopes()[i].outer != scope || file.scopes()[i].kind != ScopeKind::kFunction) {
       continue;
@@ -216,7 +216,7 @@ Origin Slicer::bound(const Binding& binding, const File& file, std::size_t scope
     case BindingKind::kWith:
     case BindingKind::kCapture:
       if (!binding.value && binding.kind == BindingKind::kAssign) {
-        return out;  // only a type: `lead: bool`
+        return out;  // only an annotation: `lead: bool`
       }
       out = evaluate(binding.value, there);
       flag = is_flag(binding.value);
@@ -260,7 +260,8 @@ Origin Slicer::iterated(const Binding& binding, const Where& where) {
   Origin out = evaluate(over, where);
   const bool range = callee.is(NodeKind::kName) && callee.text() == "range";
   if (range && out.source != Source::kRank) {
-    return of(Source::kUniform);  // the n-th round is the n-th round, however many there are
+    // An iteration number is equal on all ranks, whatever the number of iterations.
+    return of(Source::kUniform);
   }
   out.number = false;
   if (out.source == Source::kLength) {

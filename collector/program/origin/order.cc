@@ -9,7 +9,7 @@
 namespace ddpdoctor::program {
 namespace {
 
-constexpr std::size_t kLongest = 100;  // of what is gone over
+constexpr std::size_t kLongest = 100;  // characters of the iterable's text
 
 LoopInOwnOrder said(OrderFound found, Node over, int line) {
   return {.order = found.order,
@@ -68,7 +68,7 @@ std::optional<LoopInOwnOrder> loop_in_own_order(const Asked& asked, const Source
        loop = index.statements()[loop].parent) {
     const Node node = index.statements()[loop].node;
     if (node.is(NodeKind::kWhile)) {
-      break;  // what is further out is another step
+      break;  // an enclosing loop further out is another step
     }
     if (node.is(NodeKind::kFor)) {
       OrderFound found = orders.of(node.field(Field::kRight), file, scope);

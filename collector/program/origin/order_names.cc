@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order through names: everything at hand that binds or fills them.
+// Order that names carry: every known place that binds or fills them.
 #include <algorithm>
 
 #include "collector/program/origin/order_slice.h"
@@ -21,14 +21,14 @@ bool sorts(const Binding& binding) {
          binding.node.field(Field::kFunction).field(Field::kAttribute).text() == "sort";
 }
 
-/// A new value, not a change of the old one.
+/// The binding gives a new value and does not modify the old one.
 bool is_value(const Binding& binding) {
   return !binding.item &&
          (binding.kind == BindingKind::kAssign || binding.kind == BindingKind::kNamed) &&
          static_cast<bool>(binding.value);
 }
 
-/// `[]`, `{}`, `list()`, `dict()`: filled later.
+/// `[]`, `{}`, `list()`, `dict()`: an empty container that is filled later.
 bool is_empty(Node value) {
   value = without_parentheses(value);
   if (value.is(NodeKind::kList) || value.is(NodeKind::kDictionary)) {
@@ -38,7 +38,8 @@ bool is_empty(Node value) {
          is_one_of(value.field(Field::kFunction).text(), {"list", "dict", "OrderedDict"});
 }
 
-/// Stands in the same suite as the use, or in one around it: was run before it.
+/// The statement is in the suite of the use or in one around it, before the use, so it certainly
+/// ran before.
 bool surely_before(const File& file, std::size_t statement, std::size_t use) {
   const auto statements = file.facts->index->statements();
   const std::size_t suite = statements[statement].parent;
@@ -53,7 +54,7 @@ bool surely_before(const File& file, std::size_t statement, std::size_t use) {
   return false;
 }
 
-/// Without what the last value that was surely set before the use has replaced.
+/// Removes bindings that a later, certain binding before the use has replaced.
 std::vector<BoundIn> reaching(const File& file, std::vector<BoundIn> bindings, std::size_t use) {
   if (use == kNone) {
     return bindings;
@@ -66,7 +67,7 @@ std::vector<BoundIn> reaching(const File& file, std::vector<BoundIn> bindings, s
   }
   const int line = file.facts->index->statements()[use].line;
   std::erase_if(bindings, [&](const BoundIn& one) {
-    // What is set behind the use is there in the next round of a loop only: it is replaced by then.
+    // A value set after the use exists there only in the next iteration, and is replaced by then.
     const bool behind = last > 0 && is_value(one.binding) && one.binding.line > line;
     return one.binding.line < last || behind;
   });
@@ -87,7 +88,7 @@ Node argument(Node call, const Scope& function, std::size_t position, std::size_
   return {};
 }
 
-/// Whether it happens is decided by an `if` around it.
+/// An `if` around the binding decides whether it runs.
 bool is_under_a_test(const Binding& binding, const File& file) {
   const auto statements = file.facts->index->statements();
   std::size_t at = binding.statement;
@@ -104,7 +105,8 @@ bool is_under_a_test(const Binding& binding, const File& file) {
   return false;
 }
 
-/// What one of several targets gets: `set()` of `seen` in `todo, seen = [], set()`.
+/// The part of the value for one of several targets: `set()` for `seen` in `todo, seen = [],
+/// set()`.
 Node piece_of(const Binding& binding) {
   const std::vector<Node> targets = binding.node.parent().children();
   const std::vector<Node> values = binding.value.children();
@@ -191,8 +193,8 @@ OrderFound OrderSlice::of_attribute(Node node, const File& file, int depth) {
   return out;
 }
 
-/// Every value that is surely there has an order of its own, or is empty and filled in one; nothing
-/// sorts it in place, other than under a test (`if args.deterministic: names.sort()`).
+/// Every certain value has an order of its own, or is empty and filled in such an order. An
+/// in-place sort counts only if it is unconditional (not `if args.deterministic: names.sort()`).
 OrderFound OrderSlice::of_bindings(const std::vector<BoundIn>& bindings, const File& file,
                                    int depth) {
   OrderFound out;
@@ -239,7 +241,7 @@ OrderFound OrderSlice::of_fill(const Binding& binding, const File& file, std::si
                                                  : out;
 }
 
-/// `for x in s: out.append(f(x))`: filled in the order of the loop.
+/// `for x in s: out.append(f(x))`: filled in the loop's order.
 OrderFound OrderSlice::of_loop_around(std::size_t statement, const File& file, std::size_t scope,
                                       int depth) {
   const auto statements = file.facts->index->statements();
@@ -255,7 +257,7 @@ OrderFound OrderSlice::of_loop_around(std::size_t statement, const File& file, s
   return {};
 }
 
-/// Every call at hand passes something of its own order.
+/// Every known call passes a value in an order of its own.
 OrderFound OrderSlice::of_parameter(const File& file, std::size_t scope, std::size_t index,
                                     int depth) {
   const Scope& function = file.scopes()[scope];
@@ -287,7 +289,7 @@ OrderFound OrderSlice::of_parameter(const File& file, std::size_t scope, std::si
   return out;
 }
 
-/// The call that the frames around the function show.
+/// The call shown by the caller's frame.
 const CallIn* OrderSlice::call_on_stack(const File& from, std::string_view called) const {
   const auto [first, last] = from.facts->calls.equal_range(called);
   for (const Frame& frame : callers_ == nullptr ? CallString() : *callers_) {
@@ -301,7 +303,7 @@ const CallIn* OrderSlice::call_on_stack(const File& from, std::string_view calle
   return nullptr;
 }
 
-/// `dist.broadcast_object_list(names)`: the ranks have one order since then.
+/// `dist.broadcast_object_list(names)`: all ranks have the same order afterwards.
 bool OrderSlice::is_agreed(const Definition& is) {
   const auto [first, last] = is.file->facts->arguments.equal_range(is.name);
   return std::any_of(first, last, [&](const auto& one) {

@@ -7,13 +7,13 @@ namespace ddpdoctor::program {
 namespace {
 
 constexpr int kDeepest = 12;
-constexpr std::size_t kLongest = 100;  // of a line in the chain
+constexpr std::size_t kLongest = 100;  // characters of a line in the chain
 
 bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// Gives the elements of its arguments in their order.
+/// The function returns the elements of its arguments in their order.
 bool keeps_order(std::string_view function) {
   return is_one_of(function, {"list", "tuple", "iter", "enumerate", "zip", "reversed", "map",
                               "filter", "tqdm", "trange", "islice", "chain", "deque", "dict",
@@ -34,7 +34,7 @@ OrderFound ends(OwnOrder order, Node node, const File& file) {
   return out;
 }
 
-/// Small whole numbers are their own hashes: such a set has one order everywhere.
+/// Small integers are their own hashes: such a set has the same order on every rank.
 bool is_of_numbers(Node node) {
   node = without_parentheses(node);
   if (node.is(NodeKind::kCall)) {
@@ -89,7 +89,7 @@ OwnOrder order_of_call(std::string_view qualified) {
                           : OwnOrder::kDirectory;
 }
 
-/// The method of the class that holds a scope.
+/// The method that contains a scope, in the class `around`.
 std::size_t method_around(std::span<const Scope> scopes, std::size_t scope, std::size_t around) {
   while (scope != kNone && scopes[scope].outer != around) {
     scope = scopes[scope].outer;
@@ -162,7 +162,7 @@ OrderFound OrderSlice::of_binary(Node node, const File& file, std::size_t scope,
   }
   for (const Field side : {Field::kLeft, Field::kRight}) {
     OrderFound found = of(node.field(side), file, scope, depth + 1);
-    // What is left of a set without something is a set; of `a - b` only `a` counts.
+    // A set difference is a set; for `a - b`, only `a` matters.
     if (found.order != OwnOrder::kFixed && !(sign == "-" && side == Field::kRight)) {
       return found;
     }
@@ -181,7 +181,7 @@ OrderFound OrderSlice::of_arguments(Node call, const File& file, std::size_t sco
   return {};
 }
 
-/// `self.names()` in a method of the class that has it.
+/// `self.names()` in a method of the class that defines it.
 Definition OrderSlice::own_method(Node callee, const File& file, std::size_t scope) const {
   const auto scopes = file.scopes();
   const std::size_t around = class_of(scopes, scope);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The slice for order: back over names, parameters, returns and containers to a set, a listing, a
-// sort. Bounded in depth; what sorts on the way, or what the ranks agreed on, has a fixed order.
+// The slice for order: follows names, parameters, returns and containers back to a set, a listing
+// or a sort. Its depth is bounded. A sort on the way, or an agreement of the ranks, gives a fixed
+// order.
 #pragma once
 
 #include <set>
@@ -40,7 +41,7 @@ class OrderSlice {
   OrderFound of_attribute(Node node, const File& file, int depth);
   OrderFound of_loop_around(std::size_t statement, const File& file, std::size_t scope, int depth);
   OrderFound of_parameter(const File& file, std::size_t scope, std::size_t index, int depth);
-  /// What is filled into a container, in the order of the loop that does it.
+  /// The order in which a loop fills a container.
   OrderFound of_fill(const Binding& binding, const File& file, std::size_t scope, int depth);
   const CallIn* call_on_stack(const File& from, std::string_view called) const;
   bool is_agreed(const Definition& is);
@@ -50,7 +51,7 @@ class OrderSlice {
   std::set<std::tuple<const File*, std::size_t, std::string>> open_;
 };
 
-/// Puts a line in front of the chain; nothing where no order was found.
+/// Puts a line at the front of the chain; does nothing if no order was found.
 void add_order_step(OrderFound& found, Node node, const File& file);
 
 }  // namespace ddpdoctor::program

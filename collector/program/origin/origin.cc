@@ -8,10 +8,10 @@
 namespace ddpdoctor::program {
 namespace {
 
-/// Longer conditions are nobody's; they would only be parsed for nothing.
+/// Longer conditions do not occur in practice; parsing them would only waste time.
 constexpr std::size_t kLongest = 4000;
 
-/// The only expression of a text that was put at this line.
+/// The only expression of a text that has just been placed at this line.
 Node expression_in(const SourceText& text) {
   const SourceIndex& index = index_of(text);
   if (index.empty()) {
@@ -24,7 +24,7 @@ Node expression_in(const SourceText& text) {
 
 SourceText placed(std::string_view expression, int line) {
   SourceText out;
-  // Brackets: an expression that was written over several lines stays one.
+  // The parentheses keep an expression of several lines together.
   out[std::max(line, 1)] = "(" + std::string(expression) + ")";
   return out;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the value of a condition comes from: a slice backwards over assignments, parameters,
-// returns, attributes and properties, across the files at hand, to a row of the libraries' tables.
-// It asks what things are, never what the user calls them.
+// Where the value of a condition comes from: a backward slice over assignments, parameters,
+// returns, attributes and properties of all known files, to a row of the library tables. It
+// identifies objects by their definition, never by the user's name for them.
 #pragma once
 
 #include <map>
@@ -16,51 +16,52 @@
 
 namespace ddpdoctor::program {
 
-/// A line of the slice.
+/// One line of the slice.
 struct OriginStep {
-  std::string file;  // empty: that of the condition, whose path is not known
+  std::string file;  // empty: the file of the condition, whose path is unknown
   int line = 0;
   std::string text;
 };
 
 struct File;
 
-/// A function that a value can be, while a slice is followed.
+/// A function that a value can be, while the slice follows it.
 struct Callable {
   const File* file = nullptr;
   std::size_t scope = 0;
-  bool partly_called = false;  // functools.partial: positions are not those of the call
+  bool partly_called = false;  // functools.partial: positions differ from those of the call
   bool operator==(const Callable&) const = default;
 };
 
 struct Origin {
   Source source = Source::kUniform;
-  bool by_name = false;  // only the name of a library's attribute says so, its object is not known
-  bool number = false;   // the value is the number of the rank itself
-  bool object = false;   // an instance or a function goes into it: what it gives out is its own
-  bool number_compared = false;          // a comparison of that number, and nothing else
-  std::vector<OriginStep> chain{};       // from the condition to where its value comes from
-  std::vector<std::string> variables{};  // of the environment that go into it
-  // Asked as options and counters of the run are: whether it is there at all (`x is None`), every
-  // n-th time, against a counter that all ranks share.
+  bool by_name = false;  // known only by the name of a library's attribute; its object is unknown
+  bool number = false;   // the value is the rank's number itself
+  bool object = false;   // an instance or function is part of it: its results are its own
+  bool number_compared = false;          // only a comparison of that number
+  std::vector<OriginStep> chain{};       // from the condition to the source of its value
+  std::vector<std::string> variables{};  // environment variables that it depends on
+  // Tested like options and counters of a run: whether it is set (`x is None`), every n-th time, or
+  // against a counter that all ranks share.
   bool like_an_option = false;
-  std::string unknown{};              // the first name that no source at hand defines; empty: none
-  std::vector<Callable> callables{};  // of the slicer's own; none in an answer
+  std::string unknown{};              // the first name that no known source defines; empty: none
+  std::vector<Callable> callables{};  // internal to the slicer; empty in results
 };
 
 using Sources = std::map<std::string, SourceText>;
 
-/// What a condition asks and where: the line is that of the statement whose names are meant.
+/// A condition and its place: `line` is the statement whose names are meant.
 struct Asked {
   const SourceText* text = nullptr;
   int line = 0;
-  const CallString* callers = nullptr;  // the frames around the function, innermost first; or none
+  // The frames around the function, innermost first; null: none.
+  const CallString* callers = nullptr;
 };
 
-/// `expression` is Python; what is none has an unknown origin.
+/// `expression` is Python; anything else has an unknown origin.
 Origin origin_of(std::string_view expression, const Asked& asked, const Sources& sources);
 
-/// The decorator of the function around a line that lets some ranks only into it.
+/// The decorator that runs the function around a line only on some ranks.
 struct LettingIn {
   Node decorator;
   int line = 0;

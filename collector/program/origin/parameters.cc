@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a parameter comes to: what its callers pass, those on the call string first.
+// The origin of a parameter: what its callers pass; those on the call string come first.
 #include <algorithm>
 
 #include "collector/program/origin/slicer.h"
@@ -24,7 +24,7 @@ bool is_method(const File& file, std::size_t scope) {
   return outer != kNone && file.scopes()[outer].kind == ScopeKind::kClass;
 }
 
-/// The argument that a call has for a parameter; `skipped`: parameters that the call does not pass
+/// The argument of a call for a parameter; `skipped`: parameters that the call does not pass
 /// (self).
 Node argument_for(Node call, const Scope& scope, std::size_t index, std::size_t skipped) {
   std::size_t position = skipped;
@@ -45,7 +45,7 @@ Node argument_for(Node call, const Scope& scope, std::size_t index, std::size_t 
   return {};
 }
 
-/// The callee of this call can be that function, by its name.
+/// The call may be a call of that function, by its name.
 bool may_call(Node call, std::string_view name) {
   const Node callee = call.field(Field::kFunction);
   const Node last = callee.is(NodeKind::kAttribute) ? callee.field(Field::kAttribute) : callee;
@@ -76,7 +76,7 @@ Origin Slicer::parameter(const File& file, std::size_t scope, std::string_view n
       function.parameters[index].kind == Parameter::Kind::kDoubleStar) {
     return unknown(name);
   }
-  // The call that was followed into the function.
+  // The call through which the slice entered the function.
   for (const Activation* by = where.activation; by != nullptr; by = by->caller.activation) {
     if (by->file->text == file.text && by->scope == scope && by->call) {
       const Node given = argument_for(by->call, function, index, method ? 1 : 0);
@@ -86,7 +86,7 @@ Origin Slicer::parameter(const File& file, std::size_t scope, std::string_view n
       }
     }
   }
-  // A class is made under its own name.
+  // A class is constructed under its own name.
   const std::string& called =
       function.name == "__init__" && method ? file.scopes()[function.outer].name : function.name;
   Origin out;
@@ -127,7 +127,7 @@ Origin Slicer::from_stack(const File& file, std::size_t scope, std::size_t index
   return {};
 }
 
-/// Every call at hand, also those that a library makes: `mp.spawn(main, args=(…))`.
+/// Every known call, including those that a library makes: `mp.spawn(main, args=(…))`.
 Origin Slicer::from_callers(const File& file, std::size_t scope, std::size_t index,
                             std::string_view called, const Where& where, bool& found) {
   Origin out;
@@ -145,7 +145,7 @@ Origin Slicer::from_callers(const File& file, std::size_t scope, std::size_t ind
   return out;
 }
 
-/// What a library passes to the function that it is given in this call.
+/// The argument that a library passes to the function that this call gives it.
 Origin Slicer::run_by(const File& from, const CallIn& call, std::size_t index, bool& found) {
   const std::string dotted = dotted_name(call.call.field(Field::kFunction));
   const Definition is = files_.resolve(from, call.scope, dotted);
@@ -170,7 +170,7 @@ Origin Slicer::run_by(const File& from, const CallIn& call, std::size_t index, b
   return evaluate(given[index - skipped], {.file = &from, .scope = call.scope});
 }
 
-/// What one call passes; its default where it passes nothing.
+/// The argument that one call passes, or the default if it passes none.
 Origin Slicer::passed(const File& file, std::size_t scope, std::size_t index, const CallIn& call,
                       const File& from, const Where& where, bool& found) {
   const Scope& function = file.scopes()[scope];
@@ -185,7 +185,7 @@ Origin Slicer::passed(const File& file, std::size_t scope, std::size_t index, co
   const Definition is = files_.resolve(from, call.scope, dotted_name(callee));
   if (is.kind == Definition::Kind::kLibrary ||
       (is.kind == Definition::Kind::kFunction && (is.file != &file || is.scope != scope))) {
-    return {};  // another one of that name
+    return {};  // a different function with that name
   }
   const bool through_object = method && (made || callee.is(NodeKind::kAttribute));
   const Node given = argument_for(call.call, function, index, through_object ? 1 : 0);
@@ -205,7 +205,7 @@ Origin Slicer::passed(const File& file, std::size_t scope, std::size_t index, co
   return evaluate(given, there);
 }
 
-/// A library calls this method and says what it passes.
+/// A library calls this method with a known argument.
 bool Slicer::hooked(const File& file, std::size_t scope, std::size_t index, Origin& out) {
   const Scope& function = file.scopes()[scope];
   if (!is_method(file, scope) || index == 0) {

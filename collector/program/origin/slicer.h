@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The slice itself: what a node comes to, by what it is made of. Bounded in depth and in steps.
+// The slice itself: the origin of a node from its parts. Bounded in depth and in steps.
 #pragma once
 
 #include <cstddef>
@@ -14,19 +14,19 @@
 
 namespace ddpdoctor::program {
 
-/// Where a node is evaluated.
+/// The place where a node is evaluated.
 struct Where {
   const File* file = nullptr;
   std::size_t scope = 0;
-  std::size_t statement = kNone;                  // of the file's index; decides what is guarded
+  std::size_t statement = kNone;  // index into the file's statements; decides which guards apply
   const struct Activation* activation = nullptr;  // the call that entered the function
-  std::size_t depth = 0;  // frames of the call string that have been left behind
+  std::size_t depth = 0;  // frames of the call string that were followed already
 };
 
-/// A call that was followed into a function, and where it stands.
+/// A call that was followed into a function, and its place.
 struct Activation {
   Node call;
-  std::size_t scope = 0;  // of the function
+  std::size_t scope = 0;  // scope of the function
   const File* file = nullptr;
   Where caller;
 };
@@ -37,12 +37,13 @@ class Slicer {
 
   Origin value(Node node, const Where& where);
 
-  /// The class whose instance an expression is; a library's has a qualified name.
+  /// The class of an expression's value; a library's class has a qualified name.
   Definition class_of_value(Node node, const Where& where, int depth = 0);
   [[nodiscard]] const Files& files() const {
     return files_;
   }
-  /// A decorator lets some ranks only into what it decorates; `by_name` as in Origin.
+  /// The origin of the restriction, if the decorator runs its function only on some ranks;
+  /// `by_name` as in Origin.
   std::optional<Origin> lets_in(Node decorator, const Where& where);
 
  private:
@@ -75,7 +76,7 @@ class Slicer {
   Origin method_call(Node node, const Where& where);
   Origin value_call(Node node, const Where& where);
   Origin entered(const File& file, std::size_t scope, Node call, const Where& where);
-  /// What the functions that a value can be return when they are called there.
+  /// The origin of the results of all functions that a value can be, called there.
   Origin invoked(Origin callee, Node call, const Where& where);
   Origin lambda(Node node, const Where& where);
   Origin arguments(Node call, const Where& where);
@@ -91,15 +92,15 @@ class Slicer {
                    bool& found);
   bool hooked(const File& file, std::size_t scope, std::size_t index, Origin& out);
   Origin environment(Node key, Node call, const Where& where);
-  // what decides whether a statement is run
+  // the decisions that control whether a statement runs
   Origin guards(const File& file, std::size_t scope, std::size_t statement, const Where& where);
-  /// The function runs when something happens (a signal, a timer): what it sets depends on that.
+  /// The function runs on an event (a signal, a timer): what it sets depends on that event.
   Origin run_when(const File& file, std::size_t scope);
-  /// The same of a threading.Event that such a function sets.
+  /// The same for a threading.Event that such a function sets.
   Origin raised(Node event);
   bool agreed(const File& file, std::size_t scope, std::string_view name, const Where& where);
 
-  /// Marks something as being followed; false: it is already, or the slice is long enough.
+  /// Marks an item as being followed; false if it already is, or the slice is long enough.
   using Key = std::tuple<const void*, std::size_t, std::string>;
   bool enter(const Key& key);
   void leave(const Key& key);
@@ -111,19 +112,19 @@ class Slicer {
   std::size_t deep_ = 0;
 };
 
-/// Of two values that go into one, the origin that decides.
+/// The origin that decides when two values are combined.
 Origin stronger(Origin a, Origin b);
 Origin of(Source source);
 Origin of_function(const File& file, std::size_t scope);
 Origin unknown(std::string_view name);
 Origin of_row(const SourceRow& row, bool by_name = false);
-/// Puts a line in front of the chain.
+/// Puts a line at the front of the chain.
 void add_step(Origin& origin, const File& file, Node node);
-/// `True`, `None`, `3`, "a": what a flag is set to.
+/// `True`, `None`, `3`, "a": typical values of a flag.
 bool is_flag(Node value);
 /// The text of a plain string; empty for any other node.
 std::string_view string_text(Node node);
-/// Methods of dict and torch.nn.Module that give their own elements.
+/// Methods of dict and torch.nn.Module that return their own elements.
 bool gives_elements(std::string_view method);
 /// Positional arguments and keywords of a call.
 std::vector<Node> arguments_of(Node call);

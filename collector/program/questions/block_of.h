@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A header as a Block.
+// Makes a Block of a header.
 #pragma once
 
 #include "collector/program/questions/blocks.h"

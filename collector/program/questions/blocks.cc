@@ -39,12 +39,12 @@ BlockKind kind_of(NodeKind kind) {
   }
 }
 
-/// "a or b" of `if a: … elif b: … else:`; the loop's expression where the else belongs to one.
+/// "a or b" of `if a: … elif b: … else:`; for the else of a loop, the loop's expression.
 std::string chain_condition(const Code& code, std::size_t clause) {
   std::string out;
   for (std::size_t i = code.link_before(clause); i != kNone; i = code.link_before(i)) {
     if (code.kind(i) == NodeKind::kExcept || code.kind(i) == NodeKind::kTry) {
-      return {};  // no condition: nothing was raised
+      return {};  // no condition: no exception was raised
     }
     const std::string condition = code.header_expression(i);
     if (!condition.empty()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compound statements around a line of Python. Works on the few lines that a recording carries,
-// too: what is not known encloses nothing.
+// The compound statements around a line of Python. Also works on the few lines that a recording
+// contains: unknown lines enclose nothing.
 #pragma once
 
 #include <optional>
@@ -34,9 +34,9 @@ struct Block {
   int line = 0;
   int indent = 0;
   std::string text;  // the header as written, joined over continuation lines, without the colon
-  std::string condition;  // the tested, iterated or entered expression ("rank == 0"); for else: of
-                          // the if it belongs to
-  bool within = false;    // of one statement: `x = f() if rank == 0 else None`, `ok and f()`
+  // The tested, iterated or entered expression ("rank == 0"); for `else`, that of its `if`.
+  std::string condition;
+  bool within = false;  // inside one statement: `x = f() if rank == 0 else None`, `ok and f()`
 };
 
 /// Blocks around `line`, innermost first, up to and including the function.
@@ -48,22 +48,22 @@ std::optional<Block> loop_around(const SourceText& text, int line);
 /// First and last line of the function that holds `line`.
 std::optional<std::pair<int, int>> function_extent(const SourceText& text, int line);
 
-/// The decorators of the function that holds `line`, the nearest to its `def` first; `condition` is
-/// what stands behind the "@".
+/// The decorators of the function that contains `line`, the nearest to its `def` first; `condition`
+/// is the text after the "@".
 std::vector<Block> decorators_of(const SourceText& text, int line);
 
-/// The logical line that covers `line`, continuation lines joined, without comments; empty when the
-/// line is not known.
+/// The logical line that covers `line`: continuation lines joined, comments removed; empty when the
+/// line is unknown.
 std::string statement_at(const SourceText& text, int line);
 
 /// A case of a match statement.
 struct Case {
   int line = 0;
   std::string pattern;  // "Role.CHIEF", "[x] if x > 0"
-  int last_line = 0;    // of what it does
+  int last_line = 0;    // last line of its suite
 };
 
-/// In the order of the source; empty where no match begins at this line.
+/// In source order; empty if no match begins at this line.
 std::vector<Case> cases_of(const SourceText& text, int line);
 
 }  // namespace ddpdoctor::program

@@ -17,7 +17,7 @@ bool contains(const Indices& all, std::size_t one) {
   return std::find(all.begin(), all.end(), one) != all.end();
 }
 
-/// An elif is reached past the conditions before it.
+/// An elif is reached only after the conditions before it were false.
 void add_earlier_links(const Code& code, std::size_t header, std::vector<Branching>& out) {
   const std::size_t before = code.link_before(header);
   if (before == kNone) {
@@ -31,8 +31,8 @@ void add_earlier_links(const Code& code, std::size_t header, std::vector<Branchi
   out.push_back({.block = std::move(earlier)});
 }
 
-/// `else` of a try decides nothing; `for` only where its length follows from the rank; `case` only
-/// by its guard.
+/// `else` of a try decides nothing; `for` counts only if its length follows from the rank, `case`
+/// only by its guard.
 void add_header(const Code& code, std::size_t header, std::vector<Branching>& out) {
   Branching found{.block = block_of(code, header)};
   switch (found.block.kind) {
@@ -72,7 +72,7 @@ void add_header(const Code& code, std::size_t header, std::vector<Branching>& ou
   }
 }
 
-/// `assert rank == 0` leaves by an exception; others are no decision anyone made on purpose.
+/// `assert rank == 0` leaves by an exception; other assertions are not deliberate decisions.
 void add_asserts(const Code& code, std::size_t header, std::size_t before,
                  std::vector<Branching>& out) {
   for (std::size_t i = before; i-- > (header == kNone ? 0 : header + 1);) {
@@ -96,7 +96,7 @@ void add_exits(const Code& code, std::size_t header, std::size_t before, std::si
   add_asserts(code, header, before, out);
 }
 
-/// What leads to one of two statements and not to the other.
+/// The branches that lead to one of two statements but not to the other.
 class Separation {
  public:
   Separation(const Code& code, std::size_t a, std::size_t b, int line_a, int line_b)
@@ -158,8 +158,8 @@ class Separation {
     }
   }
 
-  /// An exit between the lines separates them where the first is reached again: in a loop around
-  /// both, or, when it tests the rank, in the function's next call.
+  /// An exit between the lines separates them if the first line is reached again: in a loop around
+  /// both, or, if the exit tests the rank, in the next call of the function.
   void add_exits_between() {
     const std::size_t first = std::min(a_, b_);
     const std::size_t last = std::max(a_, b_);

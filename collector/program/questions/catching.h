@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an except clause catches.
+// The exceptions that an except clause catches.
 #pragma once
 
 #include <string_view>
@@ -9,13 +9,13 @@
 
 namespace ddpdoctor::program {
 
-/// The exceptions an expression names, without their modules: "Empty" of (OSError, queue.Empty).
+/// The exceptions that an expression names, without modules: "Empty" of (OSError, queue.Empty).
 std::vector<std::string_view> exceptions_in(Node expression);
 
-/// Those of a clause; empty for a bare `except:`.
+/// The exceptions of a clause; empty for a bare `except:`.
 std::vector<std::string_view> caught_by(const Code& code, std::size_t clause);
 
-/// StopIteration, queue.Empty, EOFError: says that there is no more.
+/// StopIteration, queue.Empty, EOFError: exceptions that mean "no more data".
 bool is_end_of_data(std::string_view exception);
 
 }  // namespace ddpdoctor::program

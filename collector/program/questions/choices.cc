@@ -11,7 +11,7 @@
 namespace ddpdoctor::program {
 namespace {
 
-constexpr std::size_t kMostPoints = 6000;  // of one function
+constexpr std::size_t kMostPoints = 6000;  // points of one function
 constexpr int kNotBehind = std::numeric_limits<int>::max();
 
 bool leaves_by_raise(const Point& point) {
@@ -52,7 +52,7 @@ class Reader {
     return graph_.points();
   }
 
-  /// Steps back from the line; everything is behind the end of a function.
+  /// Measures the steps back from the line; for line 0, from the end of the function.
   void measure() {
     distance_.assign(points().size(), line_ > 0 ? kNotBehind : 0);
     std::vector<PointId> level = here_;
@@ -73,7 +73,7 @@ class Reader {
     }
   }
 
-  /// Points that are reached from here without passing `not_through` (again).
+  /// Points that can be reached from `open` without passing `not_through` (again).
   [[nodiscard]] std::vector<bool> reached(std::vector<PointId> open, PointId not_through) const {
     std::vector<bool> seen(points().size(), false);
     for (const PointId at : open) {
@@ -116,7 +116,7 @@ class Reader {
     return out;
   }
 
-  /// Calls of points in `one` and not in `other` that may have been passed.
+  /// Calls at points that may have been passed and are in `one` but not in `other`.
   [[nodiscard]] std::vector<Node> calls_of(const std::vector<bool>& one,
                                            const std::vector<bool>& other) const {
     std::map<std::uint32_t, Node> found;
@@ -128,7 +128,7 @@ class Reader {
     return in_order(found);
   }
 
-  /// Without those that are points of their own: they may be passed where this one is not.
+  /// Omits calls that are points of their own: they may be passed when this point is not.
   void add_calls_in(PointId at, std::map<std::uint32_t, Node>& found) const {
     const Node whole = points()[at].node;
     each_inside(whole, [&](Node node) {
@@ -176,7 +176,7 @@ class Reader {
     return here_.empty() || holds_line(reached(from, FlowGraph::kEntry));
   }
 
-  /// Never left on one of its ways but by an uncaught `raise`.
+  /// Every path ends in an uncaught `raise`.
   static bool always_raises(const std::vector<bool>& seen, std::span<const Point> points) {
     if (seen[FlowGraph::kExit]) {
       return false;
@@ -192,7 +192,7 @@ class Reader {
     return true;
   }
 
-  /// What is caught: the first clause that an exception of this point comes to.
+  /// The first clause that an exception of this point reaches.
   [[nodiscard]] std::optional<PointId> clause_of(PointId at) const {
     for (const Edge& edge : points()[at].out) {
       const std::size_t decision = points()[edge.to].decision;
@@ -229,7 +229,7 @@ class Reader {
     keep(at, std::move(choice), out);
   }
 
-  /// An exception leaves out the call itself and what comes after it in the `try`.
+  /// An exception skips the call itself and the rest of the `try`.
   void add_caught(PointId at, PointId clause, Behind& out) const {
     const auto raised = reached(targets(clause, true), at);
     auto calm = reached(targets(at, false), at);
@@ -245,7 +245,8 @@ class Reader {
           !(other.decision.owner == choice.decision.owner)) {
         return false;
       }
-      for (const Node call : choice.if_not) {  // the earliest point of the `try` leaves out most
+      // The earliest point of the `try` skips the most calls.
+      for (const Node call : choice.if_not) {
         if (std::find(other.if_not.begin(), other.if_not.end(), call) == other.if_not.end()) {
           other.if_not.push_back(call);
         }

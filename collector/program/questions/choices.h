@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The choices that a function has made on its way to a line, or may have made on an earlier way
-// through it, and the calls that only one of their ways makes.
+// The choices that a function made on its way to a line, or may have made on an earlier pass, and
+// the calls that only one outcome of each makes.
 #pragma once
 
 #include <vector>
@@ -10,32 +10,32 @@
 
 namespace ddpdoctor::program {
 
-/// One choice; what both of its ways lead to is no part of it.
+/// One choice; calls that both outcomes make are omitted.
 struct Choice {
-  Decision decision;             // kExcept: whether something is caught there
-  std::vector<Node> if_taken{};  // calls if the test holds, for each item, once it is caught
-  std::vector<Node> if_not{};    // calls otherwise: what is left out by a `continue`, a `return`
-  bool once = false;             // passed once at most in a run of the function
-  bool led_here = false;         // only one of its ways leads to the line, until it is made again
-  bool returns = true;           // each of them does, sooner or later
-  int distance = 0;              // steps back from the line; 0 where no line was asked for
+  Decision decision;             // for kExcept: whether an exception is caught there
+  std::vector<Node> if_taken{};  // calls if the test is true, per item, or once caught
+  std::vector<Node> if_not{};    // calls otherwise; those that a `continue` or `return` skips
+  bool once = false;             // passed at most once per call of the function
+  bool led_here = false;         // until it is made again, only one outcome leads to the line
+  bool returns = true;           // each outcome leads to the line sooner or later
+  int distance = 0;              // steps back from the line; 0 if no line was given
 };
 
 /// A call that was passed, or may have been.
 struct CallBehind {
   Node call;
   int distance = 0;
-  bool here = false;  // in the line itself
+  bool here = false;  // it is on the line itself
 };
 
-/// What lies behind a line of a scope.
+/// The choices and calls before a line of a scope.
 struct Behind {
   std::vector<Choice> choices;
   std::vector<CallBehind> calls;
-  bool in_loop = false;  // the line is passed again and again
+  bool in_loop = false;  // the line is in a loop
 };
 
-/// `line` 0: all of the scope. Ways that end in an uncaught `raise` are none.
+/// `line` 0 means the whole scope. Paths that end in an uncaught `raise` do not count.
 Behind behind(const SourceText& text, const Scope& scope, int line);
 
 }  // namespace ddpdoctor::program

@@ -9,7 +9,7 @@
 namespace ddpdoctor::program {
 namespace {
 
-/// Where the header ends: at its colon.
+/// The header ends at its colon.
 std::uint32_t end_of_header(Node node) {
   std::uint32_t last = node.begin();
   for (const Node child : node.all_children()) {
@@ -33,7 +33,7 @@ std::uint32_t end_of_colon(Node node) {
   return end_of_header(node);
 }
 
-/// `try: unknown` was made up; a header with a suite of its own on the next row was not.
+/// `try: unknown` was inserted by the repair; a header with its own suite on the next row was not.
 bool is_made_up_suite(Node header, Node suite) {
   return suite.text() == kUnknownName &&
          header.text().substr(0, suite.begin() - header.begin()).find('\n') ==

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The statements of a file as the questions of this folder walk them: headers outwards, suites,
-// chains of clauses. Headers that were made up for a gap (whole_text.h) are passed over.
+// The statements of a file for the queries of this folder: enclosing headers, suites, chains of
+// clauses. Skips headers that were inserted for a gap (whole_text.h).
 #pragma once
 
 #include <cstddef>
@@ -35,11 +35,11 @@ class Code {
     return kind(i) == NodeKind::kFor || kind(i) == NodeKind::kWhile;
   }
 
-  /// The innermost statement on a line that is known, else kNone.
+  /// The innermost statement on a known line, else kNone.
   [[nodiscard]] std::size_t at(int line) const;
-  /// The header on a line, also where its suite is on the same line; else kNone.
+  /// The header on a line, even if its suite is on the same line; else kNone.
   [[nodiscard]] std::size_t header_at(int line) const;
-  /// The header whose suite holds a statement, else kNone.
+  /// The header whose suite contains a statement, else kNone.
   [[nodiscard]] std::size_t parent(std::size_t i) const;
   /// Innermost first, up to and including the function.
   [[nodiscard]] std::vector<std::size_t> headers_around(std::size_t i) const;
@@ -49,15 +49,15 @@ class Code {
 
   /// The statements directly in a header's suite.
   [[nodiscard]] Node suite(std::size_t header) const;
-  /// One past the last statement of a header's suite; its clauses are not in it, the cases of a
-  /// match are.
+  /// One past the last statement of a header's suite; excludes its clauses, includes the cases of a
+  /// match.
   [[nodiscard]] std::size_t end_of_suite(std::size_t header) const;
   [[nodiscard]] bool encloses(std::size_t header, std::size_t i) const {
     return i > header && i < end_of_suite(header);
   }
-  /// Of a clause the header before it in its chain; kNone where it is not known.
+  /// The header before a clause in its chain; kNone if it is unknown.
   [[nodiscard]] std::size_t link_before(std::size_t clause) const;
-  /// Of a clause the if, for, while, try or match it belongs to.
+  /// The if, for, while, try or match that a clause belongs to.
   [[nodiscard]] std::size_t owner(std::size_t i) const;
   /// elif, else, except, finally or case of a header, in order.
   [[nodiscard]] std::vector<std::size_t> clauses(std::size_t header) const;
@@ -66,11 +66,11 @@ class Code {
 
   /// `if rank == 0`, on one line, without the colon.
   [[nodiscard]] std::string header_text(std::size_t header) const;
-  /// What a header tests, iterates, enters or catches; empty where it does none of these.
+  /// The expression that a header tests, iterates, enters or catches; empty if there is none.
   [[nodiscard]] std::string header_expression(std::size_t header) const;
-  /// The nodes of a statement itself, without its suite and clauses.
+  /// The nodes of the statement itself, without its suite and clauses.
   [[nodiscard]] std::vector<Node> own_parts(std::size_t i) const;
-  /// The whole of what shares its lines with a statement: `if x: f()`, `a(); b()`.
+  /// Everything that shares its lines with a statement: `if x: f()`, `a(); b()`.
   [[nodiscard]] std::string logical_line(std::size_t i) const;
 
  private:
@@ -81,8 +81,8 @@ class Code {
   std::span<const Statement> all_;
 };
 
-/// Calls `visit` with a node and all inside it, in the order of the source, not those of lambdas'
-/// bodies, strings and suites.
+/// Calls `visit` with a node and all nodes inside it, in source order, except bodies of lambdas,
+/// strings and suites.
 template <class Visit>
 void each_inside(Node node, const Visit& visit) {
   if (!node || node.is(NodeKind::kBlock)) {

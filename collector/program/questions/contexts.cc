@@ -11,7 +11,7 @@
 namespace ddpdoctor::program {
 namespace {
 
-/// `torch.no_grad()`, `no_grad`: decorators are also written without a call.
+/// `torch.no_grad()`, `no_grad`: a decorator may be written without a call.
 bool is_gradient_free(std::string_view expression) {
   const auto calls = calls_in(expression);
   const std::string_view name = last_name(calls.empty() ? expression : calls.front().callee);
@@ -19,7 +19,7 @@ bool is_gradient_free(std::string_view expression) {
   return row != nullptr && row->does == CallDoes::kFreesOfGradients;
 }
 
-/// The name of what a call calls: "no_sync" of `self.net.no_sync()`.
+/// The last name of a callee: "no_sync" of `self.net.no_sync()`.
 std::string_view called_name(Node call) {
   const Node callee = call.field(Field::kFunction);
   return callee.is(NodeKind::kAttribute) ? callee.field(Field::kAttribute).text() : callee.text();

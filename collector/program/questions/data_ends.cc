@@ -13,14 +13,14 @@
 namespace ddpdoctor::program {
 namespace {
 
-/// Something is called for it: what it is named says nothing.
+/// The value comes from a call: the name of a variable alone says nothing.
 bool calls_something(Node value) {
   bool calls = false;
   each_inside(value, [&calls](Node node) { calls = calls || node.is(NodeKind::kCall); });
   return calls;
 }
 
-/// Statements that belong to this loop, without those of inner loops.
+/// The statement belongs to this loop and not to an inner one.
 bool belongs_to(const Code& code, std::size_t statement, std::size_t loop) {
   return code.encloses(loop, statement) && code.loop_around(statement) == loop;
 }
@@ -36,7 +36,7 @@ std::optional<std::size_t> taking_statement(const Code& code, std::size_t suite,
   return std::nullopt;
 }
 
-/// The clause sets a flag that the loop's condition is: `while not done: … except …: done = True`.
+/// The clause sets the flag of the loop's condition: `while not done: … except …: done = True`.
 bool sets_condition(const Code& code, std::size_t clause, std::size_t loop) {
   if (code.kind(loop) != NodeKind::kWhile) {
     return false;
@@ -49,7 +49,7 @@ bool sets_condition(const Code& code, std::size_t clause, std::size_t loop) {
   });
 }
 
-/// A clause for the end of data, of a try in the loop or right around it.
+/// The except clause for the end of data, of a try in the loop or directly around it.
 std::optional<DataEnd> caught_end_of(const Code& code, std::size_t a_try, std::size_t loop,
                                      bool around) {
   const auto taken = taking_statement(code, around ? loop : a_try, loop);
@@ -85,12 +85,12 @@ std::optional<DataEnd> caught_end(const Code& code, std::size_t loop) {
              : std::nullopt;
 }
 
-/// `x is END`, `not x`, `x != b""`, `len(x) == 0`: asks whether there is anything at all.
+/// `x is END`, `not x`, `x != b""`, `len(x) == 0`: tests whether there is any data.
 bool asks_for_presence(Node condition) {
   constexpr std::array<std::string_view, 6> kOthers = {"<", ">", "<=", ">=", "+", "%"};
   bool asks = true;
   each_inside(condition, [&asks, &kOthers](Node node) {
-    const bool given =  // `read(4096)` asks for data, and not for a number
+    const bool given =  // `read(4096)` reads data; its argument is only a size
         node.parent().is(NodeKind::kArguments) || node.parent().is(NodeKind::kKeywordArgument);
     const bool number =
         (node.is(NodeKind::kInteger) || node.is(NodeKind::kFloat)) && !given && node.text() != "0";
@@ -104,7 +104,7 @@ bool asks_for_presence(Node condition) {
   return asks;
 }
 
-/// `not x`, `x is END`, `x == b""`; not `if stop`, which waits for something to come.
+/// `not x`, `x is END`, `x == b""`; but not `if stop`, which waits for an event.
 bool says_absent(Node condition) {
   condition = without_parentheses(condition);
   bool absent = condition.is(NodeKind::kNot);
@@ -116,8 +116,7 @@ bool says_absent(Node condition) {
   return absent;
 }
 
-/// The loop reads the name elsewhere than in the test: it is data, and not only a word that all is
-/// done.
+/// The loop also reads the name outside the test: it is data and not only a completion flag.
 bool is_used(const Code& code, std::string_view name, std::size_t loop, std::size_t bound,
              std::size_t test) {
   for (std::size_t i = loop + 1; i < code.end_of_suite(loop); ++i) {
@@ -175,14 +174,14 @@ std::optional<DataEnd> end_by_value(const Code& code, std::size_t loop) {
   return std::nullopt;
 }
 
-/// Of `range(…)` and `enumerate(…)` the function's name; empty for anything else.
+/// The function of `range(…)` or `enumerate(…)`; empty for any other iterable.
 std::string_view iterates_by(const Code& code, std::size_t loop) {
   const Node items = code[loop].node.field(Field::kRight);
   const Node callee = items.is(NodeKind::kCall) ? items.field(Field::kFunction) : Node();
   return callee.is(NodeKind::kName) ? callee.text() : std::string_view();
 }
 
-/// "i" of `for i, x in enumerate(…)` and of `for i in range(…)`: the same on every rank.
+/// "i" of `for i, x in enumerate(…)` and of `for i in range(…)`: equal on every rank.
 bool is_counter(const Code& code, std::size_t loop, std::string_view name) {
   if (code.kind(loop) != NodeKind::kFor) {
     return false;
@@ -193,8 +192,8 @@ bool is_counter(const Code& code, std::size_t loop, std::string_view name) {
   return first.text() == name && (by == "range" || by == "enumerate");
 }
 
-/// "step // n", "schedule(step)" in `for step in range(…)`: a counter as well, in other words. What
-/// a call or an index gets from anything else may be the iteration's own.
+/// "step // n", "schedule(step)" in `for step in range(…)`: also a counter. The result of a call or
+/// index on anything else may be specific to the iteration.
 bool is_counted(const Code& code, std::size_t loop, const Binding& bound) {
   if (bound.statement == loop || iterates_by(code, loop) != "range") {
     return false;
@@ -217,7 +216,7 @@ bool is_counted(const Code& code, std::size_t loop, const Binding& bound) {
   return !asks || of_counter;
 }
 
-/// Names of a condition that the loop binds anew in each iteration.
+/// The condition reads names that the loop rebinds in each iteration.
 bool reads_the_iteration(const Code& code, std::size_t loop, Node condition) {
   const std::size_t function = code.function_around(loop);
   const auto names = name_chains(condition);

@@ -13,7 +13,7 @@ Dependence dependence_of(const SourceText& text, const Branching& branching) {
   return dependence(branching.block.condition, text, branching.block.line);
 }
 
-/// How much a branch explains.
+/// Rank of a branch as an explanation; higher is better.
 int worth_of(const Branching& branching, Dependence on) {
   if (on == Dependence::kRank) {
     return 4;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The branches around a line, weighed by what their conditions depend on.
+// The branches around a line, ranked by what their conditions depend on.
 #pragma once
 
 #include <optional>
@@ -10,14 +10,14 @@
 
 namespace ddpdoctor::program {
 
-/// Conditions that had to be decided a certain way to reach `line`: enclosing if/elif/else/while,
-/// and early exits before it in the same function ("if rank != 0: return"), innermost first.
+/// Conditions that were decided before `line` was reached: enclosing if/elif/else/while, and early
+/// exits before it in the same function ("if rank != 0: return"); innermost first.
 std::vector<Block> deciding_branches(const SourceText& text, int line);
 
-/// The conditional that separates two lines of one function: it leads to one of them and not to the
-/// other. Of several that do, the innermost that tests the rank, else the innermost that tests
-/// data, else a loop one line is in and the other is not. `behind`: the line that is reached first;
-/// whoever is there has decided nothing yet of what leads to the other.
+/// The conditional that leads to one of two lines of a function but not to the other. Of several:
+/// the innermost that tests the rank, else the innermost that tests data, else a loop around only
+/// one line. `behind` is the line that is reached first: a rank there has not yet decided anything
+/// that leads to the other line.
 std::optional<Block> separating_branch(const SourceText& text, int line_a, int line_b,
                                        std::optional<int> behind = std::nullopt);
 

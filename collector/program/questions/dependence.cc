@@ -14,7 +14,7 @@
 namespace ddpdoctor::program {
 namespace {
 
-/// Each condition of a file is asked for many times.
+/// Cached, because each condition of a file is needed many times.
 struct Known {
   std::mutex mutex;
   std::map<std::pair<int, std::string>, Dependence> answers;

@@ -13,7 +13,8 @@
 namespace ddpdoctor::program {
 namespace {
 
-/// Says that a thing is not there or that somebody wants to leave; no failure of a step.
+/// The exception says that something is absent or that a user wants to stop; it is not a failure of
+/// a step.
 bool is_no_failure(std::string_view exception) {
   constexpr std::array<std::string_view, 6> kOthers = {"KeyboardInterrupt",   "SystemExit",
                                                        "GeneratorExit",       "ImportError",

@@ -10,7 +10,7 @@
 namespace ddpdoctor::program {
 namespace {
 
-/// The statement with which a suite that leaves does so.
+/// The line of the statement with which a suite leaves.
 int leaving_line(const Code& code, std::size_t header) {
   int line = code[header].line;
   for (Node suite = code.suite(header); suite;) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Branches that leave: `if rank != 0: return`, `if done: break`.
+// Branches that leave a function or loop: `if rank != 0: return`, `if done: break`.
 #pragma once
 
 #include <string>
@@ -10,26 +10,25 @@
 
 namespace ddpdoctor::program {
 
-/// A statement in a branch that ends the function or the program.
+/// A statement, inside a branch, that ends the function or the program.
 struct WayOut {
   int line = 0;
-  std::string condition;  // of the branch
+  std::string condition;  // condition of the branch
 };
 
-/// What may have kept `line` from being reached: each conditional return, sys.exit and its like
-/// before it in its function, or at module level; the nearest first.
+/// What may have prevented reaching `line`: each conditional return or sys.exit before it in its
+/// function or at module level; the nearest first.
 std::vector<WayOut> ways_out_before(const SourceText& text, int line);
 
-/// Conditional ways out of the loops around `line` ("if loss.isnan(): break"), wherever they are
-/// in the loop, innermost loop first.
+/// Conditional exits of the loops around `line` ("if loss.isnan(): break"), anywhere in the loop;
+/// innermost loop first.
 std::vector<Block> loop_exits(const SourceText& text, int line);
 
-/// The loop at `loop` goes on to its next iteration once `line` in it has succeeded. False for what
-/// only an exception repeats: `for n in range(3): try: return call()`. True where the flow is not
-/// known.
+/// The loop at `loop` starts another iteration after `line` in it succeeded. False for a loop that
+/// only an exception repeats: `for n in range(3): try: return call()`. True if the flow is unknown.
 bool comes_round(const SourceText& text, int loop, int line);
 
-/// The suite under the header at `line` raises or ends the program whatever way it takes.
+/// Every path through the suite of the header at `line` raises or ends the program.
 bool always_fails(const SourceText& text, int line);
 
 }  // namespace ddpdoctor::program

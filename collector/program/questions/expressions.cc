@@ -18,7 +18,7 @@ bool is_comprehension(NodeKind kind) {
          kind == NodeKind::kDictionaryComprehension || kind == NodeKind::kGenerator;
 }
 
-/// The name that a call ends its callee with; nothing for `hooks[0](x)`.
+/// The last name of a callee; nothing for `hooks[0](x)`.
 Node name_of(Node call) {
   const Node callee = call.field(Field::kFunction);
   return callee.is(NodeKind::kAttribute) ? callee.field(Field::kAttribute)
@@ -26,7 +26,7 @@ Node name_of(Node call) {
                                          : Node();
 }
 
-/// Where the callee begins: with the dot behind the result of another call.
+/// Where the callee begins: at the dot if it follows the result of another call.
 std::size_t begin_of_callee(const Fragment& text, Node callee) {
   Node first = callee;
   while (first.is(NodeKind::kAttribute)) {
@@ -51,7 +51,7 @@ std::vector<string_view> arguments_of(const Fragment& text, Node list) {
   return out;
 }
 
-/// Methods whose first letters say that they change what they are called on.
+/// Methods whose prefix says that they change their object.
 bool is_changing_method(string_view method) {
   constexpr std::array<string_view, 8> kChanges = {"pop",    "remove", "clear", "discard",
                                                    "append", "set",    "put",   "extend"};
@@ -65,7 +65,7 @@ bool is_named(Node target, string_view name) {
          (target.is(NodeKind::kAttribute) && target.field(Field::kAttribute).text() == name);
 }
 
-/// One of the names that an assignment's left side binds.
+/// The name is one of those that an assignment's left side binds.
 bool binds(Node target, string_view name) {
   if (target.is(NodeKind::kPatternList) || target.is(NodeKind::kTuplePattern) ||
       target.is(NodeKind::kListPattern)) {
@@ -103,7 +103,7 @@ string_view without_quotes(string_view text) {
                                                    : string_view();
 }
 
-/// The string that an expression asks the environment for; nothing for anything else.
+/// The string with which an expression reads the environment; nothing for other expressions.
 Node variable_asked(Node node) {
   if (node.is(NodeKind::kSubscript) && is_named(node.field(Field::kValue), "environ")) {
     return node.field(Field::kSubscript);

@@ -13,7 +13,7 @@
 namespace ddpdoctor::program {
 namespace {
 
-constexpr std::size_t kEnough = 64;  // names on the way back
+constexpr std::size_t kEnough = 64;  // names followed back
 
 bool is_bound_in(const std::vector<Binding>& bindings, const Code& code, std::size_t loop,
                  const std::string& name) {
@@ -23,8 +23,8 @@ bool is_bound_in(const std::vector<Binding>& bindings, const Code& code, std::si
   });
 }
 
-/// What the arguments of a statement's calls read, of those calls that are the same in each
-/// iteration: not `layer(x)` of `for layer in layers`.
+/// What the arguments of a statement's calls read, for calls that are the same in each iteration:
+/// not `layer(x)` of `for layer in layers`.
 std::vector<NameChain> arguments_of(const Code& code, std::size_t statement, std::size_t loop,
                                     const std::vector<Binding>& bindings) {
   std::vector<NameChain> out;
@@ -41,13 +41,13 @@ std::vector<NameChain> arguments_of(const Code& code, std::size_t statement, std
   return out;
 }
 
-/// What a binding puts into its target: for `ids.append(x)` the arguments.
+/// What a binding stores in its target: for `ids.append(x)`, the arguments.
 std::vector<NameChain> put_in_by(const Binding& binding) {
   return name_chains(binding.kind == BindingKind::kMethod ? binding.node.field(Field::kArguments)
                                                           : binding.value);
 }
 
-/// From the arguments back over all that the loop binds, to the statement itself.
+/// Follows the loop's bindings back from the arguments to the statement itself.
 bool feeds_itself(const Code& code, std::size_t at, std::size_t loop) {
   const auto bindings = bindings_of(code.index(), code.index().function_at(code[at].line));
   std::vector<NameChain> open = arguments_of(code, at, loop, bindings);
@@ -73,7 +73,7 @@ bool feeds_itself(const Code& code, std::size_t at, std::size_t loop) {
   return false;
 }
 
-/// `while not finished`, or a branch that leaves; `while True` has no way out of its own.
+/// `while not finished`, or a branch that leaves; `while True` alone has no exit.
 bool can_end_by_a_test(const Code& code, std::size_t loop) {
   const Node condition = code[loop].node.field(Field::kCondition);
   return (code.kind(loop) == NodeKind::kWhile && !name_chains(condition).empty()) ||

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loop that gives a call what the same call returned one iteration before.
+// A loop that passes to a call the result of the same call in the previous iteration.
 #pragma once
 
 #include <optional>
@@ -9,10 +9,10 @@
 
 namespace ddpdoctor::program {
 
-/// The loop around `line` in which what the statement returns becomes, over whatever names, an
-/// argument of its own calls, and which a test in it can end: `while True: ids = step(ids); if
-/// over(ids): break`. A loop that only its header ends (`for layer in layers: x = layer(x)`) is
-/// none.
+/// The loop around `line` in which the statement's result becomes, through any names, an argument
+/// of its own calls, and which a test in the loop can end: `while True: ids = step(ids); if
+/// over(ids): break`. A loop that only its header ends (`for layer in layers: x = layer(x)`) does
+/// not count.
 std::optional<Block> feedback_loop(const SourceText& text, int line);
 
 }  // namespace ddpdoctor::program

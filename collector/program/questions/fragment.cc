@@ -22,7 +22,7 @@ string_view first_word(string_view text) {
   return text.substr(0, end);
 }
 
-/// What must stand before a text that goes on with a chain.
+/// The header that must precede a text that begins with a later clause.
 string_view opener_of(string_view word) {
   if (word == "elif" || word == "else") {
     return "if _: pass\n";
@@ -40,7 +40,7 @@ bool is_header_word(string_view word) {
   return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
 }
 
-/// A colon outside brackets and strings, and what follows it is white space.
+/// The first colon outside brackets and strings; `last`: only white space follows it.
 struct Colon {
   bool known = false;
   bool last = false;
@@ -82,7 +82,7 @@ WholeText whole(string_view text) {
     open.feed(line);
   }
   if (const std::string closers = open.closers(); closers.find_first_of("'\"") == 0) {
-    out.buffer.append(closers, 0, 3);  // of a string that goes on elsewhere
+    out.buffer.append(closers, 0, 3);  // the end of a string that began elsewhere
   }
   const bool soft = word == "match" || word == "case";
   if (const Colon colon = colon_of(text); is_header_word(word) && !(soft && !colon.known)) {

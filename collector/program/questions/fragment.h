@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A piece of Python by itself: an expression, a statement, a header without its suite. What it
-// lacks to be a module is added around it.
+// A single piece of Python: an expression, a statement, a header without its suite. The constructor
+// adds what a module needs around it.
 #pragma once
 
 #include <string_view>
@@ -11,15 +11,15 @@ namespace ddpdoctor::program {
 
 class Fragment {
  public:
-  /// `text` must outlive what is viewed in it.
+  /// `text` must outlive the views into it.
   explicit Fragment(std::string_view text);
 
   [[nodiscard]] Node root() const {
     return tree_.root();
   }
-  /// Of a text that is one expression, that expression.
+  /// The expression, if the text is exactly one expression.
   [[nodiscard]] Node expression() const;
-  /// Where a node begins and ends in the text.
+  /// Offsets of a node's begin and end in the text.
   [[nodiscard]] std::size_t begin(Node node) const;
   [[nodiscard]] std::size_t end(Node node) const;
   [[nodiscard]] std::string_view view(std::size_t begin, std::size_t end) const {
@@ -34,7 +34,7 @@ class Fragment {
 
   std::string_view text_;
   std::size_t skipped_ = 0;  // white space before the text
-  std::size_t added_ = 0;    // bytes before it in the tree
+  std::size_t added_ = 0;    // bytes added before it in the tree
   Tree tree_;
 };
 

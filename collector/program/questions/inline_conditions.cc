@@ -14,8 +14,7 @@ bool calls_on(Node node, int line) {
   return calls;
 }
 
-/// The right-hand side of an assignment, what is returned, awaited or negated, without
-/// parentheses.
+/// The right side of an assignment, or the operand of return, await or not, without parentheses.
 Node bare(Node node) {
   while (true) {
     switch (node.kind()) {
@@ -51,7 +50,7 @@ Block block(BlockKind kind, Node expression, Node condition) {
   return out;
 }
 
-/// `a and b and c` of its part `a and b`.
+/// The whole chain `a and b and c` for its part `a and b`.
 Node whole_chain(Node node) {
   const std::string_view how = node.field(Field::kOperator).text();
   while (node.parent().is(NodeKind::kBoolean) && node.role() == Field::kLeft &&
@@ -61,7 +60,7 @@ Node whole_chain(Node node) {
   return node;
 }
 
-/// One step inwards: notes the condition and returns what it leads to; nothing where there is none.
+/// One step inwards: records the condition and returns what it leads to; nothing if there is none.
 Node step_into(Node node, int line, std::vector<Block>& out) {
   const auto parts = node.children();
   if (node.is(NodeKind::kConditional) && parts.size() == 3) {
@@ -88,7 +87,7 @@ Node step_into(Node node, int line, std::vector<Block>& out) {
   return {};
 }
 
-/// What is evaluated on this line: of a header what it tests, iterates or enters.
+/// The expressions evaluated on this line; for a header, those it tests, iterates or enters.
 std::vector<Node> expressions_of(const Code& code, std::size_t statement) {
   const Node node = code[statement].node;
   switch (node.kind()) {

@@ -11,8 +11,8 @@
 namespace ddpdoctor::program {
 
 /// Conditions that decide whether the calls of a statement on `line` are made, innermost first.
-/// Those of comprehensions and lambdas and of arguments are left out: with a line number alone they
-/// cannot be told from the call itself.
+/// Omits those of comprehensions, lambdas and arguments: a line number alone cannot tell them from
+/// the call itself.
 std::vector<Block> inline_conditions(const Code& code, std::size_t statement, int line);
 
 }  // namespace ddpdoctor::program

@@ -50,7 +50,7 @@ Node clause_of(Node node, NodeKind kind) {
   return {};
 }
 
-/// Of if, elif and else: all that one of them may do.
+/// The union over if, elif and else.
 Exits of_chain(Node node) {
   Exits out = exits_of(block_in(node));
   for (Node child = node.first_child(); child; child = child.next_sibling()) {
@@ -109,7 +109,7 @@ Exits of_try(Node node) {
   return out;
 }
 
-/// A header that is not known may have been an `if`.
+/// An unknown header may have been an `if`.
 Exits of_with(Node node) {
   Exits out = exits_of(block_in(node));
   out.falls = out.falls || node.first_child().text() == kUnknownName;
@@ -148,7 +148,7 @@ bool is_branch_header(NodeKind kind) {
   return kind == NodeKind::kIf || kind == NodeKind::kElif || kind == NodeKind::kElse;
 }
 
-/// The last statement of a suite is itself a choice: its branches say how they leave.
+/// The last statement of a suite is itself a branch: its suites decide how control leaves.
 bool ends_with_branches(const Code& code, std::size_t header) {
   Node last;
   const Node suite = code.suite(header);
@@ -158,7 +158,7 @@ bool ends_with_branches(const Code& code, std::size_t header) {
   return last.is(NodeKind::kIf);
 }
 
-/// A header between `outer` and `i` whose suite leaves has the say.
+/// A header between `outer` and `i`, whose own suite leaves, decides instead.
 bool is_in_exit_branch(const Code& code, std::size_t i, std::size_t outer) {
   for (i = code.parent(i); i != kNone && i != outer; i = code.parent(i)) {
     if (is_exit_branch(code, i)) {
@@ -179,7 +179,7 @@ bool is_in_suite_of_chain(const Code& code, std::size_t i, std::size_t of) {
 
 }  // namespace
 
-/// Recursion is bounded by the depth of a Tree.
+/// The depth of a Tree bounds the recursion.
 Exits exits_of(Node suite) {
   Exits out;
   for (Node child = suite.first_child(); child && out.falls; child = child.next_sibling()) {

@@ -36,7 +36,7 @@ void add_with_items(const Code& code, std::size_t header, std::vector<std::strin
   }
 }
 
-/// `.acquire()` before `before` in one suite and not released since.
+/// Adds each `.acquire()` before `before` in one suite that has no later release.
 void add_acquired(const Code& code, std::size_t header, std::size_t before,
                   std::vector<std::string>& out) {
   std::vector<std::string> held;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which locks the source says are held on a line.
+// The locks that are held on a line according to the source.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace ddpdoctor::program {
 
-/// What `with` or `.acquire()` entered around `line`, outermost first. Whether it is a lock,
-/// whoever waits for it says.
+/// The expressions that a `with` or `.acquire()` around `line` entered, outermost first. The caller
+/// knows from the waiting thread whether it is a lock.
 std::vector<std::string> locks_held(const SourceText& text, int line);
 
 }  // namespace ddpdoctor::program

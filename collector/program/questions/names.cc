@@ -13,7 +13,7 @@ bool gives_value(const Binding& binding) {
           binding.kind == BindingKind::kNamed || binding.kind == BindingKind::kFor);
 }
 
-/// All bindings of a file that give a value, by their target; read from it once.
+/// All value bindings of a file by target, collected once.
 struct Values {
   std::map<std::string, std::vector<Binding>, std::less<>> by_target;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names in an expression, and where they get their values.
+// Names in an expression and the bindings that give them values.
 #pragma once
 
 #include <string>
@@ -21,15 +21,14 @@ struct NameChain {
   [[nodiscard]] std::string dotted() const;
 };
 
-/// Longest ones, in the order of the source; not the names of keyword arguments, not those inside
-/// strings.
+/// The longest chains, in source order; omits names of keyword arguments and names inside strings.
 std::vector<NameChain> name_chains(Node expression);
 
-/// Assignments, augmented ones, := and `for` that give a name ("stop", "self.is_main") a value, in
-/// the function `function` (kNone: at module level). Attributes are looked for in the whole file.
+/// Assignments, augmented assignments, := and `for` that give a name ("stop", "self.is_main") a
+/// value in `function` (kNone: at module level). Attributes are searched in the whole file.
 std::vector<Binding> values_of(const Code& code, std::string_view name, std::size_t function);
 
-/// What `def name` returns, wherever in the file it is defined.
+/// The return values of every `def name` in the file.
 std::vector<Node> returns_of(const Code& code, std::string_view name);
 
 /// Calls `visit` with every call of a file.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What control has passed on its way to a line.
+// The calls that control passed before it reached a line.
 #pragma once
 
 #include <functional>
@@ -11,12 +11,12 @@
 namespace ddpdoctor::program {
 
 struct Passed {
-  // On each way back from the line the nearest call that was asked for, in the order of the source.
+  // For each path back from the line, the nearest matching call; in source order.
   std::vector<Node> calls;
-  bool from_start = false;  // on some way there is none between the function's start and the line
+  bool from_start = false;  // on some path there is none between the function's start and the line
 };
 
-/// `is_one` says which calls are asked for. `here`: those of the line itself are passed, too.
+/// `is_one` says which calls match. `here`: calls on the line itself count as passed.
 Passed last_passed(const SourceText& text, int line, bool here,
                    const std::function<bool(Node)>& is_one);
 

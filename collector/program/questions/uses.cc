@@ -20,7 +20,7 @@ void each_inside(Node node, const Visit& visit) {
   }
 }
 
-/// Everything in the innermost statement that covers a line; of a header not its suite.
+/// Visits everything in the innermost statement that covers a line, without the suite of a header.
 template <class Visit>
 void each_in_statement(const SourceText& text, int line, const Visit& visit) {
   const SourceIndex& index = index_of(text);
@@ -34,13 +34,13 @@ void each_in_statement(const SourceText& text, int line, const Visit& visit) {
   }
 }
 
-/// `isinstance(x, Name)`, `super(Name, self)`: ask what something is.
+/// `isinstance(x, Name)`, `super(Name, self)`: test or select a class.
 bool asks_for_class(Node call) {
   const std::string_view callee = call.field(Field::kFunction).text();
   return callee == "isinstance" || callee == "issubclass" || callee == "super";
 }
 
-/// The name says what something is; nothing is made, passed or kept.
+/// The name only declares what something is; no value is created, passed or stored.
 bool only_declares(Node name) {
   const NodeKind around = name.parent().kind();
   const bool defined = around == NodeKind::kFunction || around == NodeKind::kClass ||
@@ -75,7 +75,7 @@ bool only_declares(Node name) {
   return false;
 }
 
-/// The condition of the innermost conditional expression that yields the node.
+/// The condition of the innermost conditional expression whose value is the node.
 std::string condition_around(Node node) {
   for (Node up = node; up && !is_simple_statement(up.kind()) && !is_header(up.kind());
        up = up.parent()) {
@@ -115,7 +115,8 @@ Node what_is_counted(Node condition) {
   return counts ? node.field(Field::kArguments).first_child() : node;
 }
 
-/// `self.n += 1`, `self.boxes.append(x)`: a method that is given something and asked for nothing.
+/// `self.n += 1`, `self.boxes.append(x)`: a method that stores an argument and whose result is
+/// unused.
 bool takes_in(const Binding& binding) {
   return binding.kind == BindingKind::kAugmented ||
          (binding.kind == BindingKind::kMethod &&

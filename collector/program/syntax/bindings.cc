@@ -61,7 +61,7 @@ class Collector {
     }
   }
 
-  /// What an expression binds by :=, and what its method calls may change.
+  /// Collects what an expression binds by :=, and what its method calls may change.
   void expression(Node node) {
     switch (node.kind()) {
       case NodeKind::kBlock:
@@ -90,7 +90,7 @@ class Collector {
     }
   }
 
-  /// `a = b = value`: the inner assignment is the outer one's right side.
+  /// `a = b = value`: the inner assignment is the right side of the outer one.
   static Node last_value(Node assignment) {
     Node value = assignment.field(Field::kRight);
     while (value.is(NodeKind::kAssignment)) {
@@ -145,7 +145,7 @@ class Collector {
     }
   }
 
-  /// `a, b = c, d` pair by pair where both sides have as many.
+  /// `a, b = c, d`: pairwise, if both sides have the same number of elements.
   void each(BindingKind kind, Node targets, Node value, bool unpacked) {
     const auto names = targets.children();
     const Node source = without_parentheses(value);
@@ -161,7 +161,7 @@ class Collector {
 
   void add(BindingKind kind, Node target, Node value, bool unpacked, bool item = false) {
     std::string name = dotted_name(target);
-    while (name.empty() && target) {  // f().x = 1, a[0].x = 1: the name it is reached through
+    while (name.empty() && target) {  // f().x = 1, a[0].x = 1: the name through which it is reached
       target = target.is(NodeKind::kAttribute)   ? target.field(Field::kObject)
                : target.is(NodeKind::kSubscript) ? target.field(Field::kValue)
                                                  : Node();
@@ -188,7 +188,7 @@ class Collector {
     }
   }
 
-  /// Names in a pattern that stand alone are captured; dotted ones are compared with.
+  /// A single name in a pattern is captured; a dotted name is compared.
   void captures(Node node) {
     for (const Node child : node.children()) {
       if (child.is(NodeKind::kDottedName)) {

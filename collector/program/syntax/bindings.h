@@ -12,10 +12,10 @@
 namespace ddpdoctor::program {
 
 enum class BindingKind : std::uint8_t {
-  kAssign,     // x = value; also one of several targets
+  kAssign,     // x = value; also each of several targets
   kAugmented,  // x += value
   kNamed,      // (x := value)
-  kFor,        // for x in value; a comprehension's own names are none
+  kFor,        // for x in value; except names local to a comprehension
   kWith,       // with value as x
   kExcept,     // except value as x
   kImport,
@@ -25,30 +25,29 @@ enum class BindingKind : std::uint8_t {
   kMethod,   // x.append(…): a method call, which may change what x holds
 };
 
-/// One place that may change what a name stands for, or what it holds.
+/// One place that may change which object a name refers to, or the content of that object.
 struct Binding {
   BindingKind kind = BindingKind::kAssign;
-  std::string
-      target;         // "x", "self.stop"; of a subscript what it is taken of: "todo" of todo[0] = 1
-  bool item = false;  // only an item of the target: todo[0] = 1
-  Node value{};       // absent where there is none: imports, del, def
-  bool unpacked = false;  // the target gets a piece of the value: a, b = value
-  Node node{};            // the target as written; of a method call the call
+  std::string target;     // "x", "self.stop"; for a subscript, its object: "todo" of todo[0] = 1
+  bool item = false;      // changes only an item of the target: todo[0] = 1
+  Node value{};           // null if there is none: imports, del, def
+  bool unpacked = false;  // the target gets a part of the value: a, b = value
+  Node node{};            // the target as written; for a method call, the call
   int line = 0;
   std::size_t statement = kNone;
 };
 
-/// Those in a scope itself, without the scopes inside it, in the order of the source.
+/// The bindings of a scope itself, without the scopes inside it, in source order.
 std::vector<Binding> bindings_of(const SourceIndex& index, const Scope& scope);
 
-/// Those of one statement, without its suite.
+/// The bindings of one statement, without its suite.
 std::vector<Binding> bindings_at(const SourceIndex& index, std::size_t statement);
 
-/// `a.b.c` of names and attributes only, without blanks; empty for anything else.
+/// `a.b.c` of names and attributes only, without blanks; empty for other expressions.
 std::string dotted_name(Node expression);
 
-/// The binding may change the value of a name or a dotted path: itself, an item of it, or what it
-/// is reached through ("self.cfg" for "self.cfg.stop").
+/// The binding may change the value of a name or dotted path: the path itself, an item of it, or a
+/// prefix ("self.cfg" for "self.cfg.stop").
 bool may_change(const Binding& binding, std::string_view path);
 
 }  // namespace ddpdoctor::program

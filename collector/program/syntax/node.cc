@@ -74,7 +74,7 @@ std::vector<Node> Node::children() const {
 
 namespace {
 
-/// The first of [from, past) that is a child with a kind of its own.
+/// The first child in [from, past) that has a kind of its own.
 std::uint32_t first_named(const std::vector<FlatNode>& nodes, std::uint32_t from,
                           std::uint32_t past) {
   while (from < past &&
@@ -147,7 +147,7 @@ std::string Node::one_line_until(std::uint32_t end) const {
       continue;  // not a leaf
     }
     std::string_view leaf = buffer.substr(node.begin, node.end - node.begin);
-    leaf = leaf.substr(0, leaf.find('\n'));  // of a string over several lines the first
+    leaf = leaf.substr(0, leaf.find('\n'));  // the first line of a multi-line string
     if (!out.empty() && node.begin > written && !leaf.empty()) {
       const std::string_view between = buffer.substr(written, node.begin - written);
       const bool broken = between.find('\n') != std::string_view::npos;
@@ -165,7 +165,7 @@ std::string Node::one_line_until(std::uint32_t end) const {
 }
 
 int Node::indent() const {
-  constexpr int kTabWidth = 8;  // as CPython's tokenizer
+  constexpr int kTabWidth = 8;  // as in CPython's tokenizer
   if (tree_ == nullptr) {
     return 0;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A syntax tree of Python, read-only. Kinds and fields are those of tree-sitter's grammar, as far
-// as anyone here asks for them; its own headers are included by tree.cc alone.
+// A read-only syntax tree of Python. Kinds and fields are those of tree-sitter's grammar that our
+// code needs; only tree.cc includes tree-sitter's headers.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace ddpdoctor::program {
 enum class NodeKind : std::uint8_t {
   kOther,
   kError,
-  kToken,  // keywords, operators, brackets: has text and nothing else
+  kToken,  // keywords, operators, brackets: has only text
   kComment,
   kModule,
   kBlock,
@@ -149,8 +149,8 @@ enum class Field : std::uint8_t {
 
 class Tree;
 
-/// One node, as a view: cheap to copy, valid as long as the SourceIndex it comes from. A node that
-/// is not there is false, has no text and no children.
+/// A view of one node: cheap to copy, valid as long as its SourceIndex. A missing node converts to
+/// false and has no text and no children.
 class Node {
  public:
   Node() = default;
@@ -169,17 +169,18 @@ class Node {
   [[nodiscard]] std::string_view grammar_name() const;
   /// As written, with comments and line breaks.
   [[nodiscard]] std::string_view text() const;
-  /// On one line: one blank for a line break, none behind an opening bracket, without comments.
+  /// On one line: each line break becomes one blank (none after an opening bracket), comments are
+  /// removed.
   [[nodiscard]] std::string one_line() const {
     return one_line_until(end());
   }
-  /// The same from its first byte to another one behind it.
+  /// The same, from the node's first byte to the later byte `end`.
   [[nodiscard]] std::string one_line_until(std::uint32_t end) const;
-  /// Columns of white space that its line begins with.
+  /// Columns of white space at the start of its line.
   [[nodiscard]] int indent() const;
   [[nodiscard]] int line() const;
   [[nodiscard]] int last_line() const;
-  /// Byte offset among all nodes of the tree: for order and for asking whether one holds another.
+  /// Byte offset in the tree's text, to compare order and containment of nodes.
   [[nodiscard]] std::uint32_t begin() const;
   [[nodiscard]] std::uint32_t end() const;
   [[nodiscard]] bool holds(Node other) const {
@@ -187,17 +188,17 @@ class Node {
   }
 
   [[nodiscard]] Node parent() const;
-  /// Which of its parent's fields it is.
+  /// Its field in its parent.
   [[nodiscard]] Field role() const;
   [[nodiscard]] Node field(Field field) const;
   [[nodiscard]] std::vector<Node> fields(Field field) const;
-  /// Without tokens and comments, in the order of the source.
+  /// Without tokens and comments, in source order.
   [[nodiscard]] std::vector<Node> children() const;
   /// With tokens (operators, keywords, brackets) and comments.
   [[nodiscard]] std::vector<Node> all_children() const;
   [[nodiscard]] Node first_child() const;
   [[nodiscard]] Node next_sibling() const;
-  /// Number of the node in its tree: parents before children, in the order of the source.
+  /// Number of the node in its tree: parents before children, in source order.
   [[nodiscard]] std::uint32_t id() const {
     return id_;
   }
@@ -209,7 +210,7 @@ class Node {
   std::uint32_t id_ = 0;
 };
 
-/// `(a)` → `a`, however often it is wrapped.
+/// `(a)` → `a`, at any depth of nesting.
 Node without_parentheses(Node node);
 
 }  // namespace ddpdoctor::program

@@ -8,9 +8,9 @@
 namespace ddpdoctor::program {
 namespace {
 
-constexpr std::size_t kMaxOpen = 200;  // CPython's own limit of nested brackets
+constexpr std::size_t kMaxOpen = 200;  // CPython's own limit for nested brackets
 
-/// Index of the comment, or the line's length; strings of one line are stepped over.
+/// Offset of the comment, or the line's length; skips strings within the line.
 std::size_t comment_of(std::string_view line) {
   char quote = 0;
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -32,7 +32,7 @@ std::size_t comment_of(std::string_view line) {
 
 }  // namespace
 
-/// Past the string that begins at the quote `at`, as far as it is on this line.
+/// Returns the offset after the string that begins at the quote `at`, or the end of the line.
 std::size_t OpenText::skip_string(std::string_view line, std::size_t at) {
   const char quote = line[at];
   const std::string three(3, quote);

@@ -4,7 +4,7 @@
 namespace ddpdoctor::program {
 namespace {
 
-/// Of `x: int`, `*rest: str` the name.
+/// The name in `x: int` or `*rest: str`.
 Node name_in(Node node) {
   while (node && !node.is(NodeKind::kName)) {
     const Node name = node.field(Field::kName);

@@ -20,7 +20,7 @@ Node suite_of(Node header) {
   if (const Node body = header.field(Field::kConsequence)) {
     return body;
   }
-  for (const Node child : header.children()) {  // except and finally have no name for it
+  for (const Node child : header.children()) {  // except and finally have no field name for it
     if (child.is(NodeKind::kBlock)) {
       return child;
     }
@@ -75,7 +75,7 @@ class Collector {
     const NodeKind kind = node.kind();
     if (is_simple_statement(kind)) {
       if (node.text() == kUnknownName) {
-        return;  // stands in for a suite that is not known
+        return;  // the placeholder of an unknown suite
       }
       add(node, parent, owner, scope);
       lambdas(node, scope);
@@ -86,7 +86,7 @@ class Collector {
     } else if (kind == NodeKind::kBlock) {
       suite(node, parent, scope);
     } else if (kind == NodeKind::kError) {
-      add(node, parent, owner, scope);  // what is no statement has a place nevertheless
+      add(node, parent, owner, scope);  // text that is not a statement still gets an entry
       suite(node, parent, scope);
     }
   }
@@ -136,7 +136,7 @@ class Collector {
     statements_[index].end = statements_.size();
   }
 
-  /// What stands before the suite; with it when it is on the same line.
+  /// The last line of the header; includes the suite if it is on the same line.
   static int last_line_of_header(Node node, Node body) {
     if (!body) {
       return node.line();
@@ -219,9 +219,9 @@ bool is_clause(NodeKind kind) {
 
 namespace {
 
-constexpr std::size_t kMostPieces = 5000;  // each is parsed by itself
+constexpr std::size_t kMostPieces = 5000;  // each piece is parsed separately
 
-/// The tree of a text that is known already: the values and the model each read the files.
+/// Shares the tree of an identical text: values/ and the model both read the files.
 std::shared_ptr<const Tree> shared_tree(WholeText text) {
   static std::mutex mutex;
   static std::unordered_map<std::size_t, std::weak_ptr<const Tree>> known;
@@ -243,7 +243,7 @@ std::shared_ptr<const Tree> shared_tree(WholeText text) {
   return tree;
 }
 
-/// Of a text with gaps what is no Python is left out, so that it does not take the rest with it.
+/// In a text with gaps, lines that are not Python are replaced, so that they do not spoil the rest.
 std::shared_ptr<const Tree> tree_of(const SourceText& text) {
   auto tree = shared_tree(whole_text(text));
   if (has_gaps(text) && text.size() <= kMostPieces && tree->has_errors()) {
@@ -272,7 +272,7 @@ const Scope& SourceIndex::function_at(int line) const {
       break;
     }
     if (scope.kind == ScopeKind::kFunction && line <= scope.last_line) {
-      found = &scope;  // inner ones come later
+      found = &scope;  // inner scopes come later
     }
   }
   return *found;
@@ -293,7 +293,7 @@ const Scope* SourceIndex::scope_of_frame(int line, std::string_view name) const 
 }
 
 std::size_t SourceIndex::statement_at(int line) const {
-  // Sorted by first line; several may share one (`if x: f()`, `a; b`): the last is innermost.
+  // Sorted by first line; several may share it (`if x: f()`, `a; b`): the last is innermost.
   const auto after =
       std::upper_bound(statements_.begin(), statements_.end(), line,
                        [](int wanted, const Statement& s) { return wanted < s.line; });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One parsed file and where its lines lie in it: statements, functions, classes. Made once for a
-// text (index_of) and shared by all who ask; everything it hands out lives as long as it.
+// One parsed file and its structure: statements, functions, classes. Built once per text (index_of)
+// and shared; everything it returns lives as long as the index.
 #pragma once
 
 #include <cstddef>
@@ -29,45 +29,46 @@ struct Parameter {
   Node otherwise;  // its default
 };
 
-/// What has local names of its own: the module, a class, a function, a lambda.
+/// A region with its own local names: the module, a class, a function, a lambda.
 struct Scope {
   ScopeKind kind = ScopeKind::kModule;
-  std::string name;       // as in a frame: "<module>", "step", "<lambda>"
-  std::string qualified;  // "Trainer.step", "fit.<locals>.hook"
+  std::string name;       // as frames show it: "<module>", "step", "<lambda>"
+  std::string qualified;  // qualified name: "Trainer.step", "fit.<locals>.hook"
   Node node;              // the definition (the whole file for the module)
   Node body;              // its block; a lambda's expression
-  int first_line = 0;     // of the `def` or the first decorator
-  int header_line = 0;    // of the `def`
+  int first_line = 0;     // line of the `def` or of the first decorator
+  int header_line = 0;    // line of the `def`
   int last_line = 0;
   std::vector<Parameter> parameters;
-  std::vector<Node> decorators;  // the expressions behind "@"
+  std::vector<Node> decorators;  // the expressions after "@"
   bool is_async = false;
   bool is_generator = false;
   std::size_t outer = kNone;  // index of the scope around it
 };
 
 /// A simple statement, or a header with its suite; elif, else, except, finally, case and decorators
-/// count as headers of their own. In the order of the source.
+/// count as headers of their own. In source order.
 struct Statement {
   Node node;
   int line = 0;
-  int last_line = 0;           // of a header: of what stands before its suite
-  std::size_t parent = kNone;  // the header whose suite holds it; of a clause what holds its owner
-  std::size_t owner = kNone;   // of a clause: the if, for, while, try or match it belongs to
-  std::size_t scope = 0;       // index of the scope it runs in
-  std::size_t end = 0;         // one past the last statement of its suite and its clauses
+  int last_line = 0;  // for a header, the last line before its suite
+  // The header whose suite contains it; for a clause, that of its owner.
+  std::size_t parent = kNone;
+  std::size_t owner = kNone;  // for a clause: its if, for, while, try or match
+  std::size_t scope = 0;      // index of the scope it runs in
+  std::size_t end = 0;        // one past the last statement of its suite and its clauses
 };
 
 class SourceIndex {
  public:
   explicit SourceIndex(const SourceText& text);
 
-  /// Holds nothing: no line of the file is known, or it is too large to be parsed.
+  /// Empty: no line of the file is known, or it is too large to parse.
   [[nodiscard]] bool empty() const {
     return statements_.empty();
   }
   [[nodiscard]] Node root() const;
-  /// The module first, then as they begin.
+  /// The module first, then the others in source order.
   [[nodiscard]] std::span<const Scope> scopes() const {
     return scopes_;
   }
@@ -75,16 +76,16 @@ class SourceIndex {
     return statements_;
   }
 
-  /// The innermost function around a line, its decorators and its `def` included; the module's
-  /// scope where there is none.
+  /// The innermost function around a line, including its decorators and its `def`; the module's
+  /// scope if there is none.
   [[nodiscard]] const Scope& function_at(int line) const;
-  /// The scope that a frame of this name runs in at this line: also a class's body, a lambda.
+  /// The scope in which a frame of this name runs at this line; also a class body or a lambda.
   [[nodiscard]] const Scope* scope_of_frame(int line, std::string_view name) const;
   /// The innermost statement that covers a line, else kNone.
   [[nodiscard]] std::size_t statement_at(int line) const;
-  /// The statement that holds a node.
+  /// The statement that contains a node.
   [[nodiscard]] std::size_t statement_of(Node node) const;
-  /// Those of a scope itself, without the scopes inside it.
+  /// The statements of a scope itself, without the scopes inside it.
   [[nodiscard]] std::vector<std::size_t> statements_of(const Scope& scope) const;
 
  private:
@@ -93,7 +94,7 @@ class SourceIndex {
   std::vector<Statement> statements_;
 };
 
-/// The parsed form of a file; made when first asked for.
+/// The parsed form of a file, built on first use.
 const SourceIndex& index_of(const SourceText& text);
 
 bool is_simple_statement(NodeKind kind);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only file that knows tree-sitter. Its parser does not recurse; time and size are capped,
-// because the text may come from a recording that anyone has written.
+// The only file that uses tree-sitter. Its parser does not recurse; time and size are limited
+// because the text may come from an untrusted recording.
 #include "collector/program/syntax/tree.h"
 
 #include <algorithm>
@@ -167,7 +167,7 @@ Value looked_up(const Table& table, string_view name, Value otherwise) {
   return found == table.end() ? otherwise : found->second;
 }
 
-/// The grammar's numbers as kinds and fields, looked up by name once.
+/// The grammar's numbers for our kinds and fields, looked up by name once.
 struct Grammar {
   const TSLanguage* language = tree_sitter_python();
   std::vector<NodeKind> kinds;
@@ -219,7 +219,7 @@ FlatNode flat_node(const TSTreeCursor& cursor) {
   out.end = ts_node_end_byte(node);
   out.row = ts_node_start_point(node).row;
   const TSPoint last = ts_node_end_point(node);
-  // A block that ends with a line break ends in column 0 of the next row.
+  // A block that ends with a line break has its end in column 0 of the next row.
   out.last_row = last.column == 0 && last.row > out.row ? last.row - 1 : last.row;
   return out;
 }
@@ -247,7 +247,7 @@ bool Tree::has_errors() const {
 }
 
 void Tree::parse() {
-  // It keeps its memory: a job has many files, and many pieces are parsed by themselves.
+  // Keeps its memory: a job has many files, and many pieces are parsed separately.
   thread_local const Parser parser = new_parser();
   if (!parser) {
     return;
@@ -287,7 +287,7 @@ void Tree::parse() {
     nodes_[id].last = static_cast<std::uint32_t>(nodes_.size());
   }
   ts_tree_cursor_delete(&cursor);
-  nodes_.front().kind = NodeKind::kModule;  // also where the whole text is one error
+  nodes_.front().kind = NodeKind::kModule;  // even if the whole text is one error
 }
 
 }  // namespace ddpdoctor::program

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A parsed file: all nodes in one array, in the order of the source.
+// A parsed file: all nodes in one array, in source order.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct FlatNode {
   NodeKind kind = NodeKind::kOther;
   Field role = Field::kNone;
   std::uint16_t symbol = 0;  // the grammar's number of the kind
-  std::uint32_t parent = 0;  // the root is its own
+  std::uint32_t parent = 0;  // the root's parent is the root
   std::uint32_t last = 0;    // one past the last node inside
   std::uint32_t begin = 0;   // bytes
   std::uint32_t end = 0;
@@ -24,13 +24,13 @@ struct FlatNode {
   std::uint32_t last_row = 0;
 };
 
-/// Nodes that lie deeper than kMaxDepth are left out, so that whoever walks a tree may recurse.
+/// Omits nodes deeper than kMaxDepth, so that recursive walks are safe.
 class Tree {
  public:
   static constexpr int kMaxDepth = 400;
 
-  /// Never fails: what is no Python is error nodes, a text that is too large or too tangled is an
-  /// empty module.
+  /// Never fails: text that is not Python gives error nodes; text that is too large or too complex
+  /// gives an empty module.
   explicit Tree(WholeText text);
 
   [[nodiscard]] const std::vector<FlatNode>& nodes() const {
@@ -39,7 +39,7 @@ class Tree {
   [[nodiscard]] const WholeText& text() const {
     return text_;
   }
-  /// Something in it is no Python.
+  /// The text contains something that is not Python.
   [[nodiscard]] bool has_errors() const;
   [[nodiscard]] Node root() const {
     return {this, 0};

@@ -15,14 +15,14 @@ namespace {
 
 using std::string_view;
 
-constexpr std::size_t kMaxRows = 200'000;  // made up ones among them
+constexpr std::size_t kMaxRows = 200'000;  // including inserted rows
 constexpr std::size_t kMaxOpenIndents = 100;
 
-/// Lines that make up one statement or header: `text` with what closes it, and its lines.
+/// The lines of one statement or header: `text`, what closes it, and its line numbers.
 struct Piece {
   int indent = 0;
   std::vector<std::pair<int, string_view>> lines;
-  std::string closers;  // for what a gap leaves open
+  std::string closers;  // closes what a gap left open
   bool cut_after_backslash = false;
   bool unreadable = false;
 
@@ -32,7 +32,7 @@ struct Piece {
 };
 
 int indent_of(string_view line) {
-  constexpr int kTabWidth = 8;  // as CPython's tokenizer
+  constexpr int kTabWidth = 8;  // as in CPython's tokenizer
   int indent = 0;
   for (const char c : line) {
     if (c == ' ') {
@@ -93,7 +93,7 @@ bool begins_with_one_of(string_view text, const Words& words) {
                      [text](string_view word) { return begins_with_word(text, word); });
 }
 
-/// A header opens a suite: it ends with a colon, comments aside.
+/// A header opens a suite: it ends with a colon, comments removed.
 bool is_header(const Piece& piece) {
   constexpr std::array<string_view, 14> kHeaders = {"if",    "elif",   "else",  "for",     "while",
                                                     "try",   "except", "with",  "finally", "def",
@@ -101,7 +101,7 @@ bool is_header(const Piece& piece) {
   return begins_with_one_of(piece.head(), kHeaders) && ends_with_colon(piece.lines.back().second);
 }
 
-/// What may stand before a link of a chain at its own indentation.
+/// The header that may precede a clause at its own indentation.
 string_view opener_of(string_view head) {
   constexpr std::array<string_view, 2> kIf = {"elif", "else"};
   constexpr std::array<string_view, 2> kTry = {"except", "finally"};
@@ -118,7 +118,7 @@ bool continues(string_view opener, string_view before) {
   return opener == "if" ? begins_with_one_of(before, kIf) : begins_with_one_of(before, kTry);
 }
 
-/// A line break inside a line would move all that follow.
+/// A line break inside a line would shift all following lines.
 void append_line(std::string& buffer, string_view text) {
   for (const char c : text) {
     buffer += c == '\n' || c == '\0' ? ' ' : c;
@@ -172,7 +172,7 @@ class Repair {
     bool header = false;
   };
 
-  /// The indentations that later statements of the same suite go back to need a header each.
+  /// Inserts a header for each indentation to which later statements of the same suite return.
   void open_headers(std::size_t i) {
     const int indent = pieces_[i].indent;
     const bool suite = !open_.empty() && open_.back().header;
@@ -187,7 +187,8 @@ class Repair {
       }
     }
     std::reverse(levels.begin(), levels.end());
-    // A suite that has a header begins at its outermost level; one that has none needs one.
+    // A suite with a known header begins at its outermost level; any other needs an inserted
+    // header.
     if (!suite && (outer >= 0 || levels.front() > 0)) {
       make_header(std::max(outer, 0), pieces_[i].lines.front().first);
     }
@@ -207,21 +208,21 @@ class Repair {
     }
   }
 
-  /// A header whose suite is not known gets one before a statement that is not in it.
+  /// A header without a known suite gets one before the next statement outside it.
   void fill_suite(int next_indent) {
     if (!open_.empty() && open_.back().header && open_.back().indent >= next_indent) {
       add_row(unknown(open_.back().indent + 1, ""), out_.rows.back());
     }
   }
 
-  /// A try whose clauses are not known.
+  /// Adds a clause to a try whose clauses are unknown.
   void finish_try(const Level& level) {
     if (begins_with_word(level.head, "try")) {
       add_row(unknown(level.indent, "finally: "), out_.rows.back());
     }
   }
 
-  /// A row that was made up: `before`, the name for what is not known, `behind`.
+  /// An inserted row: `before`, the placeholder name, `behind`.
   static std::string unknown(int indent, string_view before, string_view behind = "") {
     std::string out = indented(indent, before);
     out += kUnknownName;
@@ -235,7 +236,7 @@ class Repair {
     return out;
   }
 
-  /// A decorator needs what it decorates.
+  /// A decorator must precede a definition.
   [[nodiscard]] bool decorates_next(std::size_t i) const {
     constexpr std::array<string_view, 3> kDefinitions = {"def", "class", "async"};
     return i + 1 < pieces_.size() && pieces_[i + 1].indent == pieces_[i].indent &&
@@ -243,7 +244,7 @@ class Repair {
             begins_with_one_of(pieces_[i + 1].head(), kDefinitions));
   }
 
-  /// With what it needs around it to be a module.
+  /// The piece with the text that makes it a module of its own.
   static std::string by_itself(const Piece& piece) {
     std::string out;
     const string_view opener = opener_of(piece.head());
@@ -279,7 +280,7 @@ class Repair {
     add_row(unknown(indent, "with ", ":"), line);
   }
 
-  /// An `else` without its `if`.
+  /// Inserts the `if` for an `else` that has none.
   void open_chain(const Piece& piece, string_view opener) {
     if (piece.unreadable) {
       return;

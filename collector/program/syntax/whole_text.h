@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One text for the parser from the lines that are known. Of a recording that holds some lines of a
-// file only, the parts are made into Python again: what was open before a gap is closed, an
-// indented line whose header is missing gets one, so does an `else` whose `if` is missing.
+// Builds one text for the parser from the known lines. If a recording contains only some lines of a
+// file, the parts are repaired into Python: brackets and strings left open before a gap are closed,
+// and an indented line without a header, or an `else` without an `if`, gets one.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 
 namespace ddpdoctor::program {
 
-/// The name that stands in for what is not known: the condition of a header that was made up.
+/// The placeholder for the unknown condition of an inserted header.
 inline constexpr const char* kUnknownName = "__ddpdoctor_unknown__";
-/// The statement that takes the place of one that is no Python: the rest of a string, of a bracket.
+/// The replacement for a statement that is not Python: the rest of a string or bracket.
 inline constexpr const char* kUnreadable = "__ddpdoctor_unreadable__";
 
-/// `rows` has the line of each row of `buffer`; a row that was made up has the line of the row that
-/// needs it.
+/// `rows` has the line of each row of `buffer`; an inserted row has the line of the row that needs
+/// it.
 struct WholeText {
   std::string buffer;
   std::vector<int> rows;  // empty: row n is line n + 1
@@ -34,10 +34,11 @@ struct WholeText {
 
 WholeText whole_text(const SourceText& source);
 
-/// Lines are missing: the text was repaired.
+/// Lines are missing and the text was repaired.
 bool has_gaps(const SourceText& source);
 
-/// The same, with kUnreadable for each statement that `reads` finds to be no Python by itself.
+/// The same, with kUnreadable for each statement that `reads` reports as not being Python by
+/// itself.
 WholeText whole_text(const SourceText& source,
                      const std::function<bool(const std::string&)>& reads);
 
