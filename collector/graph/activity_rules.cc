@@ -16,7 +16,8 @@ bool matches(const ActivityRule& rule, const stacks::Frame& frame) {
     if (frame.language != stacks::Language::kPython) {
       return false;
     }
-    // A rule for a whole file tells of its functions; its "<module>" runs while it is imported.
+    // A rule for a whole file applies to its functions; its "<module>" frame runs during the
+    // import.
     return (rule.function.empty() ? frame.function != "<module>"
                                   : plain_name(frame.function) == rule.function) &&
            (rule.file.empty() || frame.file.find(rule.file) != std::string::npos);
@@ -30,7 +31,7 @@ bool matches(const ActivityRule& rule, const stacks::Frame& frame) {
   return frame.function.find(rule.function) != std::string::npos;
 }
 
-// "pdb.py" must not be a piece of "mypdb.py"; pieces with a folder are specific enough.
+// "pdb.py" must not match "mypdb.py"; patterns with a folder are specific enough.
 bool at_border(const ActivityRule& rule, const stacks::Frame& frame) {
   if (rule.match != Match::kPython || rule.file.empty()) {
     return true;
@@ -40,7 +41,7 @@ bool at_border(const ActivityRule& rule, const stacks::Frame& frame) {
          rule.file.starts_with("importlib");
 }
 
-// A library runs it while it is imported: importing torch._dynamo compiles nothing.
+// The frame runs because a library is being imported: importing torch._dynamo compiles nothing.
 bool is_part_of_import(std::span<const stacks::Frame> callers) {
   for (const stacks::Frame& caller : callers) {
     if (caller.language == stacks::Language::kPython && model::is_user_file(caller.file)) {
@@ -53,7 +54,8 @@ bool is_part_of_import(std::span<const stacks::Frame> callers) {
   return false;
 }
 
-// What the kernel or the reader of locks says a thread waits for; nothing when frames must tell.
+// What a thread waits for according to the kernel or the lock reader; nothing if only frames can
+// show it.
 std::optional<Activity> activity_by_wait(const model::Thread& thread) {
   constexpr std::array<std::pair<std::string_view, Activity>, 9> kWaits = {{
       {"store-key", Activity::kStore},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which frames betray what a thread is doing: a table, and the one question asked of it.
+// Which frames show what a thread is doing: a table and its lookup.
 #pragma once
 
 #include <span>
@@ -12,40 +12,43 @@
 
 namespace ddpdoctor::graph {
 
-/// How a rule's function is compared: the Python name's last part, or a piece of the native name.
+/// How a rule's function is compared: the last part of the Python name, or a part of the native
+/// name.
 enum class Match { kPython, kNative, kNativeExact };
 
-/// A frame that names an activity. Of all that match below the user's innermost frame the
-/// weightiest wins: `new_group` waits in a store, and that it is in `new_group` says more.
+/// A frame that names an activity. Of all rules that match below the user's innermost frame, the
+/// one with the highest weight wins: `new_group` waits in a store, and `new_group` is the more
+/// informative frame.
 struct ActivityRule {
   Match match = Match::kPython;
   std::string_view function;  // empty = any
-  std::string_view file;      // Python: piece of the path; empty = any
+  std::string_view file;      // Python: part of the path; empty = any
   Activity activity = Activity::kUnknown;
   int weight = 0;
 };
 
 std::span<const ActivityRule> activity_rules();
 
-/// A public function of torch.distributed that waits for other ranks; empty operation = no such
-/// function.
+/// A public function of torch.distributed that waits for other ranks; an empty operation means that
+/// it is not one.
 struct Operation {
   std::string_view function;   // as in distributed_c10d.py
   std::string_view operation;  // as recorded
   Activity activity = Activity::kCollective;
 };
 
-/// nullptr when the function is none of them.
+/// nullptr if the function is not in the table.
 const Operation* operation_of(std::string_view function);
 
 /// "DistributedDataParallel.forward" → "forward".
 std::string_view plain_name(std::string_view qualified);
 
-/// The rule that decides for these frames (innermost first), nullptr when none matches. `at`
-/// receives the frame.
+/// The rule that decides for these frames (innermost first); nullptr if none matches. `at` receives
+/// the frame.
 const ActivityRule* deciding_rule(std::span<const model::Frame> frames, const model::Frame** at);
 
-/// When no rule matches: what the reader of locks, the scheduler and the user's own line say.
+/// Used when no rule matches: decides by the lock reader, the scheduler state and the user's own
+/// line.
 Activity activity_by_state(const model::JobModel& job, const model::Thread& thread);
 
 }  // namespace ddpdoctor::graph

@@ -138,7 +138,7 @@ void read_arguments(BlockedCall& call, const model::JobModel& job, const stacks:
 
 using NativeWord = std::pair<std::string_view, std::string_view>;
 
-// Words of functions of torch 1.13 – 2.13, gloo and NCCL in which a rank waits. Longer ones first.
+// Names of functions of torch 1.13 – 2.13, gloo and NCCL in which a rank waits; longer names first.
 constexpr std::array<NativeWord, 26> kNativeWords = {{
     {"::RecvWork::wait", "recv"},
     {"::SendWork::wait", "send"},
@@ -186,8 +186,8 @@ std::optional<BlockedCall> native_in(std::span<const stacks::Frame> frames) {
   return std::nullopt;
 }
 
-// Without Python frames only its classes for messages tell what gloo does: a stack with Python has
-// better words.
+// Without Python frames, only gloo's message classes show what it does; a stack with Python frames
+// gives better names.
 std::optional<BlockedCall> message_in(std::span<const stacks::Frame> frames) {
   const auto native = native_in(frames);
   return native && is_point_to_point(native->operation) ? native : std::nullopt;
@@ -207,7 +207,7 @@ bool has_function(std::span<const stacks::Frame> frames, std::string_view part) 
 
 const model::CollectiveCall* newest_record(const BlockedCall& call, model::Rank rank,
                                            const History& history) {
-  // torch's group may be known by name only, its calls by those of NCCL below it
+  // torch's group may be known by name only, and its calls by those of NCCL below it
   if (!call.group.empty() && !history.ranks(call.group).empty()) {
     return history.last(call.group, rank);
   }
@@ -332,7 +332,7 @@ std::optional<BlockedCall> call_without_python(const model::Process& process,
     }
     auto theirs = native_in(worker.frames);
     if (call && theirs && call->operation != theirs->operation) {
-      return std::nullopt;  // several are under way: which one it waits for is not known
+      return std::nullopt;  // several calls are in progress: unknown which one the thread waits for
     }
     call = theirs ? std::move(theirs) : std::move(call);
   }
@@ -362,8 +362,8 @@ void complete_from_history(BlockedCall& call, Activity activity, model::Rank ran
     call.group = call.group.empty() ? world_group(job) : call.group;
     return;
   }
-  // Sub-operations differ in spelling between torch's Python and its recorder; the record is what
-  // peers see.
+  // torch's Python code and its recorder spell sub-operations differently; the peers see the
+  // record's spelling.
   call.operation = record->operation.empty() ? call.operation : record->operation;
   call.group = record->group;
   call.sequence = record->sequence;

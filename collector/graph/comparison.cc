@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How two sides of one collective are compared. What is unknown on either side never differs.
+// Compares two sides of one collective. A value that is unknown on either side never differs.
 #include "collector/graph/comparison.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace ddpdoctor::graph {
 namespace {
 
-// Operations whose input has one size on all ranks; the root of a scatter or the ranks of an
+// Operations whose input has the same size on all ranks; the root of a scatter and the ranks of an
 // all_to_all may differ.
 constexpr std::array<std::string_view, 9> kSameSize = {"all_reduce",     "reduce",
                                                        "broadcast",      "all_gather",
@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 9> kSameSize = {"all_reduce",     "reduce
                                                        "reduce_scatter", "reduce_scatter_tensor",
                                                        "_allgather_base"};
 
-/// MPI's nonblocking twin of an operation is called "i" and its name; it matches no blocking one.
+/// MPI names the nonblocking variant "i" + name; it never matches a blocking operation.
 bool has_same_size(std::string_view operation) {
   operation.remove_prefix(operation.starts_with('i') ? 1 : 0);
   return std::find(kSameSize.begin(), kSameSize.end(), operation) != kSameSize.end();
@@ -59,7 +59,7 @@ bool differ_in(Disagreement about, const model::CollectiveCall& a, const model::
       return differ(a.reduce_op, b.reduce_op);
     case Disagreement::kRoot:
       return differ(a.root, b.root);
-    case Disagreement::kSplits:  // their number; what must be equal crosswise is sort_by_splits()
+    case Disagreement::kSplits:  // only their number; sort_by_splits() compares them crosswise
       return a.splits && b.splits && a.splits->size() != b.splits->size();
     case Disagreement::kCallSite:
       return sites_differ(a, b);
@@ -118,7 +118,7 @@ bool any_differs(const Calls& calls, Disagreement about) {
 
 namespace {
 
-/// The entry of `splits` for a group rank; nothing when it is not known.
+/// The entry of `splits` for a group rank; nothing if it is unknown.
 std::optional<std::int64_t> split_for(const std::optional<std::vector<std::int64_t>>& splits,
                                       std::size_t group_rank, std::size_t size) {
   return splits && splits->size() == size ? std::optional((*splits)[group_rank]) : std::nullopt;
@@ -158,11 +158,12 @@ std::vector<DivergentCall> sort_by_splits(const Calls& calls,
     side.ranks.insert(call->rank);
     side.call = side.call ? side.call : std::optional(*call);
   }
-  if (sides.front().ranks.empty() && odd.ranks.size() > 1) {  // each against each: nobody is odd
+  // Every pair contradicts: no rank is the odd one.
+  if (sides.front().ranks.empty() && odd.ranks.size() > 1) {
     sides.front() = {.ranks = model::RankSet({calls.front()->rank}), .call = *calls.front()};
     odd = {.ranks = model::RankSet({calls.back()->rank}), .call = *calls.back()};
   }
-  if (sides.front().ranks.empty()) {  // one rank alone, which contradicts itself: no second side
+  if (sides.front().ranks.empty()) {  // one rank contradicts itself: there is no second side
     sides.front() = std::move(odd);
   } else if (!odd.ranks.empty()) {
     sides.push_back(std::move(odd));

@@ -45,13 +45,13 @@ constexpr std::array<string_view, 10> kDriverModules = {
     "libcuda.so",   "libcudart",  "libnvidia-", "libamdhip64", "libhsa-runtime",
     "librdmacm.so", "libibverbs", "libmlx5",    "libnccl",     "librccl"};
 
-/// `cuStreamSynchronize`, but not the user's `customise`.
+/// `cuStreamSynchronize`, but not a user's `customise`.
 bool is_of_cuda_driver(string_view function) {
   return function.size() > 2 && function.starts_with("cu") &&
          std::isupper(static_cast<unsigned char>(function[2])) != 0;
 }
 
-/// A Python function of torch that needs the device, with a piece of its file.
+/// A Python function of torch that needs the device, with a part of its file name.
 struct NeedsDevice {
   string_view function;  // empty = any
   string_view file;
@@ -67,7 +67,7 @@ constexpr std::array<NeedsDevice, 7> kNeedDevice = {{
     {.function = "", .file = "torch/nn/utils/clip_grad.py"},
 }};
 
-/// Functions of torch in which a value of the device is read, where the tensor is on one.
+/// Functions of torch that read a value from the device when the tensor is on one.
 constexpr std::array<NeedsDevice, 5> kReadDevice = {{
     {.function = "", .file = "torch/_tensor_str.py"},
     {.function = "__format__", .file = "torch/_tensor.py"},
@@ -103,8 +103,7 @@ bool reads_device(const program::Call& call) {
          std::find(kConversions.begin(), kConversions.end(), name) != kConversions.end();
 }
 
-/// `if x.any():`, `while loss.sum() > 1:`: the truth of what a method of a tensor gives out is
-/// read.
+/// `if x.any():`, `while loss.sum() > 1:`: a branch reads the result of a tensor method.
 bool reads_truth(std::string_view statement, const std::vector<program::Call>& calls) {
   constexpr std::array<string_view, 12> kMethods = {"any",   "all",      "sum",   "max",
                                                     "min",   "mean",     "norm",  "isnan",
@@ -119,7 +118,7 @@ bool reads_truth(std::string_view statement, const std::vector<program::Call>& c
          });
 }
 
-/// The program asks for the backend of GPUs, as far as its source is known.
+/// The program's known source selects the GPU backend.
 bool asks_for_nccl(const model::JobModel& job) {
   const auto asks = [](const program::Call& call) {
     if (program::last_name(call.callee) != "init_process_group") {
@@ -149,7 +148,7 @@ bool asks_for_nccl(const model::JobModel& job) {
   return false;
 }
 
-/// A thread of autograd's engine: it runs what backward() waits for.
+/// A thread of autograd's engine, for which backward() waits.
 bool is_of_autograd(const model::Thread& thread) {
   return thread.name.starts_with("pt_autograd") ||
          model::has_native_frame(thread, "torch::autograd::Engine::thread_main");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the recorded calls of a group side by side, oldest common sequence first. Nobody is the
-// reference: at every sequence the ranks are sorted into sides, the largest first.
+// Compares the recorded calls of a group, from the oldest common sequence number. No rank is the
+// reference: at each sequence number the ranks are sorted into sides, the largest first.
 #include "collector/graph/divergence.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ constexpr std::array<Disagreement, 6> kOfContent = {
     Disagreement::kOperation, Disagreement::kRoot,  Disagreement::kShape,
     Disagreement::kSplits,    Disagreement::kDtype, Disagreement::kReduceOp};
 
-/// Everything needed to read one group.
+/// The data needed to compare one group.
 struct Reading {
   const model::JobModel& job;
   const std::vector<Standing>& standings;
@@ -33,15 +33,15 @@ struct Reading {
     return found == standings.end() || found->rank != rank ? nullptr : &*found;
   }
 
-  /// In a collective of this group now, as its stack shows.
+  /// True if the rank's stack shows that it is in a collective of this group now.
   [[nodiscard]] bool stands_here(model::Rank rank) const {
     const Standing* one = standing(rank);
     return one != nullptr && one->call && one->call->group == view.group.id &&
            one->activity != Activity::kPointToPoint;
   }
 
-  /// Has this call and is not known to be past it. A call that failed waited for somebody who
-  /// never came.
+  /// The rank has this call and is not known to be past it. A failed call counts: it waited for a
+  /// rank that never called it.
   [[nodiscard]] bool waits_in(const model::CollectiveCall& call) const {
     const Standing* one = standing(call.rank);
     const bool has_stack = one != nullptr && one->thread != nullptr && !one->thread->frames.empty();
@@ -84,15 +84,15 @@ void read_progress(const Reading& reading) {
     if (found != ranks.end()) {
       reading.view.progress.push_back(progress_from(reading, rank, found->second));
     } else if (!ranks.empty() && reading.history.was_read(rank)) {
-      // Its recorder shows nothing in this group: it has made no call in it.
+      // Its recorder has no call in this group: it made none.
       reading.view.progress.push_back(
           {.rank = rank, .enqueued = 0, .completed = 0, .first_known = 1});
     }
   }
 }
 
-// Rings wrap: only from the largest first record on can all be compared. A rank that stopped before
-// it is behind, not unknown.
+// Ring buffers wrap: all ranks can be compared only from the largest first record on. A rank that
+// stopped before it is behind, not unknown.
 std::int64_t first_comparable(const GroupView& view) {
   std::int64_t first = 1;
   for (const RankProgress& progress : view.progress) {
@@ -167,13 +167,13 @@ bool note_missing(const Reading& reading, const Walk& walk) {
   return true;
 }
 
-// Another operation, or one of another size that comes from another line.
+// A different operation, or one of another size from another line.
 bool are_different_calls(const Calls& calls) {
   return any_differs(calls, Disagreement::kOperation) ||
          (any_differs(calls, Disagreement::kShape) && any_differs(calls, Disagreement::kCallSite));
 }
 
-// Once operations differ or a rank is missing, later numbers mean different things on different
+// After operations differ or a rank is missing, later numbers refer to different calls on different
 // ranks.
 void read_disagreements(const Reading& reading) {
   Walk walk(reading.history.ranks(reading.view.group.id), first_comparable(reading.view));
@@ -188,8 +188,8 @@ void read_disagreements(const Reading& reading) {
   }
 }
 
-// Two branches with one call each are no divergence; a call too many or too few shifts all that
-// follow.
+// Two branches with one call each are not a divergence; an extra or missing call shifts all later
+// ones.
 bool shifts(const Reading& reading, const Divergence& divergence) {
   for (std::size_t i = 1; i < divergence.calls.size(); ++i) {
     const Shift shift =
@@ -202,8 +202,8 @@ bool shifts(const Reading& reading, const Divergence& divergence) {
   return false;
 }
 
-/// Of calls that came from other lines, else of those that came through other ones to the same line
-/// (a layer that reduces, in a forward of one rank's own).
+/// For calls from different lines; else for calls that reached the same line through different ones
+/// (for example a layer that reduces, in a forward that only one rank calls).
 std::optional<Divergence> first_shift(const Reading& reading, std::int64_t end, bool by_callers) {
   Walk walk(reading.history.ranks(reading.view.group.id), first_comparable(reading.view));
   while (walk.advance() && walk.sequence() < end) {
@@ -309,8 +309,8 @@ bool ends_there(const GroupView& view, const Divergence& one) {
                      [&one](const RankProgress& rank) { return rank.enqueued == one.sequence; });
 }
 
-// What differs in size and comes from two lines is two calls of the program; so is what differs in
-// type and comes from two functions, where somebody came no further. Two casts of one value go on.
+// Calls of different size from two lines are two calls of the program; so are calls of different
+// type from two functions if some rank did not get further. Two casts of one value complete.
 bool are_two_calls(const GroupView& view, const Divergence& one) {
   if (one.calls.size() < 2 || !one.calls[0].call || !one.calls[1].call) {
     return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every detector is given: the job and the three readings of it that they all need, computed
+// The input of every detector: the job and three views of it that all detectors need, computed
 // once.
 #pragma once
 
@@ -14,18 +14,18 @@
 
 namespace ddpdoctor::graph {
 
-/// A job and its readings. `standings` point into `job`, which must outlive this.
+/// A job and its views. `standings` point into `job`, which must outlive this.
 struct Examination {
   const model::JobModel& job;
   std::vector<Standing> standings;  // one per rank, in rank order
   std::vector<GroupView> groups;    // the world first
   WaitForGraph waits;
   History history = {};
-  base::Memo memo = {};  // what detectors ask for more than once
+  base::Memo memo = {};  // results that several detectors need
 
   [[nodiscard]] const Standing* standing(model::Rank rank) const;
   [[nodiscard]] const GroupView* group(std::string_view id) const;
-  /// True when nothing moves: two observations (or recorders) show no progress.
+  /// True if the job makes no progress between two observations (or according to the recorders).
   [[nodiscard]] bool still() const {
     return job.progress == model::Progress::kStill;
   }

@@ -16,8 +16,9 @@ bool contains(string_view text, string_view part) {
   return text.find(part) != string_view::npos;
 }
 
-/// A function of a framework that makes a collective, with a piece of its file. Empty function: all
-/// of the file's, which are named as the operations they wrap; empty operation: the name's own.
+/// A framework function that makes a collective, with a part of its file name. Empty function: all
+/// functions of the file, which are named after the operations they wrap; empty operation: the
+/// function's own name.
 struct WrapperRow {
   string_view function;
   string_view file;
@@ -47,7 +48,7 @@ constexpr std::array<WrapperRow, 14> kWrappers = {{
     {"unshard", "torch/distributed/fsdp/", "all_gather_into_tensor"},
 }};
 
-/// A function of a framework, with a piece of its file, and the phase of a step that it is.
+/// A framework function, with a part of its file name, and the phase of a step that it belongs to.
 struct PhaseRow {
   string_view function;
   string_view file;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frameworks call collectives through functions of their own, and are in phases that have names:
-// tables, one row for each function or folder.
+// Frameworks call collectives through their own functions and have named phases: tables with one
+// row per function or folder.
 #pragma once
 
 #include <span>
@@ -10,12 +10,12 @@
 
 namespace ddpdoctor::graph {
 
-/// The operation that a framework's wrapper around torch.distributed stands for, when the innermost
-/// frames are those of such a wrapper (below them may be torch); empty = no such frame.
+/// The operation of a framework's wrapper around torch.distributed, if the innermost frames are
+/// those of such a wrapper (torch frames may be below it); empty = no such frame.
 std::string_view wrapped_operation(std::span<const stacks::Frame> frames);
 
-/// "generate", "forward", "backward", "prefill", "decode", "save": what the innermost frame of the
-/// table is part of; empty = no frame of it.
+/// "generate", "forward", "backward", "prefill", "decode", "save": the phase of the innermost frame
+/// in the table; empty = no such frame.
 std::string_view phase_of(std::span<const stacks::Frame> frames);
 
 }  // namespace ddpdoctor::graph

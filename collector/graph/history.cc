@@ -19,7 +19,7 @@ void put_in_order(Calls& calls) {
   }
 }
 
-// A hostile or merged capture may tell one call twice: the first telling counts.
+// A hostile or merged capture may contain one call twice: the first copy counts.
 void drop_repeats(Calls& calls) {
   const auto same = [](const model::CollectiveCall* a, const model::CollectiveCall* b) {
     return a->sequence == b->sequence;

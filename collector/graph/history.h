@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recorded calls of a job in reading order: for each group and rank by sequence number.
-// Point-to-point calls stand apart, because their numbers are counted per rank and not alike by
-// every member.
+// The recorded calls of a job by group, rank and sequence number. Point-to-point calls are kept
+// separately, because they are numbered per rank.
 #pragma once
 
 #include <map>
@@ -19,12 +18,12 @@ namespace ddpdoctor::graph {
 /// Calls of one rank, by sequence number, without duplicates.
 using Calls = std::vector<const model::CollectiveCall*>;
 
-/// An index into JobModel::collectives; the job must outlive it.
+/// An index of JobModel::collectives; the job must outlive it.
 class History {
  public:
   History() = default;
   explicit History(const model::JobModel& job);
-  // Lists are found through pointers to their nodes, which a move keeps and a copy would not.
+  // Lists refer to nodes by pointer; a move keeps these valid, a copy would not.
   History(const History&) = delete;
   History& operator=(const History&) = delete;
   History(History&&) = default;
@@ -34,9 +33,9 @@ class History {
   [[nodiscard]] bool empty() const {
     return by_group_.empty() && point_to_point_.empty();
   }
-  /// Groups that have calls, in order of their id.
+  /// Groups with calls, ordered by id.
   [[nodiscard]] std::vector<std::string> groups() const;
-  /// Collectives of a rank in a group, oldest first; empty when none is recorded.
+  /// Collectives of a rank in a group, oldest first; empty if none is recorded.
   [[nodiscard]] const Calls& calls(std::string_view group, model::Rank rank) const;
   /// Ranks with recorded collectives in the group.
   [[nodiscard]] const std::map<model::Rank, Calls>& ranks(std::string_view group) const;
@@ -44,9 +43,9 @@ class History {
                                                 std::int64_t sequence) const;
   /// The newest collective of a rank in a group.
   [[nodiscard]] const model::CollectiveCall* last(std::string_view group, model::Rank rank) const;
-  /// The collectives of a rank, one list for each group in which it has some.
+  /// The collectives of a rank: one list for each group in which it has any.
   [[nodiscard]] const std::vector<const Calls*>& lanes(model::Rank rank) const;
-  /// Whether the rank's recorder was read to its end, also when it held nothing.
+  /// True if the rank's recorder was read completely, even if it was empty.
   [[nodiscard]] bool was_read(model::Rank rank) const;
   /// Sends and receives of a rank in all groups, oldest first.
   [[nodiscard]] const Calls& point_to_point(model::Rank rank) const;
@@ -58,14 +57,13 @@ class History {
   std::unordered_set<model::Rank> read_;
 };
 
-/// True for the operations that are matched by peer.
+/// True for operations that are matched by peer.
 bool is_point_to_point(std::string_view operation);
 
-/// Equal where both are known: file, line.
+/// File and line are equal wherever both are known.
 bool same_line(const model::CallSite& a, const model::CallSite& b);
 
-/// The user's frames of a recorded call, innermost first; at least the call site when that is
-/// known.
+/// The user's frames of a recorded call, innermost first; at least the call site if it is known.
 std::vector<model::CallSite> callers_of(const model::CollectiveCall& call);
 
 }  // namespace ddpdoctor::graph

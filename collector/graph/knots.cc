@@ -17,7 +17,7 @@ bool can_go_on(const ChoiceNode& node, const std::vector<bool>& stuck) {
              : std::any_of(node.enders.begin(), node.enders.end(), acts);
 }
 
-/// All that `start` waits for, directly or through others, itself included.
+/// Everything that `start` waits for, directly or indirectly, including itself.
 std::set<std::size_t> reach(const std::vector<ChoiceNode>& nodes, const std::vector<bool>& stuck,
                             std::size_t start) {
   std::set<std::size_t> seen = {start};
@@ -58,7 +58,7 @@ std::vector<std::vector<std::size_t>> knots(const std::vector<ChoiceNode>& nodes
     if (!stuck[i] || placed.contains(i)) {
       continue;
     }
-    // A knot is reached in full from each of its members, and from no member anything else.
+    // In a knot, each member reaches every member and nothing else.
     const std::set<std::size_t> all = reach(nodes, stuck, i);
     const bool closed = std::all_of(all.begin(), all.end(), [&](std::size_t other) {
       return reach(nodes, stuck, other).contains(i);

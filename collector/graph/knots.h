@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting with a choice: a thread at a pipe or a semaphore goes on when any one of several threads
-// acts, a rank in a collective only when all do. Threads of which nobody who could end their wait
-// can go on are stuck for ever. Knots are the smallest such sets: they wait for nobody else.
+// Waits with alternatives: a thread at a pipe or a semaphore continues when any one of several
+// threads acts; a rank in a collective only when all do. A thread is stuck forever if no thread
+// that could end its wait can continue. Knots are the smallest such sets: they wait only for their
+// own members.
 #pragma once
 
 #include <cstddef>
@@ -9,18 +10,18 @@
 
 namespace ddpdoctor::graph {
 
-/// One thread. Numbers are places in the list of all nodes.
+/// One thread. Numbers are indices in the list of all nodes.
 struct ChoiceNode {
-  bool goes_on = true;                // it runs, or it is not known what it waits for
-  bool needs_all = false;             // all of `enders`, not any
-  std::vector<std::size_t> enders{};  // who could end its wait; empty = nobody
+  bool goes_on = true;                // it runs, or its wait is unknown
+  bool needs_all = false;             // all of `enders` must act, not just one
+  std::vector<std::size_t> enders{};  // nodes that could end its wait; empty = none
 };
 
-/// For each node, whether it can never go on.
+/// For each node, whether it can never continue.
 std::vector<bool> stuck_for_ever(const std::vector<ChoiceNode>& nodes);
 
-/// Stuck nodes that wait for each other and for nobody else, each set ascending. A node that nobody
-/// can help is a knot of its own.
+/// Stuck nodes that wait only for each other, each set ascending. A node that no other can release
+/// is a knot of its own.
 std::vector<std::vector<std::size_t>> knots(const std::vector<ChoiceNode>& nodes);
 
 }  // namespace ddpdoctor::graph

@@ -20,11 +20,11 @@ namespace {
 using program::Node;
 using program::SourceText;
 
-constexpr int kDeepest = 3;  // calls from the function on the stack
+constexpr int kDeepest = 3;  // depth of calls below the function on the stack
 
-/// What the source says of one call.
+/// What the source shows about one call.
 struct Made {
-  std::string operation;  // empty: a collective of another group than the job's
+  std::string operation;  // empty: a collective of a group other than the job's
   std::vector<model::CallSite> callers;
 };
 
@@ -33,7 +33,7 @@ class Reader {
   explicit Reader(const model::JobModel& job)
       : files_(job.sources.begin()->second, job.sources), ddp_(wraps_in_ddp(job)) {}
 
-  /// The collective that a call makes, itself or in a function of the user's.
+  /// The collective that a call makes, directly or inside a user's function.
   std::optional<Made> made_by(const std::string& file, const SourceText& lines, Node call,
                               int depth) const {
     const std::string callee = program::dotted_name(call.field(program::Field::kFunction));
@@ -67,7 +67,7 @@ class Reader {
     Node body;
   };
 
-  /// The only function that a call may mean.
+  /// The only function that a call can mean.
   std::optional<Function> function_called(const SourceText& lines, Node call) const {
     const program::File& file = files_.file_of(lines);
     const std::size_t statement = file.facts->index->statement_of(call);
@@ -121,8 +121,8 @@ bool stays_behind_device(const Standing& one) {
   return one.activity == Activity::kGpu && one.thread != nullptr && !one.moved && !one.on_cpu;
 }
 
-/// How many of a rank's frames, innermost first, lie where it and another one have parted: below
-/// the last line that both have passed, with the function of that line.
+/// How many of a rank's frames, innermost first, are below the last line that both ranks have
+/// passed, including the function of that line.
 std::size_t frames_parted(const std::vector<model::CallSite>& one,
                           const std::vector<model::CallSite>& other) {
   const std::size_t common = std::min(one.size(), other.size());
@@ -136,13 +136,13 @@ std::size_t frames_parted(const std::vector<model::CallSite>& one,
   return one.size() - common;
 }
 
-/// In a call of the job, behind a device, or through with it: a rank at work may only be late.
+/// In a call of the job, waiting for a device, or finished: a rank that works may only be late.
 bool waits_or_has_ended(const Standing& one) {
   return stays_behind_device(one) || (one.waits_for_ranks() && !one.moved) ||
          one.activity == Activity::kExited;
 }
 
-/// Another rank stands in this very call, and this one may have passed it by.
+/// Another rank is in exactly this call, and this rank may have skipped it.
 bool may_have_missed(const LaunchedCall& launched, const Standing& one,
                      const std::vector<Standing>& all) {
   return launched.maybe && std::any_of(all.begin(), all.end(), [&](const Standing& other) {
@@ -150,7 +150,8 @@ bool may_have_missed(const LaunchedCall& launched, const Standing& one,
          });
 }
 
-/// Of all the others; who stands at the line in which the others called on has come there again.
+/// The maximum over all other ranks; a rank at the line at which the others made the call has
+/// reached it again.
 std::size_t frames_parted(const Standing& one, const std::vector<Standing>& all) {
   std::size_t most = 1;
   for (const Standing& other : all) {
@@ -161,7 +162,7 @@ std::size_t frames_parted(const Standing& one, const std::vector<Standing>& all)
   return most;
 }
 
-/// The line waits in what it calls without a frame of Python: what it called before has returned.
+/// The line waits in a function without a Python frame: everything it called before has returned.
 bool waits_in_line_itself(const Standing& one) {
   const model::Frame* user = model::user_frame(*one.thread);
   for (const model::Frame& frame : one.thread->frames) {
@@ -215,7 +216,7 @@ std::optional<LaunchedCall> launched_last(const model::JobModel& job,
     const program::Passed passed =
         program::last_passed(lines, callers[i].line, here && i == 0, makes);
     if (passed.calls.empty()) {
-      continue;  // the caller's way here
+      continue;  // the caller's own path here
     }
     auto made = passed.calls.size() == 1 ? reader.made_by(source->first, lines, passed.calls[0], 0)
                                          : std::nullopt;

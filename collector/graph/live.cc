@@ -12,7 +12,7 @@
 namespace ddpdoctor::graph {
 namespace {
 
-constexpr std::size_t kNewest = 20;  // collectives a rank's lag is the mean of
+constexpr std::size_t kNewest = 20;  // number of collectives over which a rank's lag is averaged
 
 std::string call_text(const Standing& standing, const std::vector<GroupView>& groups) {
   const BlockedCall& call = *standing.call;
@@ -35,7 +35,7 @@ std::string place_text(const model::CallSite& site) {
                      site.function.empty() ? "" : " in " + site.function);
 }
 
-/// Mean seconds behind the first to come, over the newest collectives that all of `ranks` called.
+/// Mean seconds behind the first rank, over the newest collectives that all of `ranks` called.
 std::map<model::Rank, double> lags(const std::map<model::Rank, Calls>& ranks) {
   std::map<std::int64_t, std::map<model::Rank, double>> arrivals;
   for (const auto& [rank, calls] : ranks) {
@@ -90,7 +90,7 @@ LiveGroup live_group(const GroupView& view, const History& history, std::uint64_
   return out;
 }
 
-/// Edges with the same end and the same reason are one sentence.
+/// Edges with the same target and reason become one sentence.
 std::vector<std::string> wait_sentences(const WaitForGraph& graph) {
   struct Waiting {
     model::RankSet ranks;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A running job at one instant, as `ddpdoctor watch` shows it: what each rank does, how far the
-// groups are, who waits for whom, who comes late. Values only.
+// groups are, which ranks wait for which, which are late. Values only.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct LiveRank {
   pid_t pid = 0;
   std::string doing;  // "all_reduce #1043 of default_pg", "computing"
   std::string place;  // "train.py:88 in step"; empty = unknown
-  /// Seconds this rank comes behind the first, on average over the newest collectives of the world.
+  /// Mean seconds behind the first rank, over the newest collectives of the world.
   std::optional<double> lag;
 };
 
@@ -29,13 +29,13 @@ struct LiveGroup {
   std::string backend;
   std::int64_t sequence = 0;  // the newest that any member has called
   std::string operation;      // empty = unknown
-  /// Who called what as the newest call, where ranks called different operations; empty otherwise.
+  /// Operation → ranks, if ranks made different operations as their newest call; empty otherwise.
   std::map<std::string, model::RankSet> operations = {};
-  model::RankSet joined;   // who has called it
-  model::RankSet missing;  // members with evidence who have not
+  model::RankSet joined;   // ranks that have called it
+  model::RankSet missing;  // members with evidence that have not called it
 };
 
-/// What `attach` says of a job that makes no calls.
+/// The diagnosis that `attach` gives for a job that makes no calls.
 struct LiveVerdict {
   std::string summary;
   std::string about;  // "missing-rank, certain"
@@ -44,17 +44,17 @@ struct LiveVerdict {
 };
 
 struct LiveView {
-  std::string title;  // the job's command, or how it was found
+  std::string title;  // the job's command, or how the job was found
   std::optional<int> world_size;
   std::vector<LiveRank> ranks;
   std::vector<LiveGroup> groups;
   std::vector<std::string> waits;  // "ranks 0-1,3 wait for rank 2: all_reduce #9 of default_pg"
-  std::uint64_t calls = 0;         // made since the start by all ranks, as far as is known
+  std::uint64_t calls = 0;         // calls of all ranks since the start, as far as known
   std::optional<double> calls_per_second;
   std::optional<double> still_for;  // seconds without progress
   std::optional<LiveVerdict> verdict;
   bool ended = false;
-  std::vector<std::string> notes;  // what could not be seen
+  std::vector<std::string> notes;  // what could not be observed
 };
 
 LiveView live_view(const model::JobModel& job);

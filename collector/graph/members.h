@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who is in a process group.
+// The members of a process group.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace ddpdoctor::graph {
 
-/// The ranks of a group; where nobody said them, as in gloo's dumps, those that were seen in it:
-/// nobody else may be waited for. Empty when nothing was recorded: then it may be anybody.
+/// The ranks of a group. If no evidence lists them, as in gloo's dumps, the ranks seen in it: then
+/// no other rank may count as awaited. Empty if nothing was recorded: any rank may be a member.
 model::RankSet members_of(const GroupView& view, const std::vector<Standing>& standings);
 
 }  // namespace ddpdoctor::graph

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits that end by themselves: short pauses of work, and threads that work for one that waits.
+// Waits that end by themselves: short pauses of work, and threads that work for a waiting one.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -22,11 +22,12 @@
 namespace ddpdoctor::graph {
 namespace {
 
-constexpr double kMoment = 60;     // seconds; who means to stop a job sleeps longer
-constexpr double kPatience = 120;  // a connection that gives up then is waited for
-constexpr long kManyRounds = 600;  // of a loop: nobody waits them out
+constexpr double kMoment = 60;  // seconds; a deliberate stop sleeps longer
+// Seconds; a connection attempt that gives up by then counts as short.
+constexpr double kPatience = 120;
+constexpr long kManyRounds = 600;  // iterations of a loop that nobody would wait for
 
-/// `range(N)` with a number that nobody waits out: a loop for ever in other words.
+/// `range(N)` with a number so large that the loop is practically endless.
 bool is_endless_range(std::string_view iterated) {
   constexpr std::string_view kRange = "range(";
   const std::size_t at = iterated.find(kRange);
@@ -47,8 +48,8 @@ bool calls_any(std::string_view code, std::span<const std::string_view> function
   });
 }
 
-/// "while chunk := file.read(size)": it ends when there is no more, unless what it reads is
-/// compared with what it waits for.
+/// "while chunk := file.read(size)": ends at the end of the data, unless the test compares the data
+/// with an expected value.
 bool reads_on(std::string_view condition) {
   constexpr std::array<std::string_view, 6> kReaders = {".read(", ".read1(",    ".readline(",
                                                         ".recv(", ".fetchone(", ".fetchmany("};
@@ -65,28 +66,29 @@ bool reads_on(std::string_view condition) {
              kNothing.end();
 }
 
-/// "while (item := queue.get()) is not None": it ends when the work does.
+/// "while (item := queue.get()) is not None": ends when the work ends.
 bool takes_work(std::string_view condition) {
   constexpr std::array<std::string_view, 4> kTakers = {".get(", ".pop(", ".popleft(", "next("};
   return calls_any(condition, kTakers) || reads_on(condition);
 }
 
-/// A test in the loop around `line` leads out of it.
+/// A test in the loop around `line` can leave the loop.
 bool has_way_out(const program::SourceText& lines, const program::Block& loop, int line) {
   const auto exits = program::loop_exits(lines, line);
   return std::any_of(exits.begin(), exits.end(),
                      [&loop](const program::Block& exit) { return exit.line > loop.line; });
 }
 
-/// "while time.time() < end", and nothing but the clock ends it: it waits for nobody.
+/// "while time.time() < end" with no other exit: it waits for the clock only.
 bool is_until_a_time(const program::SourceText& lines, const program::Block& loop, int line) {
   return program::asks_the_clock(lines, loop.line, loop.condition) &&
          !has_way_out(lines, loop, line);
 }
 
-/// `while rounds < 40:` with `rounds += 1` in it, and nothing but the count ends it.
+/// `while rounds < 40:` with `rounds += 1` in it and no other exit.
 bool counts_its_rounds(const program::SourceText& lines, const program::Block& loop, int line) {
-  constexpr std::array<std::string_view, 3> kMore = {" and ", " or ", "("};  // than a comparison
+  // Conditions with more than a comparison.
+  constexpr std::array<std::string_view, 3> kMore = {" and ", " or ", "("};
   const std::string_view condition = loop.condition;
   const std::size_t compared = condition.find_first_of("<>");
   if (compared == std::string_view::npos || calls_any(condition, kMore)) {
@@ -117,8 +119,8 @@ bool counts_its_rounds(const program::SourceText& lines, const program::Block& l
   return false;
 }
 
-/// "while True: connection = server.accept(); time.sleep(8); …": between two pieces of work it may
-/// pause in each.
+/// "while True: connection = server.accept(); time.sleep(8); …": the program may pause between two
+/// pieces of work.
 bool took_work_before(const program::SourceText& lines, int loop, int line) {
   constexpr std::array<std::string_view, 4> kTakers = {".accept(", ".recv(", ".get(", ".popleft("};
   for (auto at = lines.upper_bound(loop); at != lines.end() && at->first < line; ++at) {
@@ -129,8 +131,8 @@ bool took_work_before(const program::SourceText& lines, int loop, int line) {
   return false;
 }
 
-/// The innermost loop around a line is one that waits: `while`, unless a test of the rank stands
-/// between, which makes the sleep a step of that rank in a loop of all.
+/// The innermost loop around a line is a waiting loop: a `while`, unless a test of the rank is in
+/// between, which makes the sleep a step of that rank in a common loop.
 bool in_waiting_loop(const program::SourceText& lines, int line) {
   for (const program::Block& block : program::enclosing(lines, line)) {
     switch (block.kind) {
@@ -154,7 +156,7 @@ bool in_waiting_loop(const program::SourceText& lines, int line) {
   return false;
 }
 
-/// It has failed for so long that the next try is no work of which an end is to be seen.
+/// It has failed for so long that the next attempt does not count as work in progress.
 bool fails_for_long(const model::JobModel& job, const model::Thread& thread) {
   const model::Frame* user = model::user_frame(thread);
   const auto lines = user == nullptr ? job.sources.end() : job.sources.find(user->file);
@@ -163,7 +165,7 @@ bool fails_for_long(const model::JobModel& job, const model::Thread& thread) {
 }
 
 /// `frame` is the user's, and no loop around it waits. Code that was typed ("<string>") has no
-/// source and gets the benefit of the doubt.
+/// source and is assumed not to wait.
 bool in_bounded_user_code(const model::JobModel& job, const model::Thread& thread,
                           const model::Frame* frame) {
   if (frame == nullptr || frame != model::user_frame(thread)) {
@@ -219,8 +221,8 @@ bool waits_for_a_moment(const model::JobModel& job, const model::Thread& thread)
   if (python == user) {
     return sleeps && in_bounded_user_code(job, thread, python);
   }
-  // A connection gives up, and so does the user's own q.get(timeout=9); queues and pools of torch
-  // poll with a timeout and go on polling.
+  // A connection attempt gives up, and so does the user's own q.get(timeout=9); queues and pools of
+  // torch poll with a timeout and continue.
   const bool by_torch =
       std::any_of(thread.frames.begin(), thread.frames.end(), [user](const model::Frame& frame) {
         return &frame < user && frame.language == model::Language::kPython &&
@@ -230,8 +232,8 @@ bool waits_for_a_moment(const model::JobModel& job, const model::Thread& thread)
          in_bounded_user_code(job, thread, user);
 }
 
-/// "while True: time.sleep(8); with cond: cond.notify_all()": what it sleeps between is what others
-/// of its process wait for.
+/// "while True: time.sleep(8); with cond: cond.notify_all()": other threads of the process wait for
+/// what happens between the sleeps.
 bool gives_signals(const model::JobModel& job, const model::Thread& thread) {
   constexpr std::array<std::string_view, 8> kSignals = {
       ".notify(",  ".notify_all(", ".set(",        ".put(",
@@ -243,7 +245,7 @@ bool gives_signals(const model::JobModel& job, const model::Thread& thread) {
     return false;
   }
   const auto loop = program::loop_around(source->second, user->line);
-  // A loop that ends comes to what stands behind it.
+  // A loop that ends reaches the code after it.
   const bool endless = loop && (loop->condition == "True" || loop->condition == "1");
   const int deepest = loop ? loop->indent + (endless ? 1 : 0) : 0;
   for (auto at = source->second.upper_bound(loop ? loop->line : user->line);
@@ -259,8 +261,8 @@ bool gives_signals(const model::JobModel& job, const model::Thread& thread) {
   return false;
 }
 
-/// In a pause of straight work: a thread that goes round in a `while` serves somebody, but not
-/// always the one that waits.
+/// A pause in straight-line work: a thread in a `while` loop serves other threads, but not always
+/// the waiting one.
 bool pauses_once(const model::JobModel& job, const model::Thread& thread) {
   const model::Frame* user = model::user_frame(thread);
   const auto source = user == nullptr ? job.sources.end() : job.sources.find(user->file);

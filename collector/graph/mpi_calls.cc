@@ -64,16 +64,16 @@ constexpr MpiFunction kFunctions[] = {
     {"Init", "init", kRendezvous},
     {"Init_thread", "init", kRendezvous},
     {"Finalize", "finalize", kExit},
-    // where the public function leaves no frame
+    // functions whose public wrapper has no frame
     {"ompi_mpi_init", "init", kRendezvous},
     {"ompi_mpi_finalize", "finalize", kExit},
 };
 
-/// Of a wait whose request nobody recorded.
+/// A wait whose request was not recorded.
 constexpr std::string_view kUnknownWait = "wait";
 
-/// Of the messages that a wait waits for, a receive rather than a send: small sends end by
-/// themselves. A message that has no other side comes before all.
+/// Of the messages that a wait covers, prefers a receive to a send, because small sends complete by
+/// themselves. A message without a counterpart has priority over all.
 const model::CollectiveCall* waited_message(model::Rank rank, const History& history) {
   const model::CollectiveCall* found = nullptr;
   int best = 0;
@@ -106,10 +106,10 @@ bool same_tag(const std::optional<int>& a, const std::optional<int>& b) {
   return !a || !b || *a == *b;
 }
 
-/// Messages between two ranks in one communicator, by who sends (or receives) them.
+/// Messages between two ranks in one communicator, by sender (or receiver).
 struct Messages {
   int posted = 0;
-  int open = 0;  // of these
+  int open = 0;  // number of them that are open
 };
 
 Messages count_messages(const History& history, model::Rank rank, model::Rank peer, bool sends,
@@ -233,7 +233,8 @@ std::optional<bool> is_matched(const History& history, model::Rank rank, const B
       }
     }
   }
-  // NCCL's recorder notes a message once its communicator is made: who still makes it is one ahead.
+  // NCCL's recorder records a message after its communicator is made: a rank still making it is one
+  // ahead.
   const Messages own = count_messages(history, rank, *call.peer, sends, call);
   const int wanted = own.posted + (own.open == 0 ? 1 : 0);
   return count_messages(history, *call.peer, rank, !sends, call).posted >= wanted;
@@ -254,7 +255,7 @@ const MpiFunction* mpi_function(std::span<const model::Frame> frames, bool recor
       continue;
     }
     name.remove_prefix(inner ? 0 : name.find('_') + 1);
-    if (name.ends_with("_c")) {  // the twins with large counts
+    if (name.ends_with("_c")) {  // variants with large counts
       name.remove_suffix(2);
     }
     return function_named(name);

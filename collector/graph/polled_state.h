@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `while self.todo: time.sleep(5)`: a loop that asks for what another thread of the process
+// `while self.todo: time.sleep(5)`: a loop that polls state which another thread of the process
 // changes.
 #pragma once
 
@@ -7,8 +7,8 @@
 
 namespace ddpdoctor::graph {
 
-/// `other` is in a function that changes a thing which the `while` around `thread`'s user line
-/// asks for ("self.todo.popleft()", "done = True").
+/// `other` is in a function that changes something tested by the `while` around `thread`'s user
+/// line ("self.todo.popleft()", "done = True").
 bool changes_what_is_polled(const model::JobModel& job, const model::Thread& other,
                             const model::Thread& thread);
 

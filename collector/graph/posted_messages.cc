@@ -17,10 +17,10 @@ struct Message {
   std::optional<model::Rank> peer;
 };
 
-/// What the frames have posted, and how many of it the loop around has come to.
+/// The messages that the frames have posted, and the position of the loop over them.
 struct Posted {
   std::vector<Message> messages;
-  std::optional<std::size_t> in_hand;  // of the handles that a loop goes over
+  std::optional<std::size_t> in_hand;  // index of the current handle of the loop
 };
 
 std::vector<Message> messages_of(std::string_view text) {
@@ -42,7 +42,7 @@ std::vector<Message> messages_of(std::string_view text) {
   return messages;
 }
 
-/// The handle in hand, where as many are gone over as messages were posted.
+/// The index of the current handle, if the loop has as many handles as messages were posted.
 std::optional<std::size_t> in_hand(const stacks::Frame& frame, std::size_t messages) {
   if (frame.loops.empty()) {
     return std::nullopt;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages that a rank has posted by batch_isend_irecv(), as its stack shows them: the handle that
-// it waits for knows no rank.
+// Messages that a rank posted by batch_isend_irecv(), from its stack: the handle it waits for does
+// not name a rank.
 #pragma once
 
 #include <span>
@@ -10,12 +10,12 @@
 
 namespace ddpdoctor::graph {
 
-/// Whom the "send" or "recv" that these frames wait for goes to or comes from: the message whose
-/// turn it is in the loop over the handles, or the only rank that this direction is meant for.
+/// The peer of the "send" or "recv" that these frames wait for: that of the current message in the
+/// loop over the handles, or the only rank with messages in this direction.
 std::optional<model::Rank> peer_of_posted(std::span<const stacks::Frame> frames,
                                           std::string_view operation);
 
-/// The frames have posted what belongs to this operation of `rank`: a recv from it to its send.
+/// The frames have posted the counterpart of this operation of `rank`: a recv for its send.
 bool has_posted_for(std::span<const stacks::Frame> frames, std::string_view operation,
                     model::Rank rank);
 

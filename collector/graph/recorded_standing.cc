@@ -19,13 +19,13 @@ bool newer(const CollectiveCall& a, const CollectiveCall* b) {
   return b == nullptr || (a.time && b->time && *a.time > *b->time);
 }
 
-/// The calls of a rank that count: the oldest that has not ended, and the newest.
+/// The two relevant calls of a rank: the oldest that has not ended, and the newest.
 struct Ends {
   const CollectiveCall* open = nullptr;
   const CollectiveCall* newest = nullptr;
 };
 
-/// Open calls stand together at the end of a lane.
+/// Open calls are consecutive at the end of a lane.
 void read_lane(const Calls& calls, Ends& ends) {
   for (auto call = calls.rbegin(); call != calls.rend() && !model::is_over((*call)->state);
        ++call) {
@@ -55,7 +55,7 @@ Ends ends_of(const History& history, model::Rank rank) {
   return ends;
 }
 
-/// A process that is a rank and has not said which: it may be any that has no process.
+/// A process is a rank with an unknown number: it may be any rank without a process.
 bool somebody_is_nameless(const model::JobModel& job) {
   const auto& processes = model::latest(job)->processes;
   return std::any_of(processes.begin(), processes.end(), [](const model::Process& process) {
@@ -102,7 +102,7 @@ Standing recorded_standing(const model::JobModel& job, const History& history, m
     result.user = open.call_site;
     result.callers = callers_of(open);
   } else if (history.was_read(rank)) {
-    // Where it went from its newest call is not known: that line is no way to where it is.
+    // The path from its newest call is unknown: that line does not lead to its current position.
     result.activity = Activity::kBetweenCalls;
     result.user = ends.newest == nullptr ? model::CallSite{} : ends.newest->call_site;
   }

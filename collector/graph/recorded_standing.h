@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a rank stands of which no process was seen: as far as its records tell.
+// The state of a rank that has no process in the evidence, from its records.
 #pragma once
 
 #include "collector/graph/history.h"
@@ -8,12 +8,13 @@
 
 namespace ddpdoctor::graph {
 
-/// Absent when processes were looked for. Else the oldest call that has not ended is what the rank
-/// waits in: with NCCL later ones are only queued behind it. Without one, it is past its newest.
+/// kAbsent if processes were searched for. Otherwise the rank waits in its oldest call that has not
+/// ended: with NCCL, later calls are only queued behind it. Without such a call, the rank is past
+/// its newest call.
 Standing recorded_standing(const model::JobModel& job, const History& history, model::Rank rank);
 
-/// How a rank ended whose process is gone or a zombie: kDead by a signal, kExited by itself; absent
-/// when no exit was recorded.
+/// How a rank ended whose process is missing or a zombie: kDead by a signal, kExited by itself;
+/// nothing if no exit was recorded.
 std::optional<Activity> ended_as(const model::JobModel& job, model::Rank rank);
 
 }  // namespace ddpdoctor::graph

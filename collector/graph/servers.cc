@@ -22,7 +22,7 @@ bool its_server_works(const model::JobModel& job, const model::Process& process,
   const bool inside = std::any_of(now->processes.begin(), now->processes.end(),
                                   [holder](const auto& one) { return one.pid == holder; });
   if (holder != 0 && !inside) {
-    return true;  // another program's lock: what it does there is not ours to judge
+    return true;  // another program holds the lock, and its activity is not observed
   }
   return std::any_of(now->processes.begin(), now->processes.end(), [&](const model::Process& one) {
     const model::Thread* main = model::main_thread(one);
@@ -30,11 +30,11 @@ bool its_server_works(const model::JobModel& job, const model::Process& process,
         (one.pid != holder && thread.waits_on->target != "pid:" + std::to_string(one.pid))) {
       return false;
     }
-    // A rank serves its worker from another thread: its main one waits for the worker.
+    // A rank serves its worker from another thread while its main thread waits for the worker.
     if (one.role == model::Role::kRank) {
       return process.role != model::Role::kRank && another_thread_works(job, one, *main);
     }
-    // A server's main thread only looks who comes, for ever: what it is asked others answer.
+    // A server's main thread only accepts connections; other threads answer the requests.
     return main->state == 'R' || waits_for_a_moment(job, *main) ||
            another_thread_works(job, one, *main) || its_server_works(job, one, *main, depth + 1);
   });
@@ -58,7 +58,7 @@ bool an_outsider_goes_on(const model::JobModel& job) {
     }
     return false;
   };
-  // Who began long after the standstill did, as the next `sleep` of a loop does, is not what the
+  // A process that started long after the hang, such as the next `sleep` of a loop, is not what the
   // job waits for.
   const auto began_later = [&](const model::Process& process) {
     constexpr double kLong = 15;  // seconds

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Libraries pair collectives by order: a call too many pairs with the others' next one, and
-// everything after it is off by one. Comparing the lines the calls came from shows where that
-// began.
+// Libraries match collectives by order: an extra call is matched with the others' next call, and
+// all later ones are off by one. The lines of the calls show where that began.
 #include <algorithm>
 
 #include "collector/graph/comparison.h"
@@ -10,16 +9,16 @@
 namespace ddpdoctor::graph {
 namespace {
 
-// Calls compared after a difference: enough to tell a shift from chance, few enough for rings of
-// 256.
+// Calls compared after a difference: enough to distinguish a shift from chance, few enough for
+// rings of 256 entries.
 constexpr std::size_t kFollowed = 8;
 
-// Calls that one branch may add: a forward broadcasts several sets of buffers.
+// Calls that one branch may add: a forward can broadcast several sets of buffers.
 constexpr std::size_t kLongestShift = 16;
 
 enum class Agreement { kUnknown, kYes, kNo };
 
-// `by_callers`: the lines of the calls are alike anyway, what tells is how they were reached.
+// `by_callers`: the lines of the calls are the same; only their callers differ.
 Agreement same_place(const model::CollectiveCall* a, const model::CollectiveCall* b,
                      bool by_callers) {
   if (a == nullptr || b == nullptr || !a->call_site.known() || !b->call_site.known()) {
@@ -30,7 +29,7 @@ Agreement same_place(const model::CollectiveCall* a, const model::CollectiveCall
   return alike ? Agreement::kYes : Agreement::kNo;
 }
 
-// Calls of one rank from `ours` on against the other's from `theirs` on.
+// Compares the calls of one rank from `ours` on with those of the other from `theirs` on.
 Agreement goes_on_alike(const Calls& ours, std::size_t our_start, const Calls& theirs,
                         std::size_t their_start, bool by_callers) {
   Agreement result = Agreement::kUnknown;

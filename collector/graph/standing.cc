@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The segment of a stack below the user's innermost frame says what the thread does; the table in
+// The part of a stack below the user's innermost frame shows what the thread does; the table in
 // activity_table.cc names it.
 #include "collector/graph/standing.h"
 
@@ -24,8 +24,8 @@
 namespace ddpdoctor::graph {
 namespace {
 
-// A function of torch.distributed outweighs the waits inside it and yields to what surrounds it
-// (see the table).
+// A function of torch.distributed has priority over the waits inside it, but not over the functions
+// around it (see the table).
 constexpr int kOperationWeight = 60;
 constexpr int kBackwardWeight = 55;
 
@@ -63,8 +63,8 @@ constexpr std::array<std::pair<Activity, std::string_view>, 29> kNames = {{
 
 using Segment = std::span<const stacks::Frame>;
 
-// Frames below the user's innermost one; all of them when there is none, or when it is the place of
-// a framework's own program.
+// Frames below the user's innermost frame; all frames if there is none, or if it belongs to a
+// framework's own program.
 Segment below_user(const model::Thread& thread) {
   const stacks::Frame* user = model::user_frame(thread);
   if (user == nullptr ||
@@ -87,8 +87,8 @@ bool has_native(Segment frames, std::initializer_list<std::string_view> parts) {
   });
 }
 
-// backward() waits for other ranks when the reducer or a Work is on the stack, or on that of
-// autograd's own thread, or when it sleeps and no kernel is.
+// backward() waits for other ranks if the reducer or a Work is on its stack or on that of
+// autograd's thread, or if it sleeps while no kernel runs.
 std::optional<Activity> wait_in_backward(Segment frames, const model::Process& process,
                                          const model::Thread& thread) {
   if (!is_in_backward(frames)) {
@@ -105,8 +105,8 @@ std::optional<Activity> wait_in_backward(Segment frames, const model::Process& p
              : std::nullopt;
 }
 
-// For the end of what its device has been given. Main threads wait in backward() for those of
-// autograd, which launch.
+// Waits for its device to finish the work it was given. In backward(), main threads wait for
+// autograd's threads, which launch that work.
 bool waits_for_gpu(const model::JobModel& job, const model::Process& process,
                    const model::Thread& thread, Segment frames) {
   return waits_for_device(frames) || (model::was_dumped(process) && is_inside_driver(frames)) ||
@@ -115,7 +115,7 @@ bool waits_for_gpu(const model::JobModel& job, const model::Process& process,
            (!has_native(frames, {""}) && reads_device_value(job, thread))));
 }
 
-// In a host function of NCCL that waits for other ranks itself.
+// In a host function of NCCL that itself waits for other ranks.
 bool waits_in_nccl(Segment frames) {
   return has_native(frames, {"ncclCommInit", "ncclCommSplit", "ncclCommShrink", "ncclCommGrow",
                              "ncclGroupEnd", "ncclCommFinalize", "ncclCommDestroy",
@@ -145,7 +145,7 @@ Activity activity_of(const model::JobModel& job, const model::Process& process,
   return rule == nullptr ? activity_by_state(job, thread) : rule->activity;
 }
 
-// Whether this thread was elsewhere in the observation before the newest one.
+// True if this thread was at another place in the previous observation.
 bool moved_since(const model::Process* before, const model::Thread& thread) {
   if (before == nullptr) {
     return false;
@@ -209,8 +209,8 @@ Standing stand(const Context& context, const model::Process& process, const mode
     result.call = call_of_mpi(*mpi, result.rank, context.history, result.activity);
     whole = take_method_of_mpi4py(frames, result.activity, *result.call);
   }
-  const bool may_wait_for_gpu =
-      result.activity == Activity::kRendezvous || !result.waits_for_ranks();  // init of NCCL is one
+  const bool may_wait_for_gpu = result.activity == Activity::kRendezvous ||
+                                !result.waits_for_ranks();  // initialization of NCCL counts as one
   const bool on_gpu = waits_for_gpu(context.job, process, thread, frames);
   const bool for_a_call = on_gpu && !waits_for_all_of_device(frames);
   if (may_wait_for_gpu && !result.call && (for_a_call || waits_in_nccl(frames)) &&
@@ -221,12 +221,12 @@ Standing stand(const Context& context, const model::Process& process, const mode
     result.on_cpu = false;  // CUDA waits by polling
   } else if (const auto* message = open_message_on_gpu(context.history, result.rank);
              message != nullptr && on_gpu && result.activity == Activity::kCollective) {
-    head = message;  // the collective that its host stands in is queued behind it
+    head = message;  // the collective of the host is queued behind this message
     result.activity = Activity::kPointToPoint;
     result.on_cpu = false;
   } else if (on_gpu &&
              (result.activity == Activity::kComputing || result.activity == Activity::kUnknown)) {
-    result.activity = Activity::kGpu;               // for what its streams wait, no record tells
+    result.activity = Activity::kGpu;               // no record shows what its streams wait for
     result.on_cpu = result.on_cpu && result.moved;  // it spins
   }
   if (const auto* polled = polled_call(thread, context.history, result.rank);
@@ -235,7 +235,7 @@ Standing stand(const Context& context, const model::Process& process, const mode
     result.on_cpu = false;
     head = polled;
   }
-  const bool spins = calls_ranks(result.activity)  // in the call, or asks whether something came
+  const bool spins = calls_ranks(result.activity)  // it is in the call, or polls for an event
                          ? result.on_cpu && is_on_gpu(context.job, process)
                          : result.activity == Activity::kQueue && context.before != nullptr;
   result.on_cpu = result.on_cpu && (result.moved || !spins);
@@ -276,14 +276,14 @@ Standing stand(const Context& context, const model::Process& process, const mode
   return result;
 }
 
-// Training may run in a thread that the main thread only waits for.
+// The training may run in a thread for which the main thread waits.
 bool only_waits_for_threads(const Standing& standing) {
   return standing.activity == Activity::kJoin || standing.activity == Activity::kLock ||
          standing.activity == Activity::kQueue || standing.activity == Activity::kEventLoop ||
          standing.activity == Activity::kUnknown;
 }
 
-/// A thread of which no more is told than that it sleeps, in a rank without records.
+/// A thread of which only its sleep is known, in a rank without records.
 bool says_nothing(const Context& context, const model::Process& process,
                   const model::Thread& thread) {
   return process.threads.size() == 1 && !process.exit && thread.frames.empty() &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where each rank stands: what its decisive thread is doing, in words of torch.distributed, and on
-// which line of the user.
+// The state of each rank: what its decisive thread does, in terms of torch.distributed, and on
+// which user line.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ class History;
 
 enum class Activity {
   kUnobserved,    // no evidence about this rank
-  kAbsent,        // should exist and no process of it was found
+  kAbsent,        // expected, but no process was found
   kDead,          // ended by a signal
   kExited,        // ended with a status
   kCollective,    // in a collective of torch.distributed
@@ -30,31 +30,31 @@ enum class Activity {
   kJoin,        // waits for a child process or thread
   kQueue,       // multiprocessing queue or pipe
   kLock,        // Python or native lock
-  kEventLoop,   // asyncio, while no task can go on
-  kGpu,         // the end of its own CUDA work
+  kEventLoop,   // asyncio, when no task can run
+  kGpu,         // end of its own CUDA work
   kImport,
   kInput,     // pdb, input()
   kStopped,   // state T
-  kIo,        // file, network or device input/output of its own
+  kIo,        // its own file, network or device input/output
   kSleeping,  // time.sleep, poll loops in user code
   kCompiling,
   kSaving,        // checkpoint, serialisation
   kExit,          // atexit, destroy_process_group, finalisation
   kComputing,     // on CPU in user or library code
-  kBetweenCalls,  // only records: past its newest call, which has ended
+  kBetweenCalls,  // only records: its newest call has ended
   kUnknown
 };
 
 std::string_view activity_name(Activity activity);
 
-/// The call a rank is blocked in, as far as stacks tell.
+/// The call a rank is blocked in, as far as stacks show.
 struct BlockedCall {
   std::string operation{};  // "all_reduce", "barrier", "send", …; for DDP backward "all_reduce"
   std::string group{};      // ProcessGroup::id, empty = unknown
   std::optional<std::int64_t> sequence{};
   std::optional<model::Rank> root{};
   std::optional<model::Rank> peer{};
-  std::optional<int> tag{};  // of a message, where a recorder told
+  std::optional<int> tag{};  // of a message, if recorded
   std::string reduce_op{};
   std::optional<std::vector<std::int64_t>> shape{};
   std::string dtype{};
@@ -69,10 +69,11 @@ struct Standing {
   const model::Process* process = nullptr;
   const model::Thread* thread = nullptr;  // the decisive one
   bool moved = false;                     // its stack changed between observations
-  bool launched = false;                  // `call` is what the source says it launched last
-  bool on_cpu = false;  // running at the look, busy between the looks, or in a short pause of work
+  bool launched = false;  // `call` is the last call it launched according to the source
+  // Running in the snapshot, busy between snapshots, or in a short pause of work.
+  bool on_cpu = false;
 
-  /// In something only other ranks can end.
+  /// In a wait that only other ranks can end.
   [[nodiscard]] bool waits_for_ranks() const;
 };
 
@@ -84,7 +85,7 @@ std::vector<Standing> standings(const model::JobModel& job, const History& histo
 Standing standing_of(const model::JobModel& job, const model::Process& process,
                      const model::Thread& thread);
 
-/// The same with the index of recorded calls at hand, for those who ask for many threads.
+/// The same with an existing index of recorded calls, for callers that examine many threads.
 Standing standing_of(const model::JobModel& job, const History& history,
                      const model::Process& process, const model::Thread& thread);
 

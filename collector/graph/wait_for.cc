@@ -18,11 +18,11 @@
 namespace ddpdoctor::graph {
 namespace {
 
-// Arrows of one waiting rank to those it waits for: more say nothing new and would be millions in a
-// large job.
+// Edges from one waiting rank to the ranks it waits for: more edges add nothing and would be
+// millions in a large job.
 constexpr std::size_t kMostTargets = 16;
-// Different waits whose missing ranks are all named: each costs a pass over all ranks, and a job
-// whose ranks wait in more calls than this is no picture.
+// Number of different waits whose missing ranks are all listed: each costs a pass over all ranks,
+// and more would not be readable.
 constexpr std::size_t kMostWaits = 64;
 
 std::string rank_node(model::Rank rank) {
@@ -41,7 +41,7 @@ std::string reason(const Standing& standing, const GroupView* view) {
     text += fmt::format(" #{}", *call.sequence);
   }
   const std::string group = group_name(view, call.group);
-  const bool told = call.sequence || view != nullptr;  // else it is only assumed to be the world
+  const bool told = call.sequence || view != nullptr;  // otherwise the world is only an assumption
   return told && !group.empty() ? text + " of " + group : text;
 }
 
@@ -64,7 +64,7 @@ bool has_joined(const Standing& other, const Standing& waiting, const GroupView*
   if (progress == nullptr || progress->enqueued < *call.sequence) {
     return false;
   }
-  // It has this number; with another operation it has not joined this call.
+  // It has this number, but with another operation it has not joined this call.
   for (const Divergence& one : view->disagreements) {
     if (one.about != Disagreement::kOperation || one.sequence > *call.sequence) {
       continue;
@@ -78,7 +78,8 @@ bool has_joined(const Standing& other, const Standing& waiting, const GroupView*
   return true;
 }
 
-/// Whom the ranks in one call wait for. Thousands of ranks wait in the same call: it is asked once.
+/// The ranks that the ranks in one call wait for. Computed once per call, because thousands of
+/// ranks may wait in it.
 class Targets {
  public:
   Targets(const std::vector<Standing>& standings, const std::vector<GroupView>& groups)
@@ -123,7 +124,8 @@ class Targets {
     std::string why;
   };
 
-  /// Who has this key waits for the same ranks: same call, same side where operations differ.
+  /// Ranks with the same key wait for the same ranks: same call and, if operations differ, same
+  /// side.
   static std::string key(const Standing& waiting, const GroupView* view) {
     const BlockedCall& call = *waiting.call;
     std::string text =
@@ -218,7 +220,7 @@ EdgeKind edge_kind(std::string_view waits_on) {
   return found == kKinds.end() ? EdgeKind::kOther : found->second;
 }
 
-/// Names of threads and processes as nodes: a rank's main thread and its process are the rank.
+/// Node names of threads and processes: a rank's main thread and process are both the rank.
 class Nodes {
  public:
   explicit Nodes(const model::Observation& now) {
@@ -273,7 +275,7 @@ void add_thread_edges(WaitForGraph& graph, const model::JobModel& job) {
         }
         continue;
       }
-      if (!thread.waits_on || thread.waits_on->kind == "timer") {  // a timer is nobody
+      if (!thread.waits_on || thread.waits_on->kind == "timer") {  // a timer is not a node
         continue;
       }
       const pid_t holder =
@@ -293,8 +295,8 @@ void add_thread_edges(WaitForGraph& graph, const model::JobModel& job) {
   }
 }
 
-/// Kernel objects that several processes could free: who waits at one is drawn, its enders are in
-/// the facts. They are no arrows, because any one of them is enough.
+/// Kernel objects that several processes could release: their waiters are drawn, and the facts list
+/// the processes. They get no edges, because any one process suffices.
 void add_object_edges(WaitForGraph& graph, const model::JobModel& job) {
   const model::Observation* now = model::latest(job);
   const auto facts = model::facts(job, "blocked-on");
@@ -306,7 +308,7 @@ void add_object_edges(WaitForGraph& graph, const model::JobModel& job) {
     const std::string kind = fact->text("object_kind").value_or("");
     const auto tid = static_cast<pid_t>(fact->number("tid").value_or(0));
     const std::string from = nodes.of(fmt::format("thread:{}", tid));
-    const bool own = kind == "lock" || kind == "other";  // inside the process; a terminal, a file
+    const bool own = kind == "lock" || kind == "other";  // inside the process; a terminal or a file
     if (!own && graph.from(from).empty()) {
       graph.add({.from = from,
                  .to = fact->text("object").value_or(""),

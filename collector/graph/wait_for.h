@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who waits for whom, over the whole job: ranks, threads, processes, files, keys. Follow the
-// arrows: where the waiting ends is the culprit; where they close a circle is a deadlock.
+// The wait-for graph of the whole job: ranks, threads, processes, files, keys. The node where the
+// edges end is the culprit; a cycle is a deadlock.
 #pragma once
 
 #include <string>
@@ -29,8 +29,8 @@ enum class EdgeKind {
   kOther
 };
 
-/// Nodes are "rank:0", "pid:77", "thread:123", "file:/path", "key:name", and kernel objects by
-/// their names ("pipe:[17]", "semaphore:0:1d:77+0").
+/// Nodes are "rank:0", "pid:77", "thread:123", "file:/path", "key:name", and kernel objects
+/// ("pipe:[17]", "semaphore:0:1d:77+0").
 struct Edge {
   std::string from;
   std::string to;
@@ -38,8 +38,8 @@ struct Edge {
   std::string why;  // "all_reduce #1043 of default_pg"
 };
 
-/// Ranks that wait in one collective, and all ranks that have not joined it. A rank's edges name
-/// only the first of them.
+/// The ranks that wait in one collective and all ranks that have not joined it. A rank's edges lead
+/// only to the first of them.
 struct CollectiveWait {
   model::RankSet waiting;
   model::RankSet missing;
@@ -60,7 +60,7 @@ class WaitForGraph {
   [[nodiscard]] std::vector<std::string> nodes() const;
   [[nodiscard]] std::vector<const Edge*> from(const std::string& node) const;
   [[nodiscard]] std::vector<const Edge*> to(const std::string& node) const;
-  /// Nodes that others wait for and that wait for nobody.
+  /// Nodes that others wait for and that do not wait themselves.
   [[nodiscard]] std::vector<std::string> sinks() const;
   /// Simple cycles, each once, starting at its smallest node; at most `limit`.
   [[nodiscard]] std::vector<std::vector<std::string>> cycles(std::size_t limit = 16) const;

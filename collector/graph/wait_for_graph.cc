@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions about arrows: where they end, where they close a circle.
+// Queries on the graph: where its edges end, where they form a cycle.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -11,8 +11,8 @@
 namespace ddpdoctor::graph {
 namespace {
 
-// Steps of the search for cycles: simple cycles can be exponentially many, the first ones are what
-// a person reads.
+// Step limit of the cycle search: the number of simple cycles can be exponential, and a reader
+// needs only the first ones.
 constexpr std::size_t kMostSteps = 200'000;
 
 using Arrows = std::map<std::string, std::set<std::string>>;
@@ -26,7 +26,7 @@ Arrows arrows(const std::vector<Edge>& edges) {
   return result;
 }
 
-/// Looks for simple cycles in which no node is smaller than the first, so that each is found once.
+/// Finds simple cycles whose first node is the smallest, so that each is found once.
 class CycleSearch {
  public:
   CycleSearch(const Arrows& arrows, std::size_t limit) : arrows_(arrows), limit_(limit) {}
@@ -42,7 +42,7 @@ class CycleSearch {
 
  private:
   // NOLINTNEXTLINE(misc-no-recursion): as deep as the longest path, bounded by the number of nodes
-  // and kMostSteps
+  // also limited by kMostSteps
   void follow(const std::string& start, const std::set<std::string>& targets) {
     for (const std::string& target : targets) {
       if (found_.size() >= limit_ || ++steps_ > kMostSteps) {

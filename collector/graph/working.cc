@@ -11,7 +11,7 @@
 namespace ddpdoctor::graph {
 namespace {
 
-constexpr double kBusyShare = 0.2;  // of one core; a sleep loop uses a hundredth of that
+constexpr double kBusyShare = 0.2;  // share of one core; a sleep loop uses a hundredth of it
 
 bool ran_since(const model::Process& before, const model::Thread& thread) {
   const auto earlier = std::find_if(before.threads.begin(), before.threads.end(),
@@ -20,9 +20,9 @@ bool ran_since(const model::Process& before, const model::Thread& thread) {
          *earlier->run_count != *thread.run_count;
 }
 
-// Bytes that went through files and pipes between the looks: saving to slow storage uses no CPU.
+// Bytes moved through files and pipes between snapshots: saving to slow storage uses no CPU.
 bool moved_bytes(const model::Process& before, const model::Process& now) {
-  constexpr std::int64_t kWorthIt = 16384;  // a heartbeat in a log is less
+  constexpr std::int64_t kWorthIt = 16384;  // bytes; a heartbeat in a log writes less
   return before.io_bytes && now.io_bytes && *now.io_bytes - *before.io_bytes >= kWorthIt;
 }
 
@@ -40,7 +40,7 @@ pid_t holder_of_lock_file(const model::JobModel& job, const model::Process& proc
   return 0;
 }
 
-/// Runs the code of a module that it imports.
+/// The thread runs the code of a module that it imports.
 bool imports(const model::Thread& thread) {
   return model::find_python_frame(thread, "_load_unlocked") != nullptr;
 }
@@ -50,7 +50,7 @@ bool an_awaited_thread_works(const model::JobModel& job, const model::Process& p
   if (!thread.waits_on) {
     return false;
   }
-  // An import lock does not always name its holder: some thread that imports.
+  // An import lock does not always name its owner: accepts any thread that imports.
   const bool any_import = thread.waits_on->kind == "import-lock" && thread.waits_on->target.empty();
   return std::any_of(process.threads.begin(), process.threads.end(), [&](const auto& one) {
     const bool awaited = any_import
@@ -70,7 +70,7 @@ const model::Process* same_process(const model::Observation& there, const model:
   return found == there.processes.end() ? nullptr : &*found;
 }
 
-/// Its children fail one after the other and are replaced: that births go on is no work.
+/// Its children keep failing and being replaced: new children are not progress.
 bool children_keep_failing(const model::JobModel& job, const model::Process& process) {
   constexpr std::ptrdiff_t kMany = 5;
   const auto facts = model::facts(job, "exit");
@@ -80,8 +80,8 @@ bool children_keep_failing(const model::JobModel& job, const model::Process& pro
          }) >= kMany;
 }
 
-/// Every Python thread of it waits without limit in a condition or queue of the process itself, or
-/// for another of these threads: nothing that a child does can wake it.
+/// Every Python thread of it waits without a timeout for a condition or queue of the process itself
+/// or for another of these threads: nothing a child does can wake it.
 bool only_waits_for_itself(const model::Process& process) {
   constexpr std::array<std::string_view, 2> kFiles = {"/threading.py", "/queue.py"};
   const model::Thread* main = model::main_thread(process);
@@ -121,7 +121,7 @@ bool a_child_works(const model::JobModel& job, const model::Process& process, in
     const model::Thread* main = model::main_thread(one);
     const model::Thread* main_before = before == nullptr ? nullptr : model::main_thread(*before);
     const bool wants_cpu = main != nullptr && main_before != nullptr && main->state == 'R' &&
-                           main_before->state == 'R';  // on a loaded machine it gets little
+                           main_before->state == 'R';  // gets little CPU time on a loaded machine
     const bool busy =
         before == nullptr || wants_cpu || (main != nullptr && waits_for_a_moment(job, *main)) ||
         moved_bytes(*before, one) ||

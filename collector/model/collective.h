@@ -11,7 +11,7 @@
 
 namespace ddpdoctor::model {
 
-/// A place in the user's source; line 0 = unknown.
+/// A line in the user's source; line 0 = unknown.
 struct CallSite {
   std::string file;
   int line = 0;
@@ -26,17 +26,18 @@ struct CallSite {
 
 enum class CallState { kUnknown, kEnqueued, kStarted, kCompleted, kFailed };
 
-/// Completed or failed; false also when nothing is known.
+/// Completed or failed; false also if the state is unknown.
 constexpr bool is_over(CallState state) {
   return state == CallState::kCompleted || state == CallState::kFailed;
 }
 
-/// PyTorch spelling of the operation ("all_reduce"), what was passed, and how far it came. Absent
-/// is unknown.
+/// PyTorch's name of the operation ("all_reduce"), its arguments and its state. Absent means
+/// unknown.
 struct CollectiveCall {
   Rank rank = 0;
-  std::string group;          // ProcessGroup::id
-  std::int64_t sequence = 0;  // from 1, per group; counted alike by every member
+  std::string group;  // ProcessGroup::id
+  // From 1, per group; every member uses the same number for the same call.
+  std::int64_t sequence = 0;
   bool point_to_point = false;
   std::string operation;
   std::optional<std::int64_t> count;
@@ -46,15 +47,15 @@ struct CollectiveCall {
   std::optional<Rank> root;
   std::optional<Rank> peer;
   std::optional<int> tag{};                                // of a message
-  std::optional<std::vector<std::int64_t>> splits;         // what goes to each group rank
-  std::optional<std::vector<std::int64_t>> output_splits;  // what is expected from each
-  // Of an all_to_all whose splits are not known: elements that go to all peers together, and that
-  // are expected from them. Of one rank these may differ, over all ranks they are the same.
+  std::optional<std::vector<std::int64_t>> splits;         // elements sent to each group rank
+  std::optional<std::vector<std::int64_t>> output_splits;  // elements expected from each
+  // For an all_to_all with unknown splits: elements sent to all peers together, and elements
+  // expected from them. They may differ on one rank; the sums over all ranks are equal.
   std::optional<std::int64_t> sent_elements{};
   std::optional<std::int64_t> expected_elements{};
   CallState state = CallState::kUnknown;
-  std::optional<double> time;      // seconds, when it was enqueued
-  std::optional<double> end_time;  // seconds, when it completed or failed
+  std::optional<double> time;      // seconds, time of enqueueing
+  std::optional<double> end_time;  // seconds, time of completion or failure
   CallSite call_site;              // the user's line, not torch's
   std::vector<CallSite>
       callers;  // the user's frames around it, innermost first (call_site is the first)

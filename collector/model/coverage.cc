@@ -58,7 +58,7 @@ std::string stacks_sentence(const Observation& now, const std::vector<Look>& loo
                      counted(threads, "thread", "threads"), pauses(looks));
 }
 
-/// Which ranks' flight recorders were read.
+/// The ranks whose flight recorders were read.
 RankSet recorders(const JobModel& job, const Look& look) {
   RankSet out;
   for (const stacks::ProcessStacks& process : look.stacks) {
@@ -70,7 +70,7 @@ RankSet recorders(const JobModel& job, const Look& look) {
   return out;
 }
 
-/// Ranks whose process is there and shows nothing.
+/// Adds ranks whose process exists but could not be read.
 void add_unreadable(const Observation& now, Coverage& out) {
   for (const Process& process : now.processes) {
     const bool over = process.exit || process.state == 'Z' || process.state == 'X';
@@ -107,8 +107,8 @@ bool one_machine(const Observation& now, const sources::JobTree& tree) {
   });
 }
 
-/// Ranks without a process: of other machines, or of this one (then they are absent, and nothing is
-/// said here).
+/// Adds ranks without a process: those of other machines; ranks of this machine are absent, which
+/// is not reported here.
 void add_elsewhere(const JobModel& job, const Observation& now, const Look& look, Coverage& out) {
   const RankSet missing = all_ranks(job).minus(ranks_seen(job));
   if (missing.empty() || !job.world_size) {
@@ -131,7 +131,7 @@ void add_elsewhere(const JobModel& job, const Observation& now, const Look& look
   }
 }
 
-/// One sentence for all processes that have the same trouble.
+/// One sentence for all processes with the same problem.
 void add_warnings(const JobModel& job, const Look& look, Coverage& out) {
   std::map<std::string, std::vector<std::string>> who;
   std::vector<std::string> order;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which environment variables belong into a model: those a job is described by, and no secrets.
+// Which environment variables a model may contain: those that describe a job, and no secrets.
 #pragma once
 
 #include <map>
@@ -8,10 +8,11 @@
 
 namespace ddpdoctor::model {
 
-/// RANK, WORLD_SIZE, MASTER_*, TORCH*, NCCL_*, OMP_*, CUDA_*, SLURM_* and their like.
+/// RANK, WORLD_SIZE, MASTER_*, TORCH*, NCCL_*, OMP_*, CUDA_*, SLURM_* and similar.
 bool describes_job(std::string_view variable);
 
-/// What may leave this machine: variables that describe the job, their values without secrets.
+/// What may leave this machine: variables that describe the job, with secrets removed from their
+/// values.
 std::map<std::string, std::string> public_environment(
     const std::map<std::string, std::string>& environment);
 

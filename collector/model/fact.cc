@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Typed access to a fact's fields: a field of another type is as good as absent.
+// Typed access to a fact's fields: a field of another type counts as absent.
 #include "collector/model/job_model.h"
 
 namespace ddpdoctor::model {

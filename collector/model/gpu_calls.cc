@@ -12,10 +12,10 @@
 namespace ddpdoctor::model {
 namespace {
 
-/// The agent asks fifty times a second; a busy machine delays it, a first window of CUPTI too.
+/// The agent polls fifty times a second; a busy machine or the first CUPTI window delays it.
 constexpr double kSilence = 5;  // seconds
 
-/// A process that is stopped asks nothing; one that has ended neither.
+/// A stopped or ended process cannot poll.
 bool could_ask(const Process* process) {
   return process != nullptr && !process->exit &&
          std::string_view("TtZX").find(process->state) == std::string_view::npos;
@@ -64,7 +64,7 @@ RankSet with_silent_driver(const JobModel& job, const std::vector<sources::Recor
   if (job.ended || job.observations.empty()) {
     return ranks;
   }
-  const double looked = job.observations.front().time;  // recordings are read about then
+  const double looked = job.observations.front().time;  // recordings are read at about this time
   for (const sources::Recording& recording : recordings) {
     if (recording.rank && recording.driver_answered && !recording.exit &&
         looked - *recording.driver_answered > kSilence && could_ask(process(job, recording.pid))) {
@@ -97,9 +97,9 @@ std::vector<bool> queued_behind_others(const sources::Recording& recording) {
   using sources::RecordedState;
   std::vector<bool> hidden(recording.calls.size(), false);
   if (recording.exit && recording.exit->kind == "_exit") {
-    return hidden;  // it left at once: what its streams had finished by then was not noted
+    return hidden;  // it left at once; completions on its streams since then were not recorded
   }
-  std::map<std::uint64_t, std::size_t> head;  // stream: group of its first unfinished call
+  std::map<std::uint64_t, std::size_t> head;  // stream → group of its first unfinished call
   for (std::size_t i = 0; i < recording.calls.size(); ++i) {
     const sources::RecordedCall& call = recording.calls[i];
     const bool unfinished =

@@ -15,7 +15,7 @@ namespace {
 
 using sources::RecordedEvent;
 
-/// Without parameters and template arguments.
+/// The demangled name without parameters and template arguments.
 std::string plain_name(const std::string& mangled) {
   return stacks::readable_function(mangled);
 }
@@ -50,14 +50,14 @@ bool is_nccl(const std::string& kernel) {
   return kernel.find("nccl") != std::string::npos;
 }
 
-/// Of one rank, by stream and place.
+/// The queues of one rank, by stream and position.
 struct Queues {
   std::map<std::tuple<std::int64_t, std::int64_t>, const Fact*> kernels;
   std::map<std::tuple<std::int64_t, std::int64_t>, const Fact*> waits;
   std::vector<const Fact*> threads;
 };
 
-constexpr double kLargestWhole = 9007199254740992.0;  // 2^53; a torn record may say anything
+constexpr double kLargestWhole = 9007199254740992.0;  // 2^53; a torn record may contain any value
 
 std::int64_t whole(const Fact& fact, const std::string& field) {
   const double number = fact.number(field).value_or(0);
@@ -84,7 +84,7 @@ Queues queues_of(const JobModel& job, Rank rank) {
   return queues;
 }
 
-/// Empty when nothing is known to stand before the kernel.
+/// Empty if no kernel is known to precede this one.
 std::string behind(const Queues& queues, const Fact& kernel) {
   const std::int64_t stream = whole(kernel, "stream");
   const std::int64_t place = whole(kernel, "place");
@@ -129,7 +129,7 @@ void tell(const Queues& queues, Rank rank, std::vector<GpuSentence>& sentences) 
 }  // namespace
 
 void add_gpu_facts(JobModel& job, const sources::Recording& recording) {
-  // by stream and place, by thread
+  // by stream and position, by thread
   std::map<std::tuple<std::string, std::int64_t, std::int64_t>, const RecordedEvent*> newest;
   for (const RecordedEvent& event : recording.events) {
     if (event.kind == "gpu-wait") {

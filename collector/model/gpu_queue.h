@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What CUPTI told of a rank's GPU in a diagnosis window: facts "gpu-kernel" (stream, place, kernel,
-// finished), "gpu-behind" (what a kernel waits for in another stream), "gpu-wait" (of a thread of
-// the host) and "gpu-window" (open, why).
+// What CUPTI recorded about a rank's GPU during a profiling window: facts "gpu-kernel" (stream,
+// place, kernel, finished), "gpu-behind" (what a kernel waits for in another stream), "gpu-wait"
+// (of a thread of the host) and "gpu-window" (open, why).
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace ddpdoctor::model {
 
-/// The newest of each fact.
+/// Adds the newest fact of each kind.
 void add_gpu_facts(JobModel& job, const sources::Recording& recording);
 
 struct GpuSentence {
@@ -20,12 +20,12 @@ struct GpuSentence {
   std::string text;  // "ncclDevKernel_AllReduce is queued behind ampere_sgemm of another stream"
 };
 
-/// What NCCL's kernels are queued behind and who waits for a stream of theirs, in the order of
-/// ranks.
+/// What NCCL's kernels are queued behind, and which threads wait for their streams, ordered by
+/// rank.
 std::vector<GpuSentence> gpu_queue(const JobModel& job);
 
-/// How often CUDA graphs with calls of NCCL were launched, by ranks: what runs inside them is not
-/// compared. Empty when there are none.
+/// The number of launches of CUDA graphs with NCCL calls, by rank; calls inside graphs are not
+/// compared. Empty if there are none.
 std::string graph_launches(const JobModel& job);
 
 }  // namespace ddpdoctor::model

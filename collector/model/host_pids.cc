@@ -18,14 +18,14 @@
 namespace ddpdoctor::model {
 namespace {
 
-// Above PID_MAX_LIMIT of every kernel (4,194,304), and no size, count or time that a text is
-// likely to hold.
+// Above PID_MAX_LIMIT of every kernel (4,194,304), and unlikely to occur in a text as a size, count
+// or time.
 constexpr std::int64_t kFirstNumber = 2'000'000'001;
 constexpr std::size_t kMostNumbers = 100'000'000;
 constexpr const char* kHost = "host";
 constexpr std::string_view kOn = " on ";
 
-/// (host, number there) → another number.
+/// (host, number on that host) → new number.
 using Renumber = std::function<std::int64_t(const std::string& host, std::int64_t number)>;
 
 bool is_digit(char letter) {
@@ -39,13 +39,13 @@ std::optional<std::int64_t> whole(std::string_view digits) {
                                                                       : std::nullopt;
 }
 
-/// The digits that `text` begins with.
+/// The digits at the start of `text`.
 std::string_view digits_of(std::string_view text) {
   const auto end = std::find_if_not(text.begin(), text.end(), is_digit);
   return text.substr(0, static_cast<std::size_t>(end - text.begin()));
 }
 
-/// Every number behind one of these words.
+/// Replaces every number after one of these words.
 std::string renumbered(const std::string& text, std::initializer_list<std::string_view> words,
                        const std::string& host, const Renumber& other) {
   std::string out;
@@ -106,7 +106,7 @@ void renumber(Process& process, const Renumber& other) {
   }
 }
 
-/// The launcher's number is of the host on which such a launcher runs.
+/// The launcher's pid belongs to the host on which such a launcher runs.
 std::string host_of_launcher(const JobModel& job) {
   const Observation* now = latest(job);
   for (std::size_t i = 0; now != nullptr && i < now->processes.size(); ++i) {
@@ -140,7 +140,7 @@ void renumber(JobModel& job, const Renumber& other) {
   }
 }
 
-/// Hosts whose processes were seen, and the numbers of these.
+/// Hosts with observed processes, and the pids of these.
 using Known = std::map<std::string, std::set<std::int64_t>>;
 
 Known known_numbers(const JobModel& job) {
@@ -173,7 +173,7 @@ std::optional<std::string> host_of(const Fact& fact, const std::map<Rank, std::s
   return only;
 }
 
-/// A fact whose host cannot be told must not speak of another host's process.
+/// A fact with an unknown host must not refer to another host's process.
 void place_facts(JobModel& job, const Known& known) {
   const std::map<Rank, std::string> hosts = hosts_of_ranks(job);
   for (Fact& fact : job.facts) {
@@ -188,7 +188,7 @@ void place_facts(JobModel& job, const Known& known) {
   }
 }
 
-/// Kernel objects are of one host, too, and their names are numbers.
+/// Kernel objects belong to one host too, and their names are numbers.
 void name_objects(JobModel& job) {
   for (Fact& fact : job.facts) {
     const auto host = fact.text(kHost);
@@ -223,7 +223,7 @@ HostPids HostPids::number(JobModel& job) {
   std::map<std::pair<std::string, std::int64_t>, std::int64_t> numbers;
   renumber(job, [&](const std::string& host, std::int64_t number) {
     const auto seen = known.find(host);
-    // Init is the parent of orphans everywhere; where it is the container's own it is of the job.
+    // Init is the parent of orphans on every host; a container's own init belongs to the job.
     const bool stays = number <= 0 || seen == known.end() ||
                        (number == 1 && !seen->second.contains(1)) || numbers.size() == kMostNumbers;
     if (stays) {
@@ -260,7 +260,7 @@ std::int64_t HostPids::local(std::int64_t number) const {
 
 std::string HostPids::said(std::string_view text) const {
   std::string out;
-  std::string host;  // owed to the reader behind the command that is being quoted
+  std::string host;  // to be inserted after the command that is being quoted
   bool quoted = false;
   const auto say_host = [&out](const std::string& name) {
     if (!name.empty() && !out.ends_with(std::string(kOn) + name)) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Process and thread numbers mean one host; in a job of several hosts the same number names several
-// processes (in containers always). While such a job is examined each of them has a number of its
-// own, above every pid that Linux gives; what is written down afterwards has the hosts' numbers
-// again.
+// A pid or tid is valid on one host only; in a job of several hosts (always with containers), the
+// same number occurs several times. During the diagnosis of such a job, each process and thread
+// gets a unique number above every Linux pid; reports show the hosts' numbers again.
 #pragma once
 
 #include <map>
@@ -17,24 +16,24 @@ namespace ddpdoctor::model {
 
 class HostPids {
  public:
-  /// Numbers the processes and threads of a job that was seen on several hosts; of one host it
-  /// changes nothing. Facts are of the host that their field "host" names, else of their rank's,
-  /// else of the only one that has their pid; of what cannot be told the pid is dropped.
+  /// Renumbers the processes and threads of a job seen on several hosts; changes nothing for one
+  /// host. A fact belongs to the host in its field "host", else to its rank's host, else to the
+  /// only host with its pid; if that is unknown, the pid is removed.
   static HostPids number(JobModel& job);
 
-  /// The numbers as the hosts know them.
+  /// Restores the hosts' own numbers.
   void restore(JobModel& job) const;
 
   [[nodiscard]] bool empty() const {
     return places_.empty();
   }
 
-  /// The host of a numbered process; empty = unknown.
+  /// The host of a renumbered process; empty = unknown.
   [[nodiscard]] std::string host_of(std::int64_t number) const;
-  /// The host's own number of a numbered process; any other number is itself.
+  /// The host's own number of a renumbered process; other numbers are unchanged.
   [[nodiscard]] std::int64_t local(std::int64_t number) const;
 
-  /// A text about numbered processes as a person reads it: "process 77 on node2 waits", and of a
+  /// Replaces renumbered processes in a text for people: "process 77 on node2 waits", and after a
   /// command in backticks "`kill -CONT 77` on node2".
   [[nodiscard]] std::string said(std::string_view text) const;
 
@@ -47,10 +46,10 @@ class HostPids {
   std::map<std::int64_t, Place> places_;
 };
 
-/// Writes into every fact of a job of one host which host that is.
+/// Adds the host's name to every fact of a job on one host.
 void name_host_of_facts(JobModel& job);
 
-/// The host of each rank; without ranks that were seen on several.
+/// The host of each rank; without ranks that were seen on several hosts.
 std::map<Rank, std::string> hosts_of_ranks(const JobModel& job);
 
 }  // namespace ddpdoctor::model

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that is known of a job: values only. Attach, run and recordings all fill this one
-// struct, and detectors never know where evidence came from. Mirrors ddpdoctor.capture/1. Absent is
-// unknown, never false.
+// Everything that is known about a job: values only. Attach, run and recordings all fill this
+// struct, and detectors do not know where evidence came from. Mirrors ddpdoctor.capture/1. Absent
+// means unknown, never false.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct WaitsOn {
   std::string target;
   std::string detail;  // for people: path, address, key
   std::optional<double>
-      limit{};  // seconds after which it ends by itself, at most; none = waits for ever
+      limit{};  // seconds after which it ends by itself at the latest; none = no timeout
 };
 
 struct Thread {
@@ -44,11 +44,11 @@ struct Thread {
   std::optional<WaitsOn> waits_on;
   std::vector<Frame> frames;  // innermost first
   std::optional<std::uint64_t>
-      run_count;        // times on CPU; equal in two observations = it did not run between them
+      run_count;  // number of times on a CPU; equal in two observations = it did not run in between
   std::string capture;  // "no stop", "stopped 0.1 ms", or why there is no stack
 };
 
-/// Ends of processes: a status or a signal.
+/// How a process ended: with a status or by a signal.
 struct Exit {
   std::optional<int> status;
   std::optional<int> signal;
@@ -68,13 +68,13 @@ struct Process {
   char state = '?';
   std::string wchan;
   std::map<std::string, std::string>
-      environment;  // what matters of it (RANK, MASTER_*, NCCL_*, OMP_*, …)
+      environment;  // relevant variables (RANK, MASTER_*, NCCL_*, OMP_*, …)
   std::optional<Exit> exit;
   std::string python_version;
   std::vector<Thread> threads;  // main thread first
   std::vector<std::string> problems;
   std::optional<double> cpu_seconds;
-  std::optional<std::int64_t> io_bytes;  // read and written since its start
+  std::optional<std::int64_t> io_bytes;  // bytes read and written since its start
 };
 
 /// All processes at one instant.
@@ -85,9 +85,9 @@ struct Observation {
 
 using FactValue = std::variant<bool, std::int64_t, double, std::string, std::vector<std::string>>;
 
-/// A fact about the job that is no stack and no collective: exit, fork, openmp-team, cuda-context,
-/// shm-segment, shm-usage, fd-usage, file-lock, lock-file, listen, mount, gpu, nccl-ras,
-/// kernel-log, library-version, … Fields per kind: docs/capture.schema.json.
+/// A fact about the job that is neither a stack nor a collective: exit, fork, openmp-team,
+/// cuda-context, shm-segment, shm-usage, fd-usage, file-lock, lock-file, listen, mount, gpu,
+/// nccl-ras, kernel-log, library-version, … Fields of each kind: docs/capture.schema.json.
 struct Fact {
   std::optional<Rank> rank;
   std::optional<pid_t> pid;
@@ -101,13 +101,13 @@ struct Fact {
   [[nodiscard]] std::vector<std::string> list(const std::string& field) const;
 };
 
-/// Text a rank wrote (stderr), or a CI log (rank absent).
+/// Text that a rank wrote (stderr), or a CI log (rank absent).
 struct Log {
   std::optional<Rank> rank;
   std::string text;
 };
 
-/// Which ranks and which evidence we have, what was lost.
+/// The ranks and evidence that were observed, and what was lost.
 struct Coverage {
   std::vector<std::string> observed;    // sentences: "stacks of 13 processes"
   std::vector<std::string> unobserved;  // sentences: "rank 3: permission denied"
@@ -116,7 +116,7 @@ struct Coverage {
   std::vector<std::string> warnings;
 };
 
-/// Did anything move between observations (or since the recorders' newest entries)?
+/// Whether anything changed between observations (or since the recorders' newest entries).
 enum class Progress { kUnknown, kMoving, kStill };
 
 struct JobModel {
@@ -133,7 +133,7 @@ struct JobModel {
   Coverage coverage;
   Progress progress = Progress::kUnknown;
   std::optional<double> seconds_without_progress;
-  bool ended = false;  // the job is over: what is seen is post-mortem
+  bool ended = false;  // the job has ended: the evidence is post-mortem
   bool history_complete =
       false;  // collectives hold every call since the start (an agent recorded them)
 };

@@ -7,7 +7,7 @@ namespace ddpdoctor::model {
 
 namespace {
 
-/// What became the worker's own was shared before: a copied page is in both numbers.
+/// Pages that became the worker's own were shared before: a copied page is counted in both.
 void add_copied(const Fact& earlier, Fact& fact) {
   const auto rose = [&](const char* field) {
     return fact.number(field).value_or(0) - earlier.number(field).value_or(0);

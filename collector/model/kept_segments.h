@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Segments of shared memory that a process keeps: how many more it has than in an earlier look.
+// Shared-memory segments that a process keeps: how many more it has than in an earlier snapshot.
 #pragma once
 
 #include <vector>
@@ -8,9 +8,9 @@
 
 namespace ddpdoctor::model {
 
-/// Adds `grew` and `over_seconds` to each "shm-kept" fact of `now` that has one of the same process
-/// in `before`: so many more segments, and the oldest one is still among them. To "worker-memory"
-/// `copied_bytes`: shared pages that have become the worker's own.
+/// Compares with the facts of the same process in `before`. Adds `grew` (additional segments) and
+/// `over_seconds` to each "shm-kept" fact of `now`, if the oldest segment still exists; adds
+/// `copied_bytes` (shared pages that became the worker's own) to "worker-memory".
 void add_growth(const std::vector<Fact>& before, std::vector<Fact>& now);
 
 }  // namespace ddpdoctor::model

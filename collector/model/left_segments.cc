@@ -11,11 +11,11 @@
 namespace ddpdoctor::model {
 namespace {
 
-constexpr double kSecondsOld = 60;  // younger ones may be on their way from one process to another
-constexpr std::size_t kMostPaths = 20;  // the rest is counted
+constexpr double kSecondsOld = 60;      // a newer segment may be in transfer between processes
+constexpr std::size_t kMostPaths = 20;  // further paths are only counted
 constexpr double kNearlyFull = 0.9;
 
-/// That its maker is gone is known of all; that nobody maps it only of this job's processes.
+/// The creator is known to have exited; other users are known only among this job's processes.
 bool is_left(const Fact& segment) {
   return segment.flag("creator_alive") == false && segment.flag("in_use") == false &&
          segment.number("age_seconds").value_or(0) >= kSecondsOld;

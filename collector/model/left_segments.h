@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Segments of shared memory that jobs before this one left behind: memory that is lost, and no
-// fault of this job.
+// Shared-memory segments left behind by earlier jobs: they occupy memory, and this job is not the
+// cause.
 #pragma once
 
 #include <cstddef>
@@ -12,24 +12,24 @@
 
 namespace ddpdoctor::model {
 
-/// How many, how large, which (the first ones).
+/// Their number, size and first paths.
 struct SegmentPile {
   std::size_t count = 0;
   double bytes = 0;
-  bool more = false;  // not every segment was looked at
+  bool more = false;  // not all segments were checked
   std::vector<std::string> paths;
 
   void add(const Fact& segment);
   [[nodiscard]] std::string said() const;  // "at least 3 shared memory segments (12 MB)"
 };
 
-/// Their maker is dead, no process of this job uses them, and they are no newcomers.
+/// Segments whose creator has exited, that no process of this job uses, and that are not new.
 SegmentPile left_by_others(const JobModel& job);
 
-/// The file system of shared memory has little room left, for whatever reason.
+/// The shared-memory file system is nearly full, for whatever reason.
 bool shm_is_nearly_full(const JobModel& job);
 
-/// The sentence for the end of a report; nothing when there are none.
+/// A sentence for the end of a report; nothing if there are no such segments.
 std::optional<std::string> note_on_left_segments(const JobModel& job);
 
 }  // namespace ddpdoctor::model

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One space after a prefix belongs to it; the rest is the line's own indentation, which tracebacks
-// need.
+// One space after a prefix belongs to the prefix; the rest is the line's own indentation, which
+// tracebacks need.
 #include "collector/model/log_lines.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace ddpdoctor::model {
 namespace {
 
-constexpr int kMostPrefixes = 8;  // a CI's time, torchrun's tee, torch's own, a logger's, …
+constexpr int kMostPrefixes = 8;  // CI timestamp, torchrun's tee, torch's own, a logger's, …
 
 bool digit(char c) {
   return c >= '0' && c <= '9';
@@ -26,7 +26,7 @@ bool same_letter(char a, char b) {
   return a == b || (a >= 'A' && a <= 'Z' && a - 'A' + 'a' == b);
 }
 
-/// `word` is in lower case.
+/// `word` must be lower case.
 bool starts_with_word(std::string_view text, std::string_view word) {
   if (text.size() < word.size()) {
     return false;
@@ -39,7 +39,7 @@ bool starts_with_word(std::string_view text, std::string_view word) {
   return true;
 }
 
-/// Takes a number off the front.
+/// Removes a number from the front of the text.
 std::optional<int> take_number(std::string_view& text) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -50,7 +50,7 @@ std::optional<int> take_number(std::string_view& text) {
   return value;
 }
 
-/// Exactly so many digits.
+/// A number with exactly `count` digits.
 std::optional<int> take_digits(std::string_view& text, std::size_t count) {
   if (text.size() < count) {
     return std::nullopt;
@@ -74,7 +74,7 @@ bool take(std::string_view& text, char c) {
   return true;
 }
 
-/// Days since 1970-01-01 of the proleptic Gregorian calendar, years counted from March.
+/// Days since 1970-01-01 in the proleptic Gregorian calendar; years are counted from March.
 std::int64_t days_of(int year, int month, int day) {
   const std::int64_t y = month <= 2 ? year - 1 : year;
   const std::int64_t era = y / 400;
@@ -83,8 +83,8 @@ std::int64_t days_of(int year, int month, int day) {
   return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
 }
 
-/// "2026-11-20T12:34:56.789" or with a space between; the fraction after a point or a comma. Some
-/// print no seconds.
+/// "2026-11-20T12:34:56.789", or with a space instead of T; a point or comma before the fraction;
+/// seconds are optional.
 std::optional<double> take_moment(std::string_view& text) {
   std::string_view rest = text;
   const auto year = take_digits(rest, 4);
@@ -129,7 +129,7 @@ void take_zone(std::string_view& text) {
 
 std::optional<double> take_time(std::string_view& text) {
   std::string_view rest = text;
-  while (take(rest, ' ')) {  // of what comes before a time, nothing is lost
+  while (take(rest, ' ')) {  // only blanks precede the time, so nothing is lost
   }
   const bool bracket = take(rest, '[');
   const auto moment = take_moment(rest);
@@ -146,8 +146,7 @@ std::optional<double> take_time(std::string_view& text) {
   return moment;
 }
 
-/// "[rank3]", "[rank: 3]", "[RANK 3]", "[default3]": the inside of a bracket or the start of a
-/// line.
+/// "[rank3]", "[rank: 3]", "[RANK 3]", "[default3]": inside brackets or at the start of a line.
 std::optional<int> take_rank_word(std::string_view& text) {
   constexpr std::array<std::string_view, 4> kWords = {"global_rank", "rank", "default",
                                                       "local_rank"};
@@ -168,7 +167,7 @@ std::optional<int> take_rank_word(std::string_view& text) {
   return std::nullopt;
 }
 
-/// "[1,3]<stderr>:" of Open MPI: job and rank.
+/// "[1,3]<stderr>:" of Open MPI: job number and rank.
 std::optional<int> take_mpi_tag(std::string_view& text) {
   std::string_view rest = text;
   if (!take(rest, '[') || !take_number(rest) || !take(rest, ',')) {
@@ -202,14 +201,14 @@ std::optional<int> take_rank(std::string_view& text) {
       return std::nullopt;
     }
     if (take(rest, ':') && text.starts_with("[default")) {
-      text = rest;  // torchrun's tee puts no space: what follows is the line's own
+      text = rest;  // torchrun's tee adds no space: what follows belongs to the line
       return rank;
     }
   } else {
     while (take(rest, ' ')) {
     }
     if (!take(rest, ':') && !take(rest, '|')) {
-      return std::nullopt;  // "rank 3 failed": a sentence
+      return std::nullopt;  // "rank 3 failed": a sentence, not a prefix
     }
   }
   take(rest, ' ');
@@ -217,8 +216,8 @@ std::optional<int> take_rank(std::string_view& text) {
   return rank;
 }
 
-/// What GitLab puts behind its time ("00O ", "01E+"), container runtimes behind theirs ("stderr F
-/// "): the stream of the line.
+/// The stream marker after the time of GitLab ("00O ", "01E+") or of a container runtime ("stderr F
+/// ").
 bool take_stream(std::string_view& text) {
   for (const std::string_view word : {"stdout F ", "stderr F ", "stdout P ", "stderr P "}) {
     if (text.starts_with(word)) {
@@ -232,7 +231,7 @@ bool take_stream(std::string_view& text) {
   return gitlab;
 }
 
-/// "12:34:56  " of Jenkins: no date, so no time.
+/// "12:34:56  " of Jenkins: without a date the time is unknown.
 bool take_clock(std::string_view& text) {
   std::string_view rest = text;
   const bool bracket = take(rest, '[');
@@ -246,8 +245,8 @@ bool take_clock(std::string_view& text) {
   return true;
 }
 
-/// "ERROR 05-27 23:44:35 [core.py:708] ", "INFO 01-03 18:47:35 core.py:48] " of vLLM: no year, so
-/// no time.
+/// "ERROR 05-27 23:44:35 [core.py:708] ", "INFO 01-03 18:47:35 core.py:48] " of vLLM: without a
+/// year the time is unknown.
 bool take_logger(std::string_view& text) {
   constexpr std::size_t kLongestPlace = 100;
   constexpr std::array<std::string_view, 5> kLevels = {"DEBUG ", "INFO ", "WARNING ", "ERROR ",
@@ -263,7 +262,7 @@ bool take_logger(std::string_view& text) {
                      take_digits(rest, 2) && take(rest, ' ') && take_digits(rest, 2) &&
                      take(rest, ':') && take_digits(rest, 2) && take(rest, ':') &&
                      take_digits(rest, 2);
-  const std::size_t space = dated ? rest.find(' ') : rest.npos;  // behind milliseconds
+  const std::size_t space = dated ? rest.find(' ') : rest.npos;  // after the milliseconds
   const std::size_t end = rest.substr(0, kLongestPlace).find(']');
   if (space == rest.npos || end == rest.npos || end < space ||
       rest.substr(0, end).find(".py:") == rest.npos) {
@@ -274,7 +273,7 @@ bool take_logger(std::string_view& text) {
   return true;
 }
 
-/// "(VllmWorker rank=3 pid=7) ": the rank inside.
+/// "(VllmWorker rank=3 pid=7) ": extracts the rank.
 std::optional<int> rank_of_whom(std::string_view label) {
   const std::size_t at = label.find(" rank=");
   std::string_view rest = at == label.npos ? std::string_view() : label.substr(at + 6);
@@ -309,8 +308,8 @@ LogLine read_log_line(std::string_view line) {
     if (const auto time = take_time(out.text)) {
       out.time = out.time ? out.time : time;
     } else if (const auto rank = take_rank(out.text)) {
-      out.rank =
-          rank;  // torchrun's tee names the local rank, torch's own the global one: the inner
+      out.rank = rank;  // torchrun's tee names the local rank, torch's own prefix the global rank:
+                        // the inner prefix wins
     } else if (!(out.time && take_stream(out.text)) && !take_clock(out.text) &&
                !take_whom(out.text, out.rank) && !take_logger(out.text)) {
       break;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What launchers, CI systems and loggers put before a line: the rank that wrote it and the time.
+// The prefixes that launchers, CI systems and loggers add to a line: the rank that wrote it and the
+// time.
 #pragma once
 
 #include <optional>
@@ -9,23 +10,22 @@
 
 namespace ddpdoctor::model {
 
-/// What stands before its path where the coverage names a log that was read.
+/// Precedes the path of a log in the coverage.
 inline constexpr std::string_view kReadAsLog = "the log ";
 
-/// A line of a log without what was put before it. `text` points into the log.
+/// A line of a log without its prefixes. `text` points into the log.
 struct LogLine {
   std::string_view text;
   std::optional<Rank> rank;
-  std::optional<double> time;  // seconds since the epoch, as written: the time zone is not known
+  std::optional<double> time;  // seconds since the epoch as written: the time zone is unknown
 };
 
-/// Takes off, in any order: "2026-11-20T12:34:56.789Z ", "[2026-11-20 12:34:56,789] ", "[rank3]: ",
+/// Removes, in any order: "2026-11-20T12:34:56.789Z ", "[2026-11-20 12:34:56,789] ", "[rank3]: ",
 /// "[rank: 3] ", "rank 3: ", "[default3]:", "[1,3]<stderr>:", "rank3 | ", "(VllmWorker rank=3
-/// pid=7)
-/// ", "ERROR 05-27 23:44:35 [core.py:708] ". A mere number is no rank.
+/// pid=7) ", "ERROR 05-27 23:44:35 [core.py:708] ". A number alone is not a rank.
 LogLine read_log_line(std::string_view line);
 
-/// The line tells of an error, a warning or a failure, in the words that programs use for it.
+/// The line contains a word that programs use for an error, a warning or a failure.
 bool tells_trouble(std::string_view line);
 
 }  // namespace ddpdoctor::model

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kLongestValue = 64;
 constexpr std::size_t kMostGroupsSaid = 4;
-constexpr double kMostItems = 1e12;  // of a loop
+constexpr double kMostItems = 1e12;  // items of a loop
 
 constexpr auto kStates = std::to_array<std::pair<ValueState, std::string_view>>({
     {ValueState::kKnown, "known"},
@@ -48,7 +48,7 @@ Key key_in(const Table& table, std::string_view name, Key otherwise) {
   return found == table.end() ? otherwise : found->first;
 }
 
-/// A fact may come from a file that anyone has written.
+/// A fact may come from an untrusted file.
 std::string shown(const Fact& fact, const std::string& field) {
   return base::printable(fact.text(field).value_or(""));
 }
@@ -89,7 +89,7 @@ std::vector<ValueGroup> grouped(const std::vector<const SeenValue*>& values) {
   RankSet counted;
   for (const SeenValue* seen : values) {
     if (counted.contains(*seen->rank)) {
-      continue;  // a frame further out of the same function
+      continue;  // an outer frame of the same function
     }
     counted.insert(*seen->rank);
     const auto same = std::find_if(groups.begin(), groups.end(), [seen](const ValueGroup& group) {
@@ -113,8 +113,8 @@ std::vector<ValueGroup> grouped(const std::vector<const SeenValue*>& values) {
   return groups;
 }
 
-/// A number that goes with the rank, or a text that differs by its digits only ("cuda:1"): it says
-/// which rank this is, which everybody knows.
+/// A number that follows the rank, or texts that differ only in digits ("cuda:1"), only show which
+/// rank this is.
 std::string without_digits(std::string_view text) {
   std::string out;
   for (const char c : text) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What expressions of the user's functions came out to on each rank, as they were read from its
-// memory. In the model they are facts of kind "value", so that recordings carry them like any other
-// evidence; here they have types.
+// Values of the user's expressions on each rank, read from its memory. The model stores them as
+// facts of kind "value", so recordings carry them like other evidence; this header gives them
+// types.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +16,19 @@
 namespace ddpdoctor::model {
 
 inline constexpr std::string_view kValueFact = "value";
-/// Which lock object a `with` or `acquire()` of a thread's stack names: tid, file, line,
+/// The lock object that a `with` or `acquire()` on a thread's stack uses: tid, file, line,
 /// expression, and lock, a number for the object within its process.
 inline constexpr std::string_view kLockFact = "python-lock";
 
 enum class ValueState { kKnown, kStale, kUnknown };
 std::string_view state_name(ValueState state);  // "known", "stale", "unknown"
 
-/// What an expression is a part of.
+/// What an expression belongs to.
 enum class ValueRole {
-  kDecision,  // an if, elif, while, match or the like tests it
+  kDecision,  // tested by an if, elif, while, match or similar
   kOperand,   // a decision reads it
-  kLoop,      // how far a `for` loop has come: "iteration 3 of 8", "ended"
-  kHeld,      // a local or an attribute that a function on the stack has at hand
+  kLoop,      // progress of a `for` loop: "iteration 3 of 8", "ended"
+  kHeld,      // a local or attribute of a function on the stack
 };
 
 /// One expression on one rank.
@@ -36,22 +36,22 @@ struct SeenValue {
   std::optional<Rank> rank;
   ValueRole role = ValueRole::kHeld;
   std::string file;
-  int line = 0;  // of the decision; of what is held: where the function is
+  int line = 0;  // line of the decision; for held values, the current line of the function
   std::string function;
-  int at = 0;              // the line where the function is
-  std::string expression;  // as the user wrote it, on one line
+  int at = 0;              // the current line of the function
+  std::string expression;  // as written in the source, on one line
   std::string value;       // Python's spelling, shortened; empty = unknown
   ValueState state = ValueState::kUnknown;
   std::string reason;                   // why it is stale or unknown
-  std::optional<std::int64_t> items{};  // of a loop: how many it goes over in all
+  std::optional<std::int64_t> items{};  // for a loop: its total number of items
 };
 
 Fact fact_of(const SeenValue& seen);
 
-/// Those of ranks, in the order in which they were read: innermost frames first.
+/// The values of ranks in the order they were read: innermost frames first.
 std::vector<SeenValue> observed_values(const JobModel& job);
 
-/// Ranks for which an expression came out alike.
+/// Ranks with the same value of an expression.
 struct ValueGroup {
   RankSet ranks;
   std::string expression;
@@ -60,26 +60,26 @@ struct ValueGroup {
   std::string reason;
 };
 
-/// What the decision or loop at this line came out to, by value, the fewest ranks first; then what
-/// it reads, where that differs between ranks. Empty when nothing was read there.
+/// The values of the decision or loop at this line, each with its ranks, the fewest ranks first;
+/// then the values that it reads, if these differ between ranks. Empty if nothing was read there.
 std::vector<ValueGroup> values_at(const JobModel& job, std::string_view file, int line);
 
-/// "True on rank 0, False on ranks 1-3" of groups with one expression; where the value is not
-/// known, why; empty for no groups.
+/// "True on rank 0, False on ranks 1-3" for groups with one expression; the reason if the value is
+/// unknown; empty for no groups.
 std::string said(const std::vector<ValueGroup>& groups);
 
-/// Drops what no report can use: what is held alike on all ranks that hold it, or says no more than
-/// which rank it is.
+/// Drops values that no report can use: those that are equal on all ranks, or only show the rank's
+/// number.
 void drop_idle_values(std::vector<Fact>& facts);
 
-/// What a finding shows of values: lines whose values stand beside them, and sentences that quote
-/// what is held ("`self.mode` is …").
+/// The values that a finding shows: lines with values next to them, and sentences that quote held
+/// values ("`self.mode` is …").
 struct Reported {
   std::vector<std::pair<std::string, int>> lines;  // file, line
   std::vector<std::string> sentences;
 };
 
-/// For recordings and captures: only what is reported stays.
+/// For recordings and captures: removes values that are not reported.
 void keep_reported_values(std::vector<Fact>& facts, const Reported& reported);
 
 }  // namespace ddpdoctor::model

@@ -13,9 +13,9 @@ namespace {
 using std::string_view;
 using Spelling = std::pair<string_view, string_view>;
 
-/// Recorded names (torch 1.13 – 2.13, ProcessGroupGloo and ProcessGroupNCCL) that are not what the
-/// user wrote. Compared without case, so that NCCL's own "AllReduce" and c10d's "allreduce" are
-/// found, too.
+/// Recorded names (torch 1.13 – 2.13, ProcessGroupGloo and ProcessGroupNCCL) that differ from
+/// PyTorch's public names. Compared ignoring case, so that NCCL's "AllReduce" and c10d's
+/// "allreduce" are both found.
 constexpr std::array<Spelling, 34> kSpellings = {{
     {"allreduce", "all_reduce"},
     {"allreduce_coalesced", "all_reduce_coalesced"},
@@ -53,7 +53,7 @@ constexpr std::array<Spelling, 34> kSpellings = {{
     {"all_gather_base", "all_gather_into_tensor"},
 }};
 
-/// c10::ScalarType's names and torch's.
+/// Names of c10::ScalarType and torch's names for them.
 constexpr std::array<Spelling, 16> kDtypes = {{
     {"float", "float32"},
     {"double", "float64"},
@@ -102,7 +102,7 @@ std::optional<Rank> number(string_view text) {
   return value;
 }
 
-/// "AllGather" → "all_gather"; names with an underscore or without inner capitals stay as they are.
+/// "AllGather" → "all_gather"; names with an underscore or without inner capitals are unchanged.
 std::string snake_case(string_view name) {
   std::string out;
   for (std::size_t i = 0; i < name.size(); ++i) {
@@ -117,7 +117,7 @@ std::string snake_case(string_view name) {
   return out;
 }
 
-/// The "0->1" and "1<-0" after send and recv.
+/// Reads the "0->1" or "1<-0" after send and recv.
 void read_partners(string_view text, Operation& out) {
   std::size_t arrow = text.find("->");
   if (arrow == string_view::npos) {

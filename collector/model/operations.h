@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How backends and recorders spell operations, and how PyTorch's users do.
+// Converts the names that backends and recorders use for operations to PyTorch's public names.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace ddpdoctor::model {
 
-/// An operation in PyTorch's spelling, with what the recorded name says beside it.
+/// An operation by its PyTorch name, with the other parts of the recorded name.
 struct Operation {
   std::string name;  // "all_reduce"
   bool point_to_point = false;
@@ -19,13 +19,13 @@ struct Operation {
 };
 
 /// Reads "gloo:_allgather_base", "nccl:send 0->1", "nccl:recv 1<-0", "AllReduce", "all_reduce".
-/// Unknown names keep their spelling, without the backend before the colon.
+/// Unknown names are kept, without the backend before the colon.
 Operation operation_of(std::string_view recorded);
 
-/// "gloo" of "gloo:all_reduce"; empty when no backend is named.
+/// "gloo" of "gloo:all_reduce"; empty if no backend is named.
 std::string_view backend_of(std::string_view recorded);
 
-/// "float32" for c10's "Float"; unknown names in lower case.
+/// "float32" for c10's "Float"; unknown names become lower case.
 std::string dtype_of(std::string_view recorded);
 
 }  // namespace ddpdoctor::model

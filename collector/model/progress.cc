@@ -15,8 +15,8 @@
 namespace ddpdoctor::model {
 namespace {
 
-/// Recorders whose newest entry is younger than this say nothing about a hang: a healthy step may
-/// take as long.
+/// seconds; recorders with a newer entry say nothing about a hang, because a healthy step may take
+/// as long
 constexpr double kQuietSeconds = 2;
 
 using Place = std::vector<std::pair<std::string, int>>;
@@ -31,7 +31,7 @@ Place python_lines(const Thread& thread) {
   return out;
 }
 
-/// Lines of Python; of a program without Python the instructions its own code stands at.
+/// Lines of Python; for a program without Python, instruction addresses in its own code.
 Place place_of(const Thread& thread) {
   Place out = python_lines(thread);
   if (out.empty()) {
@@ -42,15 +42,15 @@ Place place_of(const Thread& thread) {
   return out;
 }
 
-/// Asks NCCL in a loop how one call goes: the lines of the loop change, the thread waits.
+/// The thread polls NCCL for one call in a loop: its lines change, but it waits.
 bool polls_one_call(const Thread& before, const Thread& now) {
   return before.waits_on && now.waits_on && before.waits_on->kind == kPolledCall &&
          now.waits_on->kind == kPolledCall && before.waits_on->target == now.waits_on->target &&
          before.waits_on->detail == now.waits_on->detail;
 }
 
-/// Whose movement is the job's: its ranks. A program that has none (no torchrun, one process) is
-/// judged by its Python processes.
+/// The processes whose progress is the job's: its ranks. A job without ranks (no torchrun, one
+/// process) is judged by its Python processes.
 std::vector<const Process*> movers(const Observation& observation) {
   std::vector<const Process*> ranks;
   std::vector<const Process*> others;
@@ -79,7 +79,7 @@ std::optional<bool> ranks_stood_still(const Observation& before, const Observati
   for (const Process* p : movers(now)) {
     const Process* earlier = same_process(before, *p);
     if (earlier == nullptr || earlier->exit.has_value() != p->exit.has_value()) {
-      return false;  // came or ended in between
+      return false;  // it started or ended in between
     }
     const auto same = same_place(*earlier, *p);
     if (same == false) {
@@ -119,7 +119,7 @@ bool enqueued_between(const JobModel& job, double from, double to) {
                      });
 }
 
-/// How long the ranks have stood where they stand, as far back as the observations go.
+/// Seconds for which the ranks have not changed, as far back as the observations go.
 double still_stretch(const JobModel& job) {
   const auto& all = job.observations;
   std::size_t first = all.size() - 1;
@@ -129,7 +129,7 @@ double still_stretch(const JobModel& job) {
   return std::max(0.0, all.back().time - all[first].time);
 }
 
-/// Without records a fast loop is seen at one line twice by chance: all looks must agree.
+/// Without records, a fast loop may be seen at one line twice by chance: all snapshots must agree.
 bool all_looks_alike(const JobModel& job) {
   for (std::size_t i = 1; i < job.observations.size(); ++i) {
     if (ranks_stood_still(job.observations[i - 1], job.observations[i]) == false) {

@@ -20,8 +20,8 @@ constexpr std::array<std::pair<Role, std::string_view>, 6> kRoleNames = {{
     {Role::kOther, "other"},
 }};
 
-/// True when `path` ends with `suffix` at a folder's border: "distributed.py" is no end of
-/// "mydistributed.py".
+/// True if `path` ends with `suffix` at a folder boundary: "mydistributed.py" does not end with
+/// "distributed.py".
 bool path_ends_with(std::string_view path, std::string_view suffix) {
   if (suffix.empty()) {
     return true;
@@ -33,7 +33,7 @@ bool path_ends_with(std::string_view path, std::string_view suffix) {
   return before == 0 || suffix.front() == '/' || path[before - 1] == '/';
 }
 
-/// "DistributedDataParallel.forward" is called forward, too; "Trainer.fit.<locals>.step" is called
+/// "DistributedDataParallel.forward" also matches forward; "Trainer.fit.<locals>.step" matches
 /// step.
 bool function_matches(std::string_view qualified, std::string_view name) {
   if (qualified == name) {
@@ -43,8 +43,8 @@ bool function_matches(std::string_view qualified, std::string_view name) {
          qualified[qualified.size() - name.size() - 1] == '.';
 }
 
-/// Code given on the command line or typed: the user's when the thread shows nothing better. A
-/// spawned child's "<string>" only starts multiprocessing.
+/// Code from the command line or typed interactively: counts as the user's if the thread has no
+/// better frame. The "<string>" of a spawned child only starts multiprocessing.
 std::vector<const Frame*> typed_frames(const Thread& thread) {
   std::vector<const Frame*> out;
   const Frame* inner = nullptr;
@@ -63,8 +63,8 @@ std::vector<const Frame*> typed_frames(const Thread& thread) {
   return out;
 }
 
-/// Frames of an installed package that is no known library. Only where the thread runs a program
-/// from its start: a library's own thread is nobody's code.
+/// Frames of an installed package that is not a known library. Only if the thread runs a program
+/// from its start: a library's own thread runs no user code.
 std::vector<const Frame*> installed_frames(const Thread& thread) {
   std::vector<const Frame*> out;
   bool program = false;
@@ -79,8 +79,8 @@ std::vector<const Frame*> installed_frames(const Thread& thread) {
   return program ? out : std::vector<const Frame*>{};
 }
 
-/// Runs a program from its start, or is the first thread of a process that multiprocessing made. A
-/// helper thread of a library is nobody's code.
+/// Runs a program from its start, or is the first thread of a process started by multiprocessing. A
+/// library's helper thread runs no user code.
 bool runs_a_program(const Thread& thread) {
   const Frame* outermost = nullptr;
   bool module = false;
@@ -94,8 +94,8 @@ bool runs_a_program(const Thread& thread) {
          (outermost != nullptr && outermost->file.find("multiprocessing/") != std::string::npos);
 }
 
-/// Frames of libraries that are somebody's program: what vLLM, DeepSpeed or transformers calls is
-/// the place, where no frame is the user's.
+/// Frames of libraries that are a program themselves: if no frame is the user's, the line is in
+/// what vLLM, DeepSpeed or transformers calls.
 std::vector<const Frame*> framework_frames(const Thread& thread) {
   std::vector<const Frame*> out;
   if (runs_a_program(thread)) {
@@ -108,18 +108,20 @@ std::vector<const Frame*> framework_frames(const Thread& thread) {
   return out;
 }
 
-/// "_PyEval_EvalFrameDefault", "Py_RunMain": what it calls may be the user's, itself it is not.
+/// "_PyEval_EvalFrameDefault", "Py_RunMain": not the user's, although functions called from it may
+/// be.
 bool is_interpreter_function(std::string_view function) {
   return function.starts_with("_PyEval_") || function.starts_with("PyEval_") ||
          function == "Py_RunMain" || function == "Py_BytesMain";
 }
 
-/// Frames of a program without Python that lie in the user's own code, which are those outside of
-/// MPI: an MPI built by the user has sources of its own.
+/// Frames of the user's code in a program without Python, which are those outside MPI: an MPI built
+/// by the user has sources of its own.
 std::vector<const Frame*> compiled_frames(const Thread& thread) {
   std::vector<const Frame*> out;
   for (const Frame& frame : thread.frames) {
-    if (is_interpreter_function(frame.function)) {  // written in C; inside is what it called
+    // Written in C; further inside is what it called.
+    if (is_interpreter_function(frame.function)) {
       std::erase_if(out, [](const Frame* inner) {
         return inner->file.ends_with(".c") || inner->file.ends_with(".h");
       });
@@ -161,7 +163,7 @@ const Process* rank_process(const JobModel& job, Rank rank) {
 
 const Process* process(const JobModel& job, pid_t pid) {
   const Observation* now = latest(job);
-  if (now == nullptr || pid <= 0) {  // 0: not told
+  if (now == nullptr || pid <= 0) {  // 0: unknown
     return nullptr;
   }
   const auto found = std::find_if(now->processes.begin(), now->processes.end(),

@@ -14,8 +14,8 @@ namespace ddpdoctor::model {
 
 namespace {
 
-/// The distance between neighbours, where it is more than one and the same for at least five ranks:
-/// the ranks of a tensor- or data-parallel group.
+/// The distance between neighbours, if it is greater than one and the same for at least five ranks,
+/// as in a tensor- or data-parallel group.
 std::optional<Rank> stride_of(const std::vector<Rank>& ranks) {
   constexpr std::size_t kFewest = 5;
   const Rank step = ranks.size() < kFewest ? 0 : ranks[1] - ranks[0];

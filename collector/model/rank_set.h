@@ -8,11 +8,11 @@
 
 namespace ddpdoctor::model {
 
-/// A global rank: index in the world. The bare word is always this one.
+/// A global rank: index in the world. The word "rank" always means this one.
 using Rank = int;
 
-/// Larger worlds are taken for garbage: sizes come from files and environments that may hold
-/// anything.
+/// A larger world size is treated as garbage: sizes come from files and environments with arbitrary
+/// content.
 inline constexpr int kMaxWorldSize = 1 << 17;
 
 /// Sorted, unique ranks.

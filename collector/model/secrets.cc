@@ -45,7 +45,7 @@ bool holds_any(string_view text, const std::array<string_view, N>& parts) {
                      [text](string_view part) { return text.find(part) != string_view::npos; });
 }
 
-/// How names are compared: upper case, and one sign between their words.
+/// Normalizes names for comparison: upper case, with one separator between words.
 std::string folded(string_view text) {
   std::string out(text);
   std::transform(out.begin(), out.end(), out.begin(), [](char c) {
@@ -55,8 +55,8 @@ std::string folded(string_view text) {
   return out;
 }
 
-/// In a log many harmless things are called key or token (key=3, pad_token=0): there only names of
-/// variables of an environment count, and those that mean nothing else.
+/// In logs, many harmless things are named key or token (key=3, pad_token=0): only names of
+/// environment variables and unambiguous names count there.
 bool is_secret_in_text(string_view name) {
   constexpr std::array<string_view, 14> kPlain = {
       "PASSWORD",  "PASSWD",       "PASSPHRASE",    "SECRET",     "CREDENTIAL",
@@ -86,7 +86,7 @@ struct Span {
   std::size_t end = 0;
 };
 
-/// NAME=value, "name": "value", --name=value; `at` is the sign between them.
+/// NAME=value, "name": "value", --name=value; `at` is the separator.
 Span named_value(string_view text, std::size_t at) {
   std::size_t end = at;
   if (end > 0 && is_quote(text[end - 1])) {
@@ -112,8 +112,7 @@ Span named_value(string_view text, std::size_t at) {
   return {value, end_of_value(text, value)};
 }
 
-/// `--hf-token abc` in the line of a shell, `'--hf-token', 'abc'` in a list; `at` is the first
-/// dash.
+/// `--hf-token abc` in a shell command, `'--hf-token', 'abc'` in a list; `at` is the first dash.
 Span option_value(string_view text, std::size_t at) {
   const std::size_t end = end_of(text, at, is_name);
   const std::size_t value =
@@ -125,7 +124,7 @@ Span option_value(string_view text, std::size_t at) {
   return {value, end_of_value(text, value)};
 }
 
-/// scheme://user:password@host; `at` is behind the slashes.
+/// scheme://user:password@host; `at` is the offset after the slashes.
 Span url_password(string_view text, std::size_t at) {
   const std::size_t end = std::min(text.find_first_of("/?# \t\r\n\"'`<>", at), text.size());
   const string_view authority = text.substr(at, end - at);
@@ -139,10 +138,10 @@ Span url_password(string_view text, std::size_t at) {
   }
   const string_view before = text.substr(0, at - 3);
   const bool web = before.ends_with("http") || before.ends_with("https");
-  return web ? Span{at, at + sign} : Span{};  // git@host names nobody
+  return web ? Span{at, at + sign} : Span{};  // git@host contains no secret
 }
 
-/// What services give out: a beginning and at least so many letters and digits behind it.
+/// Tokens of services: a prefix and at least this many letters and digits after it.
 struct Shape {
   string_view beginning;
   std::size_t least;
@@ -167,7 +166,7 @@ constexpr std::array<Shape, 19> kShapes = {{{"ghp_", 20},
                                             {"dckr_pat_", 20},
                                             {"sk-", 32}}};
 
-/// `word` begins at a word's begin.
+/// `word` starts at a word boundary.
 bool is_json_web_token(string_view word) {
   constexpr std::size_t kLeast = 30;
   return word.starts_with("eyJ") && word.size() >= kLeast &&

@@ -19,7 +19,7 @@
 namespace ddpdoctor::model {
 namespace {
 
-/// "0-6,8", "0 and 1"; nothing when it is no such text.
+/// "0-6,8", "0 and 1"; nothing if the text has another form.
 std::optional<RankSet> ranks_in(std::string_view text) {
   std::vector<Rank> ranks;
   const auto take = [&text]() -> std::optional<Rank> {
@@ -58,7 +58,7 @@ std::optional<RankSet> ranks_in(std::string_view text) {
   return RankSet(std::move(ranks));
 }
 
-/// Whom "ranks 2-3: run on another machine" is about, which ends with `why`.
+/// The ranks named in "ranks 2-3: run on another machine", a sentence that ends with `why`.
 std::optional<RankSet> ranks_named(std::string_view sentence, std::string_view why) {
   sentence.remove_suffix(why.size());
   sentence.remove_prefix(sentence.starts_with("ranks ")  ? 6
@@ -67,7 +67,7 @@ std::optional<RankSet> ranks_named(std::string_view sentence, std::string_view w
   return ranks_in(sentence);
 }
 
-/// "ranks 2-3: run on another machine" without those that another capture saw; empty when it saw
+/// "ranks 2-3: run on another machine" without the ranks that another capture saw; empty if it saw
 /// all of them.
 std::string without_seen(const std::string& sentence, const RankSet& seen) {
   for (const std::string_view reason : kReasonsNotHere) {
@@ -85,7 +85,7 @@ std::string without_seen(const std::string& sentence, const RankSet& seen) {
   return sentence;
 }
 
-/// "2 of 4 ranks run on this machine (0-1); the others …", where others were seen.
+/// "2 of 4 ranks run on this machine (0-1); the others …", although the others were seen.
 bool speaks_of_one_machine(const std::string& warning, const RankSet& seen) {
   const std::size_t at = warning.find(sources::kRanksHere);
   const std::size_t end = at == std::string::npos ? at : warning.find(')', at);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two jobs below one command: a sweep, two trainings in one script. Their ranks have the same
-// numbers, and calls of one must not be held against calls of the other.
+// Two jobs below one command, such as a sweep or two trainings in one script. Their ranks have the
+// same numbers, and their calls must not be compared with each other.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -16,7 +16,7 @@ std::string setting(const Process& process, const char* name) {
   return value == process.environment.end() ? std::string() : value->second;
 }
 
-/// Where its rendezvous is, or who started it.
+/// The rendezvous address of a process, or its parent.
 std::string job_of(const Process& process) {
   const std::string port = setting(process, "MASTER_PORT");
   return port.empty() ? "child of " + std::to_string(process.ppid)
@@ -25,8 +25,8 @@ std::string job_of(const Process& process) {
 
 struct OneJob {
   RankSet ranks;
-  std::string world_size;  // as its ranks were told; empty = not told
-  bool consistent = true;  // each rank once, all told the same
+  std::string world_size;  // world size given to its ranks; empty = none
+  bool consistent = true;  // each rank occurs once, and all got the same settings
 
   void add(const Process& process) {
     const std::string told = setting(process, "WORLD_SIZE");
@@ -36,7 +36,7 @@ struct OneJob {
     world_size = told;
   }
 
-  /// Ranks 0 to N-1: nobody of it is in another one by a wrong setting.
+  /// It has ranks 0 to N-1: no member is in the wrong job because of a wrong setting.
   [[nodiscard]] bool is_whole() const {
     return consistent && ranks.front() == 0 &&
            ranks.values().back() + 1 == static_cast<Rank>(ranks.size()) &&
@@ -51,8 +51,8 @@ bool are_whole(const Jobs& jobs) {
                      [](const auto& one) { return one.second.is_whole(); });
 }
 
-/// Told another rendezvous and another size, and some rank is in two of them: no slip of one
-/// setting, though ranks may have ended.
+/// The jobs have different rendezvous addresses and sizes, and some rank is in two of them: not one
+/// wrong setting, even if some ranks have ended.
 bool share_only_numbers(const Jobs& jobs) {
   std::set<std::string> sizes;
   RankSet seen;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a JobModel marks what only the words of a log tell.
+// Marks in a JobModel for evidence that only a log gives.
 #pragma once
 
 #include <string_view>
 
 namespace ddpdoctor::model {
 
-/// How Thread::capture ends where the traceback of a rank that gave up waiting is the source.
+/// End of Thread::capture if the source is the traceback of a rank that gave up waiting.
 inline constexpr std::string_view kOfTraceback = "its last traceback";
 
-/// The fact that says how many of the job's calls only a log tells of.
+/// The fact with the number of calls that only a log shows.
 inline constexpr std::string_view kCallsOfLog = "calls-of-log";
 
 }  // namespace ddpdoctor::model

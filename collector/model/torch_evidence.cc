@@ -37,8 +37,7 @@ std::vector<Rank> believable(const std::vector<int>& ranks) {
   return good ? ranks : std::vector<Rank>();
 }
 
-/// The id under which this process's group is known in the job: torch's name, told apart when
-/// members differ.
+/// The job-wide id of this process's group: torch's name, made unique if members differ.
 std::string id_in_job(JobModel& job, const TorchGroup& group) {
   const std::vector<Rank> ranks = believable(group.ranks);
   const ProcessGroup* known = find_group(job, group.name);
@@ -67,7 +66,7 @@ std::string add_group(JobModel& job, const TorchGroup& group) {
   return id;
 }
 
-/// The group a record belongs to, by torch's name for it in that process.
+/// The group of a record, by torch's name for it in that process.
 std::string group_of(const FlightRecord& record, const stacks::TorchState& state) {
   if (!record.group_name.empty()) {
     return record.group_name;
@@ -97,8 +96,8 @@ std::optional<std::int64_t> elements_of(const std::vector<std::vector<std::int64
   return total;
 }
 
-/// Fills count, shape and dtype with what every member must pass alike. A scatter's input exists on
-/// its root only, an all_to_all's extents may differ: of that only the sums can be compared.
+/// Fills count, shape and dtype where all members must pass equal values. A scatter's input exists
+/// only on its root, and extents of an all_to_all may differ: only its sums can be compared.
 void add_size(const FlightRecord& record, CollectiveCall& call) {
   const bool by_output = call.operation == "scatter" || call.operation == "recv";
   const auto& shapes = by_output ? record.output_shapes : record.input_shapes;
@@ -122,7 +121,7 @@ void add_size(const FlightRecord& record, CollectiveCall& call) {
   }
 }
 
-/// A group rank as a global one; the world's are the same.
+/// Converts a group rank to a global rank; they are the same in the world.
 std::optional<Rank> global_rank(const ProcessGroup* group, std::optional<Rank> group_rank) {
   if (!group_rank || group == nullptr || group->ranks.empty()) {
     return group != nullptr && group->id == kWorldGroup ? group_rank : std::nullopt;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What torch.distributed said inside each rank → groups and calls of the job.
+// Turns the state of torch.distributed in each rank into groups and calls of the job.
 #pragma once
 
 #include <vector>
@@ -9,20 +9,20 @@
 
 namespace ddpdoctor::model {
 
-/// One rank's own account.
+/// The state in one rank.
 struct TorchWitness {
   Rank rank = 0;
   const stacks::TorchState* state = nullptr;
 };
 
-/// Merges groups by torch's name for them and fills job.groups and job.collectives. Two groups of
-/// one name with different members are kept apart. Wants job.world_size.
+/// Merges groups by torch's names and fills job.groups and job.collectives. Two groups with one
+/// name but different members stay separate. Needs job.world_size.
 void add_torch_evidence(JobModel& job, const std::vector<TorchWitness>& witnesses);
 
-/// What a record says of its call, without rank and group; the peer is still a rank of its group.
+/// The call of a record, without rank and group; the peer is still a group rank.
 CollectiveCall call_of_record(const stacks::FlightRecord& record);
 
-/// Declares the groups that only calls name, and gives the world its members.
+/// Adds the groups that only calls name, and the members of the world.
 void complete_groups(JobModel& job);
 
 }  // namespace ddpdoctor::model

@@ -24,16 +24,16 @@ namespace {
 
 using sources::Recording;
 
-/// What all recordings together say of a group: who is which group rank.
+/// What all recordings together show about a group: the global rank of each group rank.
 struct Membership {
   ProcessGroup group;
   std::map<int, Rank> global;  // group rank → rank
   std::optional<int> size;
-  bool whole_world = false;  // a communicator with as many members as there are ranks
+  bool whole_world = false;  // a communicator with as many members as the job has ranks
 };
 
-/// Torch's name of the group. A torch that tells none numbers its groups in the order of creation,
-/// so do we; where others have names, a nameless group must not be taken for one of them.
+/// Torch's name of the group. A torch without names numbers its groups in order of creation, and so
+/// do we; if other groups have names, a nameless group must not be taken for one of them.
 std::string group_id(const Recording& recording, std::size_t index) {
   const sources::RecordedGroup& group = recording.groups[index];
   if (!group.name.empty()) {
@@ -45,12 +45,13 @@ std::string group_id(const Recording& recording, std::size_t index) {
   return others_are_named ? fmt::format("nameless {}", index) : fmt::format("{}", index);
 }
 
-/// Torch makes gloo groups for itself (DETAIL's checks, split groups) that nobody ever calls.
+/// Torch creates gloo groups for itself (DETAIL's checks, split groups) in which no call is ever
+/// made.
 bool is_idle(const sources::RecordedGroup& group) {
   return group.name.empty() && group.enqueued == 0 && group.point_to_point == 0;
 }
 
-/// Who is missing in a group of everybody is known without having come: the others.
+/// In a group of all ranks, the missing members are known: all others.
 void complete_world(Membership& known) {
   RankSet missing;
   for (Rank rank = 0; rank < *known.size; ++rank) {
@@ -149,7 +150,7 @@ CollectiveCall call_of(const Recording& recording, const sources::RecordedCall& 
   const bool of_mpi =
       recorded.group < recording.groups.size() && recording.groups[recorded.group].backend == "mpi";
   if (of_mpi && recorded.asynchronous && !recorded.point_to_point) {
-    call.operation.insert(0, "i");  // matches no blocking one
+    call.operation.insert(0, "i");  // such a call matches no blocking one
   }
   if (!call.callers.empty()) {
     call.call_site = call.callers.front();
@@ -240,7 +241,8 @@ void add_processes(JobModel& job, const std::vector<Recording>& recordings) {
     if (!process.rank && !recording.superseded) {
       process.rank = recording.rank;
     }
-    // Lightning starts the other ranks from rank 0: who called collectives is no mere launcher.
+    // Lightning starts the other ranks from rank 0: a process that called collectives is not only a
+    // launcher.
     const bool launches_only = process.role == Role::kLauncher || process.role == Role::kOther;
     const bool ended = process.state == 'Z';
     if (of_rank && (!recording.calls.empty() || ended) && launches_only) {
@@ -275,7 +277,7 @@ void add_processes(JobModel& job, const std::vector<Recording>& recordings) {
   keep_own_threads(processes, recordings);
 }
 
-/// Who was ended by its launcher and did not fall by itself.
+/// Adds the processes that their launcher ended, as opposed to those that failed by themselves.
 void add_cleaned_up(JobModel& job, const std::vector<Recording>& recordings) {
   for (Fact& fact : cleaned_up(recordings)) {
     const Process* known = process(job, *fact.pid);
@@ -284,7 +286,7 @@ void add_cleaned_up(JobModel& job, const std::vector<Recording>& recordings) {
   }
 }
 
-/// A child that left no ring of its own is known by its end only.
+/// A child without a ring of its own is known only by its exit.
 void add_ends_of_strangers(JobModel& job, const std::vector<Recording>& recordings) {
   for (const Recording& recording : recordings) {
     for (const auto& [pid, end] : child_ends({recording})) {
@@ -312,7 +314,7 @@ void add_ends_of_strangers(JobModel& job, const std::vector<Recording>& recordin
   }
 }
 
-/// What a job that was started again did before is no part of its present life.
+/// Calls that a restarted job made before the restart are not part of the current attempt.
 std::vector<Recording> without_superseded(const std::vector<Recording>& recordings) {
   std::vector<Recording> out;
   std::copy_if(recordings.begin(), recordings.end(), std::back_inserter(out),
@@ -359,7 +361,7 @@ void add_ranks(JobModel& job, const std::vector<Recording>& recordings) {
   }
 }
 
-/// What is left of ranks of another job: they have ended and nobody has asked how.
+/// What remains of ranks of another job: they have exited and were not reaped.
 void leave_out(JobModel& job, const std::set<pid_t>& others) {
   for (Observation& look : job.observations) {
     for (Process& process : look.processes) {

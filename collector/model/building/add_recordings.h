@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What agents recorded → JobModel. Added to what stacks and /proc told, or alone when nobody is
-// left to look at.
+// Adds what agents recorded to a JobModel, which may already hold stacks and facts of /proc or may
+// be empty after the job's end.
 #pragma once
 
 #include <vector>
@@ -10,9 +10,9 @@
 
 namespace ddpdoctor::model {
 
-/// Recorded calls replace what was read of the same ranks from memory: an agent sees more and
-/// numbers alike. Processes that were recorded and are not in the newest observation are added to
-/// it with their ends. Group ranks become global ranks.
+/// Recorded calls replace calls that were read from the memory of the same ranks: an agent sees
+/// more, and its numbers are comparable. Recorded processes that are not in the newest observation
+/// are added with their exits. Group ranks become global ranks.
 void add_recordings(JobModel& job, const std::vector<sources::Recording>& recordings);
 
 }  // namespace ddpdoctor::model

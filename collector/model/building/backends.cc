@@ -20,7 +20,7 @@ bool registers_backend(const program::SourceText& lines) {
 }
 
 void mark(Thread& thread, const std::set<std::string>& files) {
-  bool called = false;  // by the program, outside of the frame
+  bool called = false;  // called by the program, outside the frame
   for (auto frame = thread.frames.rbegin(); frame != thread.frames.rend(); ++frame) {
     const bool user = frame->language == Language::kPython && is_user_file(frame->file);
     if (user && files.contains(frame->file)) {

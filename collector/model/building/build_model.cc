@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes and threads of each look → observations; what torch said in the newest → groups and
-// calls. Ranks come from the environment a process was started with, else from os.environ, else
-// from torch itself, else from the order of start.
+// Processes and threads of each snapshot become observations; torch's state in the newest one
+// becomes groups and calls. Ranks come from the environment at the start of a process, else from
+// os.environ, else from torch itself, else from the start order.
 #include "collector/model/building/build_model.h"
 
 #include <algorithm>
@@ -97,7 +97,7 @@ std::string capture_text(const stacks::ThreadStack& thread) {
   return how + (how.empty() || thread.problem.empty() ? "" : "; ") + thread.problem;
 }
 
-/// The owner that a mutex names, as we see its tid from outside.
+/// The owner of a mutex as a tid outside the container.
 pid_t outer_tid(const stacks::ProcessStacks& process, pid_t inner) {
   const auto found = std::find_if(process.threads.begin(), process.threads.end(),
                                   [inner](const auto& t) { return t.inner_tid == inner; });
@@ -137,7 +137,7 @@ Thread thread_of(const Look& look, const stacks::ProcessStacks& process,
                  const stacks::ThreadStack& thread) {
   Thread out;
   out.tid = thread.tid;
-  // Threads that C++ started are "Dummy-3" to Python: the kernel's name says more.
+  // Python names threads started by C++ "Dummy-3": the kernel's name says more.
   const bool own_name = !thread.python_name.empty() && !thread.python_name.starts_with("Dummy-");
   out.name = own_name ? thread.python_name : thread.name;
   out.state = thread.state;
@@ -152,7 +152,7 @@ Thread thread_of(const Look& look, const stacks::ProcessStacks& process,
   return out;
 }
 
-/// How a zombie ended, from its wait status.
+/// How a zombie ended, by its wait status.
 std::optional<Exit> exit_of(const sources::ProcessRow& row) {
   if (!row.exit_code || (row.state != 'Z' && row.state != 'X')) {
     return std::nullopt;
@@ -167,7 +167,7 @@ void add_stacks(const Look& look, const stacks::ProcessStacks& stacks, Process& 
   if (stacks.python) {
     out.python_version = stacks.python->version;
     for (const auto& [name, value] : public_environment(stacks.python->environment)) {
-      out.environment[name] = value;  // set after the start: what the program sees
+      out.environment[name] = value;  // changed after the start: what the program sees
     }
   }
   for (const stacks::ThreadStack& thread : stacks.threads) {
@@ -206,8 +206,8 @@ Process process_of(const Look& look, const sources::JobProcess& source, const st
   return out;
 }
 
-/// What a rank that waits in the rendezvous was told: init_process_group(…, world_size=3) leaves no
-/// trace in the environment.
+/// The world size passed to a rank that waits in the rendezvous: init_process_group(…,
+/// world_size=3) leaves no trace in the environment.
 std::optional<int> world_size_argument(const stacks::ProcessStacks& process) {
   for (const stacks::ThreadStack& thread : process.threads) {
     for (const stacks::Frame& frame : thread.frames) {
@@ -235,7 +235,7 @@ std::optional<int> believed_world_size(const Look& look) {
   return size && *size > 0 && *size <= kMaxWorldSize ? size : std::nullopt;
 }
 
-/// What torch knows in one of the processes that are ranks.
+/// The world size that torch knows in one of the processes that are ranks.
 std::optional<int> size_of_ranks(const JobModel& job, const Look& look) {
   for (const Process& process : latest(job)->processes) {
     const stacks::ProcessStacks* stacks =
@@ -247,7 +247,7 @@ std::optional<int> size_of_ranks(const JobModel& job, const Look& look) {
   return std::nullopt;
 }
 
-/// The launcher's words, else those of the first rank.
+/// The launcher's command, else that of the first rank.
 std::vector<std::string> job_command(const JobModel& job, const Observation& now) {
   const Process* chosen = job.launcher_pid ? process(job, *job.launcher_pid) : nullptr;
   for (const Process& p : now.processes) {
@@ -258,7 +258,7 @@ std::vector<std::string> job_command(const JobModel& job, const Observation& now
   return chosen == nullptr ? std::vector<std::string>() : chosen->command;
 }
 
-/// Each rank's account from the newest look in which its recorder was read.
+/// For each rank, the state from the newest snapshot in which its recorder was read.
 std::vector<TorchWitness> witnesses(const JobModel& job, const std::vector<Look>& looks) {
   std::vector<TorchWitness> out;
   for (const Process& p : latest(job)->processes) {
@@ -288,7 +288,7 @@ std::pair<std::int64_t, std::ptrdiff_t> mark(const stacks::TorchState& state) {
   return {state.records.empty() ? -1 : state.records.back().id, completed};
 }
 
-/// True when some recorder gained or finished entries between the two newest looks.
+/// True if any recorder gained or completed entries between the two newest snapshots.
 bool collectives_advanced(const std::vector<Look>& looks) {
   if (looks.size() < 2) {
     return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evidence → JobModel: the only place that aligns what different sources say.
+// Builds a JobModel from evidence: the only place that aligns the sources with each other.
 #pragma once
 
 #include <map>
@@ -14,25 +14,27 @@
 
 namespace ddpdoctor::model {
 
-/// One look at the job.
+/// One snapshot of the job.
 struct Look {
   double time = 0;  // seconds since the epoch
   sources::JobTree tree;
   std::vector<stacks::ProcessStacks> stacks;  // one for each process of the tree, same order
   std::map<std::pair<pid_t, pid_t>, sources::WaitTarget> waits;
   std::vector<sources::RawFact> facts;
-  bool whole_tree = true;  // false: one process on purpose; the others are unobserved, not absent
+  // false: only one process was requested; the others are unobserved, not absent.
+  bool whole_tree = true;
 };
 
-/// Looks oldest first. Reads the user's source files that frames name (the one thing read here).
+/// Snapshots in ascending time. Reads the user's source files that frames name, and no other file.
 JobModel build_model(const std::vector<Look>& looks);
 
-/// Adds the lines of every user file that frames and call sites name, and of the modules beside
-/// them that they import, each file up to a cap.
+/// Adds the lines of every user file that frames and call sites name, and of the modules that they
+/// import from nearby folders; the size of each file is limited.
 void load_sources(JobModel& job);
 
-/// The same for stacks that another tool dumped, perhaps elsewhere: files of this machine, relative
-/// names from the current folder, and only where all that is known of a file agrees with it.
+/// The same for stacks that another tool dumped, possibly on another machine: uses files of this
+/// machine, with relative names from the current folder, and only if they agree with everything
+/// known of the file.
 void load_local_sources(JobModel& job);
 
 }  // namespace ddpdoctor::model

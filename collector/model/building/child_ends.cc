@@ -15,8 +15,8 @@ using sources::RecordedEvent;
 using sources::RecordedState;
 using sources::Recording;
 
-/// MPICH's, which ends its ranks for one reason only: that the job is over. Under load it hears of
-/// a death by a closed socket, ends all and asks for their ends in the order of pids.
+/// MPICH's launcher, which ends its ranks for one reason only: the job is over. Under load it
+/// learns of a death by a closed socket, ends all ranks and reaps them in pid order.
 bool only_cleans_up(const Recording& recording) {
   return recording.command.find("hydra_pmi_proxy") != std::string::npos;
 }
@@ -30,7 +30,7 @@ std::optional<int> signal_of(const RecordedEvent& end) {
   return WIFSIGNALED(status) ? std::optional(WTERMSIG(status)) : std::nullopt;
 }
 
-/// A signal that found its child on its way out.
+/// The signal was sent to a child that was already exiting.
 bool came_late(const RecordedEvent& event) {
   return event.kind == "signal-sent" && event.state == RecordedState::kCompleted;
 }
@@ -39,7 +39,7 @@ bool was_sent(const RecordedEvent& event) {
   return event.kind == "signal-sent" && event.state != RecordedState::kCompleted;
 }
 
-/// The first signal of this number that was sent to the child.
+/// The first signal with this number that was sent to the child.
 const RecordedEvent* sent(const Recording& parent, std::int64_t child, int number) {
   const auto found =
       std::find_if(parent.events.begin(), parent.events.end(), [&](const auto& event) {
@@ -48,8 +48,8 @@ const RecordedEvent* sent(const Recording& parent, std::int64_t child, int numbe
   return found == parent.events.end() ? nullptr : &*found;
 }
 
-/// A rank ended, badly and unasked, before this signal was sent. A shell that kills one rank when
-/// nothing was amiss is the reason itself and no launcher that cleans up.
+/// A rank failed by itself before this signal was sent. A shell that kills one rank of a healthy
+/// job is the cause itself and not a launcher that cleans up.
 bool a_rank_fell_before(const Recording& parent, const RecordedEvent& signal,
                         const std::set<std::int64_t>& ranks) {
   return std::any_of(parent.events.begin(), parent.events.end(), [&](const RecordedEvent& event) {
@@ -75,8 +75,8 @@ Fact fact_of(const Recording& parent, std::int64_t child, std::int64_t number) {
           .fields = {{"launcher_pid", std::int64_t{parent.pid}}, {"signal", number}}};
 }
 
-/// Nothing is known of the signals that it sent: of those who ended alike, nobody is known to have
-/// been the first.
+/// If the signals of the parent are unknown, it is also unknown which of the children with equal
+/// exits was the first.
 void add_alike(const Recording& parent, std::vector<Fact>& facts) {
   const auto alike = [](const RecordedEvent& event) {
     return is_end(event) && signal_of(event) == SIGKILL;

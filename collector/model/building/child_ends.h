@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends of children as their parents saw them, the only witness of a SIGKILL, and who was ended by
-// its launcher. A launcher ends the other ranks when one has fallen, by the same signal at times,
-// and asks for their ends in any order: when the signals were sent tells who fell by itself.
+// Exits of children as their parents saw them (the only evidence of a SIGKILL), and which ones the
+// launcher ended. After one rank fails, a launcher ends the others, sometimes with the same signal,
+// and reaps them in any order: only the times of the signals show which rank failed by itself.
 #pragma once
 
 #include <map>
@@ -12,11 +12,11 @@
 
 namespace ddpdoctor::model {
 
-/// By pid.
+/// Keyed by pid.
 std::map<pid_t, Exit> child_ends(const std::vector<sources::Recording>& recordings);
 
-/// Facts "cleaned-up": processes that were not on their way out when their launcher ended them, and
-/// that it ended because the job was over.
+/// Facts "cleaned-up": processes that were not exiting when their launcher ended them because the
+/// job was over.
 std::vector<Fact> cleaned_up(const std::vector<sources::Recording>& recordings);
 
 }  // namespace ddpdoctor::model

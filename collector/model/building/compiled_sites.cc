@@ -21,7 +21,7 @@ CallSite CompiledSites::look_up(const sources::RecordedFrame& frame) {
   if (error != std::errc() || address == 0) {
     return {.file = frame.file, .line = 0, .function = {}};
   }
-  // control returns to what follows the call
+  // the return address is after the call
   const stacks::CodePlace place = stacks::place_in_code(lines_, frame.file, address - 1);
   return {.file = place.source.file.empty() ? frame.file : place.source.file,
           .line = place.source.line,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places in compiled code as an agent records them: a file, and "+0xADDRESS" in it. Function and
-// line are read from the file, once each.
+// Call sites in compiled code as an agent records them: a file and "+0xADDRESS" in it. Function and
+// line are read from the file, once per site.
 #pragma once
 
 #include <map>
@@ -16,7 +16,7 @@ namespace ddpdoctor::model {
 
 class CompiledSites {
  public:
-  /// The user's frames among these, Python's and compiled ones.
+  /// The user's frames among these, both Python and compiled.
   std::vector<CallSite> user_sites(const std::vector<sources::RecordedFrame>& stack);
 
  private:

@@ -17,7 +17,7 @@ namespace {
 using sources::RecordedGroup;
 using sources::Recording;
 
-/// Devices per name of a communicator, of those that have several in this process.
+/// The devices of each communicator that has several of them in this process.
 std::map<std::string, std::set<int>> local_communicators(const Recording& recording) {
   std::map<std::string, std::set<int>> found;
   for (const RecordedGroup& group : recording.groups) {
@@ -29,7 +29,7 @@ std::map<std::string, std::set<int>> local_communicators(const Recording& record
   return found;
 }
 
-/// The thread that called last for a device; 0 = none did.
+/// The thread that made the last call for a device; 0 = none.
 pid_t thread_of(const Recording& recording, int device) {
   const auto last = std::find_if(recording.calls.rbegin(), recording.calls.rend(),
                                  [&](const sources::RecordedCall& call) {
@@ -39,7 +39,8 @@ pid_t thread_of(const Recording& recording, int device) {
   return last == recording.calls.rend() ? 0 : last->thread;
 }
 
-/// What one device did: groups stay where they are, so that calls find theirs.
+/// The part of a recording that belongs to one device; group indices are kept, so calls find their
+/// groups.
 Recording of_device(const Recording& recording, int device, const std::set<int>& devices) {
   Recording one = recording;
   for (const int other : devices) {
@@ -60,7 +61,7 @@ Recording of_device(const Recording& recording, int device, const std::set<int>&
       group = {};
     }
   }
-  if (device > 0) {  // told once
+  if (device > 0) {  // reported once, with device 0
     one.events.clear();
     one.segments.clear();
     one.waits.clear();
@@ -70,7 +71,7 @@ Recording of_device(const Recording& recording, int device, const std::set<int>&
   return one;
 }
 
-/// Whether no other process is a rank.
+/// True if no other process is a rank.
 bool is_alone(const std::vector<Recording>& recordings, const Recording& recording) {
   return !recording.forked &&
          std::none_of(recordings.begin(), recordings.end(), [&](const Recording& other) {

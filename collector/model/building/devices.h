@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One process that drives several GPUs: all ranks of its communicators are in it.
+// One process that drives several GPUs: all ranks of its communicators are in that process.
 #pragma once
 
 #include <vector>
@@ -9,21 +9,22 @@
 
 namespace ddpdoctor::model {
 
-/// The recordings, in which a process of several devices that is the whole job is one recording per
-/// device, whose rank is the device's. Beside other ranks each device's groups get a name of their
-/// own, because devices are no ranks of that job.
+/// Splits the recording of a process with several devices into one recording per device, with the
+/// device number as rank, if that process is the whole job. If there are other ranks, only the
+/// groups of each device get names of their own, because devices are not ranks of that job.
 std::vector<sources::Recording> by_device(const std::vector<sources::Recording>& recordings);
 
-/// What is known of the recording's process as another rank, for it stands for one per device;
-/// nothing (pid 0) when this is the first.
+/// The process of this recording as already seen for another rank (it represents one rank per
+/// device); pid 0 if this is the first.
 Process seen_for_another_device(const std::vector<Process>& processes,
                                 const sources::Recording& recording);
 
-/// A rank that is a device is not where the threads of other devices are. Once all ranks are there.
+/// Removes the threads of other devices from a rank that is a device. Call after all ranks are
+/// known.
 void keep_own_threads(std::vector<Process>& processes,
                       const std::vector<sources::Recording>& recordings);
 
-/// Whether there is anything for by_device to do.
+/// True if by_device would change the recording.
 bool drives_devices(const sources::Recording& recording);
 
 }  // namespace ddpdoctor::model

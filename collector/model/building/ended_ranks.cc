@@ -13,7 +13,7 @@ namespace {
 
 using sources::Recording;
 
-/// It told more than that it was there.
+/// It recorded more than its existence.
 bool took_part(const Recording& recording) {
   return !recording.calls.empty() || !recording.groups.empty();
 }
@@ -22,7 +22,7 @@ bool has_ended(const Process& process) {
   return process.exit || process.state == 'X' || process.state == 'Z';
 }
 
-/// A shell that carries RANK only leads to the rank.
+/// A shell that has RANK in its environment only starts the rank.
 bool runs_python(const Recording& recording) {
   const std::string program = recording.command.substr(0, recording.command.find(' '));
   return program.substr(program.rfind('/') + 1).starts_with("python");
@@ -63,7 +63,7 @@ std::optional<std::string> program_of(const Recording& recording) {
   return sources::python_target(words);
 }
 
-/// True when the other ranks are known to run something else.
+/// True if the other ranks certainly run a different program.
 bool runs_something_else(const Recording& recording, const std::vector<Process>& processes,
                          const std::vector<Recording>& recordings) {
   const auto own = program_of(recording);

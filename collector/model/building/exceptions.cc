@@ -11,7 +11,7 @@
 namespace ddpdoctor::model {
 namespace {
 
-/// Where an exception was found.
+/// How an exception was found.
 enum class Found { kHandled, kPrinted, kLostInTask };
 
 void add_exception(JobModel& job, const Process& process, const stacks::RaisedException& raised,

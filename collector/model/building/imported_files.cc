@@ -26,14 +26,14 @@ bool is_dotted(string_view name) {
          std::all_of(name.begin(), name.end(), [](char c) { return base::is_word(c) || c == '.'; });
 }
 
-/// "a.b" of "a.b as c".
+/// The module of an import item: "a.b" of "a.b as c".
 string_view module_in(string_view item) {
   item = base::trim(item);
   return item.substr(0, item.find(' '));
 }
 
-/// ".b.c" or "a.b.c" for each module that the statement may name: of `from a import b` both a and
-/// a.b.
+/// Adds ".b.c" or "a.b.c" for each module that the statement may name: for `from a import b`, both
+/// a and a.b.
 void add_modules(string_view code, std::vector<std::string>& modules) {
   const auto add = [&modules](std::string name) {
     if (is_dotted(name) && modules.size() < kMostModules) {
@@ -90,7 +90,7 @@ std::vector<std::vector<std::string>> import_candidates(string_view file,
     for (std::size_t up = 1; up < dots; ++up) {
       folder = folder_of(folder);
     }
-    // A relative import names one folder.
+    // A relative import names exactly one folder.
     for (int around = dots > 0 ? kFoldersAround - 1 : 0;
          around < kFoldersAround && !folder.empty() && dots < module.size(); ++around) {
       add_candidates(folder, string_view(module).substr(dots), paths);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which files a Python file of the user's imports: what decides about a hang (who registers a hook,
-// who starts a thread, who raises) often stands in a module that is on nobody's stack.
+// The files that a user's Python file imports. The cause of a hang (a registered hook, a started
+// thread, a raised exception) is often in a module that is on no stack.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@
 
 namespace ddpdoctor::model {
 
-/// For each module that `lines` of `file` import: where it may lie, the likeliest first, by
-/// Python's rules as far as they can be known from outside (beside the file, or below one of the
-/// folders around it). Most of the paths do not exist. `file` must be absolute; otherwise there are
-/// none.
+/// For each module that `lines` of `file` import, its possible paths, most likely first, by
+/// Python's rules as far as they are visible from outside (beside the file, or below a folder
+/// around it). Most of these paths do not exist. `file` must be absolute; otherwise the result is
+/// empty.
 std::vector<std::vector<std::string>> import_candidates(std::string_view file,
                                                         const program::SourceText& lines);
 

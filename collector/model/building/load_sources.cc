@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The user's source lines. File names come from the job's memory, so only what is
-// source by its name is read, of Python, C, C++ or Fortran, and little of it.
+// The user's source lines. File names come from the job's memory, so a file is read only if its
+// name is that of a Python, C, C++ or Fortran source, and only up to a limit.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -33,7 +33,7 @@ constexpr std::size_t kMaxFiles = 200;
 constexpr std::int64_t kMaxBytes = 2 << 20;
 constexpr std::size_t kMaxImported = 64;  // files that no frame names
 
-/// Who named a file, and which lines of it.
+/// The process that named a file, and the lines it named.
 struct Wanted {
   std::set<int> lines;
   const Process* process = nullptr;
@@ -62,7 +62,7 @@ void want(Files& files, const std::string& file, int line, const Process* proces
   }
 }
 
-/// The script of a rank none of whose frames is the user's: one that is past its program.
+/// Adds the script of a rank without user frames, for example after the end of its program.
 void want_script(Files& files, const Process& process) {
   const bool shown = std::any_of(process.threads.begin(), process.threads.end(),
                                  [](const Thread& one) { return !user_frames(one).empty(); });
@@ -75,7 +75,7 @@ void want_script(Files& files, const Process& process) {
   std::error_code error;
   const auto folder =
       std::filesystem::read_symlink(fmt::format("/proc/{}/cwd", process.pid), error);
-  const auto path = folder / *script;  // the script alone where that is absolute
+  const auto path = folder / *script;  // the script alone if its path is absolute
   if (!error && path.is_absolute()) {
     want(files, path.lexically_normal().string(), 1, &process);
   }
@@ -91,7 +91,8 @@ Files wanted_files(const JobModel& job) {
           want(files, frame->file, frame->line, &p);
         }
         for (const Frame& frame :
-             thread.frames) {  // its line tells whether an exception is under way
+             // The line of a library frame shows whether an exception is being handled.
+             thread.frames) {
           if (frame.language == Language::kPython && frame.file.ends_with("/contextlib.py") &&
               frame.function.ends_with("__exit__")) {
             want(files, frame.file, frame.line, &p);
@@ -146,8 +147,8 @@ std::optional<Text> read_text(const std::string& path) {
   return std::nullopt;
 }
 
-/// As the process sees the file: its root may be a container's, its names may be relative to where
-/// it runs.
+/// Reads the file as the process sees it: its root may be a container's, and relative names start
+/// at its working directory.
 std::optional<Text> read_as_seen(const std::string& file, const Process* process) {
   const bool absolute = file.starts_with('/');
   if (process != nullptr && !process->exit) {
@@ -169,7 +170,7 @@ std::map<int, std::string> lines_of(const std::string& content) {
   return out;
 }
 
-/// The lines that are known already stand in the file, and the named ones are not blank.
+/// The lines known already are in the file, and the named lines are not blank.
 bool agrees(const std::map<int, std::string>& file, const program::SourceText* known,
             const std::set<int>& named) {
   const auto text = [&file](int number) {
@@ -185,8 +186,8 @@ bool agrees(const std::map<int, std::string>& file, const program::SourceText* k
                       [&](int number) { return number > 0 && text(number).empty(); });
 }
 
-/// The first of the places where a module may lie that holds one; a file that is known already
-/// counts, and is not read again.
+/// The first possible path of a module that exists; a file that is known already counts and is not
+/// read again.
 std::optional<std::string> read_module(JobModel& job, const std::vector<std::string>& places,
                                        const Process* process, std::set<std::string>& tried) {
   for (const std::string& place : places) {
@@ -204,7 +205,7 @@ std::optional<std::string> read_module(JobModel& job, const std::vector<std::str
   return std::nullopt;
 }
 
-/// What the user's files import, and what that imports in turn.
+/// Loads what the user's files import, also indirectly.
 void load_imported(JobModel& job, const Files& named) {
   std::vector<std::pair<std::string, const Process*>> files;
   for (const auto& [file, wanted] : named) {

@@ -15,17 +15,17 @@ namespace {
 
 using sources::Recording;
 
-/// Recordings of ranks that may be one job: of one launcher where each has its own, of one size,
-/// and all alive or all gone.
+/// Key of recordings that may be one job: the launcher (if each job has its own), the world size,
+/// and whether all are running or all have exited.
 using Key = std::tuple<pid_t, int, bool>;
 
 struct Group {
   std::vector<const Recording*> members;
-  std::map<Rank, int> times;  // how often each rank is there
+  std::map<Rank, int> times;  // number of processes per rank
   bool failed = false;
   double last_end = 0;
 
-  /// How many whole jobs these are: each of ranks 0 to N-1 as often as the others. 0 = none.
+  /// Number of complete jobs: each of ranks 0 to N-1 occurs equally often. 0 = not complete.
   [[nodiscard]] int whole_jobs(int world_size) const {
     const bool all = static_cast<int>(times.size()) == world_size && times.begin()->first == 0 &&
                      times.rbegin()->first == world_size - 1;
@@ -51,7 +51,7 @@ class Parting {
     }
   }
 
-  /// Empty when this way of parting leaves a job that is not whole.
+  /// Empty if this grouping contains an incomplete job.
   [[nodiscard]] Groups whole(bool by_launcher, bool by_life) const {
     Groups groups;
     for (const Recording& recording : recordings_) {
@@ -94,7 +94,7 @@ class Parting {
   std::set<pid_t> alive_;
 };
 
-/// The finest parting into whole jobs that finds several.
+/// The finest grouping that consists of several complete jobs.
 Groups parted(const Parting& parting) {
   for (const auto& [by_launcher, by_life] :
        {std::pair(true, false), std::pair(false, false), std::pair(false, true)}) {
@@ -106,12 +106,12 @@ Groups parted(const Parting& parting) {
   return {};
 }
 
-/// The job that is told comes first in this order.
+/// Sort key: the job that is diagnosed comes first.
 std::tuple<bool, bool, double> importance(const Parting& parting, const Group& group) {
   return {!parting.is_alive(group), !group.failed, -group.last_end};
 }
 
-/// What a rank of another job started is of that job too.
+/// Adds the processes that ranks of another job started.
 std::set<pid_t> with_children(const std::vector<Recording>& recordings, std::set<pid_t> pids) {
   for (bool more = true; more;) {
     more = false;
@@ -134,7 +134,7 @@ std::set<pid_t> of_other_jobs(const JobModel& job, const std::vector<Recording>&
       });
   std::set<pid_t> others;
   for (auto group = groups.begin(); group != groups.end(); ++group) {
-    // Two that are alive both stay: are_several_jobs() says so.
+    // Two running jobs both stay: are_several_jobs() reports them.
     if (group != told && !parting.is_alive(group->second)) {
       for (const Recording* member : group->second.members) {
         others.insert(member->pid);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two jobs below one command, a sweep or two trainings in one script: their ranks have the same
-// numbers, and what one did must not be held against the other.
+// Two jobs below one command, such as a sweep or two trainings in one script: their ranks have the
+// same numbers, and calls of one must not be compared with calls of the other.
 #pragma once
 
 #include <set>
@@ -13,9 +13,9 @@
 
 namespace ddpdoctor::model {
 
-/// Processes that belong to another job than the one that is told, with what they started: of
-/// several whole jobs those are told that are alive, else those that failed, else the one that
-/// ended last. Empty: there is one job, or nobody can tell.
+/// Processes of jobs other than the diagnosed one, including what they started. Of several complete
+/// jobs, the running one is diagnosed, else one that failed, else the one that ended last. Empty if
+/// there is one job or the jobs cannot be told apart.
 std::set<pid_t> of_other_jobs(const JobModel& job,
                               const std::vector<sources::Recording>& recordings);
 

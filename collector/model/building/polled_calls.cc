@@ -15,10 +15,11 @@ using sources::RecordedCall;
 using sources::RecordedGroup;
 using sources::Recording;
 
-constexpr double kJustNow = 1;  // second: without a look before, an older question proves nothing
+// Seconds; without an earlier snapshot, an older query proves nothing.
+constexpr double kJustNow = 1;
 constexpr std::size_t kLooks = 2;
 
-/// The call that the group's communicator goes on with; null when it has ended meanwhile.
+/// The call that the group's communicator still works on; null if it has ended since.
 const RecordedCall* in_progress(const Recording& recording, std::size_t group) {
   const auto open =
       std::find_if(recording.calls.begin(), recording.calls.end(), [group](auto& one) {
@@ -28,7 +29,7 @@ const RecordedCall* in_progress(const Recording& recording, std::size_t group) {
   return open == recording.calls.end() ? nullptr : &*open;
 }
 
-/// True when the thread is in the look, which was after the call.
+/// True if the thread is in the snapshot and the snapshot was taken after the call.
 bool mark(Observation& look, const Recording& recording, const RecordedGroup& group,
           const RecordedCall& call) {
   if (call.time > look.time) {

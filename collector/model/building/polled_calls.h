@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A communicator that does not block answers at once, and the rank asks NCCL in a loop how its call
-// goes. Such a thread waits for the call, although its lines change and it may use a whole core.
+// With a nonblocking communicator, the rank polls NCCL for the state of its call. Such a thread
+// waits for the call although its lines change and it may use a whole core.
 #pragma once
 
 #include <vector>
@@ -10,14 +10,15 @@
 
 namespace ddpdoctor::model {
 
-/// What WaitsOn::kind says of a thread that polls; the target is the id of the call's group.
+/// WaitsOn::kind of a thread that polls; the target is the id of the call's group.
 inline constexpr const char* kPolledCall = "communicator";
 
-/// Whether a thread of these processes has asked NCCL and was answered "in progress".
+/// True if any thread of these processes polled NCCL and the answer was "in progress".
 bool some_call_is_polled(const std::vector<sources::Recording>& recordings);
 
-/// Marks, in the newest two looks, the threads that asked since the look before the newest one, and
-/// says anew whether the job moves. `recordings` are those that were read after the looks.
+/// Marks, in the two newest snapshots, the threads that polled since the snapshot before, and
+/// determines again whether the job makes progress. `recordings` must have been read after the
+/// snapshots.
 void mark_polled_calls(JobModel& job, const std::vector<sources::Recording>& recordings);
 
 }  // namespace ddpdoctor::model

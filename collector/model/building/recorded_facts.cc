@@ -52,7 +52,7 @@ void put_place(Fact& fact, const RecordedEvent& event) {
   put_place(fact, event, user_sites(event.stack));
 }
 
-/// What a fork took along that does not work in the child.
+/// Adds what a forked child inherited that does not work in it.
 void add_fork(JobModel& job, const Recording& recording, const RecordedEvent& event) {
   const auto parent = static_cast<std::int64_t>(recording.pid);
   if (event.detail > 0) {
@@ -85,15 +85,15 @@ void add_cuda_after_fork(JobModel& job, const Recording& recording, const Record
   job.facts.push_back(std::move(fact));
 }
 
-/// The GPU that a rank has started CUDA on, when it is one. Several tell nothing: libraries ask all
-/// GPUs how much memory is free, and are done with them.
+/// Adds the GPU on which a rank has started CUDA, if it is only one. Several prove nothing, because
+/// libraries query the free memory of all GPUs.
 void add_cuda_context(JobModel& job, const Recording& recording) {
   if (!recording.rank || recording.one_device || !std::has_single_bit(recording.cuda_devices)) {
     return;
   }
   const Process* const known = rank_process(job, *recording.rank);
   if (known != nullptr && known->pid != recording.pid) {
-    return;  // a worker of the rank
+    return;  // a worker process of the rank
   }
   const std::int64_t device = std::countr_zero(recording.cuda_devices);
   Fact fact{.rank = recording.rank,
@@ -108,7 +108,7 @@ void add_cuda_context(JobModel& job, const Recording& recording) {
   job.facts.push_back(std::move(fact));
 }
 
-/// No descriptor, or no room: `what` is the call that failed or the file.
+/// Out of descriptors or space: `what` is the failed call or the file.
 void add_failure(JobModel& job, const Recording& recording, const RecordedEvent& event,
                  std::string kind, std::string what, std::int64_t error) {
   const bool path = what.starts_with('/');
@@ -160,7 +160,7 @@ void add_event(JobModel& job, const Recording& recording, const RecordedEvent& e
   }
 }
 
-/// MPI ended the process: in MPI_Abort, or in a call that failed.
+/// MPI ended the process, in MPI_Abort or in a call that failed.
 const RecordedEvent* end_by_mpi(const Recording& recording) {
   const auto found = std::find_if(recording.events.rbegin(), recording.events.rend(),
                                   [](const RecordedEvent& event) {
@@ -169,7 +169,7 @@ const RecordedEvent* end_by_mpi(const Recording& recording) {
   return found == recording.events.rend() ? nullptr : &*found;
 }
 
-/// The line that ended the process, where it was Python's or MPI did.
+/// The line at which Python or MPI ended the process.
 void add_end(JobModel& job, const Recording& recording) {
   if (const RecordedEvent* const end = end_by_mpi(recording); recording.rank && end != nullptr) {
     Fact fact{.rank = recording.rank,
@@ -193,8 +193,8 @@ void add_end(JobModel& job, const Recording& recording) {
   job.facts.push_back(std::move(fact));
 }
 
-/// The newest children of a rank whose end it did not wait for, and where it started them. A child
-/// of vfork has no pid yet when it is recorded: its time tells it.
+/// Adds the newest children of a rank that it has not waited for, and the lines that started them.
+/// A child of vfork has no pid when it is recorded and is found by its time.
 void add_unwaited_children(JobModel& job, const Recording& recording) {
   constexpr int kMost = 64;
   std::set<std::int64_t> ended;
@@ -222,9 +222,10 @@ void add_unwaited_children(JobModel& job, const Recording& recording) {
   }
 }
 
-/// All that the process mapped of /dev/shm in one fact, with the largest by name.
+/// One fact for everything that the process mapped from /dev/shm, with the name of the largest
+/// segment.
 void add_mapped_segments(JobModel& job, const Recording& recording) {
-  constexpr std::int64_t kLargest = std::int64_t{1} << 48;  // no memory is larger: a torn record
+  constexpr std::int64_t kLargest = std::int64_t{1} << 48;  // larger values come from a torn record
   std::int64_t count = 0;
   std::int64_t bytes = 0;
   const sources::RecordedSegment* largest = nullptr;
@@ -244,7 +245,7 @@ void add_mapped_segments(JobModel& job, const Recording& recording) {
   }
 }
 
-/// What the process made in /dev/shm and did not remove itself, and where it made it.
+/// Adds what the process created in /dev/shm and did not remove, with the line that created it.
 void add_made_segments(JobModel& job, const Recording& recording) {
   for (const sources::RecordedSegment& segment : recording.segments) {
     if (!segment.created || segment.unlinked) {
@@ -268,8 +269,8 @@ void add_made_segments(JobModel& job, const Recording& recording) {
   }
 }
 
-/// The key that a thread waits for in the store, where its frames do not tell: the last call of the
-/// store that has not come back.
+/// The store key that a thread waits for, if its frames do not show it: that of the last store call
+/// that has not returned.
 void name_store_key(JobModel& job, const Recording& recording) {
   const auto last = std::find_if(recording.events.rbegin(), recording.events.rend(),
                                  [](const RecordedEvent& event) { return event.kind == "store"; });

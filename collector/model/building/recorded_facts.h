@@ -9,15 +9,15 @@
 
 namespace ddpdoctor::model {
 
-/// Reducers, thread pools and CUDA before forks, shared memory, failures for want of descriptors or
-/// room, and the tail of standard error.
+/// Adds reducers, thread pools and CUDA before forks, shared memory, failures due to missing
+/// descriptors or space, and the end of standard error.
 void add_recorded_facts(JobModel& job, const sources::Recording& recording);
 
-/// The user's lines of a recorded stack, innermost first.
+/// The user's frames of a recorded stack, innermost first.
 std::vector<CallSite> user_sites(const std::vector<sources::RecordedFrame>& stack);
 
-/// The last words of former lives of a job that was started again: none of its present logs, but
-/// perhaps why it is.
+/// Adds the last output of previous attempts of a restarted job: not part of its current logs, but
+/// it may show the reason for the restart.
 void add_former_output(JobModel& job, const std::vector<sources::Recording>& recordings);
 
 }  // namespace ddpdoctor::model

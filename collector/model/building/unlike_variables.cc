@@ -56,7 +56,7 @@ std::vector<Fact> unlike_variables(const sources::JobTree& tree,
     for (const auto& [value, ranks] : sides) {
       ranges.push_back(ranks.ranges());
     }
-    std::sort(ranges.begin(), ranges.end());  // not in the order of the values
+    std::sort(ranges.begin(), ranges.end());  // sorted here because their order follows the values
     out.push_back({.rank = std::nullopt,
                    .pid = std::nullopt,
                    .kind = "variable-unlike",

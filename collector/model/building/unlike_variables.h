@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variables of the environment that the ranks of one machine were given differently: a program that
-// asks for one of them goes different ways. Values stay where they are; only names leave.
+// Environment variables with different values on the ranks of one machine: a program that reads one
+// of them may behave differently. Only names are recorded, not values.
 #pragma once
 
 #include <vector>
@@ -10,9 +10,9 @@
 
 namespace ddpdoctor::model {
 
-/// One fact "variable-unlike" for each, with its `name`, the `sides` (ranks of one value, as
-/// ranges) and the ranks on which it is `unset`. `processes` are those of the tree, in its order.
-/// Variables that describe the job (RANK, MASTER_*, …) are left out: they are compared by value
+/// One fact "variable-unlike" per variable, with its `name`, the `sides` (ranks with equal values,
+/// as ranges) and the ranks on which it is `unset`. `processes` are those of the tree, in its
+/// order. Omits variables that describe the job (RANK, MASTER_*, …), whose values are compared
 /// elsewhere.
 std::vector<Fact> unlike_variables(const sources::JobTree& tree,
                                    const std::vector<Process>& processes);

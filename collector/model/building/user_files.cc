@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which files are the user's own. By path alone: an editable install counts as the user's. A user's
-// package that was installed into site-packages looks like a library; it counts where a thread
-// shows nothing better and no known library has that name.
+// Decides from the path alone whether a file is the user's own. An editable install counts as the
+// user's. A user's package installed into site-packages looks like a library; it counts if a thread
+// has no better frame and no known library has that name.
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -19,7 +19,7 @@ bool is_one_of(string_view word, const std::array<string_view, N>& words) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// Console scripts that start a job; they have no ".py" and lie in some bin folder.
+/// Console scripts that start a job; they have no ".py" and are in some bin folder.
 constexpr std::array<string_view, 21> kLaunchers = {
     "torchrun",         "accelerate",  "accelerate-launch", "deepspeed",  "lightning",
     "fabric",           "composer",    "colossalai",        "horovodrun", "ray",
@@ -165,8 +165,7 @@ constexpr std::array<string_view, 121> kLibraryRoots = {"torch",
                                                         "timm",
                                                         "monai"};
 
-/// Packages that programs run on: the language, a compiler, arrays, a driver, what starts the
-/// program.
+/// Packages below a framework: the language, a compiler, arrays, drivers, launchers.
 constexpr std::array<string_view, 38> kBelowFrameworks = {
     "torch",    "triton", "torch_xla",      "jax",         "jaxlib",     "nvidia", "cuda",
     "cupy",     "numpy",  "scipy",          "numba",       "mpi4py",     "ray",    "setuptools",
@@ -219,7 +218,7 @@ bool is_relative_library(string_view path) {
 }
 
 /// "./nptl/futex-internal.c", "../sysdeps/unix/x.S", "Modules/main.c", "/build/glibc-x/nptl/y.c":
-/// where debuggers say that distributions built libc and Python.
+/// paths at which debuggers show the distribution's libc and Python.
 bool is_source_of_system(string_view path) {
   constexpr std::array<string_view, 20> kFolders = {
       "nptl",   "sysdeps", "csu",   "elf",    "posix",   "stdio-common", "libio",
@@ -241,7 +240,7 @@ bool is_source_of_system(string_view path) {
   return folder.size() < path.size() && (below || capital) && is_one_of(folder, kFolders);
 }
 
-/// "mytrain" of "/venv/lib/python3.11/site-packages/mytrain/loop.py"; empty outside.
+/// "mytrain" of "/venv/lib/python3.11/site-packages/mytrain/loop.py"; empty for paths outside.
 string_view installed_root(string_view path) {
   constexpr string_view kPackages = "-packages/";
   const std::size_t at = path.rfind(kPackages);
@@ -290,7 +289,7 @@ bool is_user_file(std::string_view path) {
     return false;
   }
   if (path.front() ==
-      '<') {  // <frozen runpy>, <string>, <eval_with_key>.3; but a notebook's cell is the user's
+      '<') {  // <frozen runpy>, <string>, <eval_with_key>.3; but a notebook cell is the user's
     return path.starts_with("<ipython-input");
   }
   constexpr std::array<string_view, 7> kForeign = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The class of a worker is in its title, "ray::Trainer.train". Workers of one class that have one
-// rank twice are left as they are.
+// The class of a worker is in its process title, "ray::Trainer.train". Workers of one class are
+// unchanged if two of them have the same rank.
 #include "collector/model/building/worker_groups.h"
 
 #include <algorithm>

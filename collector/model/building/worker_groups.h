@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of Ray workers that one program started: actors that train, actors that generate. Each
-// group counts its ranks from 0, and two of one number are no mistake.
+// Groups of Ray workers that one program started, such as actors for training and actors for
+// generation. Each group counts its ranks from 0, so equal ranks in two groups are correct.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,8 @@
 
 namespace ddpdoctor::model {
 
-/// Where workers of different classes have the same ranks, only those of one class keep them: those
-/// of the process that was asked for, else the most. Says which others there are.
+/// If workers of different classes have the same ranks, only one class keeps them: that of the
+/// requested process, else the largest. Returns a sentence about the other classes.
 std::optional<std::string> keep_one_worker_group(JobModel& job, pid_t asked);
 
 }  // namespace ddpdoctor::model
