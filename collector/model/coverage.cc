@@ -93,7 +93,7 @@ bool is_loopback(const std::string& address) {
   return address.starts_with("127.") || address == "localhost" || address == "::1";
 }
 
-/// True when nothing speaks of another machine.
+/// True if no evidence points to another machine.
 bool one_machine(const Observation& now, const sources::JobTree& tree) {
   if (tree.nodes) {
     return *tree.nodes == 1;

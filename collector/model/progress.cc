@@ -73,7 +73,7 @@ const Process* same_process(const Observation& observation, const Process& wante
   return found == observation.processes.end() ? nullptr : &*found;
 }
 
-/// Nothing when no rank can be compared.
+/// Nothing if no rank can be compared.
 std::optional<bool> ranks_stood_still(const Observation& before, const Observation& now) {
   bool compared = false;
   for (const Process* p : movers(now)) {

@@ -6,8 +6,8 @@
 namespace ddpdoctor::monitor {
 namespace {
 
-// Ranks run ahead of each other by a few hundred calls at most; beyond this the oldest are
-// forgotten.
+// Ranks run ahead of each other by a few hundred calls at most; above this number the oldest calls
+// are dropped.
 constexpr std::size_t kRemembered = 65536;
 constexpr std::uint8_t kUnknownByte = 255;
 
@@ -36,7 +36,7 @@ bool sizes_must_agree(std::uint8_t number) {
 
 bool AgreementWatch::contradicts(const sources::CallSignature& call) {
   if (call.group.empty()) {
-    return false;  // without a name the same group cannot be found on another rank
+    return false;  // without a name, the group cannot be matched between ranks
   }
   const auto [entry, added] = seen_.try_emplace({call.group, call.sequence}, Seen{.first = call});
   Seen& seen = entry->second;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the calls of ranks while they arrive: the first two that must agree and do not are a
-// proof, long before anybody hangs, and also when nobody ever will.
+// Compares the calls of ranks as they arrive: the first two calls that contradict each other are a
+// proof, long before any rank hangs, and even if none ever does.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace ddpdoctor::monitor {
 
-/// Whether every rank must pass equally many elements to this wire::Operation.
+/// True if every rank must pass the same number of elements to this wire::Operation.
 bool sizes_must_agree(std::uint8_t operation);
 
 class AgreementWatch {
  public:
-  /// True when `call` contradicts an earlier one of the same group and sequence number. A pair that
-  /// was contradicted once is not told again.
+  /// True if `call` contradicts an earlier one with the same group and sequence number. Each pair
+  /// is reported once.
   bool contradicts(const sources::CallSignature& call);
 
  private:

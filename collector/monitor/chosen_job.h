@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which job a pid means, for commands that take one.
+// The job that a pid means, for commands with a pid argument.
 #pragma once
 
 #include "collector/sources/processes/job_choice.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whoever reads the whole job, of which this node runs a part: asked by supervise() at each look.
-// Nothing in it waits.
+// Interface to the collector of the whole job, of which this node runs a part: supervise() queries
+// it at each check. No function of it blocks.
 #pragma once
 
 namespace ddpdoctor::monitor {
@@ -14,15 +14,15 @@ class Company {
   Company& operator=(Company&&) = delete;
   virtual ~Company() = default;
 
-  /// Somebody diagnoses the job of all nodes now: what one node sees alone is not to be said.
+  /// A collector diagnoses the job of all nodes: this node must not report its partial view.
   [[nodiscard]] virtual bool leads() const = 0;
-  /// Nobody does yet, and somebody is about to: what there is to say can wait some seconds.
+  /// No collector runs yet, but one is about to start: reports can wait some seconds.
   [[nodiscard]] virtual bool awaited() const = 0;
-  /// It wants to see this node's part now; true once per wish.
+  /// The collector wants a snapshot of this node now; true once per request.
   virtual bool wants_look() = 0;
-  /// It found a hang: who was told to end the job on one does so.
+  /// The collector found a hang: if --on-hang kill is set, the job is ended.
   [[nodiscard]] virtual bool found_hang() const = 0;
-  /// Something is provable here.
+  /// This node can prove a problem.
   virtual void alarm() = 0;
 };
 

@@ -14,8 +14,8 @@ namespace {
 
 using Seconds = std::chrono::duration<double>;
 
-// Of a job of an hour that is eleven glances, of a day some 150: for four ranks about five seconds
-// of one processor (docs/performance.md).
+// A job of one hour gets eleven snapshots, a job of one day about 150: for four ranks about five
+// seconds of one processor (docs/performance.md).
 constexpr Seconds kFirst{3};
 constexpr Seconds kLongest{600};
 constexpr double kBetween = 0.05;  // seconds
@@ -48,7 +48,7 @@ bool Forecast::is_due(std::uint64_t collectives, Clock::time_point now) {
     after(kFirst);
     return false;
   }
-  // A job that stands still is looked into for other reasons.
+  // A job without progress is examined for other reasons.
   if (now < *next_ || collectives == seen_) {
     return false;
   }
@@ -61,7 +61,8 @@ std::optional<model::JobModel> Forecast::look(std::uint64_t collectives, Clock::
   if (!is_due(collectives, now)) {
     return std::nullopt;
   }
-  // Twice: a length that one look alone shows may be of a moment between two statements.
+  // Twice, because a loop length seen in a single snapshot may be that of a moment between two
+  // statements.
   auto job = observe(
       job_,
       {.allow_stop = false, .native = false, .glance = true, .samples = 2, .interval = kBetween});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job that trains, glanced at from time to time: whether its loops have the same length on all
-// ranks is known long before the shorter ones end. Nobody is stopped for it.
+// Takes occasional snapshots of a training job: unequal loop lengths on the ranks are visible long
+// before the shorter loop ends. No thread is stopped for them.
 #pragma once
 
 #include <chrono>
@@ -14,19 +14,19 @@
 
 namespace ddpdoctor::monitor {
 
-/// Decides when to glance, and does it.
+/// Decides when to take a snapshot, and takes it.
 class Forecast {
  public:
   using Clock = std::chrono::steady_clock;
 
   explicit Forecast(pid_t job) : job_(job) {}
 
-  /// The job in the midst of its loops, when it is time for a glance and it has some whose length
-  /// is known. `collectives`: begun since the start.
+  /// The job with its current loops, if a snapshot is due and some loop has a known length.
+  /// `collectives`: number begun since the start.
   std::optional<model::JobModel> look(std::uint64_t collectives, Clock::time_point now);
-  /// Whether it is time for one; counts it as done.
+  /// True if a snapshot is due; counts it as taken.
   bool is_due(std::uint64_t collectives, Clock::time_point now);
-  /// It was said; no more glances.
+  /// The forecast was reported: takes no more snapshots.
   void stop() {
     over_ = true;
   }
@@ -37,7 +37,7 @@ class Forecast {
   std::optional<Clock::time_point> next_;
   std::chrono::duration<double> distance_{};
   bool over_ = false;
-  std::vector<model::Fact> before_;  // of the glance before
+  std::vector<model::Fact> before_;  // of the previous snapshot
 };
 
 }  // namespace ddpdoctor::monitor

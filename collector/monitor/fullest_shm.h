@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How full /dev/shm has ever been beside a job: whoever dies of a full one frees it by dying, so
-// that nobody finds it full afterwards.
+// The highest usage of /dev/shm during a job: a process that a full /dev/shm kills frees its share,
+// so later checks find free space.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@ class FullestShm {
  public:
   explicit FullestShm(std::string folder = "/dev/shm") : folder_(std::move(folder)) {}
   void look();
-  /// The look with the least room, as a "shm-usage" fact with `peak`; none before the first look.
+  /// The measurement with the least free space, as a "shm-usage" fact with `peak`; nothing before
+  /// the first one.
   [[nodiscard]] std::optional<model::Fact> fact() const;
 
  private:
@@ -24,7 +25,7 @@ class FullestShm {
   std::int64_t free_ = 0;
 };
 
-/// Adds the fact to a job in which a process died of SIGBUS.
+/// Adds the fact to a job in which a process was killed by SIGBUS.
 void add_fullest_shm(const FullestShm& shm, model::JobModel& job);
 
 }  // namespace ddpdoctor::monitor

@@ -30,8 +30,8 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return result;
 }
 
-/// Our environment with the agent last in LD_PRELOAD: what was preloaded before stays, and a
-/// sanitiser's runtime refuses to start when it does not come first.
+/// Our environment with the agent last in LD_PRELOAD: earlier preloads stay, and a sanitizer's
+/// runtime must be first to start.
 std::vector<std::string> environment(const LaunchOptions& options) {
   constexpr std::string_view kPreload = "LD_PRELOAD=";
   const std::string spool_key = std::string(wire::kSpoolVariable) + "=";

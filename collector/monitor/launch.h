@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts the job's command as a shell would: same terminal, same descriptors, same process group;
+// Starts the job's command as a shell would, with the same terminal, descriptors and process group;
 // only the agent is added.
 #pragma once
 
@@ -24,11 +24,11 @@ struct LaunchError {
   int status = 127;  // 126: found but not executable
 };
 
-/// The child's pid. We become the subreaper, so that processes which lose their parent stay below
-/// us.
+/// Returns the child's pid. This process becomes the subreaper, so that processes whose parent
+/// exits stay below it.
 tl::expected<pid_t, LaunchError> launch(const LaunchOptions& options);
 
-/// The agent beside this program (build tree) or in ../lib/ddpdoctor (installed); empty when there
+/// The agent next to this program (build tree) or in ../lib/ddpdoctor (installed); empty if there
 /// is none.
 std::string find_agent();
 

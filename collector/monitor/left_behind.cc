@@ -26,7 +26,7 @@ constexpr std::chrono::milliseconds kLook{50};
 constexpr std::chrono::seconds kAfterwards{2};
 constexpr std::size_t kMostLeft = 64;
 
-/// Our descendants (we are their subreaper) that have not ended by themselves in that time.
+/// Descendants of this process (their subreaper) that have not exited within that time.
 std::vector<pid_t> still_there() {
   const auto patience = std::chrono::steady_clock::now() + kAfterwards;
   std::vector<pid_t> left = descendants(::getpid());
@@ -39,7 +39,7 @@ std::vector<pid_t> still_there() {
   return left;
 }
 
-/// Those whose parent, when they began to record, was killed.
+/// Processes whose parent at the start of their recording was killed.
 std::vector<pid_t> bereaved(const std::vector<sources::Recording>& recordings) {
   const auto ends = model::child_ends(recordings);
   const auto killed = [&ends](pid_t pid) {
@@ -68,7 +68,7 @@ void add_left(const model::JobModel& seen, pid_t command, model::JobModel& job) 
   }
 }
 
-/// Made by this job: a file that is older was only opened.
+/// An older file was not created by this job, only opened.
 bool is_older(const std::string& path, double time) {
   struct statx state{};
   constexpr double kClockSlack = 1;
@@ -77,7 +77,7 @@ bool is_older(const std::string& path, double time) {
          static_cast<double>(state.stx_btime.tv_sec) < time - kClockSlack;
 }
 
-/// The file of a segment that a recording says was made; empty for other facts.
+/// The file of a segment that a recording reports as created; empty for other facts.
 std::string file_of(const model::Fact& fact) {
   constexpr std::string_view kFolder = "/dev/shm/";
   const std::string path = fact.text("path").value_or("");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is still there when the command that `ddpdoctor run` started has ended: processes that
-// outlive who started them, and segments of shared memory that nobody removed.
+// What remains after the command of `ddpdoctor run` has ended: processes that outlive their parent,
+// and shared-memory segments that were not removed.
 #pragma once
 
 #include <vector>
@@ -12,19 +12,19 @@
 
 namespace ddpdoctor::monitor {
 
-/// Processes below us that live on, observed, with an "orphan" fact each: after a command that
-/// failed all of them, after a time to end by themselves; after one that succeeded those whose
-/// recorded parent was killed (who starts a daemon ends by itself).
+/// The processes below us that are still running, each observed and with an "orphan" fact. After a
+/// failed command: all of them, once they had time to exit. After a successful one: those whose
+/// recorded parent was killed (a parent that starts a daemon exits by itself).
 model::JobModel processes_left(pid_t command, int status,
                                const std::vector<sources::Recording>& recordings);
 
-/// Takes out the recordings of processes that live on and are no orphans: of a job that was sent
-/// into the background nothing has ended, and its open calls are not its last.
+/// Removes the recordings of processes that still run and are not orphans: a job that was sent to
+/// the background has not ended, and its open calls are not its last ones.
 void forget_daemons(const model::JobModel& left, std::vector<sources::Recording>& recordings);
 
-/// Marks with "left_behind" each recorded shm-segment fact of `job` whose file is still there and
-/// that nobody uses. Waits a moment for helpers of the job that end after it and remove segments;
-/// as long as one of them lives, nothing is called left.
+/// Marks with "left_behind" each recorded shm-segment fact of `job` whose file still exists and is
+/// unused. Waits briefly for helpers of the job that exit after it and remove segments; while any
+/// of them runs, nothing is marked.
 void mark_segments_left(model::JobModel& job);
 
 }  // namespace ddpdoctor::monitor

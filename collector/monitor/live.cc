@@ -17,17 +17,17 @@
 namespace ddpdoctor::monitor {
 namespace {
 
-constexpr std::chrono::seconds kQuiet{10};  // without a call, before a verdict is asked for
+constexpr std::chrono::seconds kQuiet{10};  // time without a call before a diagnosis is made
 constexpr double kBetweenSamples = 1;       // seconds
 
-/// The spool a process was told to record to; empty when there is none.
+/// The spool that a process records to; empty if there is none.
 std::string spool_of(sources::Candidates& candidates, pid_t pid) {
   const auto& environment = candidates.completed(pid).environment;
   const auto found = environment.find(wire::kSpoolVariable);
   return found == environment.end() ? "" : found->second;
 }
 
-/// `pid`, or the command below it when `pid` is the `ddpdoctor run` that started it.
+/// `pid`, or the command below it if `pid` is the `ddpdoctor run` that started it.
 pid_t job_process(const sources::Candidates& candidates, pid_t pid) {
   const sources::ProcessRow* row = candidates.row(pid);
   const bool ours = row != nullptr && row->comm == "ddpdoctor";
@@ -82,7 +82,7 @@ base::Result<LiveSource> LiveSource::only_one() {
       continue;
     }
     if (const std::string spool = spool_of(candidates, pid); !spool.empty()) {
-      jobs.emplace(spool, pid);  // the lowest pid: mostly the launcher
+      jobs.emplace(spool, pid);  // the lowest pid, usually the launcher
     }
   }
   if (jobs.size() == 1) {
@@ -131,7 +131,8 @@ base::Result<graph::LiveView> LiveSource::look() {
   return view;
 }
 
-/// A job that has made no call for a while is asked why, as `attach` asks it, again after as long.
+/// Diagnoses a job that has made no call for some time, as `attach` would, and again after the same
+/// time.
 void LiveSource::judge(graph::LiveView& view) {
   const auto now = std::chrono::steady_clock::now();
   if (!view.ended && now - quiet_since_ >= kQuiet && now - judged_at_ >= kQuiet) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looks at a running job again and again for `ddpdoctor watch`: by its rings when it was started by
-// `run`, by attach otherwise.
+// Observes a running job repeatedly for `ddpdoctor watch`: from its rings if `run` started it,
+// otherwise by attaching.
 #pragma once
 
 #include <chrono>
@@ -17,14 +17,14 @@ namespace ddpdoctor::monitor {
 
 class LiveSource {
  public:
-  /// A job by any pid of it; its spool is found when it was started by `run`.
+  /// A job by any of its pids; finds its spool if `run` started it.
   static base::Result<LiveSource> of_pid(pid_t pid);
   /// A job by the spool folder of its `run`.
   static base::Result<LiveSource> of_spool(const std::string& folder);
-  /// The only job on this machine that was started by `run`.
+  /// The only job on this machine that `run` started.
   static base::Result<LiveSource> only_one();
 
-  /// How the job stands now. `ended` is set when no process of it is left.
+  /// The current state of the job. `ended` is set if it has no process left.
   base::Result<graph::LiveView> look();
 
  private:

@@ -46,8 +46,8 @@ bool has_frames(const stacks::ProcessStacks& process) {
                      [](const stacks::ThreadStack& thread) { return !thread.frames.empty(); });
 }
 
-/// Stacks of the earlier look that still hold, by pid. A process that could not be read then is not
-/// tried again.
+/// Stacks of the earlier snapshot that are still valid, by pid. A process that was unreadable then
+/// is not tried again.
 std::map<pid_t, const stacks::ProcessStacks*> still_valid(const model::Look& before,
                                                           const sources::JobTree& tree) {
   std::map<pid_t, const stacks::ProcessStacks*> valid;
@@ -76,7 +76,7 @@ Stacks joined(const std::vector<pid_t>& pids,
 }
 
 bool on_cpu_or_in_kernel(const stacks::ThreadStack& thread) {
-  // A thread that had to be stopped, or that no rung could read, was running.
+  // A thread that had to be stopped, or that no method could read, was running.
   return thread.state == 'R' || thread.state == 'D' ||
          thread.method == stacks::CaptureMethod::kStopped ||
          (thread.method == stacks::CaptureMethod::kNone && thread.frames.empty());
@@ -88,8 +88,8 @@ bool runs_python(const stacks::ThreadStack& thread) {
   });
 }
 
-/// Inside torch.distributed or a backward, before any frame that is not torch's. The backend's own
-/// threads, which have no Python, wait there always.
+/// True inside torch.distributed or a backward pass, before any frame outside torch. The backend's
+/// own threads have no Python frames and always wait there.
 bool waits_in_torch(const stacks::ThreadStack& thread) {
   if (!runs_python(thread)) {
     return false;
@@ -108,13 +108,13 @@ bool waits_in_torch(const stacks::ThreadStack& thread) {
   return false;
 }
 
-/// A rank that sleeps, saves or waits for a program of its own may be at work: only a second look
-/// tells.
+/// A rank that sleeps, saves or waits for its own program may be working: only a second snapshot
+/// can tell.
 bool waits_for_ranks(const stacks::ProcessStacks& rank) {
   return std::any_of(rank.threads.begin(), rank.threads.end(), waits_in_torch);
 }
 
-/// The ranks whose recorder holds something, and the newest entry of all.
+/// The ranks whose recorder has entries, and the newest entry of all.
 struct Recorders {
   std::set<int> ranks;
   double newest = 0;
@@ -226,7 +226,7 @@ std::vector<pid_t> outside_torch(const model::Look& look) {
       out.insert(process.pid);
     }
   }
-  // Parents stand before children.
+  // Parents precede children.
   for (const sources::JobProcess& process : look.tree.processes) {
     if (process.role != sources::JobRole::kRank && out.contains(process.row.ppid)) {
       out.insert(process.row.pid);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two looks tell hung from slow. When torch's own flight recorders already show that nothing was
-// called for long and nobody is on a CPU, their clock is the first look and the wait between the
-// two is saved.
+// Two snapshots distinguish hung from slow. If torch's flight recorders already show a long time
+// without calls, and no thread is on a CPU, their clock replaces the first snapshot and the wait is
+// saved.
 #include "collector/monitor/observe.h"
 
 #include <algorithm>
@@ -25,20 +25,20 @@ namespace {
 
 constexpr int kUsualSamples = 2;
 constexpr int kMpiSamples = 6;
-constexpr double kMpiInterval = 0.37;  // of the usual one
+constexpr double kMpiInterval = 0.37;  // share of the usual interval
 
-// A recorder must have been silent this long, and for so many intervals, to stand in for a look:
-// most healthy steps are shorter.
+// Seconds, and number of intervals, for which a recorder must be silent to replace a snapshot: most
+// healthy steps are shorter.
 constexpr double kQuietSeconds = 2;
 constexpr double kQuietIntervals = 4;
 
-// Bytes of a slow server come at least this often.
+// Seconds; a slow server sends bytes at least this often.
 constexpr double kSlowServer = 2;
 
-// A step of most jobs is shorter: what a process keeps of its batches has grown by then.
+// Seconds; most steps are shorter, so the batches that a process keeps have grown by then.
 constexpr double kSlowStep = 1.5;
 
-// Who works shows it in this time: the system counts processor time in steps of 10 ms.
+// A working thread shows CPU time by then: the system counts it in steps of 10 ms.
 constexpr std::chrono::milliseconds kLongEnoughToStir{80};
 
 bool saw_a_thread(const model::Look& look) {
@@ -55,8 +55,8 @@ bool saw_a_frame(const model::Look& look) {
       });
 }
 
-/// A rank waits in MPI, which polls and records nothing: a healthy loop over one line looks like a
-/// hang when it is looked at twice.
+/// A rank waits in MPI, which polls and records nothing: with two snapshots, a healthy loop over
+/// one line looks like a hang.
 bool stands_in_mpi(const model::Look& look) {
   return std::any_of(
       look.stacks.begin(), look.stacks.end(), [](const stacks::ProcessStacks& process) {
@@ -70,13 +70,13 @@ bool stands_in_mpi(const model::Look& look) {
       });
 }
 
-/// A process keeps many segments of shared memory: whether they grow in number is to be seen.
+/// A process keeps many shared-memory segments: a later snapshot shows whether their number grows.
 bool keeps_segments(const model::Look& look) {
   return std::any_of(look.facts.begin(), look.facts.end(),
                      [](const sources::RawFact& fact) { return fact.kind == "shm-kept"; });
 }
 
-/// Why nothing could be seen; an empty `what` when something could.
+/// The reason why nothing could be observed; an empty `what` if something could.
 base::Error blindness(pid_t pid, const model::Look& look) {
   if (saw_a_frame(look)) {
     return {};
@@ -97,7 +97,7 @@ base::Error blindness(pid_t pid, const model::Look& look) {
   return {.what = fmt::format("pid {} ended while ddpdoctor read it", pid), .hint = {}};
 }
 
-/// The looks after the first. A job that ends meanwhile leaves us with what we have.
+/// The snapshots after the first. If the job ends meanwhile, returns those taken so far.
 std::vector<model::Look> look_on(pid_t pid, model::Look first, const ObserveOptions& options,
                                  std::string& ended) {
   std::vector<model::Look> looks;

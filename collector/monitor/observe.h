@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The attach path: find the job, look at it twice, build the model.
+// The attach path: finds the job, takes two snapshots, builds the model.
 #pragma once
 
 #include <sys/types.h>
@@ -13,18 +13,18 @@ struct ObserveOptions {
   bool whole_tree = true;
   bool allow_stop = true;
   bool native = true;
-  bool glance = false;  // main threads only, no torch: of a job that is not to notice
-  bool values = true;   // of the user's decisions and locals; never at a glance
+  // Main threads only, no state of torch: for a job that must not be disturbed.
+  bool glance = false;
+  bool values = true;  // of the user's decisions and locals; never with `glance`
   int samples = 2;
   double interval = 0.5;  // seconds between observations
 };
 
-/// Looks at the job around `pid`; fails when nothing at all could be observed, with the reason and
-/// the remedy.
+/// Observes the job around `pid`. Fails with reason and remedy if nothing could be observed.
 base::Result<model::JobModel> observe(pid_t pid, const ObserveOptions& options);
 
-/// Warns when no Python, or no rank, is in what is known: every other sentence would be misread
-/// without it. To be asked when all evidence is in.
+/// Adds a warning if the evidence contains no Python process or no rank, because every other
+/// sentence would be misread without it. Call after all evidence is in.
 void note_what_it_is_not(model::JobModel& job);
 
 }  // namespace ddpdoctor::monitor

@@ -18,14 +18,14 @@ namespace {
 constexpr std::size_t kMostOfAFile = std::size_t{64} << 20U;
 constexpr std::size_t kMostProcesses = 10000;
 
-/// What is only to be had while the interpreter is at hand.
+/// What can be read only while the interpreter is accessible.
 struct Visited {
   std::string version;
-  std::map<pid_t, std::uint64_t> idents;       // by the tid inside
-  std::map<pid_t, std::vector<bool>> entries;  // of Python frames, innermost first
+  std::map<pid_t, std::uint64_t> idents;       // by tid inside the container
+  std::map<pid_t, std::vector<bool>> entries;  // one per Python frame, innermost first
 };
 
-/// "3.10.13" in the text of a CPython before 3.11, which has no number of its version.
+/// "3.10.13" from the file of a CPython before 3.11, which does not store its version as a number.
 std::string version_in_file(const std::string& path, const std::string& series) {
   std::ifstream file(path, std::ios::binary);
   std::string bytes;
@@ -84,7 +84,7 @@ void visit(stacks::PythonVisit& visit, std::map<pid_t, Visited>& seen) {
   }
 }
 
-/// The process and all below it, parents first.
+/// The process and all its descendants, parents first.
 std::vector<pid_t> family(pid_t pid, const sources::ProcessTable& table) {
   std::vector<pid_t> out{pid};
   for (std::size_t i = 0; i < out.size() && out.size() < kMostProcesses; ++i) {

@@ -11,7 +11,7 @@
 namespace ddpdoctor::monitor {
 namespace {
 
-/// A process with RAS's own thread; any of them speaks for the whole job.
+/// A process with RAS's thread; any of them answers for the whole job.
 const model::Process* with_ras(const model::JobModel& job) {
   const model::Observation* const now = model::latest(job);
   if (now == nullptr) {

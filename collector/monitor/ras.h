@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job whose NCCL answers questions about itself (RAS) is asked, twice and never again: equal
-// answers are a hang, one alone says little.
+// Queries the RAS interface of a job's NCCL exactly twice: two equal answers indicate a hang, one
+// alone proves little.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace ddpdoctor::monitor {
 
-/// Two answers in JSON, a second apart. Empty when no rank runs RAS, or when it does not answer:
+/// Two answers in JSON, one second apart. Empty if no rank runs RAS or it does not answer; the
 /// coverage then says why.
 std::vector<std::string> two_ras_answers(model::JobModel& job);
 

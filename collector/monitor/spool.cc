@@ -75,8 +75,8 @@ base::Result<std::string> checked_folder(const std::string& folder) {
   return result;
 }
 
-/// The name of the host that records into this folder: the first that says so. The name is written
-/// before it is seen, so that nobody reads half of it.
+/// The name of the first host that records into this folder. The file is complete before it becomes
+/// visible.
 std::string host_that_records(const std::string& folder, const std::string& host) {
   const std::string path = folder + "/" + std::string(kHostFile);
   const std::string written = path + "." + host;
@@ -92,8 +92,8 @@ std::string host_that_records(const std::string& folder, const std::string& host
   return recording_host(folder).value_or(host);
 }
 
-/// On a folder that several hosts share each but the first has a folder in it: processes of two
-/// hosts may have one number.
+/// In a folder shared by several hosts, each host but the first uses a subfolder, because pids of
+/// two hosts may be equal.
 base::Result<std::string> folder_of_host(const std::string& folder, const std::string& host) {
   std::string own = TRY(checked_folder(folder));
   const bool plain = !host.empty() && host.find('/') == std::string::npos && host.front() != '.';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder in which every process of the job leaves its ring, and the rings in it as they grow.
+// The folder in which every process of the job leaves its ring, and the rings as they grow.
 #pragma once
 
 #include <map>
@@ -13,11 +13,11 @@
 
 namespace ddpdoctor::monitor {
 
-/// A spool folder: the caller's, or a temporary one of ours that goes away with this object.
+/// A spool folder: the caller's, or a temporary one that is removed with this object.
 class Spool {
  public:
-  /// `folder` empty = a temporary one. Where another host records into it already, a folder in it
-  /// that has this host's name. Refuses a folder that is not ours or that others may write.
+  /// An empty `folder` means a temporary one. If another host already records into it, uses a
+  /// subfolder with this host's name. Refuses a folder that another user owns or may write to.
   static base::Result<Spool> open(const std::string& folder);
   Spool(const Spool&) = delete;
   Spool& operator=(const Spool&) = delete;
@@ -35,17 +35,17 @@ class Spool {
   bool temporary_ = false;
 };
 
-/// The host whose processes recorded into a spool folder; nothing when it does not say.
+/// The host whose processes recorded into a spool folder; nothing if it is not recorded.
 std::optional<std::string> recording_host(const std::string& folder);
 
 /// The names of the rings in a spool folder.
 std::vector<std::string> rings_in(const std::string& folder);
 
-/// What happened since the last look, over all rings.
+/// What happened since the last check, over all rings.
 struct Pulse {
-  std::uint64_t collectives = 0;  // begun since the start, all processes
-  std::size_t processes = 0;      // that have a ring
-  bool contradiction = false;     // two ranks' calls disagree: provable now
+  std::uint64_t collectives = 0;  // begun since the start, in all processes
+  std::size_t processes = 0;      // number of processes with a ring
+  bool contradiction = false;     // the calls of two ranks contradict each other: provable now
   int children_killed = 0;
 };
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A spool folder after the fact: what the rings of a run that is over (or was itself killed) still
-// tell.
+// Reads a spool folder afterwards: the rings of a run that has ended or was itself killed.
 #pragma once
 
 #include <string>
@@ -10,7 +9,7 @@
 
 namespace ddpdoctor::monitor {
 
-/// Whether a folder has a *.ring file.
+/// True if a folder contains a *.ring file.
 bool holds_rings(const std::string& folder);
 
 /// The job of a spool; unreadable rings among readable ones become warnings of its coverage.

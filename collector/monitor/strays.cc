@@ -14,7 +14,7 @@
 namespace ddpdoctor::monitor {
 namespace {
 
-constexpr std::size_t kMost = 256;  // strays, and threads of one
+constexpr std::size_t kMost = 256;  // stray processes, and threads of one
 
 std::vector<std::string> threads_of(pid_t pid) {
   const std::string folder = sources::proc_path(pid, "task");
@@ -28,7 +28,7 @@ std::vector<std::string> threads_of(pid_t pid) {
   return threads;
 }
 
-/// As the kernel lists them; a kernel without that list has none.
+/// In the kernel's order; empty with a kernel that has no such list.
 std::vector<pid_t> children_of(pid_t pid) {
   std::vector<pid_t> children;
   for (const std::string& thread : threads_of(pid)) {
@@ -42,7 +42,7 @@ std::vector<pid_t> children_of(pid_t pid) {
   return children;
 }
 
-/// Context switches of all its threads, by their own will and not.
+/// Context switches of all its threads, voluntary and involuntary.
 long turns_of(pid_t pid) {
   long turns = 0;
   for (const std::string& thread : threads_of(pid)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that the job started and that stand beside the command, because who started them has
-// ended: whoever reads a pipe that such a one holds open waits for it.
+// Processes that the job started and that are no longer below the command, because their parent has
+// exited: they may hold a pipe open that another process reads.
 #pragma once
 
 #include <map>
@@ -13,15 +13,15 @@ namespace ddpdoctor::monitor {
 
 class Strays {
  public:
-  /// Of the processes below `root` (this process, their subreaper) those that are neither `command`
-  /// nor below it.
+  /// Of the processes below `root` (this process, their subreaper), those that are neither
+  /// `command` nor below it.
   Strays(pid_t root, pid_t command) : root_(root), command_(command) {}
 
-  /// Counts how often each was given a processor so far; `now` in seconds of any clock.
+  /// Records each process's context switches so far; `now` is in seconds of any clock.
   void look(double now);
-  /// Adds a "stray" fact for each that lives, of the rank whose environment it has: "command" (its
-  /// name), "start_time" (seconds since the epoch), "idle_seconds" since the look after which no
-  /// thread of it has run.
+  /// Adds a "stray" fact for each running one, with the rank in its environment: "command" (its
+  /// name), "start_time" (seconds since the epoch), "idle_seconds" (time since the check after
+  /// which no thread of it has run).
   void add_to(model::JobModel& job) const;
 
  private:

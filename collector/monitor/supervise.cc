@@ -30,16 +30,16 @@ using Recordings = std::vector<sources::Recording>;
 
 constexpr std::chrono::milliseconds kLook{100};
 constexpr std::chrono::milliseconds kGrace{3000};
-// A contradiction is complete when the slower rank's call has arrived and, where it aborts, its
-// abort.
+// A contradiction is complete when the slower rank's call has arrived and, if it aborts, its abort.
 constexpr Seconds kSettle{0.7};
-// A signal sent to us alone reaches the command; a shell that waits for its child does not act on
-// it. Then everybody in the foreground group gets it, as from a terminal, and an unattended job
-// (--on-hang kill) is ended in the end.
+// A signal sent only to us is passed to the command; a shell that waits for its child does not act
+// on it. Then the whole foreground group gets it, as from a terminal. Finally, an unattended job
+// (--on-hang kill) is ended.
 constexpr Seconds kPassOn{1.5};
 constexpr Seconds kEndUnattended{12};
-constexpr double kJustNow = 1;  // second: ends since then are the signal's
-// While a job is still but nothing can be said of it, it is looked at again, less and less often.
+constexpr double kJustNow = 1;  // second; processes that ended since then were ended by the signal
+// factor by which the interval grows between snapshots of a job without progress and without a
+// finding
 constexpr double kPatience = 2;
 
 sigset_t watched_signals() {
@@ -51,7 +51,7 @@ sigset_t watched_signals() {
   return set;
 }
 
-/// Waits for a signal up to one look; nothing when none came.
+/// Waits for a signal for one check interval at most; nothing if none arrived.
 std::optional<siginfo_t> next_signal() {
   const sigset_t set = watched_signals();
   const timespec time{.tv_sec = 0, .tv_nsec = std::chrono::nanoseconds(kLook).count()};
@@ -59,7 +59,7 @@ std::optional<siginfo_t> next_signal() {
   return ::sigtimedwait(&set, &info, &time) > 0 ? std::optional(info) : std::nullopt;
 }
 
-/// A rank that was recorded is no longer there, and nobody knows how it ended.
+/// A recorded rank no longer exists, and how it ended is unknown.
 bool a_rank_ended(const model::JobModel& job, const std::vector<sources::Recording>& recordings) {
   return !job.observations.empty() &&
          std::any_of(recordings.begin(), recordings.end(), [&job](const auto& recording) {
@@ -109,13 +109,13 @@ class Watch {
     if (!interrupted_ && quiet() <= Seconds(1)) {
       tell_of_a_running_job(info.si_code != SI_KERNEL);
     }
-    // The terminal sends its signals to the whole foreground group: the job has them already.
+    // The terminal sends its signals to the whole foreground group, so the job already has them.
     if (info.si_code == SI_KERNEL) {
       interrupted_ = true;
       return;
     }
-    // Before the job unwinds: afterwards there is nothing to see. What was seen in this standstill
-    // still holds.
+    // Takes the snapshot before the job unwinds, because afterwards nothing is left to see. An
+    // earlier snapshot of the same hang is still valid.
     if (!interrupted_ && quiet() > Seconds(1) && !looked_ && !led() && !unwinds()) {
       tell(Occasion::kInterrupted);
     }
@@ -125,7 +125,7 @@ class Watch {
     ::kill(child_, info.si_signo);
   }
 
-  /// Who sent the signal sent it to the job as well, and the job was faster.
+  /// The sender also sent the signal to the job, and the job reacted first.
   [[nodiscard]] bool unwinds() const {
     std::vector<std::string> problems;
     const double now =
@@ -170,14 +170,14 @@ class Watch {
     return Clock::now() - last_beat_;
   }
 
-  /// A contradiction is news once only: it is kept until it is looked into.
+  /// A contradiction is reported once by the rings: it is kept until it is examined.
   Pulse pulse() {
     const Pulse read = rings_.read();
     contradicted_ = contradicted_ || read.contradiction;
     return read;
   }
 
-  /// Somebody reads the whole job, and says what there is to say of it.
+  /// A collector reads the whole job and reports on it.
   [[nodiscard]] bool led() const {
     return options_.company != nullptr && options_.company->leads();
   }
@@ -246,14 +246,14 @@ class Watch {
     if (const auto recordings = sources::read_spool(spool_, problems)) {
       model::add_recordings(*job, *recordings);
     }
-    job->progress = model::Progress::kMoving;  // the rings say it
+    job->progress = model::Progress::kMoving;  // the rings show progress
     model::load_sources(*job);
     if (listener_(std::move(*job), Occasion::kAhead).finding) {
       forecast_.stop();
     }
   }
 
-  /// Only while nothing moves: a job that trains leaves nobody.
+  /// Only while nothing makes progress: a training job has no stray processes.
   void look_for_strays() {
     const double now = quiet().count();
     if (now < strays_seen_) {
@@ -265,8 +265,8 @@ class Watch {
     }
   }
 
-  /// Its owner ends a job that makes progress: the last moment at which it can be seen to.
-  /// `untouched`: the signal has not reached the job yet.
+  /// The user ends a job that makes progress: this is the last moment to examine it. `untouched`:
+  /// the signal has not reached the job yet.
   void tell_of_a_running_job(bool untouched) {
     std::vector<std::string> problems;
     const auto recordings = sources::read_spool(spool_, problems);
@@ -282,7 +282,7 @@ class Watch {
     if (job.collectives.empty()) {
       return;  // nothing shows that it made progress
     }
-    job.progress = model::Progress::kMoving;  // the rings say it
+    job.progress = model::Progress::kMoving;  // the rings show progress
     model::load_sources(job);
     listener_(std::move(job), Occasion::kInterrupted);
   }
@@ -358,14 +358,14 @@ class Watch {
   bool ended_ = false;
   bool interrupted_ = false;
   Clock::time_point interrupted_at_;
-  int signal_ = 0;  // sent by somebody, not by the terminal
+  int signal_ = 0;  // sent by a process, not by the terminal
   bool passed_on_ = false;
   std::uint64_t beats_ = 0;
   std::size_t processes_ = 0;
   int killed_ = 0;
   Clock::time_point last_beat_ = Clock::now();
   double next_suspicion_ = options_.hang_timeout;
-  bool looked_ = false;  // since the last beat
+  bool looked_ = false;  // since the last progress
   std::optional<Clock::time_point> proof_due_;
 };
 

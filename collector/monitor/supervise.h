@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `ddpdoctor run`: stands beside a running command, says at once what is provable and, after a time
-// without any collective, what is suspected; otherwise it is not there.
+// `ddpdoctor run`: watches a running command; reports proven problems immediately and suspected
+// ones after a time without collectives; otherwise it does nothing.
 #pragma once
 
 #include <functional>
@@ -16,37 +16,37 @@
 namespace ddpdoctor::monitor {
 
 struct SuperviseOptions {
-  double hang_timeout = 30;  // seconds without a collective before we look
+  double hang_timeout = 30;  // seconds without a collective before a snapshot is taken
   bool kill_on_hang = false;
   bool values = true;          // see ObserveOptions
   Company* company = nullptr;  // null = this node is the whole job
 };
 
-/// Why a job is handed over for diagnosis.
-/// kAhead: it trains, and was glanced at. kAsked: the company wants to see it.
+/// Why a job is passed on for diagnosis. kAhead: a snapshot of a training job. kAsked: the
+/// collector requested it.
 enum class Occasion { kProvable, kSuspected, kInterrupted, kEnded, kAhead, kAsked };
 
-/// What the listener made of it.
+/// The result of the listener's diagnosis.
 struct Opinion {
-  bool finding = false;  // something certain or likely was said
-  bool hang = false;     // and it is a hang: on --on-hang kill the job is to be ended
+  bool finding = false;  // a certain or likely finding was reported
+  bool hang = false;     // the finding is a hang: with --on-hang kill the job is ended
 };
 
-/// Is given every job that is worth a diagnosis.
+/// Called with every job that needs a diagnosis.
 using Listener = std::function<Opinion(model::JobModel job, Occasion occasion)>;
 
 struct Outcome {
-  int status = 0;  // as a shell would say it: 128 + N for signal N
+  int status = 0;  // exit status like a shell's: 128 + N for signal N
   bool ended_by_us = false;
-  bool gave_up_waiting = false;  // its owner ended it in a standstill that had been looked into
+  bool gave_up_waiting = false;  // the user ended it during a hang that had been examined
 };
 
-/// Watches `child` and everything below it until it ends, or ends it. Call block_signals() before
-/// the child is launched.
+/// Watches `child` and its descendants until it ends, or ends it. Call block_signals() before
+/// starting the child.
 Outcome supervise(pid_t child, const std::string& spool, const SuperviseOptions& options,
                   const Listener& listener);
 
-/// From here on SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGCHLD are taken by supervise().
+/// From now on, supervise() handles SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGCHLD.
 void block_signals();
 
 }  // namespace ddpdoctor::monitor

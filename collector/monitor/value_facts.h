@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads values while stacks are captured, and keeps them as facts of the look.
+// Reads values while stacks are captured, and stores them as facts of the snapshot.
 #pragma once
 
 #include <map>
@@ -14,14 +14,14 @@
 
 namespace ddpdoctor::monitor {
 
-/// For one capture: give its visitor to the capture, then ask for the facts.
+/// For one capture: pass its visitor to the capture, then call add_to().
 class ValueFacts {
  public:
-  /// Valid as long as this.
+  /// Valid as long as this object.
   stacks::PythonVisitor visitor();
 
-  /// What was read of the ranks of this look; of processes that were not visited, because they had
-  /// not run since, what `before` has.
+  /// Adds the values of the ranks in this snapshot; for processes that were not visited because
+  /// they have not run, those in `before`.
   void add_to(model::Look& look, const model::Look* before = nullptr) const;
 
  private:

@@ -17,8 +17,8 @@ namespace {
 
 using Nodes = std::vector<std::unique_ptr<OneNode>>;
 
-constexpr int kTick = 20;          // milliseconds between two looks at the clock
-constexpr double kFarewell = 0.3;  // seconds a launcher has to end by itself
+constexpr int kTick = 20;          // milliseconds between two checks of the clock
+constexpr double kFarewell = 0.3;  // seconds for a launcher to exit by itself
 constexpr rlim_t kDescriptorsEach = 8;
 
 /// Three pipes for each node; the soft limit of most shells is 1,024.
@@ -31,7 +31,7 @@ void allow_descriptors(std::size_t nodes) {
   }
 }
 
-/// Reads what has come from any node; waits for it, but not longer than a tick.
+/// Reads what has arrived from any node; waits one tick at most.
 void listen(const Nodes& nodes) {
   std::vector<pollfd> polled;
   for (const auto& node : nodes) {
@@ -59,7 +59,7 @@ bool all_ready(const Nodes& nodes) {
                      [](const auto& node) { return node->over() || node->ready(); });
 }
 
-/// Who is farther away is told to wait less.
+/// Nodes with a longer delay get a shorter wait, so that all take their snapshot together.
 void send_off(const Nodes& nodes) {
   double farthest = 0;
   for (const auto& node : nodes) {

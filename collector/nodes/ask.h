@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All nodes are asked at once: each finds its job and says so, all look at one moment, each sends
-// what it saw. Who has not answered when the time is over is named and nothing more.
+// Asks all nodes at once: each finds its job and reports it, all take a snapshot at the same
+// moment, each sends its capture. Nodes without an answer at the deadline are named.
 #pragma once
 
 #include <optional>
@@ -13,32 +13,32 @@
 namespace ddpdoctor::nodes {
 
 struct AskOptions {
-  std::string session;   // what the nodes' messages begin with
-  double deadline = 20;  // seconds for everything
-  double gather = 8;     // of these, how long those who are ready wait for the others
+  std::string session;   // first word of the nodes' messages
+  double deadline = 20;  // seconds in all
+  double gather = 8;     // seconds of `deadline` in which nodes that are ready wait for the others
 };
 
-/// A node's clock against ours, from the shortest of a few questions.
+/// A node's clock relative to ours, from the fastest of a few exchanges.
 struct Clock {
   double ahead = 0;  // seconds
-  double error = 0;  // at most, either way
+  double error = 0;  // maximum, in either direction
 };
 
-/// What one node gave, or why it gave nothing.
+/// What one node sent, or why it sent nothing.
 struct Answer {
-  std::string node;  // as the launcher calls it
-  std::string host;  // as it calls itself
-  std::string job;   // the same text on every node of one job; empty = unknown there
+  std::string node;  // name used by the launcher
+  std::string host;  // name used by the node itself
+  std::string job;   // equal on every node of one job; empty = unknown there
   std::optional<Clock> clock;
-  std::optional<double> looked;        // when, by our clock, seconds since the epoch
-  std::optional<std::string> capture;  // a recording's bytes, from anybody
+  std::optional<double> looked;        // time of the snapshot by our clock, seconds since the epoch
+  std::optional<std::string> capture;  // bytes of a recording; not trusted
   base::Error problem;                 // why there is no capture
 };
 
-/// One answer per node, in their order.
+/// One answer per node, in the order of `nodes`.
 std::vector<Answer> ask(const std::vector<NodeCommand>& nodes, const AskOptions& options);
 
-/// Sixteen letters that nobody guesses.
+/// Sixteen random letters.
 std::string new_session();
 
 }  // namespace ddpdoctor::nodes

@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t kMostOutput = std::size_t{16} << 20U;
 constexpr std::size_t kLongestSentence = 300;
 
-/// Both ends of a pipe, the one to read from first.
+/// Both ends of a pipe, the read end first.
 base::Result<std::pair<base::UniqueFd, base::UniqueFd>> make_pipe() {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {

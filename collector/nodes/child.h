@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program with pipes on its three streams, in a session of its own: it asks nobody for a
-// password, and it ends when we do.
+// A program with pipes on its three streams, in its own session: it cannot prompt for a password,
+// and it ends when we do.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@ namespace ddpdoctor::nodes {
 
 class Child {
  public:
-  /// Fails when the program cannot be started.
+  /// Fails if the program cannot be started.
   static base::Result<Child> start(const std::vector<std::string>& command);
   Child(Child&& other) noexcept;
   Child& operator=(Child&&) = delete;
@@ -38,14 +38,14 @@ class Child {
   void close_errors() {
     errors_.reset();
   }
-  /// Never blocks; a reader that does not read loses it.
+  /// Never blocks; text is lost if the program does not read.
   void write(std::string_view text) const;
   void close_input() {
     input_.reset();
   }
   /// The wait status once it has ended.
   std::optional<int> ended();
-  /// Sends a signal to it and what it started.
+  /// Sends a signal to the program and the processes it started.
   void signal(int number) const;
 
  private:
@@ -58,22 +58,22 @@ class Child {
   base::UniqueFd errors_;
 };
 
-/// What a program left.
+/// The result of a finished program.
 struct Finished {
-  int status = -1;  // exit status, 128 + signal
+  int status = -1;  // exit status, or 128 + signal
   std::string output;
   std::string errors;
 };
 
-/// Runs a program to its end with an empty input; fails when it cannot be started or does not end
-/// in time.
+/// Runs a program with empty input until it ends. Fails if it cannot be started or does not end in
+/// time.
 base::Result<Finished> run_program(const std::vector<std::string>& command,
                                    std::chrono::milliseconds limit);
 
-/// The exit status, or 128 and the signal.
+/// The exit status, or 128 + signal.
 int status_of(int wait_status);
 
-/// The last line that says something, fit to be printed; empty = none.
+/// The last non-empty line, made printable; empty = none.
 std::string last_line(std::string_view text);
 
 }  // namespace ddpdoctor::nodes

@@ -14,7 +14,7 @@
 namespace ddpdoctor::nodes {
 namespace {
 
-constexpr int kPings = 4;  // the shortest of them counts
+constexpr int kPings = 4;  // the shortest one counts
 constexpr std::size_t kLongestName = 255;
 constexpr std::size_t kLongestText = 2000;
 
@@ -68,7 +68,7 @@ void Conversation::hear(std::string_view line) {
 
 void Conversation::hear_hello(const Message& message) {
   if (pings_ > 0) {
-    return;  // said twice
+    return;  // received twice
   }
   answer_.host = argument(message, 1, kLongestName);
   answer_.job = argument(message, 2, kLongestText);
@@ -104,7 +104,7 @@ void Conversation::go(double delay) {
   }
 }
 
-/// Parts have numbers: one may come twice, or before another one.
+/// Parts are numbered: one may arrive twice, or out of order.
 void Conversation::hear_data(const Message& message) {
   if (message.arguments.empty() || held_ + message.arguments.front().size() > kLargestAnswer) {
     return;
@@ -120,12 +120,12 @@ void Conversation::hear_data(const Message& message) {
   }
 }
 
-/// The end may come before the last part, too: then that part finishes it.
+/// The end may arrive before the last part; that part then completes the data.
 void Conversation::finish(const Message& message) {
   end_ = message;
   const std::string wanted = argument(message, 1, kLongestName);
   if (!wanted.empty() && wanted != std::to_string(data_.size())) {
-    return;  // a part is still on its way
+    return;  // a part is still in transit
   }
   std::string whole;
   whole.reserve(held_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The conversation with one node, by whatever way its lines come and go: what it has said so far,
-// and what is said to it.
+// The conversation with one node, independent of the transport: what it has sent so far, and what
+// is sent to it.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ double now_seconds();
 
 class Conversation {
  public:
-  /// Takes a line to the node.
+  /// Sends a line to the node.
   using Send = std::function<void(const std::string&)>;
 
   Conversation(std::string node, std::string session, Send send)
@@ -29,26 +29,26 @@ class Conversation {
   }
 
   void hear(std::string_view line);
-  /// It found its job, and its clock is known as well as it will be.
+  /// It found its job, and its clock is known as precisely as possible.
   [[nodiscard]] bool ready() const {
     return ready_;
   }
   [[nodiscard]] bool over() const {
     return over_;
   }
-  /// Seconds a word takes to it.
+  /// Seconds that a message takes to reach it.
   [[nodiscard]] double way() const {
     return answer_.clock ? answer_.clock->error : 0;
   }
-  /// How it calls itself; empty before it answered.
+  /// The node's own name; empty before its first answer.
   [[nodiscard]] const std::string& host() const {
     return answer_.host;
   }
-  /// "Look in so many seconds"; once.
+  /// Tells it to take a snapshot in `delay` seconds; acts once.
   void go(double delay);
-  /// It will not answer, and why.
+  /// Marks it as failed, with the reason.
   void fail(base::Error problem);
-  /// Takes back the question: it has had `seconds`.
+  /// Ends the conversation after `seconds` without a result.
   void give_up(double seconds, std::string_view last_said);
   [[nodiscard]] Answer take() {
     return std::move(answer_);
@@ -64,11 +64,11 @@ class Conversation {
   std::string session_;
   Send send_;
   std::map<std::size_t, std::string> data_;
-  std::size_t held_ = 0;  // bytes of it
+  std::size_t held_ = 0;  // bytes received
   std::optional<Message> end_;
   Answer answer_;
   bool ready_ = false;
-  bool gone_ = false;  // told to look
+  bool gone_ = false;  // was told to take a snapshot
   bool over_ = false;
   int pings_ = 0;
   double asked_at_ = 0;

@@ -23,11 +23,11 @@
 namespace ddpdoctor::nodes {
 namespace {
 
-constexpr double kSmallDifference = 0.01;  // seconds: clocks that agree to this are left alone
-constexpr double kEpoch = 1e9;             // seconds; smaller numbers are no times of day
-constexpr std::size_t kMostHosts = 4;      // named before a sentence
+constexpr double kSmallDifference = 0.01;  // seconds; smaller clock differences are not corrected
+constexpr double kEpoch = 1e9;             // seconds; smaller numbers are not times of day
+constexpr std::size_t kMostHosts = 4;      // hosts named before a sentence
 
-/// A node's capture with what is known of the conversation.
+/// A node's capture with data from the conversation.
 struct Part {
   std::string host;
   Answer answer;
@@ -40,7 +40,7 @@ void shift(std::optional<double>& time, double seconds) {
   }
 }
 
-/// How the hosts call themselves, unless two have the same name.
+/// Uses the hosts' own names, unless two are equal.
 void name_hosts(std::vector<Part>& parts) {
   std::map<std::string, int> count;
   for (const Part& part : parts) {
@@ -62,7 +62,7 @@ void name_hosts(std::vector<Part>& parts) {
   }
 }
 
-/// Said of the ranks of other machines: merging takes it back, and must know the words.
+/// The sentence is about ranks of other machines; merging removes it and must recognize its words.
 bool is_about_elsewhere(const std::string& sentence) {
   return sentence.find(sources::kRanksHere) != std::string::npos ||
          std::any_of(model::kReasonsNotHere.begin(), model::kReasonsNotHere.end(),
@@ -71,7 +71,7 @@ bool is_about_elsewhere(const std::string& sentence) {
 
 using Sentences = std::vector<std::string> model::Coverage::*;
 
-/// Sentences of all hosts, each once, with the hosts that said it unless all did.
+/// The sentences of all hosts, each once; names the hosts unless all have it.
 std::vector<std::string> said_by(std::vector<Part>& parts, Sentences member) {
   std::map<std::string, std::vector<std::string>> who;
   std::vector<std::string> order;
@@ -124,7 +124,7 @@ std::string moments(const std::vector<Part>& parts, std::size_t asked) {
   return out;
 }
 
-/// Clocks against that of the first node.
+/// Clock differences to the first node.
 std::string clocks(const std::vector<Part>& parts) {
   const Part* most = nullptr;
   double apart = 0;
@@ -147,8 +147,8 @@ std::string clocks(const std::vector<Part>& parts) {
                      parts.front().host);
 }
 
-/// "10.0.0.1:29500 of 8, run7" → "10.0.0.1:29500": who meets there is one job, whatever else its
-/// nodes were told.
+/// "10.0.0.1:29500 of 8, run7" → "10.0.0.1:29500": ranks with one rendezvous address are one job,
+/// whatever their other settings.
 std::string meeting_place(std::string_view job) {
   std::string_view place = job.substr(0, job.find(" of "));
   return std::string(base::trim(place));
@@ -189,7 +189,7 @@ base::Error nobody(const std::vector<Answer>& answers) {
   return {.what = fmt::format("no node gave an answer: {}", fmt::join(list, "; ")), .hint = hint};
 }
 
-/// The captures among the answers; an answer that is none gets its problem said.
+/// The captures of all answers; an unreadable capture becomes a problem of its answer.
 std::vector<Part> read(std::vector<Answer>& answers) {
   std::vector<Part> parts;
   for (Answer& answer : answers) {

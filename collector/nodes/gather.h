@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The nodes' answers → one job: captures are merged, clocks put right, and what is missing is said.
+// Builds one job from the nodes' answers: merges captures, corrects clocks, and reports what is
+// missing.
 #pragma once
 
 #include <string>
@@ -12,14 +13,15 @@
 namespace ddpdoctor::nodes {
 
 struct GatherOptions {
-  bool one_job = false;  // the user named the job: other settings on a node do not make it another
-  std::vector<std::string> unreachable;  // sentences about nodes that were not asked
+  // The user named the job: different settings on a node do not make it another job.
+  bool one_job = false;
+  std::vector<std::string> unreachable;  // sentences about nodes that could not be asked
 };
 
-/// Fails when no node gave a capture, and when the nodes run different jobs.
+/// Fails if no node sent a capture, or if the nodes run different jobs.
 base::Result<model::JobModel> gather(std::vector<Answer> answers, const GatherOptions& options);
 
-/// Every time in a job, by another clock.
+/// Shifts every time in a job to another clock.
 void shift_times(model::JobModel& job, double seconds);
 
 }  // namespace ddpdoctor::nodes

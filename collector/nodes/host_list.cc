@@ -37,7 +37,8 @@ std::vector<std::string_view> entries(std::string_view list) {
   return out;
 }
 
-/// "03-05" or "7" between `before` and `after`, numbers as wide as the first.
+/// Expands "03-05" or "7" between `before` and `after`; numbers are padded to the width of the
+/// first.
 bool add_range(std::string_view range, std::string_view before, std::string_view after,
                std::vector<std::string>& out) {
   const std::size_t dash = range.find('-');

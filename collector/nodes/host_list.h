@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// "node1,gpu[03-05]" → the hosts. Names go into command lines: what a shell or a program could take
-// for something else is refused.
+// Expands "node1,gpu[03-05]" to hosts. The names are used in command lines: characters with a
+// meaning for a shell or program are refused.
 #pragma once
 
 #include <string>
@@ -11,13 +11,14 @@
 
 namespace ddpdoctor::nodes {
 
-/// More nodes than are asked at once are refused.
+/// A longer list is refused.
 inline constexpr std::size_t kMostNodes = 1024;
 
 /// Hosts in the order given, each once.
 base::Result<std::vector<std::string>> expand_hosts(std::string_view list);
 
-/// Letters, digits and ._:@%- only, and no dash at its beginning: nothing a shell reads.
+/// True if the name consists of letters, digits and ._:@%- and does not begin with a dash: nothing
+/// that a shell interprets.
 bool is_host_name(std::string_view name);
 
 }  // namespace ddpdoctor::nodes

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every word that goes to a node is made of letters that no shell reads: ssh gives what it is told
-// to the login shell there, --launcher to /bin/sh here.
+// Every word sent to a node consists of characters that no shell interprets: ssh passes it to the
+// remote login shell, --launcher to the local /bin/sh.
 #include "collector/nodes/launchers.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 namespace ddpdoctor::nodes {
 namespace {
 
-constexpr std::chrono::seconds kPatience{15};  // with Slurm's and Kubernetes' servers
+constexpr std::chrono::seconds kPatience{15};  // for Slurm's and Kubernetes' servers
 
 using Words = std::vector<std::string>;
 
@@ -108,7 +108,7 @@ base::Result<Words> slurm_nodes(const std::string& job) {
   return expand_hosts(hosts);
 }
 
-/// Digits, and for arrays and heterogeneous jobs "12_3", "12+1".
+/// Digits; for arrays and heterogeneous jobs, "12_3" or "12+1".
 bool is_slurm_job(std::string_view text) {
   return !text.empty() && text.front() >= '0' && text.front() <= '9' &&
          text.find_first_not_of("0123456789_+") == std::string_view::npos;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a program is started on each node of a job: a small table, one row per way. A row lists the
-// nodes and gives the command line for one of them; all else is the same for every row.
+// How to run a program on each node of a job: a small table with one row per method. A row lists
+// the nodes and gives the command line for one of them; the rest is common code.
 #pragma once
 
 #include <string>
@@ -11,15 +11,15 @@
 
 namespace ddpdoctor::nodes {
 
-/// What the user typed; exactly one of slurm, kubernetes and hosts is set.
+/// The user's options; exactly one of slurm, kubernetes and hosts is set.
 struct Target {
   std::string slurm;       // job id
   std::string kubernetes;  // label selector of pods
-  std::string name_space;  // of these pods; empty = kubectl's own
-  std::string container;   // in these pods; empty = the first
-  std::string hosts;       // a list
+  std::string name_space;  // namespace of the pods; empty = kubectl's default
+  std::string container;   // container in the pods; empty = the first
+  std::string hosts;       // host list
   std::string launcher;    // shell command with {host} and {command}; empty = ssh
-  std::string program;     // ddpdoctor on the nodes; empty = where this one is
+  std::string program;     // path of ddpdoctor on the nodes; empty = the same as here
 };
 
 /// A node, and the command that runs `words` there.
@@ -28,18 +28,17 @@ struct NodeCommand {
   std::vector<std::string> command;
 };
 
-/// What is to be run for each node, and what is known of nodes that cannot be asked.
+/// The command for each node, and the nodes that cannot be asked.
 struct Plan {
   std::vector<NodeCommand> nodes;
   std::vector<std::string> unreachable;  // sentences: "pod x: its phase is Pending"
 };
 
-/// Any text as a word that no shell changes, and back.
+/// Encodes any text as a word that no shell changes, and decodes it.
 std::string as_word(std::string_view text);
 std::string from_word(std::string_view word);
 
-/// `words` are the arguments for ddpdoctor on a node. Asks Slurm or Kubernetes which nodes there
-/// are.
+/// `words` are the arguments for ddpdoctor on a node. Asks Slurm or Kubernetes for the nodes.
 base::Result<Plan> plan(const Target& target, std::vector<std::string> words);
 
 }  // namespace ddpdoctor::nodes

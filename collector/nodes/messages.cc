@@ -72,7 +72,8 @@ void append_base64(std::string_view bytes, std::string& out) {
 
 std::string message_line(std::string_view session, std::string_view word,
                          const std::vector<std::string>& arguments) {
-  // The line begins with its own end: what a login shell wrote without one is not before the mark.
+  // The line starts with a line break, because a login shell may have written a partial line before
+  // it.
   std::string out =
       "\n" + std::string(kMark) + " " + std::string(session) + " " + std::string(word);
   for (const std::string& argument : arguments) {

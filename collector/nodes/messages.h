@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node says on its standard output while the job is looked at there: lines of
-// "ddpdoctor-node/1 SESSION WORD …". Everything else on that stream (a greeting of the login shell,
-// warnings, labels before the line) is passed over. A node may send anything: sizes are capped, and
-// what it sends as a capture is read as any recording of a stranger.
+// The messages of a node on its standard output during a snapshot: lines of "ddpdoctor-node/1
+// SESSION WORD …". Everything else on that stream (a greeting of the login shell, warnings, labels
+// before the line) is ignored. A node may send anything: sizes are limited, and its capture is
+// treated like any untrusted recording.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace ddpdoctor::nodes {
 
-/// A capture of a node as it may come over the line, encoded.
+/// Largest encoded capture of a node.
 inline constexpr std::size_t kLargestAnswer = std::size_t{64} << 20U;
 
 struct Message {
@@ -22,20 +22,21 @@ struct Message {
   std::vector<std::string> arguments;
 };
 
-/// One line with its end; arguments may be any bytes.
+/// One line with its line break; arguments may contain any bytes.
 std::string message_line(std::string_view session, std::string_view word,
                          const std::vector<std::string>& arguments);
 
-/// A message of this session; nothing for any other line.
+/// A message of this session; nothing for other lines.
 std::optional<Message> read_message(std::string_view line, std::string_view session);
 
-/// `bytes` as lines of data with the line that ends them.
+/// `bytes` as data lines, followed by the line that ends them.
 std::string data_lines(std::string_view session, std::string_view bytes);
 
-/// Of what the data lines held, joined; nothing when it is not what was sent.
+/// The joined content of the data lines; nothing if it is damaged.
 std::optional<std::string> decoded(std::string_view base64);
 
-/// Bytes that arrive in pieces → lines. A line without end is cut at a few thousand bytes.
+/// Splits bytes that arrive in pieces into lines. A line without an end is cut at a few thousand
+/// bytes.
 class Lines {
  public:
   void feed(std::string_view bytes, const std::function<void(std::string_view)>& line);

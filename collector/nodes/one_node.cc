@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kMostErrors = 16384;
 
-/// What can be read now; false when the stream has ended.
+/// Reads what is available; false at the end of the stream.
 template <typename Use>
 bool drain(int fd, Use use) {
   std::array<char, 65536> buffer{};

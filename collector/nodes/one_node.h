@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node that is asked through a program: its launcher, with the streams of that.
+// A node that is asked through a launcher program and its streams.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace ddpdoctor::nodes {
 
-/// Neither copied nor moved: what it sends goes through itself.
+/// Neither copied nor moved, because its send callback refers to the object.
 class OneNode {
  public:
   OneNode(const NodeCommand& command, std::string session);
@@ -23,28 +23,28 @@ class OneNode {
   [[nodiscard]] int errors() const;
   void read_output();
   void read_errors();
-  /// Notes the end of the launcher once its streams are read.
+  /// Records the launcher's exit once its streams are read.
   void notice_end();
 
-  /// It found its job, and its clock is known as well as it will be.
+  /// It found its job, and its clock is known as precisely as possible.
   [[nodiscard]] bool ready() const {
     return talk_.ready();
   }
   [[nodiscard]] bool over() const {
     return talk_.over();
   }
-  /// Seconds a word takes to it.
+  /// Seconds that a message takes to reach it.
   [[nodiscard]] double way() const {
     return talk_.way();
   }
-  /// "Look in so many seconds"; once.
+  /// Tells it to take a snapshot in `delay` seconds; acts once.
   void go(double delay) {
     talk_.go(delay);
   }
-  /// Takes back the question: it has had `seconds`.
+  /// Ends the conversation after `seconds` without a result.
   void give_up(double seconds);
   void kill() const;
-  /// Its launcher has not ended yet.
+  /// True while its launcher runs.
   [[nodiscard]] bool lives();
 
   [[nodiscard]] Answer take();
@@ -55,7 +55,7 @@ class OneNode {
   std::string program_;
   std::optional<Child> child_;
   Lines lines_;
-  std::string errors_;  // the end of what it wrote to stderr
+  std::string errors_;  // the last part of its stderr
   Conversation talk_;
 };
 

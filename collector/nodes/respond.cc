@@ -54,8 +54,8 @@ double number_after(std::string_view line, std::string_view word) {
   return std::isfinite(value) ? std::clamp(value, 0.0, kLongestDelay) : 0;
 }
 
-/// Answers questions about the clock until it is told to look, nobody is there any more, or it has
-/// waited long enough.
+/// Answers clock queries until a snapshot is requested, the asker disconnects, or the time limit is
+/// reached.
 void wait_for_word(const RespondOptions& options) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(options.wait);
   Lines lines;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The node's side: finds the job of this node by itself, says so, waits for the word, looks, and
-// sends the capture over standard output. Whatever becomes of who asked, it ends.
+// The node's side: finds this node's job, reports it, waits for the request, takes a snapshot and
+// sends the capture over standard output. It ends even if the asker disappears.
 #pragma once
 
 #include <string>
@@ -12,13 +12,13 @@ namespace ddpdoctor::nodes {
 
 struct RespondOptions {
   std::string session;
-  double wait = 8;    // seconds for the word to look, then it looks unasked
-  double limit = 60;  // seconds after which it ends, whatever it does
+  double wait = 8;    // seconds to wait for the request; then it takes the snapshot anyway
+  double limit = 60;  // seconds after which it ends in any case
   monitor::JobFilter filter;
   monitor::ObserveOptions observe;
 };
 
-/// True when a capture was sent whole.
+/// True if a capture was sent completely.
 bool respond(const RespondOptions& options);
 
 }  // namespace ddpdoctor::nodes

@@ -66,7 +66,7 @@ void set_port(Address& address, int port) {
 }
 
 const sockaddr* generic(const Address& address) {
-  // The socket interface takes every address by this type.
+  // The socket interface takes every kind of address through this type.
   return reinterpret_cast<const sockaddr*>(&address.bytes);  // NOLINT
 }
 
@@ -101,7 +101,7 @@ constexpr bool kStatic = true;
 #else
 constexpr bool kStatic = false;
 #endif
-constexpr std::chrono::seconds kPatienceWithGetent{30};  // longer than a check may take
+constexpr std::chrono::seconds kPatienceWithGetent{30};  // longer than any check may take
 
 void add_addresses(const std::string& name, Resolved& out) {
   addrinfo wanted{};

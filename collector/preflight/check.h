@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thing that can be wrong before a job starts, and the function that looks at it. One file each
-// in checks/; the list is generated from the folder.
+// One possible problem before a job starts, and the function that checks for it. One file each in
+// checks/; the list is generated from the folder.
 #pragma once
 
 #include <span>
@@ -12,10 +12,10 @@
 
 namespace ddpdoctor::preflight {
 
-/// kUnknown: it could not be looked at, which is no reproach. kBreaks: the job will fail or hang.
+/// kUnknown: it could not be checked; not a warning. kBreaks: the job will fail or hang.
 enum class Level { kOk, kUnknown, kWarning, kBreaks };
 
-/// One observation; `fix` says what to type or change, empty when all is well.
+/// One result; `fix` says what to type or change, empty if everything is all right.
 struct Remark {
   Level level = Level::kOk;
   std::string what;
@@ -23,15 +23,15 @@ struct Remark {
 };
 using Remarks = std::vector<Remark>;
 
-/// Reads and never changes anything; may be slow or hang, since it is run under a deadline
-/// (survey.h). No remark = the subject does not concern this job.
+/// Only reads; may be slow or hang, because it runs under a deadline (survey.h). No remark = the
+/// check does not apply to this job.
 struct Check {
   std::string_view name;   // "open-files"
   std::string_view title;  // "Limit of open files"
   Remarks (*look)(const Setting& setting);
 };
 
-/// Every check of checks/, by file name. Generated: dropping a file there is enough.
+/// Every check in checks/, by file name. Generated: a new file there is enough.
 std::span<const Check* const> checks();
 
 std::string_view level_name(Level level);

@@ -18,9 +18,9 @@ namespace ddpdoctor::preflight {
 namespace {
 
 constexpr std::size_t kMostBytes = 64 * 1024;
-constexpr int kNotFound = 2;  // getent's exit status for a name that nobody knows
+constexpr int kNotFound = 2;  // getent's exit status for an unknown name
 
-/// All that is written into the pipe until its end, or until patience is over.
+/// Reads the pipe until its end or until the deadline.
 std::string read_until(int descriptor, std::chrono::steady_clock::time_point deadline) {
   std::string out;
   std::array<char, 4096> bytes{};
@@ -64,7 +64,7 @@ Names ask_getent(const std::string& name, std::chrono::milliseconds patience) {
   }
   writing = base::UniqueFd();
   std::string said = read_until(reading.get(), std::chrono::steady_clock::now() + patience);
-  ::kill(child, SIGKILL);  // it has ended, or patience has
+  ::kill(child, SIGKILL);  // it has exited, or the deadline has passed
   int status = 0;
   ::waitpid(child, &status, 0);
   for (std::string_view rest = said; !rest.empty();) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names as the job's own libc will find them. A program that is linked statically
-// (cmake/libraries.cmake) cannot load the modules that /etc/nsswitch.conf names, so it asks
-// `getent`, which every image with glibc or musl has.
+// Resolves names as the job's libc will. A statically linked program (cmake/libraries.cmake) cannot
+// load the modules that /etc/nsswitch.conf names, so it runs `getent`, which every image with glibc
+// or musl contains.
 #pragma once
 
 #include <chrono>
@@ -10,10 +10,10 @@
 
 namespace ddpdoctor::preflight {
 
-/// Numeric addresses of a name, in the order in which getaddrinfo gives them.
+/// Numeric addresses of a name, in getaddrinfo's order.
 struct Names {
   std::vector<std::string> addresses;
-  bool asked = false;  // false: there is no getent here, nothing is known
+  bool asked = false;  // false: there is no getent here, so nothing is known
 };
 Names ask_getent(const std::string& name, std::chrono::milliseconds patience);
 

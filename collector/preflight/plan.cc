@@ -14,20 +14,20 @@ namespace {
 constexpr int kMostRanks = 65536;
 constexpr int kHighestPort = 65535;
 
-/// "--a_b" and "--a-b" are one option to torchrun and argparse's users.
+/// torchrun and argparse accept "--a_b" and "--a-b" as the same option.
 std::string plain(std::string_view option) {
   std::string out(option);
   std::replace(out.begin(), out.end(), '_', '-');
   return out;
 }
 
-/// One option with its value, however it was written; the value is empty for a flag.
+/// One option with its value in any notation; the value is empty for a flag.
 struct Option {
   std::string name;
   std::string value;
 };
 
-/// The options among words [from, to): a word behind an option is taken for its value.
+/// The options among the words [from, to): a word after an option counts as its value.
 std::vector<Option> options_of(const std::vector<std::string>& words, std::size_t from,
                                std::size_t to) {
   std::vector<Option> found;
@@ -98,7 +98,7 @@ void take_torchrun(const std::vector<Option>& options, const Environment& enviro
   std::string endpoint;
   std::optional<std::string> address;
   std::optional<int> port;
-  // Every option can come from a variable PET_NAME too (torch.distributed.argparse_util).
+  // Every option can also come from a variable PET_NAME (torch.distributed.argparse_util).
   std::vector<Option> all;
   for (const char* name : {"nnodes", "nproc-per-node", "node-rank", "master-addr", "master-port",
                            "rdzv-endpoint", "standalone"}) {
@@ -136,7 +136,7 @@ void take_torchrun(const std::vector<Option>& options, const Environment& enviro
   if (!endpoint.empty() && !standalone) {
     take_endpoint(endpoint, plan);
   } else if (standalone || (!port && plan.nodes == 1)) {
-    plan.port = 0;  // torch 2.13's run(): a rendezvous of its own on a free port
+    plan.port = 0;  // torch 2.13's run(): uses its own rendezvous on a free port
     plan.address = "localhost";
   } else {
     plan.address = address.value_or("127.0.0.1");
@@ -159,11 +159,11 @@ void take_accelerate(const std::vector<Option>& options, Plan& plan) {
     }
   }
   if (plan.ranks_here && plan.nodes > 1) {
-    plan.ranks_here = std::max(1, *plan.ranks_here / plan.nodes);  // it counts all machines
+    plan.ranks_here = std::max(1, *plan.ranks_here / plan.nodes);  // accelerate counts all machines
   }
 }
 
-/// The names under which scripts take the number of DataLoader workers.
+/// Option names with which scripts set the number of DataLoader workers.
 void take_workers(const std::vector<Option>& options, Plan& plan) {
   constexpr std::array<std::string_view, 6> kNames{
       "--workers",        "--num-workers",      "--dataloader-num-workers",

@@ -110,8 +110,8 @@ int Setting::ranks() const {
 
 std::optional<Setting::Group> Setting::cgroup(const std::string& limit,
                                               const std::string& usage) const {
-  // Version 2 only: one line "0::/path". In a cgroup namespace the path is "/" and the files of
-  // our own group stand at the mount's top.
+  // cgroup version 2 only: one line "0::/path". In a cgroup namespace the path is "/", and the
+  // files of our own group are at the top of the mount.
   const std::string own = file("/proc/self/cgroup").value_or("");
   std::string path;
   for (const std::string_view line : base::split(own, '\n')) {

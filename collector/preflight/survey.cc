@@ -38,7 +38,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr char kField = '\x1f';   // between level, what and fix
-constexpr char kRecord = '\x1e';  // behind each remark; printable text holds neither
+constexpr char kRecord = '\x1e';  // after each remark; printable text contains neither
 constexpr std::size_t kMostAnswer = std::size_t{256} * 1024;
 constexpr std::size_t kMostText = 1000;  // bytes of one sentence
 
@@ -65,7 +65,7 @@ Remarks heard(std::string_view text) {
   return remarks;
 }
 
-/// A check that is being looked at by a child.
+/// A check that runs in a child process.
 struct Running {
   pid_t child = -1;
   base::UniqueFd answer{};
@@ -102,7 +102,7 @@ Running start(const Check& check, const Setting& setting) {
   return running;
 }
 
-/// One read of what has come; closes the pipe at its end.
+/// Reads what has arrived; closes the pipe at its end.
 void take(Running& running) {
   std::array<char, 4096> buffer{};
   const ssize_t count = ::read(running.answer.get(), buffer.data(), buffer.size());
@@ -142,7 +142,7 @@ void listen(std::vector<Running>& all, Clock::time_point end) {
   }
 }
 
-/// Ends the child and says what came of it. A child in uninterruptible sleep is left to the kernel.
+/// Ends the child and returns its result. A child in uninterruptible sleep is left running.
 Remarks conclude(Running& running, std::chrono::milliseconds patience) {
   if (running.child <= 0) {
     return {{.level = Level::kUnknown, .what = "could not be looked at: no process", .fix = {}}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the checks. Each has a child process and a deadline of its own, because a name server, a
-// file server or a port may never answer; what is not ready in time is said to be unknown.
+// Runs the checks. Each has its own child process and deadline, because a name server, file server
+// or port may never answer; a check that is not finished in time is reported as unknown.
 #pragma once
 
 #include <chrono>
@@ -12,17 +12,17 @@
 
 namespace ddpdoctor::preflight {
 
-/// What one check said, in its own order.
+/// The remarks of one check, in its order.
 struct Answer {
   const Check* check = nullptr;
   Remarks remarks;
 };
 
-/// All at once; the answers stand in the order of `asked`.
+/// Runs all checks at once; returns the answers in the order of `asked`.
 std::vector<Answer> survey(std::span<const Check* const> asked, const Setting& setting,
                            std::chrono::milliseconds patience);
 
-/// Whether something was found that will make the job fail or hang.
+/// True if a check found something that will make the job fail or hang.
 bool will_break(const std::vector<Answer>& answers);
 
 }  // namespace ddpdoctor::preflight

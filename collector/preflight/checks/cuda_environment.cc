@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPUs against ranks: CUDA_VISIBLE_DEVICES, device nodes, and variables that turn a job serial.
+// Compares GPUs and ranks: CUDA_VISIBLE_DEVICES, device nodes, and variables that serialize a job.
 #include <algorithm>
 #include <set>
 
@@ -12,11 +12,11 @@
 namespace ddpdoctor::preflight {
 namespace {
 
-/// What CUDA makes of the list: everything up to the first entry that names no device.
+/// How CUDA reads the list: everything before the first entry that is not a device.
 struct Visible {
   int count = 0;
-  std::string ignored;    // the first entry that names no device
-  bool repeated = false;  // CUDA then shows none at all
+  std::string ignored;    // the first entry that is not a device
+  bool repeated = false;  // CUDA then shows no device
 };
 
 Visible visible_devices(std::string_view list, int gpus) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gloo asks the resolver for this machine's own name to choose an address; what does not resolve
-// becomes the loopback, which other machines cannot reach.
+// Gloo resolves this machine's own name to choose an address; a name that does not resolve becomes
+// the loopback address, which other machines cannot reach.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ namespace {
 
 Remarks look(const Setting& setting) {
   if (setting.variable("GLOO_SOCKET_IFNAME")) {
-    return {};  // the interface decides, not the name
+    return {};  // the interface decides, not the host name
   }
   const std::string name = base::host_name();
   const Resolved resolved = resolve(name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GLOO_SOCKET_IFNAME, NCCL_SOCKET_IFNAME and TP_SOCKET_IFNAME must name interfaces that exist and
-// are up; they are often copied from another cluster.
+// GLOO_SOCKET_IFNAME, NCCL_SOCKET_IFNAME and TP_SOCKET_IFNAME must name existing interfaces that
+// are up; such settings are often copied from another cluster.
 #include <algorithm>
 #include <array>
 
@@ -18,8 +18,8 @@ bool is_up(const Setting& setting, const std::string& name) {
   return state != "down" && state != "lowerlayerdown" && state != "notpresent";
 }
 
-/// NCCL: a list of prefixes; "=" in front asks for whole names, "^" leaves them out. Gloo and
-/// TensorPipe: names.
+/// NCCL: a list of prefixes; a leading "=" means exact names, "^" excludes them. Gloo and
+/// TensorPipe: exact names.
 std::vector<std::string> chosen(const std::vector<std::string>& there, std::string_view text,
                                 bool nccl) {
   const bool excluded = nccl && text.starts_with('^');

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lock files of earlier jobs. torch's extension builder waits for ever while a file called "lock"
-// exists; files of the filelock package only count while somebody holds them.
+// Lock files of earlier jobs. torch's extension builder waits forever while a file named "lock"
+// exists; files of the filelock package count only while a process holds them.
 #include <algorithm>
 #include <unistd.h>
 
@@ -20,7 +20,7 @@ constexpr std::size_t kMostFolders = 4000;
 constexpr std::size_t kMostLocks = 2000;
 constexpr std::size_t kMostTold = 5;
 
-/// Files that are locks below a folder: called "lock" (torch's baton) or "*.lock" (filelock).
+/// Lock files below a folder: named "lock" (torch's baton) or "*.lock" (filelock).
 void find_locks(const Setting& setting, const std::string& folder, int depth, std::size_t& folders,
                 std::vector<sources::WantedFile>& found) {
   if (depth > kDeepest || ++folders > kMostFolders || found.size() >= kMostLocks) {
@@ -57,7 +57,7 @@ std::string holder_text(pid_t pid) {
       row ? base::elide(fmt::format("{}", fmt::join(row->command, " ")), kWidth) : "gone");
 }
 
-/// Who holds a kernel lock on the file; 0 = nobody.
+/// The process that holds a kernel lock on the file; 0 = none.
 pid_t locked_by(const std::vector<sources::FileLock>& locks, const sources::WantedFile& file) {
   const auto held =
       std::find_if(locks.begin(), locks.end(), [&file](const sources::FileLock& lock) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// InfiniBand and RoCE pin memory: with a small ulimit -l NCCL fails with "Cannot allocate memory"
-// in ibv_reg_mr, or falls back to TCP.
+// InfiniBand and RoCE pin memory: with a small ulimit -l, NCCL fails with "Cannot allocate memory"
+// in ibv_reg_mr or falls back to TCP.
 #include <fmt/format.h>
 
 #include "base/text.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The address where the ranks meet: it must resolve, belong to the machine of rank 0, and be
-// reachable from the others.
+// The rendezvous address of the ranks: it must resolve, belong to the machine of rank 0, and be
+// reachable from the other machines.
 #include <algorithm>
 
 #include <fmt/format.h>

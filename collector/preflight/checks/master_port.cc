@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The port where the ranks meet must be free on the machine of rank 0: otherwise "Address already
-// in use", or worse, the ranks talk to somebody else's store and wait for ever.
+// The rendezvous port must be free on the machine of rank 0: otherwise the job fails with "Address
+// already in use" or, worse, the ranks connect to another job's store and wait forever.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kPrivileged = 1024;
 
-/// "pid 77 (python train.py)", or empty when nobody is seen to listen.
+/// "pid 77 (python train.py)"; empty if no listener is visible.
 std::string listener_of(int port) {
   sources::TcpTable table;
   table.read(::getpid());
@@ -43,7 +43,7 @@ std::string listener_of(int port) {
       row ? base::elide(fmt::format("{}", fmt::join(row->command, " ")), kWidth) : "gone");
 }
 
-/// Rank 0 runs here: this is node 0, or the address is one of ours.
+/// Rank 0 runs here: this is node 0, or the address belongs to this machine.
 bool meets_here(const Plan& plan) {
   if (plan.node) {
     return *plan.node == 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory limit of the container or slice: what goes beyond it is killed with signal 9, without
-// a word from Python. /dev/shm counts too.
+// The memory limit of the container or slice: a process that exceeds it is killed by signal 9,
+// without a Python message. /dev/shm counts, too.
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -10,7 +10,7 @@ namespace ddpdoctor::preflight {
 namespace {
 
 constexpr double kOfAProcess =
-    400.0 * 1024 * 1024;  // torch imported, before any model; workers forked from it share most
+    400.0 * 1024 * 1024;  // bytes; torch imported, without a model; forked workers share most of it
 constexpr double kOfAWorker = 100.0 * 1024 * 1024;
 
 Remarks look(const Setting& setting) {
@@ -23,7 +23,7 @@ Remarks look(const Setting& setting) {
   const double workers = setting.plan.workers.value_or(0);
   const double batches = workers * 3 * setting.plan.batch_bytes.value_or(0);
   const double need = setting.ranks() * (kOfAProcess + workers * kOfAWorker + batches);
-  // Caches count as used and are given back, so the limit itself decides what breaks.
+  // Caches count as used but are reclaimed, so only the limit itself decides what fails.
   const std::string what =
       fmt::format("{} of {} allowed by {}; {} ranks need at least {}", base::bytes(left),
                   base::bytes(limit), group->path, setting.ranks(), base::bytes(need));

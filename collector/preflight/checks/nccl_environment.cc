@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL and torch variables that make a job fail, hang or hide its hang. Rules as a table: variable,
-// when it is remarked, what it does.
+// Variables of NCCL and torch that make a job fail or hang, or hide its hang. A table of rules:
+// variable, condition, effect.
 #include <array>
 
 #include <fmt/format.h>

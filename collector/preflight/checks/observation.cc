@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether `ddpdoctor attach` will be allowed to look at the job: Yama, capability, seccomp,
-// container. A job runs as well without it, so nothing here breaks one.
+// Whether `ddpdoctor attach` will be allowed to read the job: Yama, capability, seccomp, container.
+// The job itself does not need it, so no result here is an error.
 #include <unistd.h>
 
 #include <fmt/format.h>

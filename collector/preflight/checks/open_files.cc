@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The limit of open files against the tensors that travel: with the default sharing strategy each
-// one is a descriptor in the worker and in the rank ("received 0 items of ancdata").
+// Compares the limit of open files with the tensors in transfer: with the default sharing strategy,
+// each tensor is a descriptor in the worker and in the rank ("received 0 items of ancdata").
 #include <fmt/format.h>
 
 #include "collector/preflight/check.h"
@@ -11,9 +11,9 @@ namespace {
 constexpr std::uint64_t kOfAProcess =
     200;  // libraries, sockets to the other ranks, pipes, data files
 constexpr std::uint64_t kOfAWorker =
-    30;  // two queues, an event, and batches of a few tensors on their way
-constexpr std::uint64_t kUsual = 1024;        // less than that is somebody's mistake
-constexpr std::uint64_t kComfortable = 4096;  // lists of tensors as samples multiply the need
+    30;  // two queues, an event, and batches of a few tensors in transfer
+constexpr std::uint64_t kUsual = 1024;        // a lower limit is probably a mistake
+constexpr std::uint64_t kComfortable = 4096;  // samples that are lists of tensors need a multiple
 
 Remarks look(const Setting& setting) {
   const auto limit = setting.limit("Max open files");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many processes and threads may exist: pids.max of the cgroup and ulimit -u. Beyond it a fork
-// or a thread fails with "Resource temporarily unavailable".
+// How many processes and threads may exist: pids.max of the cgroup and ulimit -u. Above it, a fork
+// or a new thread fails with "Resource temporarily unavailable".
 #include <algorithm>
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RANK, WORLD_SIZE and their companions in this shell: half of them, or left from an earlier try,
-// and init_process_group waits for ranks that nobody starts.
+// RANK, WORLD_SIZE and related variables in this shell: if they are incomplete or left from an
+// earlier run, init_process_group waits for ranks that are never started.
 #include <array>
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// /dev/shm against what the DataLoader workers will keep there: every batch on its way from a
-// worker to its rank. A full one kills a worker with SIGBUS ("Bus error").
+// Compares /dev/shm with what the DataLoader workers will store there: every batch in transfer from
+// a worker to its rank. When it is full, a worker is killed by SIGBUS ("Bus error").
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -9,9 +9,9 @@
 namespace ddpdoctor::preflight {
 namespace {
 
-constexpr double kPrefetch = 2;  // torch's default prefetch_factor: batches per worker on their way
+constexpr double kPrefetch = 2;  // torch's default prefetch_factor: batches in transfer per worker
 constexpr double kDockersDefault = 64.0 * 1024 * 1024;
-constexpr double kFull = 0.05;  // of the whole left free
+constexpr double kFull = 0.05;  // share of the whole that is left free
 constexpr std::string_view kLarger =
     "docker run --ipc=host or --shm-size=8g; Kubernetes: an emptyDir with medium: Memory at "
     "/dev/shm; on the machine itself: mount -o remount,size=8G /dev/shm";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the script starts its own processes: fork after CUDA or after OpenMP hangs, and the
-// file_system strategy leaves segments behind. Read from the script's text; nothing is run.
+// How the script starts its own processes: fork after CUDA or OpenMP hangs, and the file_system
+// strategy leaves segments behind. Reads the script's text and runs nothing.
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -9,7 +9,7 @@
 namespace ddpdoctor::preflight {
 namespace {
 
-/// The first line that holds one of the marks and is no comment; 0 = none.
+/// The first line, other than a comment, that contains one of the marks; 0 = none.
 int line_with(const std::vector<std::string_view>& lines,
               std::initializer_list<std::string_view> marks) {
   for (std::size_t i = 0; i < lines.size(); ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder for temporary files: multiprocessing puts its sockets there, whose paths may have 107
-// bytes, and extension builds and compile caches fill it.
+// The folder for temporary files: multiprocessing creates its sockets there, whose paths may have
+// 107 bytes; extension builds and compile caches fill it.
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 namespace ddpdoctor::preflight {
 namespace {
 
-constexpr std::size_t kLongestSocketPath = 107;  // sun_path without its end
+constexpr std::size_t kLongestSocketPath = 107;  // bytes of sun_path without the final NUL
 constexpr std::size_t kOfTheSocket = 32;         // "/pymp-XXXXXXXX/listener-XXXXXXXX"
 constexpr std::uint64_t kSmall = std::uint64_t{200} << 20U;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// OMP_NUM_THREADS against CPUs and ranks: without it every rank starts a thread for each CPU, and
-// a forked child of such a rank hangs in its first parallel region.
+// Compares OMP_NUM_THREADS with CPUs and ranks: without it, every rank starts one thread per CPU,
+// and a forked child of such a rank hangs in its first parallel region.
 #include <fmt/format.h>
 
 #include "collector/preflight/check.h"
@@ -11,7 +11,7 @@ namespace {
 
 Remarks judge_value(const Setting& setting, const std::string& value) {
   const int cpus = setting.cpus();
-  // A list ("4,2") sets the levels of nested regions; the first one counts.
+  // A list ("4,2") sets the levels of nested regions; the first level counts.
   const auto threads = sources::number<int>(std::string_view(value).substr(0, value.find(',')));
   if (!threads || *threads < 1) {
     return {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel object that each sleeping thread waits at, with all processes that could end the wait.
-// A thread without Python and without a program of its own around it serves others and is left out.
+// The kernel object that each sleeping thread waits for, with all processes that could end the
+// wait. Omits threads without Python code or a program of their own: they serve other threads.
 #include <algorithm>
 
 #include "collector/sources/facts/fact_sources.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of surroundings(), one function for each subject. docs/capture.schema.json says what
-// each field means.
+// The parts of surroundings(), one function per subject. docs/capture.schema.json explains each
+// field.
 #pragma once
 
 #include <set>
@@ -17,32 +17,33 @@ namespace ddpdoctor::sources {
 
 using Facts = std::vector<RawFact>;
 
-/// What every subject may ask.
+/// The input that all subjects share.
 struct Scene {
   WaitContext& context;
   const std::vector<stacks::ProcessStacks>& stacks;
   double now = 0;              // seconds since the epoch
-  double job_start = 0;        // start of the oldest live process of the job
-  bool server_silent = false;  // a thread is in D state: files on servers are better not touched
+  double job_start = 0;        // start time of the oldest running process of the job
+  bool server_silent = false;  // a thread is in D state: files on servers should not be accessed
 };
 
-/// A fact about a process of the job: its pid, and its rank when it has one.
+/// Creates a fact about a process of the job, with its pid and, if any, its rank.
 RawFact fact_about(const JobProcess& process, std::string_view kind);
 
-/// Its command line on one line, printable and short.
+/// The command line on one line, printable and shortened.
 std::string short_command(pid_t pid);
 
-/// 0 members → the empty list; pids as text.
+/// The pids as text; 0 pids → an empty list.
 std::vector<std::string> pid_list(const std::set<pid_t>& pids);
 
 /// exit, fork, openmp-team, fd-usage, library-version.
 void add_process_facts(const Scene& scene, Facts& facts);
 /// shm-usage, shm-segment.
 void add_shm_facts(const Scene& scene, Facts& facts);
-/// shm-kept: of processes that keep many segments mapped. Asks shm-usage whether there are many.
+/// shm-kept, for processes that keep many segments mapped. Uses shm-usage to see whether there are
+/// many.
 void add_kept_segments(const Scene& scene, Facts& facts);
-/// worker-memory: of some DataLoader workers, where all of them have more than is left. Asks
-/// memory.
+/// worker-memory, for some DataLoader workers, if all of them together use more memory than is
+/// free. Uses the fact "memory".
 void add_worker_memory(const Scene& scene, Facts& facts);
 /// file-lock, lock-file.
 void add_lock_facts(const Scene& scene, Facts& facts);
@@ -60,11 +61,11 @@ struct KernelMessage {
 };
 std::optional<KernelMessage> parse_kernel_message(std::string_view record);
 
-/// "oom-kill", "segfault", "xid", "hung-task"; empty for lines that concern no job.
+/// "oom-kill", "segfault", "xid", "hung-task"; empty for lines that are not about a job.
 std::string_view kernel_message_about(std::string_view text);
 
-/// The pid a line names ("Killed process 77", "python[77]", "task x:77 blocked", "pid=77"); 0 =
-/// none.
+/// The pid that a line names ("Killed process 77", "python[77]", "task x:77 blocked", "pid=77"); 0
+/// = none.
 pid_t pid_in_kernel_message(std::string_view text);
 
 }  // namespace ddpdoctor::sources

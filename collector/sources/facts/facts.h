@@ -18,7 +18,7 @@ namespace ddpdoctor::sources {
 
 using Value = std::variant<bool, std::int64_t, double, std::string, std::vector<std::string>>;
 
-/// One fact; `kind` and fields as docs/capture.schema.json lists them.
+/// One fact; `kind` and fields are listed in docs/capture.schema.json.
 struct RawFact {
   std::optional<int> rank;
   std::optional<pid_t> pid;

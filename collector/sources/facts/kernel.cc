@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel noted: memory limits and kills of the job's control groups, and lines of its log
-// that concern the job.
+// What the kernel recorded: memory limits and kills in the job's control groups, and log lines
+// about the job.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -21,9 +21,9 @@ namespace ddpdoctor::sources {
 
 namespace {
 
-/// Folder of a memory controller, and its version.
+/// The folder of a memory controller and its version.
 struct MemoryGroup {
-  std::string path;    // as /proc/PID/cgroup says
+  std::string path;    // path in /proc/PID/cgroup
   std::string folder;  // below /sys/fs/cgroup
   int version = 2;
 };
@@ -55,7 +55,7 @@ std::optional<std::int64_t> file_number(const std::string& path) {
   return text ? number<std::int64_t>(base::trim(*text)) : std::nullopt;
 }
 
-/// The value behind "name " in a file of such lines.
+/// The value after "name " in a file of such lines.
 std::optional<std::int64_t> keyed_number(const std::string& path, std::string_view name) {
   const std::string text = read_file(path).value_or("");
   for (const std::string_view line : base::split(text, '\n')) {
@@ -93,7 +93,7 @@ void add_memory(const JobProcess& process, const MemoryGroup& group, Facts& fact
              file_number(group.folder + (second ? "/memory.current" : "/memory.usage_in_bytes")));
   set_number(fact, "peak_bytes",
              file_number(group.folder + (second ? "/memory.peak" : "/memory.max_usage_in_bytes")));
-  // Of files that nobody reads any more: the kernel takes it back before it kills.
+  // Cache of inactive files: the kernel reclaims it before it kills a process.
   set_number(fact, "reclaimable_bytes",
              keyed_number(group.folder + "/memory.stat",
                           second ? "inactive_file" : "total_inactive_file"));
@@ -109,8 +109,8 @@ double boot_epoch() {
          static_cast<double>(wall.tv_nsec - boot.tv_nsec) * 1e-9;
 }
 
-/// Messages that name a process of the job, and kills and GPU faults since the job started: the
-/// victim may be gone from the table.
+/// Adds messages that name a process of the job, and kills and GPU faults since the job started,
+/// because the victim may no longer be in the process table.
 void add_message(const Scene& scene, const KernelMessage& message, double boot, Facts& facts) {
   const std::string_view about = kernel_message_about(message.text);
   const double time = boot + message.seconds_since_boot;
@@ -146,7 +146,7 @@ void add_kernel_log(const Scene& scene, Facts& facts) {
   while (std::chrono::steady_clock::now() < end && facts.size() < before + kMostMessages) {
     const ssize_t got = ::read(fd.get(), record.data(), record.size());
     if (got < 0 && errno == EPIPE) {
-      continue;  // overwritten while we read: the next one
+      continue;  // overwritten while being read: continue with the next one
     }
     if (got <= 0) {
       return;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Locks on files (/proc/locks), and files that are locks: batons whose existence keeps others
-// waiting.
+// Locks on files (/proc/locks), and lock files whose mere existence makes other processes wait.
 #include <algorithm>
 #include <array>
 #include <dirent.h>
@@ -24,8 +23,8 @@ namespace ddpdoctor::sources {
 
 namespace {
 
-/// Path of the file with this inode among the descriptors of a process; empty when the kernel does
-/// not tell inodes.
+/// The path of the file with this inode among a process's descriptors; empty if the kernel does not
+/// show inodes.
 std::string path_of_inode(const Scene& scene, pid_t pid, std::uint64_t inode) {
   for (const Descriptor& one : scene.context.descriptors().of(pid)) {
     if (one.kind != DescriptorKind::kFile && one.kind != DescriptorKind::kShm) {
@@ -80,9 +79,9 @@ void add_kernel_locks(const Scene& scene, Facts& facts) {
   }
 }
 
-/// One lock file and who waits for it.
+/// One lock file and the processes that wait for it.
 struct LockFile {
-  const JobProcess* process = nullptr;  // in whose mount namespace the path holds
+  const JobProcess* process = nullptr;  // the process in whose mount namespace the path is valid
   std::set<pid_t> waiting;
   std::string function;
   bool by_existence = false;
@@ -125,8 +124,8 @@ std::vector<std::string> entries_of(const std::string& folder) {
   return names;
 }
 
-/// Where torch builds extensions when the frame does not tell the path: FOLDER/lock and
-/// FOLDER/*/lock below its cache.
+/// The lock files in torch's folder for extension builds, if the frame does not show the path:
+/// FOLDER/lock and FOLDER/*/lock below its cache.
 std::vector<std::string> extension_locks(const Scene& scene, const JobProcess& process) {
   const std::string chosen = variable(scene, process, "TORCH_EXTENSIONS_DIR");
   const std::string home = variable(scene, process, "XDG_CACHE_HOME").empty()
@@ -193,7 +192,7 @@ void find_in_descriptors(const Scene& scene, LockFiles& files) {
   }
 }
 
-/// The process that has it open and does not wait for it.
+/// The process that has the file open and does not wait for it.
 pid_t holder_of(const Scene& scene, const std::string& path, const LockFile& file,
                 std::uint64_t inode) {
   for (const FileLock& lock : scene.context.file_locks()) {
@@ -216,7 +215,8 @@ pid_t holder_of(const Scene& scene, const std::string& path, const LockFile& fil
 
 constexpr std::size_t kLongestNote = 1024;
 
-/// What whoever made a lock file wrote into it: the number of a process, and often a host below.
+/// The content that a creator writes into its lock file: a pid and often a host name on the next
+/// line.
 struct Named {
   pid_t pid = 0;
   std::string host;
@@ -240,8 +240,8 @@ Named named_in(const std::string& path) {
   return {.pid = *pid, .host = base::printable(base::trim(rest.substr(0, rest.find('\n'))))};
 }
 
-/// The process it names, and whether that one lives: nothing is known of other machines. Its pid
-/// when it does, else 0.
+/// Adds the process that the file names and whether it is running; other machines cannot be
+/// checked. Returns its pid if it runs, else 0.
 pid_t add_named(const Scene& scene, const LockFile& file, const std::string& path, double made,
                 RawFact& fact) {
   const Named named = named_in(path);
@@ -258,10 +258,10 @@ pid_t add_named(const Scene& scene, const LockFile& file, const std::string& pat
   }
   const pid_t pid = scene.context.outer_pid(file.process->row, named.pid);
   if (pid == 0) {
-    return 0;  // of that container, and not of this job
+    return 0;  // a process of that container, not of this job
   }
   const auto row = read_process(pid);
-  // A process that began after the file was made has only got the number.
+  // A process that started after the file was created only reuses the pid.
   const bool alive = row && row->state != 'Z' && row->start_time <= made + 1;
   fact.fields["named_alive"] = alive;
   return alive ? pid : 0;

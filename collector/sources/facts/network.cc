@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rendezvous address: who listens there, who talks to it, and which connections nobody answers.
-// No name is looked up: a name server may be what hangs.
+// The rendezvous address: its listener, its clients, and unanswered connections. Resolves no names,
+// because the name server may be what hangs.
 #include <algorithm>
 #include <array>
 #include <ifaddrs.h>
@@ -74,8 +74,8 @@ std::set<std::string> own_addresses() {
   return found;
 }
 
-/// Sockets of the job's processes: inode → the process. Forks share sockets; the first, oldest
-/// owner stays.
+/// Sockets of the job's processes: inode → process. Forked processes share sockets; the oldest one
+/// is kept.
 std::map<std::uint64_t, const JobProcess*> job_sockets(const Scene& scene) {
   std::map<std::uint64_t, const JobProcess*> owners;
   for (const JobProcess& process : scene.context.job().processes) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts about single processes: how they ended, whether they are forks, thread pools, descriptors,
-// library versions.
+// Facts about single processes: exits, forks, thread pools, descriptors, library versions.
 #include <algorithm>
 #include <csignal>
 #include <cstring>
@@ -79,7 +78,7 @@ bool is_pool_library(std::string_view module) {
          module.starts_with("libscipy_openblas");
 }
 
-/// The pool a thread was made by: its start function lies in that library.
+/// The pool that created a thread: the library of its start function.
 std::string pool_of(const stacks::ThreadStack& thread) {
   constexpr std::size_t kOutermost = 4;  // start function, start_thread, clone
   const std::size_t count = std::min(thread.frames.size(), kOutermost);
@@ -108,7 +107,8 @@ void add_pools(const JobProcess& process, const stacks::ProcessStacks& stacks, F
   }
 }
 
-/// The busiest kinds of descriptors, files of one folder of temporary names counted as one kind.
+/// The most frequent kinds of descriptors; files with temporary names in one folder count as one
+/// kind.
 std::vector<std::string> busiest_kinds(const std::vector<Descriptor>& open) {
   std::map<std::string, int> counts;
   for (const Descriptor& one : open) {
@@ -153,7 +153,7 @@ void add_descriptors(const Scene& scene, const JobProcess& process, Facts& facts
   facts.push_back(std::move(fact));
 }
 
-/// One version on all ranks is one fact; when they differ, every rank has its own.
+/// One fact if all ranks have the same version, otherwise one per rank.
 void add_versions(const Scene& scene, std::string_view library,
                   const std::map<pid_t, std::string>& versions, Facts& facts) {
   std::set<std::string> different;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// /dev/shm of every mount namespace of the job: how full, and which named segments lie there.
+// /dev/shm in every mount namespace of the job: its usage and its named segments.
 #include <algorithm>
 #include <dirent.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@ namespace ddpdoctor::sources {
 
 namespace {
 
-constexpr std::size_t kMostSegments = 256;  // the largest are told one by one, all are counted
+constexpr std::size_t kMostSegments = 256;  // the largest are listed, all are counted
 constexpr std::size_t kMostEntries = 65536;
 
 struct Segment {
@@ -63,7 +63,7 @@ std::vector<Segment> segments_in(const std::string& folder) {
   return found;
 }
 
-/// "torch_PID_RANDOM_COUNT": libshm and torch's reductions put the creator's pid there.
+/// "torch_PID_RANDOM_COUNT": libshm and torch's reductions put the creator's pid in the name.
 std::optional<pid_t> creator_in_name(std::string_view name) {
   constexpr std::string_view kPrefix = "torch_";
   if (!name.starts_with(kPrefix)) {
@@ -74,7 +74,7 @@ std::optional<pid_t> creator_in_name(std::string_view name) {
   return pid && *pid > 0 && rest.find('_') != std::string_view::npos ? pid : std::nullopt;
 }
 
-/// maps of the job's processes, read only where there are segments at all.
+/// The maps of the job's processes, read only if there are segments.
 class Users {
  public:
   explicit Users(const Scene& scene) : scene_(scene) {}
@@ -121,7 +121,7 @@ void add_segment(const Scene& scene, const JobProcess& process, const Segment& s
   const auto creator = creator_in_name(segment.name);
   const pid_t outer = creator ? scene.context.outer_pid(process.row, *creator) : 0;
   if (creator && outer > 0) {
-    constexpr double kClockSlack = 1;  // start times are counted in ticks
+    constexpr double kClockSlack = 1;  // seconds; start times are counted in clock ticks
     const auto row = read_process(outer);
     const JobProcess* member = scene.context.job().find(outer);
     fact.fields["creator_pid"] = std::int64_t{outer};

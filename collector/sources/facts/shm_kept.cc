@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Named segments that a process keeps mapped, many of them and of many ages: tensors of DataLoader
-// workers under the file_system strategy, each a file until its last user lets it go.
+// Processes that keep many named segments of many ages mapped: tensors of DataLoader workers with
+// the file_system strategy, each of which is a file until its last user releases it.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -17,10 +17,11 @@ namespace ddpdoctor::sources {
 namespace {
 
 constexpr std::string_view kSegments = "/dev/shm/torch_";
-constexpr std::size_t kFewest = 32;  // a batch in use has fewer tensors; their maps are not read
-constexpr std::size_t kMostStated = 512;  // the rest is counted
+// A batch in use has fewer tensors; maps of such processes are not read.
+constexpr std::size_t kFewest = 32;
+constexpr std::size_t kMostStated = 512;  // further segments are only counted
 
-/// The paths of segments in a process's maps, and how many mappings it has in all.
+/// The paths of segments in a process's maps, and its total number of mappings.
 struct Kept {
   std::set<std::string> paths;
   std::size_t mappings = 0;
@@ -47,7 +48,7 @@ std::optional<RawFact> fact_of(const Scene& scene, const JobProcess& process) {
   const std::string root = proc_path(process.row.pid, "root");
   double bytes = 0;
   std::size_t stated = 0;
-  std::set<std::int64_t> moments;  // half seconds in which segments were made
+  std::set<std::int64_t> moments;  // half-second intervals in which segments were created
   std::map<double, std::string> by_time;
   for (const std::string& path : kept.paths) {
     struct stat state{};

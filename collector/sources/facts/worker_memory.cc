@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of a DataLoader worker's memory is its own, and how much it still shares since the fork.
-// Each write to a shared page (Python counts references by writing) makes it the worker's own.
+// How much of a DataLoader worker's memory is private, and how much it still shares since the fork.
+// Each write to a shared page (Python's reference counts are writes) makes a private copy.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -12,8 +12,8 @@
 namespace ddpdoctor::sources {
 namespace {
 
-// The kernel walks all pages of a process for its sums (0.1 s for each GB): two small processes,
-// and only where the workers together have more memory than is left.
+// The kernel walks all pages of a process for these sums (0.1 s per GB): reads two small processes,
+// and only if all workers together use more memory than is free.
 constexpr std::size_t kMeasured = 2;
 constexpr std::int64_t kLargest = std::int64_t{2} << 30;
 
@@ -35,7 +35,7 @@ std::int64_t field(const RawFact& fact, const std::string& name) {
   return value == nullptr ? 0 : *value;
 }
 
-/// What the machine has left, or the memory group with the least.
+/// The free memory of the machine, or of the memory group with the least.
 std::int64_t room(const Facts& facts) {
   auto least = bytes_of(read_file("/proc/meminfo").value_or(""), "MemAvailable").value_or(0);
   for (const RawFact& fact : facts) {

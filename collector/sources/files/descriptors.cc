@@ -116,8 +116,8 @@ std::string_view kind_name(DescriptorKind kind) {
 }
 
 std::optional<OpenMode> open_mode(pid_t pid, int fd) {
-  // The link's own permissions are how the descriptor was opened; fdinfo says the same five times
-  // slower, and a pipe that many workers inherited has hundreds of holders.
+  // The permissions of the link show how the descriptor was opened; fdinfo takes five times as
+  // long, and a pipe that many workers inherited has hundreds of holders.
   struct stat link{};
   if (fd < 0 || ::lstat(fmt::format("/proc/{}/fd/{}", pid, fd).c_str(), &link) != 0) {
     return std::nullopt;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Open descriptors of processes and, turned round, who holds the other end of a pipe, FIFO or
-// socket.
+// Open descriptors of processes and, inversely, the processes that hold the other end of a pipe,
+// FIFO or socket.
 #pragma once
 
 #include <cstdint>
@@ -33,28 +33,28 @@ enum class DescriptorKind {
 struct Descriptor {
   int fd = -1;
   DescriptorKind kind = DescriptorKind::kOther;
-  std::uint64_t inode = 0;  // of pipes and sockets
+  std::uint64_t inode = 0;  // for pipes and sockets
   std::string link;         // "pipe:[17]", "socket:[18]", "/path", "anon_inode:[eventfd]"
-  bool deleted = false;     // a file that has no name any more; `link` is without the mark
+  bool deleted = false;     // a file without a name; `link` omits the mark "(deleted)"
 };
 
-/// Reads a link's text.
+/// Parses a link's text.
 Descriptor parse_descriptor(int fd, std::string_view link);
 
-/// One descriptor of a process; nothing when it is not open or may not be read.
+/// One descriptor of a process; nothing if it is not open or not readable.
 std::optional<Descriptor> descriptor(pid_t pid, int fd);
 
 /// All of them, ascending.
 std::vector<Descriptor> descriptors_of(pid_t pid);
 
-/// "pipe", "socket", "shm", "file", …: for counting.
+/// "pipe", "socket", "shm", "file", …; used for counting.
 std::string_view kind_name(DescriptorKind kind);
 
 struct OpenMode {
   bool reads = false;
   bool writes = false;
 };
-/// How a descriptor was opened; nothing when it is not open or may not be read.
+/// How a descriptor was opened; nothing if it is not open or not readable.
 std::optional<OpenMode> open_mode(pid_t pid, int fd);
 
 /// A process that has something open.
@@ -63,7 +63,8 @@ struct Holder {
   int fd = -1;
 };
 
-/// Descriptors of all processes of a job, read once; of the others only when a question needs them.
+/// Descriptors of all processes of a job, read once; those of other processes are read only on
+/// demand.
 class DescriptorTable {
  public:
   explicit DescriptorTable(std::vector<pid_t> job) : job_(std::move(job)) {}
@@ -72,7 +73,7 @@ class DescriptorTable {
 
   /// Processes of the job that have this link open.
   const std::vector<Holder>& holders(const std::string& link);
-  /// Processes of the whole machine that have it open: reads every process's descriptors once.
+  /// Processes of the whole machine that have it open; reads every process's descriptors once.
   const std::vector<Holder>& holders_anywhere(const std::string& link);
 
  private:

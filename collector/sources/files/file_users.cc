@@ -29,8 +29,8 @@ std::string_view without_mark(std::string_view path) {
   return path.ends_with(kDeleted) ? path.substr(0, path.size() - kDeleted.size()) : path;
 }
 
-/// Last component and inode must agree; the device is left out because overlay file systems show
-/// another one in maps. Too many users is the safe side.
+/// The last path component and the inode must match; the device is ignored because overlay file
+/// systems show another one in maps. Too many users is the safe error.
 void count_mapping(std::string_view line, const ByName& names, pid_t pid, FileUsers& out) {
   const auto fields = words(line);
   constexpr std::size_t kInode = 4;
@@ -48,7 +48,7 @@ void count_mapping(std::string_view line, const ByName& names, pid_t pid, FileUs
   }
 }
 
-/// False when the folder may not be read.
+/// False if the folder is not readable.
 bool count_descriptors(pid_t pid, const std::string& process, const ByName& names, FileUsers& out) {
   struct Close {
     void operator()(DIR* open) const {
@@ -67,7 +67,8 @@ bool count_descriptors(pid_t pid, const std::string& process, const ByName& name
         names.equal_range(base::file_name(without_mark(target.value_or(""))));
     struct stat state{};
     for (auto it = first; it != last; ++it) {
-      // Only a descriptor of that name is asked: others may lie on a server that does not answer.
+      // Only a descriptor with that name is checked, because others may be on a server that does
+      // not answer.
       if (::stat(link.c_str(), &state) == 0 && state.st_ino == it->second->id.second) {
         out.users[it->second->id].insert(pid);
       }
@@ -79,7 +80,7 @@ bool count_descriptors(pid_t pid, const std::string& process, const ByName& name
 void remember_unasked(pid_t pid, FileUsers& out) {
   const auto row = read_process(pid);
   if (!row || row->state == 'X' || row->kernel_thread) {
-    return;  // it ended while we looked
+    return;  // it exited during the check
   }
   const Program program = program_of(*row);
   out.unasked.push_back(
@@ -90,7 +91,7 @@ void remember_unasked(pid_t pid, FileUsers& out) {
                       row->comm.starts_with("pt_")});
 }
 
-/// False when something of it may not be read, or was too long to be read whole.
+/// False if any part is not readable or too long to be read completely.
 bool count_all(pid_t pid, const std::string& process, const ByName& names, FileUsers& out) {
   const auto maps = read_file(process + "/maps", kLargeFile);
   if (maps) {
@@ -101,7 +102,7 @@ bool count_all(pid_t pid, const std::string& process, const ByName& names, FileU
   return count_descriptors(pid, process, names, out) && maps && maps->size() < kLargeFile;
 }
 
-/// The folders of /proc to read: the process, or its other threads when the first one has ended.
+/// The folders of /proc to read: the process, or its other threads if the main thread has exited.
 std::vector<std::string> places(pid_t pid) {
   const auto row = read_process(pid);
   if (!row || row->state != 'Z') {
@@ -116,7 +117,8 @@ std::vector<std::string> places(pid_t pid) {
   return threads;
 }
 
-/// Our pids are not the machine's, while shared memory is: a container with the host's IPC.
+/// Our pids are local to a container but shared memory is not: a container with the host's IPC
+/// namespace.
 bool hides_others() {
   constexpr std::string_view kFirstPids = "pid:[4026531836]";  // PROC_PID_INIT_INO
   constexpr std::string_view kFirstShm = "ipc:[4026531839]";   // PROC_IPC_INIT_INO
@@ -148,7 +150,8 @@ Holding holding(const WantedFile& file) {
   if (!fd || ::fstat(fd.get(), &state) != 0 || FileId{state.st_dev, state.st_ino} != file.id) {
     return Holding::kCannotTell;
   }
-  // Who opens the file in this instant makes the kernel tell us: by a signal that does nothing.
+  // If a process opens the file at this moment, the kernel notifies us; choose a signal that is
+  // ignored.
   ::fcntl(fd.get(), F_SETSIG, SIGURG);
   if (::fcntl(fd.get(), F_SETLEASE, F_WRLCK) == 0) {
     ::fcntl(fd.get(), F_SETLEASE, F_UNLCK);

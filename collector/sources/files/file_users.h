@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which live processes map a file or have it open: the question before anything is called left
-// behind. Who could not be asked is told, because not seen is not unused.
+// The running processes that map a file or have it open: checked before anything is called left
+// behind. Processes that could not be checked are listed, because unseen is not unused.
 #pragma once
 
 #include <map>
@@ -14,10 +14,10 @@
 
 namespace ddpdoctor::sources {
 
-/// A file whatever its name.
+/// Identifies a file independent of its name.
 using FileId = std::pair<dev_t, ino_t>;
 
-/// A file that somebody may use.
+/// A file whose users are wanted.
 struct WantedFile {
   std::string path;
   FileId id;
@@ -25,17 +25,18 @@ struct WantedFile {
   mode_t mode = 0;
 };
 
-/// The file at `path`, not followed when it is a link; false when there is none.
+/// Describes the file at `path` without following links; false if there is none.
 bool look_at(const std::string& path, WantedFile& file);
 
-/// What the kernel itself says of a file's users, seen and unseen.
+/// What the kernel reports about a file's users, visible or not.
 enum class Holding { kNobody, kSomebody, kCannotTell };
 
-/// Asks by a write lease, which is granted only while nobody else has the file open or mapped
-/// (fcntl(2), F_SETLEASE) and given back at once. For files of ours on this machine only.
+/// Tries to get a write lease, which the kernel grants only if no other process has the file open
+/// or mapped (fcntl(2), F_SETLEASE), and returns it immediately. Only for our own files on this
+/// machine.
 Holding holding(const WantedFile& file);
 
-/// A live process that could not be asked.
+/// A running process that could not be checked.
 struct Unasked {
   pid_t pid = 0;
   uid_t uid = 0;
@@ -46,12 +47,12 @@ struct Unasked {
 struct FileUsers {
   std::map<FileId, std::set<pid_t>> users;
   std::vector<Unasked> unasked;
-  /// Processes outside this container may share the files and cannot be seen at all.
+  /// Processes outside this container may share the files and are invisible.
   bool others_hidden = false;
 
   [[nodiscard]] bool used(const WantedFile& file) const;
-  /// A process that could not be asked and whose user may open the file. Root may open anything,
-  /// but of its processes only those count that could be a job: they run Python.
+  /// An unchecked process whose user may open the file. Root may open any file, but of root's
+  /// processes only those that run Python count, because only they can be a job.
   [[nodiscard]] const Unasked* suspect(const WantedFile& file) const;
 };
 

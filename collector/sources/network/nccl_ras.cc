@@ -24,7 +24,7 @@ constexpr std::size_t kLongestAnswer = std::size_t{16} << 20U;
 constexpr std::size_t kLongestLine = 4096;
 constexpr int kProtocol = 2;
 
-/// A conversation of lines with one deadline.
+/// A line-based conversation with one deadline.
 class Talk {
  public:
   Talk(base::UniqueFd fd, std::string peer, Clock::time_point deadline)
@@ -60,7 +60,7 @@ class Talk {
     }
   }
 
-  /// Until the other side closes.
+  /// Reads until the other side closes.
   base::Result<std::string> hear_rest() {
     while (TRY(hear_more())) {
       if (heard_.size() > kLongestAnswer) {
@@ -108,7 +108,7 @@ base::Result<Talk> connect_to(const RasQuestion& question) {
   const std::string peer = question.host + ":" + question.port;
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;  // a name server may be what hangs
+  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;  // the name server may be what hangs
   addrinfo* found = nullptr;
   const std::string host = question.host == "localhost" ? "127.0.0.1" : question.host;
   if (::getaddrinfo(host.c_str(), question.port.c_str(), &hints, &found) != 0) {

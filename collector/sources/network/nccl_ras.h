@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks the RAS subsystem inside NCCL (2.24 on), which needs nothing preloaded: any process of the
-// host answers for the whole job. Its text has no stable form, so only JSON (2.28.7 on) is asked
-// for.
+// Queries the RAS subsystem of NCCL (2.24 and later), which needs no preloading: any process of the
+// host answers for the whole job. The format of its text is not stable, so only JSON (2.28.7 and
+// later) is requested.
 #pragma once
 
 #include <chrono>
@@ -17,10 +17,10 @@ struct RasQuestion {
   std::chrono::milliseconds deadline{3000};  // for the whole conversation
 };
 
-/// "host:port" as in NCCL_RAS_ADDR; what is missing keeps its default.
+/// "host:port" as in NCCL_RAS_ADDR; missing parts keep their defaults.
 RasQuestion ras_question(const std::string& address);
 
-/// One answer, a JSON text of at most 16 MiB. Fails when nobody listens, when NCCL is too old, or
+/// One answer, a JSON text of at most 16 MiB. Fails if there is no listener, if NCCL is too old, or
 /// at the deadline.
 base::Result<std::string> ask_ras(const RasQuestion& question);
 

@@ -24,7 +24,7 @@ namespace {
 using Message = std::span<const std::byte>;
 using Take = std::function<void(Message)>;
 
-/// A value at an offset of bytes from the kernel.
+/// Reads a value at a byte offset of the kernel's answer.
 template <typename T>
 std::optional<T> value_at(Message bytes, std::size_t offset) {
   T value{};
@@ -37,7 +37,7 @@ std::optional<T> value_at(Message bytes, std::size_t offset) {
 
 enum class Dump { kGoesOn, kEnds, kFails };
 
-/// Hands every answer of one datagram to `take`.
+/// Passes every answer of one datagram to `take`.
 Dump read_answers(Message bytes, const Take& take) {
   std::size_t at = 0;
   while (const auto header = value_at<nlmsghdr>(bytes, at)) {
@@ -54,7 +54,7 @@ Dump read_answers(Message bytes, const Take& take) {
   return Dump::kGoesOn;
 }
 
-/// Asks for a dump and reads it to its end; false when the kernel refuses or stays silent.
+/// Requests a dump and reads it to its end; false if the kernel refuses or does not answer.
 template <typename Request>
 bool dump(const Request& body, const Take& take) {
   struct Whole {

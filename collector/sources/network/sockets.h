@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both ends of sockets: TCP by the reversed pair of addresses, unix sockets through the kernel's
+// Both ends of sockets: TCP by the reversed address pair, unix sockets through the kernel's
 // sock_diag.
 #pragma once
 
@@ -25,27 +25,27 @@ struct TcpSocket {
   int remote_port = 0;
   TcpState state = TcpState::kOther;
   std::uint64_t inode = 0;
-  std::uint64_t unread_bytes = 0;  // received and not read
+  std::uint64_t unread_bytes = 0;  // received but not read
   std::uint64_t unsent_bytes = 0;
 };
 
 /// The kernel's number of a state (include/net/tcp_states.h).
 TcpState tcp_state(int number);
 
-/// The sockets in such a text; broken lines are left out.
+/// The sockets in such a text; skips malformed lines.
 std::vector<TcpSocket> parse_tcp(std::string_view text);
 
-/// TCP sockets of every network namespace that processes of a job live in.
+/// TCP sockets of every network namespace that processes of a job use.
 class TcpTable {
  public:
-  /// Reads the namespace of `pid` unless it was read before.
+  /// Reads the namespace of `pid` unless that was done before.
   void read(pid_t pid);
   void add(std::vector<TcpSocket> sockets);
 
   [[nodiscard]] const TcpSocket* by_inode(std::uint64_t inode) const;
-  /// The socket at the other end, when it is on this machine.
+  /// The socket at the other end, if it is on this machine.
   [[nodiscard]] const TcpSocket* peer(const TcpSocket& socket) const;
-  /// A socket that listens on this port for this address (or for any address).
+  /// A socket that listens on this port and address (or on any address).
   [[nodiscard]] const TcpSocket* listener(const std::string& address, int port) const;
   [[nodiscard]] const std::vector<TcpSocket>& all() const {
     return sockets_;

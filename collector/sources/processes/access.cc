@@ -30,7 +30,7 @@ unsigned first_number(std::string_view status, std::string_view name, std::size_
   return column < values.size() ? number<unsigned>(values[column]).value_or(0) : 0;
 }
 
-/// A process whose innermost pid is `pid` while its pid here is another one.
+/// A process whose innermost pid is `pid` and whose pid here is different.
 std::optional<pid_t> outer_pid_of(pid_t pid) {
   for (const int candidate : numbered_entries("/proc")) {
     const auto status = read_file(proc_path(candidate, "status"));
@@ -56,20 +56,20 @@ bool is_in_container() {
   return false;
 }
 
-/// Reads one byte of the target's own argv: what process_vm_readv answers to /proc/PID/mem's
-/// permission.
+/// Reads one byte of the target's own argv: process_vm_readv may be refused although /proc/PID/mem
+/// can be opened.
 bool memory_read_refused(const ProcessRow& row) {
   if (row.arguments_at == 0) {
     return false;
   }
   std::byte byte{};
   iovec local{.iov_base = &byte, .iov_len = 1};
-  // The kernel takes the address of another process in a pointer.
+  // The kernel expects the address in another process as a pointer.
   iovec remote{.iov_base = reinterpret_cast<void*>(row.arguments_at), .iov_len = 1};  // NOLINT
   return ::process_vm_readv(row.pid, &local, 1, &remote, 1, 0) < 0;
 }
 
-/// Files in /proc/PID belong to root when the process is not dumpable (the folder itself does not).
+/// Files in /proc/PID belong to root if the process is not dumpable (the folder itself does not).
 unsigned owner_of(const std::string& path) {
   struct stat found{};
   return ::stat(path.c_str(), &found) == 0 ? found.st_uid : 0;
@@ -132,7 +132,7 @@ base::Error explain_yama(const AccessFacts& facts) {
               "kernel.yama.ptrace_scope=0"};
 }
 
-/// The target is there and is refused to us.
+/// The target exists but access to it is refused.
 base::Error explain_refusal(const AccessFacts& facts) {
   const std::string start = fmt::format("{} is not readable: ", titled(facts));
   constexpr int kYamaNobody = 3;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process table with what find_job asks of it again and again: parents, children, programs and
-// rank claims.
+// The process table with the relations that find_job needs repeatedly: parents, children, programs
+// and rank claims.
 #pragma once
 
 #include <map>
@@ -15,11 +15,10 @@
 
 namespace ddpdoctor::sources {
 
-/// A job is a few levels deep; a longer chain is a loop made by pids that were used again while we
-/// read.
+/// A job has few levels; a longer chain is a loop of pids that were reused during the read.
 constexpr int kDeepestTree = 64;
 
-/// Rows by pid; environments are read when somebody first asks for a claim.
+/// Rows by pid; an environment is read when its claim is first needed.
 class Candidates {
  public:
   explicit Candidates(ProcessTable table);
@@ -35,17 +34,17 @@ class Candidates {
   const RankClaim& claim(pid_t pid);
   Program program(pid_t pid);
 
-  /// The process and everything below it, parents first, at most kDeepestTree levels; our own
-  /// process is left out.
+  /// The process and everything below it, parents first, at most kDeepestTree levels; without our
+  /// own process.
   [[nodiscard]] std::vector<pid_t> subtree(pid_t root) const;
 
-  /// Job text of the process, or of the first process below it that has one; empty = unknown.
+  /// The job text of the process, or of the first process below it that has one; empty = unknown.
   std::string job_below(pid_t pid);
 
-  /// Different ranks of `job` below `pid` (not counting itself).
+  /// The distinct ranks of `job` below `pid`, without `pid` itself.
   std::set<int> ranks_below(pid_t pid, const std::string& job);
 
-  /// multiprocessing made `child`, by whatever method.
+  /// multiprocessing started `child`, with any start method.
   bool made_by_multiprocessing(pid_t child);
 
  private:
@@ -54,11 +53,10 @@ class Candidates {
   std::map<pid_t, RankClaim> claims_;
 };
 
-/// The topmost process that still belongs to the same job as `start`; `start` itself when nothing
-/// above it does.
+/// The topmost process of the same job as `start`; `start` itself if no ancestor belongs to it.
 pid_t top_of_job(Candidates& candidates, pid_t start);
 
-/// Roles and ranks for the members (parents before children), from programs, claims and parentage.
+/// Roles and ranks of the members (parents before children), from programs, claims and parentage.
 std::vector<JobProcess> assign_roles(Candidates& candidates, const std::vector<pid_t>& members);
 
 }  // namespace ddpdoctor::sources

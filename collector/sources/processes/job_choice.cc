@@ -21,14 +21,15 @@ namespace {
 constexpr std::size_t kMostListed = 8;
 constexpr std::size_t kLongestCommand = 60;
 
-/// One job: the topmost processes of it, and its ranks.
+/// One job: its topmost processes and its ranks.
 struct Job {
   std::set<pid_t> tops;
-  std::set<pid_t> workers;  // of Ray: what starts these may serve other programs, too
+  // Ray workers: the processes that start them may also serve other programs.
+  std::set<pid_t> workers;
   std::set<int> ranks;
-  std::string text;  // that of its ranks; empty = unknown
+  std::string text;  // job text of its ranks; empty = unknown
   bool launched = false;
-  bool meant = false;  // by a filter's variable
+  bool meant = false;  // selected by a filter's variable
 };
 
 class Chooser {
@@ -104,7 +105,7 @@ class Chooser {
     return text && (filter.variable.empty() || job.meant);
   }
 
-  /// The programs that a raylet's workers work for.
+  /// The programs that use the workers of a raylet.
   std::map<std::string, Job> programs_of_ray(pid_t raylet) {
     const auto& below = candidates_.children(raylet);
     const bool starts = std::any_of(below.begin(), below.end(), [this, raylet](pid_t child) {
@@ -129,7 +130,7 @@ class Chooser {
     return found != environment.end() && found->second == variable.substr(sign + 1);
   }
 
-  /// Part of a job by itself, or below a process that is.
+  /// Belongs to a job itself, or is below a process that does.
   bool belongs(pid_t pid) {
     const Program program = candidates_.program(pid);
     return is_machinery(program) || runs_python(program) || claims_rank(pid) ||
@@ -142,14 +143,14 @@ class Chooser {
            program == Program::kShmManager;
   }
 
-  /// Batch systems and MPI label the shells and launchers around a rank, too.
+  /// Batch systems and MPI also label the shells and launchers around a rank.
   bool claims_rank(pid_t pid) {
     const RankClaim& claim = candidates_.claim(pid);
     const Program program = candidates_.program(pid);
     return claim.rank && (!claim.weak || program == Program::kOther || runs_python(program));
   }
 
-  /// A rank, a launcher, or a process that uses torch. A Python program without it is none.
+  /// A rank, a launcher, or a process that uses torch. Other Python programs do not count.
   bool is_member(pid_t pid) {
     const Program program = candidates_.program(pid);
     return program == Program::kLauncher || claims_rank(pid) ||
@@ -176,7 +177,7 @@ class Chooser {
       job.text = text;
       job.launched = job.launched || candidates_.program(pid) == Program::kLauncher;
       job.meant = job.meant || has_variable(pid, variable);
-      if (claims_rank(pid)) {  // a batch script's launcher has the labels of a rank, too
+      if (claims_rank(pid)) {  // a batch script's launcher has a rank's labels, too
         job.ranks.insert(*candidates_.claim(pid).rank);
       }
     }
@@ -186,7 +187,7 @@ class Chooser {
                return !other.second.workers.empty() && other.second.tops == one.second.tops;
              });
     };
-    std::set<std::string> programs;  // that started the cluster of their workers
+    std::set<std::string> programs;  // programs that started the cluster of their workers
     for (const auto& one : jobs) {
       if (starts_workers(one)) {
         programs.insert(one.first);
@@ -196,7 +197,7 @@ class Chooser {
     return jobs;
   }
 
-  /// Programs that run beside ranks (MPI's daemon, a server) are no jobs of their own.
+  /// Programs beside ranks (MPI's daemon, a server) are not jobs of their own.
   static std::map<std::string, Job> with_ranks_first(std::map<std::string, Job> jobs) {
     const auto has_ranks = [](const auto& job) { return !job.second.ranks.empty(); };
     if (std::any_of(jobs.begin(), jobs.end(), has_ranks)) {
@@ -205,7 +206,8 @@ class Chooser {
     return jobs;
   }
 
-  /// Two processes with one rank are of two jobs; otherwise a script may have started one in parts.
+  /// Two processes with the same rank belong to two jobs; otherwise a script may have started one
+  /// job in parts.
   static bool share_a_rank(const std::map<std::string, Job>& jobs) {
     std::set<int> seen;
     for (const auto& [text, job] : jobs) {
@@ -222,8 +224,8 @@ class Chooser {
     return program == Program::kShell || program == Program::kWrapper;
   }
 
-  /// A script's shell started the job, and counts as its launcher; a terminal, init or a test
-  /// runner has more below it than the job.
+  /// A script's shell that started the job counts as its launcher; a terminal, init or a test
+  /// runner has other processes below it, too.
   JobChoice only_one(pid_t asked, const Job& job) {
     const pid_t top = first_of(job);
     const Program program = candidates_.program(asked);
@@ -265,7 +267,7 @@ class Chooser {
     return fmt::format("{}", fmt::join(out, "; "));
   }
 
-  /// Files without their folders: what tells two jobs apart stands at the end.
+  /// Files without their folders: the end of a command distinguishes two jobs.
   std::string command_of(pid_t pid) const {
     const ProcessRow* row = candidates_.row(pid);
     if (row == nullptr || row->command.empty()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a rank or worker up to what started the job. Goes up only as long as there is a reason to: a
-// parent that is merely a shell, a terminal, a CI runner or a test harness is not the job.
+// From a rank or worker up to the process that started the job. Climbs only with a reason: a parent
+// that is only a shell, a terminal, a CI runner or a test harness is not part of the job.
 #include <algorithm>
 #include <unistd.h>
 
@@ -21,7 +21,7 @@ bool same_script(const ProcessRow& child, const ProcessRow& parent) {
   return target && *target != "-c" && target == python_target(parent.command);
 }
 
-/// The parent has ranks of this job below it that do not stand below `child`.
+/// The parent has ranks of this job below it that are not below `child`.
 bool starts_more_ranks(Candidates& candidates, pid_t parent, pid_t child) {
   const std::string job = candidates.job_below(child);
   auto below_child = candidates.ranks_below(child, job);
@@ -31,7 +31,7 @@ bool starts_more_ranks(Candidates& candidates, pid_t parent, pid_t child) {
   return !job.empty() && candidates.ranks_below(parent, job).size() > below_child.size();
 }
 
-/// The raylet above its worker, and the program that started a cluster of its own.
+/// The raylet above its worker, or the program that started its own cluster.
 bool is_of_ray(Candidates& candidates, const ProcessRow& child, const ProcessRow& parent) {
   if (candidates.claim(child.pid).raylet == parent.pid) {
     return true;

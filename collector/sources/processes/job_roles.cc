@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Roles and ranks of a job's members. RANK in the environment says most of it, but everything below
-// a rank inherits RANK, children of mp.spawn have none, and a zombie has no environment at all:
-// parentage decides these.
+// Roles and ranks of a job's members. RANK in the environment decides most cases, but everything
+// below a rank inherits RANK, children of mp.spawn have none, and a zombie has no environment: for
+// these, parentage decides.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -14,7 +14,7 @@ namespace ddpdoctor::sources {
 
 namespace {
 
-/// Assigns while walking from parents to children; `by_pid_` points into `found_`, which is sized
+/// Assigns roles from parents to children; `by_pid_` points into `found_`, whose size is fixed
 /// beforehand.
 class Assignment {
  public:
@@ -34,7 +34,7 @@ class Assignment {
     for (JobProcess& process : found_) {
       assign(process);
     }
-    name_parents_of_ranks();  // a zombie is known by its parent
+    name_parents_of_ranks();  // a zombie is identified by its parent
     release_programs_of_ranks();
     name_zombies();
     ask_workers_for_ranks();
@@ -48,7 +48,7 @@ class Assignment {
     return known == by_pid_.end() ? nullptr : known->second;
   }
 
-  /// The rank this process stands below; nullptr when there is none.
+  /// The rank above this process; nullptr if there is none.
   JobProcess* rank_above(const JobProcess& process) {
     JobProcess* above = member(process.row.ppid);
     for (int steps = 0; above != nullptr && steps < kDeepestTree; ++steps) {
@@ -120,14 +120,14 @@ class Assignment {
     } else if (data_worker) {
       process.role = JobRole::kDataLoaderWorker;
     } else if (candidates_.made_by_multiprocessing(pid)) {
-      process.role =
-          JobRole::kRank;  // of mp.spawn; refine_roles takes it back when it turns out to load data
+      process.role = JobRole::kRank;  // for mp.spawn; refine_roles changes it if the process turns
+                                      // out to load data
       process.role_guessed = true;
     }
   }
 
-  /// MPI's rank, in no environment above it up to a Python program, which has made it by itself:
-  /// importing mpi4py calls MPI_Init, and without mpirun that sets PMIX_RANK=0 for all it starts.
+  /// MPI's rank variable that first appears below a Python program was set by that program:
+  /// importing mpi4py calls MPI_Init, which without mpirun sets PMIX_RANK=0 for all children.
   bool got_rank_from_python(const JobProcess& process) {
     if (!candidates_.claim(process.row.pid).weak) {
       return false;
@@ -143,7 +143,7 @@ class Assignment {
     return false;
   }
 
-  /// Has a rank in its environment: is it the rank, or does it only lead to it?
+  /// A process with a rank in its environment: whether it is the rank, or only starts it.
   bool is_rank(pid_t pid, Program program) {
     const RankClaim claim = candidates_.claim(pid);
     for (const pid_t below : candidates_.subtree(pid)) {
@@ -152,19 +152,19 @@ class Assignment {
       }
       const RankClaim& other = candidates_.claim(below);
       if (claim.weak && other.rank && !other.weak) {
-        return false;  // the batch system's label on something that starts the real ranks
+        return false;  // the batch system's label on a process that starts the real ranks
       }
       if (!runs_python(program) && runs_python(candidates_.program(below)) &&
           other.rank == claim.rank) {
-        return false;  // numactl, a profiler or a wrapper of the user's: the interpreter below it
-                       // is the rank
+        // Numactl, a profiler or a user's wrapper: the interpreter below it is the rank.
+        return false;
       }
     }
     return true;
   }
 
-  /// A zombie lost its environment and command line; its parent says what it was, its siblings
-  /// which rank.
+  /// A zombie has lost its environment and command line: its parent shows its role, its siblings
+  /// its rank.
   void name_zombies() {
     for (JobProcess& zombie : found_) {
       const JobProcess* parent = member(zombie.row.ppid);
@@ -185,9 +185,8 @@ class Assignment {
     }
   }
 
-  /// Launchers start local ranks in order: when every one of them is still listed, the place among
-  /// the siblings is the rank. A launcher of the user's own may start all ranks and give them
-  /// nothing but RANK and WORLD_SIZE.
+  /// Launchers start local ranks in order: if all of them are still listed, the position among the
+  /// siblings is the rank. A user's own launcher may start all ranks with only RANK and WORLD_SIZE.
   std::optional<int> rank_among_siblings(const JobProcess& zombie, pid_t launcher) {
     std::vector<const JobProcess*> siblings;
     std::optional<int> base;
@@ -216,8 +215,8 @@ class Assignment {
     return *base + static_cast<int>(place);
   }
 
-  /// What started ranks is a launcher even when its name says nothing; Lightning's rank 0 is one
-  /// and a rank too.
+  /// A process that started ranks is a launcher even if its name does not show it; Lightning's rank
+  /// 0 is both launcher and rank.
   void name_parents_of_ranks() {
     for (JobProcess& parent : found_) {
       const Program program = candidates_.program(parent.row.pid);
@@ -231,7 +230,7 @@ class Assignment {
             return child.row.ppid == parent.row.pid && child.role == JobRole::kDataLoaderWorker;
           });
       if (ranks.empty() && loads_data && program == Program::kPython) {
-        parent.role = JobRole::kRank;  // a job of one process
+        parent.role = JobRole::kRank;  // a job with one process
         parent.role_guessed = true;
       } else if (!ranks.empty()) {
         const bool local_only = is_rank_zero(parent, ranks);
@@ -242,8 +241,8 @@ class Assignment {
     }
   }
 
-  /// Lightning's first process: it started its own script again for the other ranks. What else it
-  /// started (a compressor, an uploader) has its rank in the environment, too.
+  /// Lightning's first process: it ran its own script again for the other ranks. Its other children
+  /// (a compressor, an uploader) also have its rank in their environment.
   bool is_rank_zero(const JobProcess& parent, const std::vector<const JobProcess*>& ranks) {
     return std::any_of(ranks.begin(), ranks.end(),
                        [this](const JobProcess* rank) { return started_by_rank_zero(*rank); }) &&
@@ -253,8 +252,7 @@ class Assignment {
            });
   }
 
-  /// Programs below a rank that was not known as one when they were named: they have its rank from
-  /// it.
+  /// Programs below a rank that was recognized only after they were named: they inherited its rank.
   void release_programs_of_ranks() {
     for (JobProcess& process : found_) {
       const JobProcess* above = process.role == JobRole::kRank ? rank_above(process) : nullptr;
@@ -278,7 +276,7 @@ class Assignment {
     return ranks;
   }
 
-  /// By name: the parent was told a path of its own.
+  /// Compares names only, because the parent may have been given a different path.
   static bool runs_same_script(const JobProcess& one, const JobProcess& other) {
     const auto name = [](const JobProcess& process) {
       const std::string target = python_target(process.row.command).value_or("");
@@ -295,8 +293,7 @@ class Assignment {
            runs_same_script(rank, *parent);
   }
 
-  /// A rank of mp.spawn sets RANK in its own os.environ; the workers it starts with spawn have it
-  /// in theirs.
+  /// A rank of mp.spawn sets RANK in its own os.environ; its workers started with spawn inherit it.
   void ask_workers_for_ranks() {
     for (const JobProcess& worker : found_) {
       JobProcess* above = worker.role == JobRole::kDataLoaderWorker ? rank_above(worker) : nullptr;
@@ -313,7 +310,7 @@ class Assignment {
     }
   }
 
-  /// mp.spawn starts ranks in order: the place among the siblings is a guess until Python's own
+  /// mp.spawn starts ranks in order: the position among the siblings is a guess until Python's own
   /// environment is read.
   void guess_ranks() {
     std::map<pid_t, std::vector<JobProcess*>> by_parent;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// find_job: climb to the top, take what stands below it, and look elsewhere only for ranks that are
-// still missing (orphans of a dead launcher, ranks started by hand, a second "node" on this
-// machine).
+// find_job: climbs to the top, takes everything below, and searches elsewhere only for missing
+// ranks (orphans of a dead launcher, ranks started by hand, a second "node" on this machine).
 #include <algorithm>
 #include <map>
 #include <set>
@@ -18,7 +17,8 @@ namespace ddpdoctor::sources {
 
 namespace {
 
-/// World, local and node counts as most ranks see them, and the ranks this machine should run.
+/// World, local and node counts according to most ranks, and the ranks that this machine should
+/// run.
 struct Expectation {
   std::optional<int> world_size;
   std::optional<int> local_world_size;
@@ -26,7 +26,7 @@ struct Expectation {
   std::vector<int> ranks_here;
 };
 
-constexpr int kLargestWorld = 1 << 20;  // caps what a hostile environment can make us allocate
+constexpr int kLargestWorld = 1 << 20;  // limits what a hostile environment can make us allocate
 
 Expectation expectation(Candidates& candidates, const std::vector<JobProcess>& processes) {
   Expectation found;
@@ -39,8 +39,8 @@ Expectation expectation(Candidates& candidates, const std::vector<JobProcess>& p
     if (!counts || !claim.rank || !claim.world_size || *claim.world_size > kLargestWorld) {
       continue;
     }
-    ++world_votes[*claim.world_size];  // workers of mp.spawn's ranks know what these set in
-                                       // os.environ
+    // Workers of mp.spawn's ranks inherit what these set in os.environ.
+    ++world_votes[*claim.world_size];
     found.nodes = claim.nodes ? claim.nodes : found.nodes;
     if (claim.local_world_size && claim.local_rank &&
         *claim.local_world_size <= *claim.world_size) {
@@ -103,7 +103,7 @@ class Search {
 
  private:
   void add_subtree(pid_t root) {
-    // Below a shell that the user did not name there may be other jobs: they are not asked for.
+    // A shell that the user did not name may have other jobs below it: these are skipped.
     std::set<pid_t> skipped;
     for (const pid_t pid : candidates_.subtree(root)) {
       const ProcessRow& row = *candidates_.row(pid);
@@ -122,7 +122,7 @@ class Search {
     }
   }
 
-  /// Ranks of the same job that stand in no tree of ours.
+  /// Adds ranks of the same job that are in none of the trees.
   void add_ranks_elsewhere() {
     const Expectation expected = expectation(candidates_, processes_);
     const std::set<int> have = ranks_of(processes_);
@@ -226,7 +226,7 @@ class Search {
   Candidates candidates_;
   pid_t named_;
   std::string job_;
-  std::string ray_;  // the program of Ray that the named worker works for
+  std::string ray_;  // the Ray program that the named worker serves
   std::vector<pid_t> members_;
   std::set<pid_t> known_;
   std::vector<JobProcess> processes_;

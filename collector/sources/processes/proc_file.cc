@@ -49,7 +49,7 @@ std::optional<std::string> read_file(const std::string& path, std::size_t cap) {
 }
 
 std::optional<std::string> read_file_at(int folder, const char* name, std::size_t cap) {
-  // O_NONBLOCK: a path that turns out to be a FIFO must not catch us.
+  // O_NONBLOCK: opening a path that is a FIFO must not block us.
   const base::UniqueFd fd(::openat(folder, name, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (!fd) {
     return std::nullopt;
@@ -77,7 +77,7 @@ std::vector<int> numbered_entries(const std::string& folder) {
   if (open == nullptr) {
     return numbers;
   }
-  // readdir is safe here: nobody else has this stream.
+  // readdir is safe here: no other thread uses this stream.
   while (const dirent* entry = ::readdir(open.get())) {  // NOLINT(concurrency-mt-unsafe)
     if (const auto value = number<int>(std::string_view(entry->d_name))) {
       numbers.push_back(*value);

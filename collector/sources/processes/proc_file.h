@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading the small files of /proc. Nothing here knows what a job is; every size is capped because
+// Reads the small files of /proc. Knows nothing about jobs; every size is limited, because
 // processes write some of these texts themselves (comm, cmdline, environ).
 #pragma once
 
@@ -14,20 +14,20 @@
 
 namespace ddpdoctor::sources {
 
-/// Most /proc files fit easily; environ and maps may be asked for with a larger cap.
+/// Most /proc files fit easily; callers read environ and maps with a larger limit.
 constexpr std::size_t kSmallFile = std::size_t{256} * 1024;
 constexpr std::size_t kLargeFile = std::size_t{16} * 1024 * 1024;
 
 /// "/proc/PID/name".
 std::string proc_path(pid_t pid, std::string_view name);
 
-/// Content of a file, cut at `cap` bytes; nothing when it cannot be opened or the first read fails.
+/// Content of a file, cut at `cap` bytes; nothing if it cannot be opened or the first read fails.
 std::optional<std::string> read_file(const std::string& path, std::size_t cap = kSmallFile);
 
 /// The same, relative to an open folder.
 std::optional<std::string> read_file_at(int folder, const char* name, std::size_t cap = kSmallFile);
 
-/// Target of a symbolic link; nothing when it cannot be read.
+/// Target of a symbolic link; nothing if it cannot be read.
 std::optional<std::string> read_link(const std::string& path);
 
 /// Names in a folder that are decimal numbers, ascending: pids, tids, descriptors.
@@ -39,7 +39,7 @@ std::vector<std::string> nul_separated(std::string_view text);
 /// Words between runs of spaces and tabs.
 std::vector<std::string_view> words(std::string_view text);
 
-/// The value behind "Name:" at the start of a line of /proc/PID/status and its like, trimmed.
+/// The trimmed value after "Name:" at the start of a line of /proc/PID/status or a similar file.
 std::optional<std::string_view> status_field(std::string_view text, std::string_view name);
 
 /// The whole text as a number, or nothing.

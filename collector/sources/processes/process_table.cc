@@ -33,7 +33,8 @@ double seconds(const timespec& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-/// Epoch seconds of the boot clock's zero; /proc/stat's btime knows only whole seconds.
+/// Start of the boot clock in seconds since the epoch; more precise than /proc/stat's btime in
+/// whole seconds.
 double boot_epoch() {
   timespec wall{};
   timespec boot{};
@@ -94,7 +95,7 @@ void note(std::string& problem, const std::string& sentence) {
   problem += problem.empty() ? sentence : "; " + sentence;
 }
 
-/// "rchar: 12\nwchar: 34\n…": what went through read and write, of any file.
+/// "rchar: 12\nwchar: 34\n…": bytes that went through read and write for any file.
 std::optional<std::int64_t> bytes_moved(std::string_view text) {
   std::int64_t total = 0;
   for (const std::string_view key : {"rchar: ", "wchar: "}) {
@@ -131,7 +132,7 @@ void read_environment(ProcessRow& row) {
 }  // namespace
 
 std::optional<ProcessRow> parse_stat(std::string_view text) {
-  // comm is free text of the process and may hold ") R 1": the last parenthesis ends it.
+  // comm is free text of the process and may contain ") R 1": the last parenthesis ends it.
   const std::size_t open = text.find('(');
   const std::size_t close = text.rfind(')');
   if (open == std::string_view::npos || close == std::string_view::npos || close < open) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// /proc: from any pid of a job to the whole job. Who is launcher, rank, DataLoader worker; what
-// each process looks like.
+// /proc: from any pid of a job to the whole job, with the role of each process (launcher, rank,
+// DataLoader worker).
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace ddpdoctor::sources {
 
-/// One process as /proc tells it.
+/// One process as /proc shows it.
 struct ProcessRow {
   pid_t pid = 0;
   pid_t ppid = 0;
@@ -29,14 +29,15 @@ struct ProcessRow {
   double start_time = 0;  // seconds since the epoch
   std::uint64_t start_ticks = 0;
   double cpu_seconds = 0;
-  std::optional<std::int64_t> io_bytes;  // read and written since its start; absent: not readable
+  // Bytes read and written since its start; absent: not readable.
+  std::optional<std::int64_t> io_bytes;
   int threads = 0;
   unsigned uid = 0;
   std::map<std::string, std::string> environment;  // complete; filter before it leaves this machine
   std::string problem;  // why something is missing ("environ: permission denied")
   pid_t group = 0;      // process group
   pid_t session = 0;
-  std::optional<int> exit_code;  // of a zombie: the wait status, as waitpid gives it
+  std::optional<int> exit_code;  // for a zombie: the wait status of waitpid
   bool kernel_thread = false;
   std::uint64_t arguments_at =
       0;                // address of argv: equal to the parent's = forked without exec; 0 = unknown
@@ -45,19 +46,20 @@ struct ProcessRow {
       false;  // wchan, exe, environment and inner_pid were read (or refused: see problem)
 };
 
-/// Every process of this machine that we may see, by pid; without environment, exe and wchan (see
+/// Every visible process of this machine by pid, without environment, exe and wchan (see
 /// `complete`).
 using ProcessTable = std::map<pid_t, ProcessRow>;
 ProcessTable read_process_table();
 
-/// One row of the table; nothing when there is no such process.
+/// One row of the table; nothing if the process does not exist.
 std::optional<ProcessRow> read_process(pid_t pid);
 
-/// The text of /proc/PID/stat; nothing when it is cut or foreign. Fills pid, ppid, comm, state,
-/// times, threads, ids.
+/// Parses the text of /proc/PID/stat; nothing if it is truncated or malformed. Fills pid, ppid,
+/// comm, state, times, threads, ids.
 std::optional<ProcessRow> parse_stat(std::string_view text);
 
-/// Reads what the table leaves out: wchan, exe, environment, inner pid. Refusals end in `problem`.
+/// Reads what the table omits: wchan, exe, environment, inner pid. `problem` holds the reason if
+/// access is refused.
 void complete(ProcessRow& row);
 
 enum class JobRole { kLauncher, kRank, kDataLoaderWorker, kResourceTracker, kShmManager, kOther };
@@ -65,26 +67,25 @@ enum class JobRole { kLauncher, kRank, kDataLoaderWorker, kResourceTracker, kShm
 struct JobProcess {
   ProcessRow row;
   JobRole role = JobRole::kOther;
-  std::optional<int> rank;          // for workers: the rank they serve
-  std::optional<int> guessed_rank;  // mp.spawn children: order of start, until their os.environ or
-                                    // torch says better
-  bool role_guessed =
-      false;  // from parentage alone, no RANK in the environment it was started with
+  std::optional<int> rank;  // for workers: the rank they serve
+  // For mp.spawn children: start order, until their os.environ or torch gives the rank.
+  std::optional<int> guessed_rank;
+  bool role_guessed = false;  // from parentage only, without RANK in its initial environment
 };
 
-/// Of the note that not all ranks are on this machine: "2 of 4 ranks run on this machine (0-1); …".
+/// Part of the note that some ranks are not on this machine: "2 of 4 ranks run on this machine
+/// (0-1); …".
 inline constexpr std::string_view kRanksHere = " ranks run on this machine (";
 
-/// The processes of one job, the launcher (or outermost shell of it) first, parents before
-/// children.
+/// The processes of one job: the launcher (or the outermost shell) first, parents before children.
 struct JobTree {
   std::vector<JobProcess> processes;
   pid_t launcher = 0;
-  pid_t named = 0;  // the process that was asked for
+  pid_t named = 0;  // the process that was named
   std::optional<int> world_size;
   std::vector<std::string> notes;
-  std::optional<int> local_world_size;  // ranks that the launcher starts on this machine
-  std::optional<int> nodes;             // machines of the job
+  std::optional<int> local_world_size;  // number of ranks that the launcher starts on this machine
+  std::optional<int> nodes;             // number of machines of the job
   std::vector<int> ranks_here;  // global ranks that should run on this machine; empty = unknown
 
   [[nodiscard]] const JobProcess* find(pid_t pid) const;
@@ -94,11 +95,11 @@ struct JobTree {
 /// process only.
 base::Result<JobTree> find_job(pid_t pid, bool whole_tree);
 
-/// The same over a table that was read before (environments are completed on the way).
+/// The same for an existing process table (environments are completed on demand).
 base::Result<JobTree> find_job(pid_t pid, bool whole_tree, ProcessTable table);
 
-/// Corrects guessed roles and fills missing ranks from what the stacks show: os.environ, torch's
-/// own rank, DataLoader's loop. Notes the ranks that have no process then.
+/// Corrects guessed roles and fills missing ranks from the stacks: os.environ, torch's own rank,
+/// DataLoader's loop. Then records the ranks without a process.
 void refine_roles(JobTree& job, const std::vector<stacks::ProcessStacks>& stacks);
 
 }  // namespace ddpdoctor::sources

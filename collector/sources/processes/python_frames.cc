@@ -14,7 +14,7 @@ namespace ddpdoctor::sources {
 
 namespace {
 
-/// An absolute path anywhere in a rendered value: "<FileBaton lock_file_path='/x/lock'>".
+/// An absolute path anywhere in a value's text: "<FileBaton lock_file_path='/x/lock'>".
 std::string path_within(std::string_view text) {
   std::size_t begin = text.find('/');
   while (begin != std::string_view::npos && begin > 0 && text[begin - 1] != '\'' &&
@@ -34,7 +34,7 @@ bool in_any(std::string_view file, std::span<const std::string_view> pieces) {
   });
 }
 
-/// Libraries that take a lock on a file by trying again and again, and copies that others ship.
+/// Libraries that take a file lock by retrying, and vendored copies of them.
 bool waits_for_lock_file(const stacks::Frame& frame) {
   constexpr std::array<std::string_view, 8> kLibraries{
       "/filelock/",    "/filelock.py", "/_filelock.py",      "/fasteners/",
@@ -46,20 +46,20 @@ bool waits_for_lock_file(const stacks::Frame& frame) {
           std::find(kCalls.begin(), kCalls.end(), name) != kCalls.end());
 }
 
-/// A caller that tries again whenever the library gives up.
+/// A caller that retries whenever the library gives up.
 bool patient(const stacks::Frame& frame) {
   return frame.file.find("/huggingface_hub/") != std::string::npos &&
          short_name(frame) == "WeakFileLock";
 }
 
-/// The file is the lock, and not what the kernel locks: soft locks and batons.
+/// The existence of the file is the lock, not a kernel lock: soft locks and batons.
 bool by_existence(const stacks::Frame& frame, std::string_view self) {
   constexpr std::array<std::string_view, 2> kFolders{"/lockfile/", "/flufl/lock/"};
   return frame.file.ends_with("file_baton.py") || in_any(frame.file, kFolders) ||
          self.substr(0, self.find(' ')).find("Soft") != std::string_view::npos;
 }
 
-/// Its argument `timeout`; None and negative ones are for ever.
+/// Its argument `timeout`; None and negative values mean no limit.
 std::optional<double> limit_of(const stacks::Frame& frame) {
   const auto text = local_text(frame, "timeout");
   double seconds = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Second thoughts about roles once the stacks are read: mp.spawn's children tell their rank only in
-// their own os.environ and in torch's objects, and a forked child may turn out to load data.
+// Corrects roles after the stacks are read: mp.spawn's children have their rank only in their own
+// os.environ and in torch's objects, and a forked child may turn out to load data.
 #include <algorithm>
 #include <map>
 #include <string_view>
@@ -31,8 +31,8 @@ bool loads_data(const stacks::ProcessStacks& process) {
   return false;
 }
 
-/// Serves a multiprocessing.Pool or a ProcessPoolExecutor: gets its work from a queue, and is no
-/// rank.
+/// A worker of a multiprocessing.Pool or ProcessPoolExecutor: gets its work from a queue and is not
+/// a rank.
 bool serves_a_pool(const stacks::ProcessStacks& process) {
   for (const stacks::ThreadStack& thread : process.threads) {
     for (const stacks::Frame& frame : thread.frames) {
@@ -48,8 +48,8 @@ bool serves_a_pool(const stacks::ProcessStacks& process) {
   return false;
 }
 
-/// Runs the user's own code in its Python frames: a child of os.fork or mp.Process, not one that
-/// multiprocessing still sets up.
+/// Its Python frames are user code: a child of os.fork or mp.Process, not one that multiprocessing
+/// still sets up.
 bool runs_something_else(const stacks::ProcessStacks& process) {
   bool python = false;
   bool preparing = false;
@@ -65,7 +65,7 @@ bool runs_something_else(const stacks::ProcessStacks& process) {
   return python && !loads_data(process) && (started || !preparing);
 }
 
-/// Children of a rank that were taken for its data loaders.
+/// Children of a rank that were taken for its DataLoader workers.
 void release_other_children(JobTree& job,
                             const std::map<pid_t, const stacks::ProcessStacks*>& by_pid) {
   for (JobProcess& process : job.processes) {
@@ -91,7 +91,7 @@ bool has_child_of_role(const JobTree& job, pid_t parent, JobRole role) {
                      });
 }
 
-/// Data loaders that parentage took for ranks; their parent, taken for a launcher, is then a rank
+/// DataLoader workers that were taken for ranks; their parent, taken for a launcher, is then a rank
 /// itself.
 void demote_data_loaders(JobTree& job,
                          const std::map<pid_t, const stacks::ProcessStacks*>& by_pid) {
@@ -113,21 +113,21 @@ void demote_data_loaders(JobTree& job,
     if (process.role == JobRole::kRank && process.role_guessed &&
         has_child_of_role(job, process.row.pid, JobRole::kRank)) {
       process.role =
-          JobRole::kLauncher;  // some children load data, others are ranks: it started them
+          JobRole::kLauncher;  // some children load data, others are ranks: it started both
       process.guessed_rank.reset();
     }
   }
 }
 
-/// RANK in its own os.environ, or a rank that torch knows.
+/// RANK in its own os.environ, or a rank known to torch.
 bool says_its_rank(const stacks::ProcessStacks& process) {
   return (process.torch && process.torch->rank) ||
          (process.python && rank_claim(process.python->environment).rank);
 }
 
-/// Rank and world size as the call of init_process_group that it stands in was given them: before
-/// the rendezvous is complete nothing else of mp.spawn's children, or of ranks that take theirs
-/// from the command line, tells.
+/// Rank and world size from the arguments of its current init_process_group call: before the
+/// rendezvous is complete, nothing else shows them for children of mp.spawn or ranks configured on
+/// the command line.
 RankClaim joins_as(const stacks::ProcessStacks& process) {
   RankClaim claim;
   for (const stacks::ThreadStack& thread : process.threads) {
@@ -150,7 +150,7 @@ RankClaim joins_as(const stacks::ProcessStacks& process) {
   return claim;
 }
 
-/// Its main thread waits for the end of children: it will not join them as a rank.
+/// Its main thread waits for children to exit: it will not join them as a rank.
 bool joins_children(const stacks::ProcessStacks& process) {
   for (const stacks::ThreadStack& thread : process.threads) {
     const bool waits = thread.tid == process.pid &&
@@ -166,7 +166,7 @@ bool joins_children(const stacks::ProcessStacks& process) {
   return false;
 }
 
-/// Who stands in init_process_group is a rank, whatever its environment says.
+/// A process in init_process_group is a rank, whatever its environment says.
 void promote_who_joins(JobTree& job, const std::map<pid_t, const stacks::ProcessStacks*>& by_pid) {
   for (JobProcess& process : job.processes) {
     const auto stacks = by_pid.find(process.row.pid);
@@ -187,7 +187,7 @@ void promote_who_joins(JobTree& job, const std::map<pid_t, const stacks::Process
   }
 }
 
-/// The nearest rank that this process stands below; nullptr when there is none.
+/// The nearest rank above this process; nullptr if there is none.
 const JobProcess* rank_above(JobTree& job, const JobProcess& process) {
   constexpr int kDeepest = 64;
   const JobProcess* above = find(job, process.row.ppid);
@@ -197,10 +197,10 @@ const JobProcess* rank_above(JobTree& job, const JobProcess& process) {
   return above;
 }
 
-/// Ranks that have theirs from the command line and are in their process group already. What such
-/// a one forks has the group in its memory, too.
+/// Ranks that got their number on the command line and are already in their process group. A fork
+/// of such a rank also has the group in its memory.
 void promote_members(JobTree& job, const std::map<pid_t, const stacks::ProcessStacks*>& by_pid) {
-  for (JobProcess& process : job.processes) {  // parents stand before children
+  for (JobProcess& process : job.processes) {  // parents precede children
     const auto stacks = by_pid.find(process.row.pid);
     const bool member = stacks != by_pid.end() && stacks->second->torch &&
                         stacks->second->torch->rank && *stacks->second->torch->rank >= 0;
@@ -217,8 +217,8 @@ std::size_t guessed_siblings(const JobTree& job, const JobProcess& process) {
       }));
 }
 
-/// Children that parentage took for ranks of mp.spawn: workers of a pool, and a single fork that
-/// says nothing of a rank. Their parent is then no launcher but the job's only rank.
+/// Children that were taken for ranks of mp.spawn: pool workers, and a single fork without any sign
+/// of a rank. Their parent is then not a launcher but the only rank.
 void demote_helpers(JobTree& job, const std::map<pid_t, const stacks::ProcessStacks*>& by_pid) {
   for (JobProcess& process : job.processes) {
     const auto stacks = by_pid.find(process.row.pid);
@@ -239,8 +239,8 @@ void demote_helpers(JobTree& job, const std::map<pid_t, const stacks::ProcessSta
   }
 }
 
-/// What the process itself says, torch first: a user may set RANK and give init_process_group
-/// another one.
+/// What the process itself reports, torch first: a user may set RANK and pass a different rank to
+/// init_process_group.
 void ask_process(JobTree& job, JobProcess& process, const stacks::ProcessStacks& stacks) {
   RankClaim claim;
   if (stacks.python) {
@@ -265,8 +265,8 @@ bool runs_torch(const JobProcess& process,
   return stacks == by_pid.end() || stacks->second->torch;
 }
 
-/// Lightning's first process starts the others and is rank 0 itself: torch knows, parentage does
-/// not.
+/// Lightning's first process starts the others and is rank 0 itself: torch shows this, parentage
+/// does not.
 void promote_first_rank(JobTree& job, const std::map<pid_t, const stacks::ProcessStacks*>& by_pid) {
   for (JobProcess& process : job.processes) {
     const auto stacks = by_pid.find(process.row.pid);
@@ -285,7 +285,7 @@ void promote_first_rank(JobTree& job, const std::map<pid_t, const stacks::Proces
   }
 }
 
-/// What a rank starts has its rank in the environment, too, and is none.
+/// Programs started by a rank inherit its environment but are not ranks.
 void release_programs_of_ranks(JobTree& job) {
   for (JobProcess& process : job.processes) {
     const JobProcess* above = process.role == JobRole::kRank ? rank_above(job, process) : nullptr;
@@ -296,10 +296,10 @@ void release_programs_of_ranks(JobTree& job) {
   }
 }
 
-/// The order of start is the rank only where one parent started the whole world: not where a node
-/// starts its part, where the parent is a rank itself, or where two parents count from 0.
+/// The start order is the rank only if one parent started the whole world: not if a node starts its
+/// part, the parent is a rank itself, or two parents count from 0.
 void drop_wrong_guesses(JobTree& job) {
-  std::map<pid_t, std::size_t> children;  // of a parent: those that are ranks
+  std::map<pid_t, std::size_t> children;  // parent → its children that are ranks
   std::map<pid_t, bool> contradicted;
   std::map<int, int> holders;
   for (const JobProcess& process : job.processes) {
@@ -324,9 +324,9 @@ void drop_wrong_guesses(JobTree& job) {
   }
 }
 
-/// A rank without a process is missing only where its process would have been found: below the
-/// launcher or shell of the job, or by a rank in its environment. Ranks that only torch's memory
-/// numbers (Ray's workers, processes without a common parent) do not lead to each other.
+/// A rank without a process is missing only if its process would have been found: below the job's
+/// launcher or shell, or by a rank in its environment. Ranks with numbers only in torch's memory
+/// (Ray's workers, processes without a common parent) do not lead to each other.
 bool finds_every_rank(const JobTree& job) {
   const auto named = std::count_if(
       job.processes.begin(), job.processes.end(),
@@ -334,10 +334,10 @@ bool finds_every_rank(const JobTree& job) {
   return job.launcher != 0 || named > 0 || job.processes.size() > 1;
 }
 
-/// Only now: Lightning's rank 0 looks like a launcher until torch is asked.
+/// Runs last, because Lightning's rank 0 looks like a launcher until torch's state is read.
 void note_missing_ranks(JobTree& job) {
   if (job.processes.size() == 1) {
-    return;  // one process was asked for
+    return;  // one process was requested
   }
   std::vector<int> missing;
   for (const int rank : job.ranks_here) {
@@ -377,7 +377,7 @@ void refine_roles(JobTree& job, const std::vector<stacks::ProcessStacks>& stacks
   }
   release_programs_of_ranks(job);
   drop_wrong_guesses(job);
-  for (JobProcess& process : job.processes) {  // parents stand before children
+  for (JobProcess& process : job.processes) {  // parents precede children
     const JobProcess* parent = find(job, process.row.ppid);
     const bool serves = process.role != JobRole::kRank && process.role != JobRole::kLauncher;
     if (serves && parent != nullptr && parent->rank) {

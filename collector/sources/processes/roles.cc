@@ -14,7 +14,7 @@ namespace ddpdoctor::sources {
 
 namespace {
 
-constexpr int kLargestRank = 1 << 24;  // a larger number in an environment is no rank
+constexpr int kLargestRank = 1 << 24;  // a larger number in an environment is not a rank
 
 template <std::size_t Size>
 bool one_of(std::string_view name, const std::array<std::string_view, Size>& names) {
@@ -72,7 +72,7 @@ std::string_view program_name(const ProcessRow& row) {
   if (row.command.empty()) {
     return row.comm;
   }
-  // Login shells are "-bash"; daemons that retitle themselves write "sshd: user@pts/0".
+  // Login shells are "-bash"; daemons that change their title write "sshd: user@pts/0".
   const std::string_view title = row.command.front();
   const std::string_view name = base::file_name(title.substr(0, title.find(": ")));
   return name.starts_with('-') ? name.substr(1) : name;
@@ -88,12 +88,12 @@ bool contains_argument(const ProcessRow& row, std::string_view part) {
   });
 }
 
-/// A shell that was given something to run; without, somebody types into it.
+/// A shell with a command to run; without one, a person types into it.
 bool has_script(const std::vector<std::string>& command) {
   for (std::size_t i = 1; i < command.size(); ++i) {
     const std::string& argument = command[i];
     if (argument == "--rcfile" || argument == "--init-file") {
-      ++i;  // a terminal's way to start an interactive shell
+      ++i;  // how a terminal starts an interactive shell
     } else if (!argument.starts_with('-') && !argument.starts_with('+')) {
       return true;
     } else if (!argument.starts_with("--") && argument.find('c') != std::string::npos) {
@@ -164,7 +164,7 @@ std::string environment_text(const std::map<std::string, std::string>& environme
   return found == environment.end() ? std::string() : found->second;
 }
 
-/// A text that all processes of one job share and those of others do not.
+/// A text that all processes of one job share and other jobs do not.
 std::string job_text(const std::map<std::string, std::string>& environment) {
   if (const std::string port = environment_text(environment, "MASTER_PORT"); !port.empty()) {
     return fmt::format("{}:{} of {}, {}", environment_text(environment, "MASTER_ADDR"), port,
@@ -182,7 +182,7 @@ std::string job_text(const std::map<std::string, std::string>& environment) {
              : fmt::format("slurm {}.{}", slurm, environment_text(environment, "SLURM_STEP_ID"));
 }
 
-/// One program in one cluster; a worker that was started before there was one has no number.
+/// Identifies one program in one cluster; a worker started before any program has no number.
 std::string ray_text(const std::map<std::string, std::string>& environment) {
   const std::string program = environment_text(environment, "RAY_JOB_ID");
   const bool none = program.find_first_not_of('f') == std::string::npos;
@@ -195,7 +195,8 @@ std::string ray_text(const std::map<std::string, std::string>& environment) {
 
 Program program_of(const ProcessRow& row) {
   const std::string_view name = program_name(row);
-  if (name == "torch_shm_manager" || row.comm == "torch_shm_manag") {  // comm holds 15 bytes
+  // Comm is limited to 15 bytes.
+  if (name == "torch_shm_manager" || row.comm == "torch_shm_manag") {
     return Program::kShmManager;
   }
   if (row.pid == 1 || row.kernel_thread || one_of(name, kBoundaries)) {
@@ -274,7 +275,7 @@ RankClaim rank_claim(const std::map<std::string, std::string>& environment) {
   }
   if (claim.rank && claim.world_size && *claim.rank >= *claim.world_size) {
     claim.weak =
-        true;  // WORLD_SIZE of another layer: trust the rank only if nothing better is there
+        true;  // WORLD_SIZE of another layer: trust the rank only if there is nothing better
   }
   return claim;
 }
@@ -282,7 +283,7 @@ RankClaim rank_claim(const std::map<std::string, std::string>& environment) {
 bool is_fork_of(const ProcessRow& child, const ProcessRow& parent) {
   if (child.arguments_at != 0 && parent.arguments_at != 0) {
     return child.arguments_at ==
-           parent.arguments_at;  // exec lays the stack out anew, at a random place
+           parent.arguments_at;  // exec creates a new stack at a random address
   }
   return child.command == parent.command && !child.command.empty();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a single process is, judged by its command line and environment alone; job_tree puts the
-// judgements together.
+// The role of a single process from its command line and environment alone; job_tree combines these
+// judgements.
 #pragma once
 
 #include <map>
@@ -16,28 +16,29 @@ namespace ddpdoctor::sources {
 /// The kind of program a command line shows.
 enum class Program {
   kOther,
-  kPython,           // a script, module or -c code of somebody
+  kPython,           // a script, module or -c code of the user
   kSpawned,          // child of multiprocessing with its own interpreter: spawn_main
   kForkServer,       // multiprocessing's fork server, and what it forks
   kResourceTracker,  // multiprocessing's resource or semaphore tracker
   kCompileWorker,    // inductor's compile pool
   kLauncher,         // torchrun, accelerate, mpirun, deepspeed …
   kShell,            // a shell with a script or -c
-  kInteractive,      // a shell with neither: a person or an agent types there
-  kWrapper,     // runs another program in its own stead or below it: nsys, numactl, env, timeout
-  kShmManager,  // torch_shm_manager
-  kBoundary,    // nothing above it belongs to the job: init, sshd, tmux, containers' init, CI
-                // runners, pytest, ddpdoctor
+  kInteractive,      // a shell with neither: a person or an agent uses it
+  kWrapper,          // runs another program in its place or below it: nsys, numactl, env, timeout
+  kShmManager,       // torch_shm_manager
+  // No ancestor belongs to the job: init, sshd, tmux, containers' init, CI runners, pytest,
+  // ddpdoctor.
+  kBoundary,
 };
 Program program_of(const ProcessRow& row);
 
-/// Python-like: may itself be a rank.
+/// Runs Python: may itself be a rank.
 bool runs_python(Program program);
 
 /// The script, module (as "-m name") or "-c" of a Python command line; nothing for other programs.
 std::optional<std::string> python_target(const std::vector<std::string>& command);
 
-/// What the environment says about a process's place in the job.
+/// What the environment says about a process's position in the job.
 struct RankClaim {
   std::optional<int> rank;  // global
   std::optional<int> world_size;
@@ -45,11 +46,11 @@ struct RankClaim {
   std::optional<int> local_world_size;
   std::optional<int> nodes;
   bool weak =
-      false;  // from the batch system or MPI, which also label shells and launchers, not from RANK
-  std::string job;  // processes of one job have the same text; empty = unknown
-  // Ray's workers are no children of the program that they work for, and know it by a number only.
-  std::string ray;              // processes of one program have the same text; empty = no worker
-  std::optional<pid_t> raylet;  // what started it
+      false;  // set by the batch system or MPI, which also label shells and launchers; not by RANK
+  std::string job;  // equal for all processes of a job; empty = unknown
+  // Ray's workers are not children of the program they serve; only a number connects them.
+  std::string ray;              // equal for all processes of a program; empty = not a worker
+  std::optional<pid_t> raylet;  // the process that started it
 };
 RankClaim rank_claim(const std::map<std::string, std::string>& environment);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a ring, copied field by field: nothing in them is trusted.
+// The bytes of a ring, copied field by field and never trusted.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,10 @@ namespace ddpdoctor::sources {
 
 class RingBytes {
  public:
-  /// At least sizeof(wire::Ring) bytes.
+  /// `bytes` must have at least sizeof(wire::Ring) bytes.
   explicit RingBytes(std::span<const std::byte> bytes) : bytes_(bytes) {}
 
-  /// A field; the offset comes from us, never from the ring.
+  /// Reads a field; the offset comes from our code, never from the ring.
   template <typename T>
   [[nodiscard]] T load(std::size_t offset) const {
     T value;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kNever = -std::numeric_limits<double>::infinity();
 
-/// The first thing that a process was seen to do; infinite when there is none.
+/// The time of the first event of a process; infinite if there is none.
 double first_seen(const Recording& recording) {
   double first = std::numeric_limits<double>::infinity();
   for (const RecordedCall& call : recording.calls) {
@@ -24,7 +24,7 @@ double first_seen(const Recording& recording) {
   return recording.exit ? std::min(first, recording.exit->time) : first;
 }
 
-/// When each process ended that said so, or whose parent did.
+/// When each process ended, according to itself or its parent.
 std::map<pid_t, double> ends(const std::vector<Recording>& recordings) {
   std::map<pid_t, double> found;
   for (const Recording& recording : recordings) {
@@ -42,14 +42,14 @@ std::map<pid_t, double> ends(const std::vector<Recording>& recordings) {
   return found;
 }
 
-/// It did nothing but end well: a rank that had nothing to do, or a helper that ran before the
-/// rank. Neither is a former life of the job.
+/// It only ended successfully: a rank without work, or a helper that ran before the rank. Neither
+/// is a previous attempt of the job.
 bool only_ended(const Recording& recording) {
   return recording.calls.empty() && recording.groups.empty() && recording.exit &&
          recording.exit->kind != "abort" && recording.exit->value == 0;
 }
 
-/// Ranks that a launcher started. A program that a rank runs inherits its RANK and is none.
+/// Ranks that a launcher started. A program that a rank runs inherits its RANK and does not count.
 std::vector<const Recording*> started_ranks(const std::vector<Recording>& recordings) {
   std::set<pid_t> ranks;
   for (const Recording& recording : recordings) {
@@ -74,7 +74,7 @@ std::vector<const Recording*> started_ranks(const std::vector<Recording>& record
 void mark_superseded(std::vector<Recording>& recordings) {
   const std::map<pid_t, double> ended = ends(recordings);
   std::map<int, double> first_end;  // of the rank's processes so far
-  double began_again = kNever;      // the newest moment at which a rank began that had ended before
+  double began_again = kNever;  // the latest time at which a rank that had ended was started again
   for (const Recording* recording : started_ranks(recordings)) {
     const double first = first_seen(*recording);
     const auto before = first_end.find(*recording->rank);

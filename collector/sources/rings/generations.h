@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job that is started again (an elastic restart, a second torchrun in one script) leaves the
-// rings of its former ranks behind: calls of two lives must not be compared.
+// A restarted job (an elastic restart, a second torchrun in one script) leaves the rings of its
+// previous ranks behind: calls of two attempts must not be compared.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace ddpdoctor::sources {
 
-/// Marks the recordings of ranks that had ended when a process began to be the same rank, and of
-/// all that had ended by then. What is alive is never marked.
+/// Marks the recordings of ranks that had ended when another process started as the same rank, and
+/// all others that had ended by then. Running processes are never marked.
 void mark_superseded(std::vector<Recording>& recordings);
 
 }  // namespace ddpdoctor::sources

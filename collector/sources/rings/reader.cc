@@ -74,7 +74,8 @@ class Reader {
     }
   }
 
-  /// A group whose calls were all overwritten by those of others still keeps its newest one apart.
+  /// A group whose calls were overwritten by those of others still has a separate copy of its
+  /// newest call.
   void read_newest_of_groups() {
     for (std::size_t i = 0; i < recording_.groups.size(); ++i) {
       const RecordedGroup& group = recording_.groups[i];
@@ -210,7 +211,7 @@ class Reader {
 
   const RingBytes& ring_;
   Recording& recording_;
-  std::uint64_t offset_ns_ = 0;  // wraps: a ring may hold anything
+  std::uint64_t offset_ns_ = 0;  // unsigned, so it may wrap: a ring may contain anything
   std::map<std::tuple<std::uint16_t, bool, std::uint32_t>, std::size_t> open_;
 };
 
@@ -285,7 +286,7 @@ void read_exit(const RingBytes& ring, const Reader& reader, Recording& recording
                                 .stack = reader.stack(ring.load<std::uint32_t>(HEADER(exit_site)))};
 }
 
-/// What the agent could not tell, and why.
+/// What the agent could not record, and why.
 std::vector<std::string> notes_of(std::uint32_t disabled, const Recording& recording) {
   const std::string& python = recording.python_version;
   const std::string& torch = recording.torch_version;

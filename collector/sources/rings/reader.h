@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ring as bytes → what its process recorded. The bytes may come from a process that died in the
-// middle of a write, or from anybody: every index is checked, torn slots are counted and left out.
+// Converts a ring to the events of its process. The bytes may come from a process that died during
+// a write, or from an untrusted source: every index is checked; torn slots are counted and skipped.
 #pragma once
 
 #include <cstddef>
@@ -35,17 +35,17 @@ struct RecordedCall {
   std::optional<std::vector<std::int64_t>> output_splits{};
   std::string dtype{};
   std::string reduce_op{};
-  std::optional<int> peer{};  // root of a collective, other side of send and recv
-  std::optional<int> tag{};   // of a message of MPI
+  std::optional<int> peer{};  // root of a collective, peer of send and recv
+  std::optional<int> tag{};   // for messages of MPI
   bool asynchronous = false;
-  std::uint64_t stream = 0;  // of a GPU, where the call waits for those before it
+  std::uint64_t stream = 0;  // GPU stream in which the call waits for earlier ones
   bool on_stream = false;
   bool grouped = false;      // launched together with others
-  bool in_progress = false;  // NCCL has not said yet how it went
+  bool in_progress = false;  // NCCL has not yet reported the result
   RecordedState state = RecordedState::kEnqueued;
-  pid_t thread = 0;                    // that called
-  double time = 0;                     // seconds since the epoch, when it was enqueued
-  std::optional<double> end_time{};    // the same, when it completed or failed
+  pid_t thread = 0;                    // the calling thread
+  double time = 0;                     // time of enqueueing, seconds since the epoch
+  std::optional<double> end_time{};    // time of completion or failure, seconds since the epoch
   std::vector<RecordedFrame> stack{};  // innermost first
 };
 
@@ -58,7 +58,7 @@ struct RecordedGroup {
   std::int64_t completed = 0;
   std::int64_t failed = 0;
   std::int64_t point_to_point = 0;
-  pid_t asked_by = 0;  // the thread that asks NCCL how its own call goes; 0 = none did
+  pid_t asked_by = 0;  // the thread that polls NCCL for the state of its own call; 0 = none
   double asked = 0;    // when NCCL last answered it "in progress", seconds since the epoch
 };
 
@@ -67,13 +67,13 @@ struct RecordedParameter {
   std::string name{};
 };
 
-/// A DDP reducer and which parameters its newest backward still misses.
+/// A DDP reducer, and the parameters missing in its newest backward pass.
 struct RecordedReducer {
   std::int64_t parameters = 0;
-  std::int64_t generation = 0;  // backwards begun
+  std::int64_t generation = 0;  // backward passes begun
   std::int64_t finalized = 0;
   std::int64_t forwards = 0;
-  std::int64_t ready = 0;  // parameters that the newest of them has reached
+  std::int64_t ready = 0;  // number of parameters that are ready in the newest one
   bool find_unused = false;
   bool static_graph = false;
   std::vector<RecordedParameter> not_ready{};
@@ -93,7 +93,7 @@ struct RecordedEvent {
   std::int64_t count = -1;
   std::int64_t peer = -1;
   std::uint32_t detail = 0;
-  std::uint64_t object = 0;  // of the gpu's: a stream, an event
+  std::uint64_t object = 0;  // for gpu events: a stream or an event
   std::string text{};
   std::vector<RecordedFrame> stack{};
 };
@@ -102,11 +102,11 @@ struct RecordedSegment {
   std::string name{};
   std::int64_t bytes = 0;
   bool created = true;  // by this process
-  bool mapped = false;  // by this process, as long as it had a name
+  bool mapped = false;  // by this process, while the segment had a name
   bool unlinked = false;
 };
 
-/// A thread that waited in libc when the ring was read. One that was cancelled there stays listed.
+/// A thread that waited in libc when the ring was read. A cancelled thread stays listed.
 struct RecordedWait {
   pid_t tid = 0;
   std::string what{};  // "pthread barrier", "semaphore"
@@ -114,7 +114,7 @@ struct RecordedWait {
   double since = 0;  // seconds since the epoch
 };
 
-/// How the process said that it ends.
+/// How the process announced its end.
 struct RecordedExit {
   std::string kind{};  // "exit", "_exit", "abort", "exec"
   int value = 0;
@@ -133,7 +133,7 @@ struct Recording {
   std::string command{};
   bool forked = false;
   std::optional<pid_t>
-      parent_team{};  // the ancestor whose OpenMP or BLAS threads existed before the fork
+      parent_team{};  // the ancestor with OpenMP or BLAS threads at the time of the fork
   std::uint32_t cuda_devices = 0;  // bit per device that it started CUDA on
   std::vector<RecordedGroup> groups{};
   std::vector<RecordedCall> calls{};  // oldest first, newest state of each
@@ -142,22 +142,23 @@ struct Recording {
   std::vector<RecordedSegment> segments{};
   std::vector<RecordedWait> waits{};
   std::optional<RecordedExit> exit{};
-  std::string standard_error{};  // the tail
-  /// Seconds since the epoch: when the GPU's driver last answered the agent. None: never asked.
+  std::string standard_error{};  // the last part
+  /// Seconds since the epoch of the GPU driver's last answer to the agent; nothing if it was never
+  /// polled.
   std::optional<double> driver_answered{};
   std::uint64_t lost = 0;
-  std::uint64_t torn = 0;   // slots whose writer did not finish
+  std::uint64_t torn = 0;   // slots with an incomplete write
   bool wrapped = false;     // older slots were overwritten
-  bool superseded = false;  // a later process has been this rank: generations.h
-  bool one_device = false;  // what one device of the process did: model/building/devices.h
-  std::vector<pid_t> threads_of_others{};  // then: threads that call for other devices
+  bool superseded = false;  // a later process became this rank: generations.h
+  bool one_device = false;  // the part of one device of the process: model/building/devices.h
+  std::vector<pid_t> threads_of_others{};  // if so: threads that call for other devices
   std::vector<std::string> notes{};
 };
 
 /// Reads one ring; `name` is the file for messages.
 base::Result<Recording> read_ring(std::span<const std::byte> bytes, const std::string& name);
 
-/// Every ring of a spool folder, in the order of file names. A bad file among good ones becomes a
+/// Every ring of a spool folder, ordered by file name. A bad file among good ones becomes a
 /// sentence in `problems`.
 base::Result<std::vector<Recording>> read_spool(const std::string& folder,
                                                 std::vector<std::string>& problems);

@@ -63,7 +63,7 @@ inline constexpr std::array<std::string_view, 30> kDtypes{"uint8",           "in
                                                           "float8_e4m3fnuz", "uint16",
                                                           "uint32",          "uint64"};
 
-/// What an event is called in RecordedEvent; null for calls and for what is not kept.
+/// The name of an event in RecordedEvent; null for calls and for events that are not kept.
 constexpr const char* kept_as(wire::EventKind kind) {
   switch (kind) {
     case wire::EventKind::kStore:

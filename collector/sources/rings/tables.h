@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of a ring that stand beside its slots.
+// The tables of a ring besides its slots.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 
 namespace ddpdoctor::sources {
 
-/// Shared-memory segments that the process made or mapped.
+/// Shared-memory segments that the process created or mapped.
 std::vector<RecordedSegment> read_segments(const RingBytes& ring);
 
-/// Waits of its threads in libc that had not ended.
+/// Waits of its threads in libc that have not ended.
 std::vector<RecordedWait> read_waits(const RingBytes& ring);
 
-/// The tail of what it wrote to standard error.
+/// The last part of its standard error.
 std::string read_stderr(const RingBytes& ring);
 
 }  // namespace ddpdoctor::sources

@@ -101,10 +101,10 @@ RingNews RingTail::read() {
       break;
     }
     if (slot.sequence == 0) {
-      break;  // its writer is at work: next time
+      break;  // still being written: read it next time
     }
     if (slot.sequence != next_ + 1) {
-      continue;  // overwritten meanwhile
+      continue;  // overwritten in the meantime
     }
     news.children_killed += is_killed_child(slot) ? 1 : 0;
     if (slot.group == 0 || slot.group > groups_.size()) {

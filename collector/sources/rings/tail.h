@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Follows the ring of a living process: only what was added since the last look is read, so that
-// watching costs next to nothing.
+// Follows the ring of a running process: reads only what was added since the last read, so watching
+// costs almost nothing.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@
 
 namespace ddpdoctor::sources {
 
-/// What must agree between ranks of a call; enough to prove a mismatch while the job runs.
+/// The values of a call that must agree between ranks; enough to prove a mismatch while the job
+/// runs.
 struct CallSignature {
   std::string group;    // torch's name of the group
   int group_size = -1;  // -1 = unknown
@@ -25,23 +26,23 @@ struct CallSignature {
   std::int32_t root = -1;
 };
 
-/// How far a group of this process has come.
+/// The progress of this process in one group.
 struct GroupProgress {
   std::string group;
   int group_size = -1;  // -1 = unknown
   std::uint32_t completed = 0;
 };
 
-/// News of one process.
+/// New events of one process.
 struct RingNews {
   std::uint64_t collectives = 0;  // begun since the start
   std::vector<CallSignature> calls;
-  int children_killed = 0;  // children of this process whose end by a signal it saw
-  bool ended = false;       // it said that it ends
+  int children_killed = 0;  // children of this process that ended by a signal
+  bool ended = false;       // the process announced its exit
   int rank = -1;            // -1 = none or unknown
   int world_size = -1;
   std::uint64_t start_ticks = 0;
-  std::uint64_t lost = 0;  // events that had no room
+  std::uint64_t lost = 0;  // events dropped because the buffer was full
   std::vector<GroupProgress> completed;
 };
 
@@ -49,7 +50,7 @@ class RingTail {
  public:
   static base::Result<RingTail> open(const std::string& path);
 
-  /// Reads what is new; a ring that is not complete yet gives no news.
+  /// Reads what is new; an incomplete ring gives nothing.
   RingNews read();
   [[nodiscard]] pid_t pid() const {
     return pid_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The descriptors that a system call waits for: of read and write the first argument, of poll and
-// select what its arguments point to.
+// The descriptors that a system call waits for: the first argument of read and write; for poll and
+// select, what the arguments point to.
 #include <algorithm>
 #include <array>
 #include <poll.h>
@@ -14,7 +14,7 @@ namespace ddpdoctor::sources {
 
 namespace {
 
-constexpr std::size_t kMostPolled = 1024;  // descriptors of one poll that we look at
+constexpr std::size_t kMostPolled = 1024;  // descriptors of one poll that are examined
 
 template <std::size_t Size>
 bool is_one_of(std::int64_t call, const std::array<int, Size>& calls) {

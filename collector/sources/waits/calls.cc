@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a system call's number and arguments say. Arguments are the thread's registers; what they
-// point to is read from its memory and believed only as far as it fits.
+// The meaning of a system call's number and arguments. Arguments are the thread's registers; what
+// they point to is read from its memory and accepted only if it is plausible.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -21,9 +21,9 @@ namespace ddpdoctor::sources {
 
 namespace {
 
-constexpr std::size_t kMostPolled = 1024;  // descriptors of one epoll that we look at
+constexpr std::size_t kMostPolled = 1024;  // descriptors of one epoll that are examined
 
-/// Number and arguments with the types the system call gives them.
+/// A call's number and arguments in the types of the system call.
 struct Call {
   std::int64_t number = -1;
   std::array<std::uint64_t, 6> arguments{};
@@ -70,7 +70,7 @@ WaitTarget process_target(const WaitContext& context, pid_t pid) {
                     .detail = "waits for the end of " + context.describe(pid)};
 }
 
-/// Children that may end the wait; several of them are no one target.
+/// The children that may end the wait; several children are not a single target.
 WaitTarget children_target(const WaitContext& context, const std::vector<pid_t>& children) {
   if (children.size() == 1) {
     return process_target(context, children.front());
@@ -115,7 +115,8 @@ std::optional<WaitTarget> waitid_wait(WaitContext& context, const WaitingThread&
 /// Both ends of a pipe in one process: how an event loop wakes itself.
 bool wakes_itself(WaitContext& context, pid_t pid, int fd) {
   const auto open = descriptor(pid, fd);
-  if (open && open->kind == DescriptorKind::kSocket) {  // asyncio's: both ends are its own
+  // Asyncio's: both ends belong to the process.
+  if (open && open->kind == DescriptorKind::kSocket) {
     const auto& peers = context.unix_sockets();
     const auto peer = peers.find(open->inode);
     const auto& ends = context.descriptors().holders(
@@ -151,7 +152,7 @@ std::optional<WaitTarget> epoll_wait_target(WaitContext& context, const WaitingT
   return any_of(std::move(targets));
 }
 
-/// "~/path" as the process sees it → the same file from here.
+/// The same file as "~/path" in the process, as a path from here.
 std::string seen_from_here(pid_t pid, const std::string& path) {
   return path.starts_with('/') ? fmt::format("/proc/{}/root{}", pid, path)
                                : fmt::format("/proc/{}/cwd/{}", pid, path);
@@ -163,8 +164,8 @@ std::string full_path(pid_t pid, const std::string& path) {
              : fmt::format("{}/{}", read_link(proc_path(pid, "cwd")).value_or(""), path);
 }
 
-/// open() of a FIFO waits for the other end; every other call on a path that takes long waits for
-/// its file system.
+/// open() of a FIFO waits for the other end; any other slow call with a path waits for its file
+/// system.
 std::optional<WaitTarget> path_wait(WaitContext& context, const WaitingThread& waiting,
                                     const Call& call) {
   const pid_t pid = waiting.process.row.pid;
@@ -192,8 +193,8 @@ std::optional<WaitTarget> path_wait(WaitContext& context, const WaitingThread& w
       .kind = "file", .target = "file:" + full, .detail = base::printable(full) + where};
 }
 
-/// Someone who has the same file open, when there is just one: heir of a lock whose taker has ended
-/// or is unknown.
+/// The only other process that has the same file open: the heir of a lock whose taker has exited or
+/// is unknown.
 pid_t only_other_holder(WaitContext& context, const std::string& path, pid_t self) {
   pid_t found = 0;
   const bool in_job = context.descriptors().holders(path).size() > 1;
@@ -207,7 +208,7 @@ pid_t only_other_holder(WaitContext& context, const std::string& path, pid_t sel
   return found;
 }
 
-/// flock or fcntl.
+/// A wait in flock or fcntl.
 WaitTarget file_lock_wait(WaitContext& context, const WaitingThread& waiting,
                           const AwaitedFileLock& lock) {
   WaitTarget target{.kind = "file-lock",
@@ -227,7 +228,7 @@ WaitTarget file_lock_wait(WaitContext& context, const WaitingThread& waiting,
   return target;
 }
 
-/// vfork's parent sleeps until the child execs or ends: the youngest child.
+/// The parent of a vfork sleeps until the child calls exec or exits: the youngest child.
 std::optional<WaitTarget> fork_wait(const WaitContext& context, const WaitingThread& waiting) {
   const auto children = children_of(context, waiting.process.row.pid);
   if (children.empty()) {
@@ -262,8 +263,8 @@ std::optional<WaitTarget> call_wait(WaitContext& context, const WaitingThread& w
                       .detail = fmt::format("waits for a connection to fd {}", call.fd())};
   }
   if (is_one_of(call.number, kEpollWaits)) {
-    // Event loops (gloo's, the store's) wait for events, not for a process: only a program's main
-    // thread is taken at its word.
+    // Event loops (gloo's, the store's) wait for events, not for a process: only the main thread of
+    // a program counts.
     const bool main = waiting.thread.tid == waiting.process.row.pid;
     return !main ? std::nullopt : epoll_wait_target(context, waiting, call);
   }

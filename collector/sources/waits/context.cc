@@ -92,7 +92,7 @@ pid_t WaitContext::outer_pid(const ProcessRow& process, pid_t inner) const {
       return other.row.pid;
     }
   }
-  return 0;  // somewhere in that container, and not of this job
+  return 0;  // a process in that container, not in this job
 }
 
 std::string WaitContext::describe(pid_t pid) const {

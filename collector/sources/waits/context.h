@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all questions about waiting share: the job, its descriptors, sockets, file locks and memory,
-// each read when first needed.
+// The data that all wait queries share: the job, its descriptors, sockets, file locks and memory,
+// each read on first use.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +23,14 @@
 
 namespace ddpdoctor::sources {
 
-/// One thread whose waiting is to be named.
+/// A thread whose wait is to be explained.
 struct WaitingThread {
   const JobProcess& process;
   const stacks::ProcessStacks& stacks;
   const stacks::ThreadStack& thread;
 };
 
-/// Which end of a channel is missed: a reader waits for writers.
+/// The missing end of a channel: a reader waits for writers.
 enum class Direction { kRead, kWrite };
 
 /// A descriptor that a system call waits for.
@@ -39,7 +39,7 @@ struct AwaitedDescriptor {
   Direction direction = Direction::kRead;
 };
 
-/// A byte of a file that processes map: the same whatever their addresses.
+/// A byte of a mapped file: the same in all processes, whatever its address.
 struct MappedByte {
   std::uint64_t device = 0;  // as in stacks::Mapping
   std::uint64_t inode = 0;
@@ -62,11 +62,11 @@ class WaitContext {
   const std::map<std::uint64_t, std::uint64_t>& unix_sockets();
   const std::vector<FileLock>& file_locks();
   stacks::LiveMemory& memory(pid_t pid);
-  /// Live processes of the job that map this byte of a file; all of the machine when the job is a
-  /// single process, because then its relatives were left out.
+  /// Running processes of the job that map this byte of a file; if the job is a single process,
+  /// those of the whole machine, because its relatives were left out.
   const std::set<pid_t>& mappers(const MappedByte& byte);
 
-  /// Our number for a pid that `process` uses; the same outside containers.
+  /// The pid here for a pid that `process` uses; equal outside containers.
   [[nodiscard]] pid_t outer_pid(const ProcessRow& process, pid_t inner) const;
 
   /// "rank 1 (pid 77)", "launcher (pid 5)", "pid 9 (bash, not of this job)".
@@ -83,25 +83,24 @@ class WaitContext {
   std::map<MappedByte, std::set<pid_t>> mappers_;
 };
 
-/// What Python-level code says: store keys, import locks, lock files.
+/// Waits that Python code shows: store keys, import locks, lock files.
 std::optional<WaitTarget> python_wait(WaitContext& context, const WaitingThread& waiting);
 /// The GIL, mutexes, joins of threads, semaphores.
 std::optional<WaitTarget> lock_wait(WaitContext& context, const WaitingThread& waiting);
-/// Seconds until the system call of the thread returns by itself, at most; nothing when it may wait
-/// for ever.
+/// Maximum seconds until the thread's system call returns by itself; nothing if it has no limit.
 std::optional<double> time_limit(WaitContext& context, const WaitingThread& waiting);
-/// A sleep that the thread ends by itself.
+/// A sleep that ends by itself.
 std::optional<WaitTarget> timer_wait(WaitContext& context, const WaitingThread& waiting);
-/// Of read, write, poll and select; empty for other calls.
+/// For read, write, poll and select; empty for other calls.
 std::vector<AwaitedDescriptor> awaited_descriptors(WaitContext& context,
                                                    const WaitingThread& waiting);
-/// By its system call: children, descriptors, file locks.
+/// By the system call: children, descriptors, file locks.
 std::optional<WaitTarget> call_wait(WaitContext& context, const WaitingThread& waiting);
-/// What waiting for one descriptor means; nothing for descriptors nobody else stands behind
-/// (eventfd, timers).
+/// The meaning of waiting for one descriptor; nothing for descriptors without a process at the
+/// other end (eventfd, timers).
 std::optional<WaitTarget> descriptor_wait(WaitContext& context, const JobProcess& process, int fd,
                                           Direction direction);
-/// Several descriptors at once (poll): one answer when they agree, else all of them in `detail`.
+/// Several descriptors at once (poll): one target if they agree, else all of them in `detail`.
 std::optional<WaitTarget> any_of(std::vector<WaitTarget> targets);
 
 }  // namespace ddpdoctor::sources

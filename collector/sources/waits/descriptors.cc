@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who stands behind a descriptor: the writers of a pipe, the peer of a socket, the person at a
-// terminal.
+// The process at the other end of a descriptor: the writers of a pipe, the peer of a socket, the
+// person at a terminal.
 #include <algorithm>
 #include <set>
 
@@ -30,7 +30,7 @@ std::string list(const WaitContext& context, const std::set<pid_t>& pids) {
   return text;
 }
 
-/// Processes among the holders that have the end that would move us. One that cannot be told
+/// Processes among the holders with the end that would wake us. A process with an unknown mode
 /// counts.
 std::set<pid_t> fitting_ends(const std::vector<Holder>& holders, Direction direction) {
   std::set<pid_t> found;
@@ -46,15 +46,15 @@ std::set<pid_t> fitting_ends(const std::vector<Holder>& holders, Direction direc
 std::set<pid_t> other_ends(WaitContext& context, const std::string& link, pid_t self,
                            Direction direction) {
   std::set<pid_t> found = fitting_ends(context.descriptors().holders(link), direction);
-  if (found.empty()) {  // it leads out of the job
+  if (found.empty()) {  // the channel leads out of the job
     found = fitting_ends(context.descriptors().holders_anywhere(link), direction);
   }
   found.erase(self);
   return found;
 }
 
-/// Forks inherit every end, so many may hold it. The one that made a worker is the one that talks
-/// to it.
+/// Forks inherit every end, so many processes may hold it. The parent that created a worker is the
+/// one that communicates with it.
 pid_t likely_end(const JobProcess& self, const std::set<pid_t>& ends) {
   if (ends.size() == 1) {
     return *ends.begin();
@@ -163,7 +163,7 @@ std::optional<WaitTarget> socket_wait(WaitContext& context, const JobProcess& pr
 bool is_fifo(pid_t pid, int fd, const std::optional<Mount>& mount) {
   struct stat found{};
   if (mount && mount->remote()) {
-    return false;  // stat may wait for the server
+    return false;  // stat may block on the server
   }
   return ::stat(fmt::format("/proc/{}/fd/{}", pid, fd).c_str(), &found) == 0 &&
          S_ISFIFO(found.st_mode);

@@ -13,8 +13,8 @@ namespace ddpdoctor::sources {
 
 namespace {
 
-/// The waiter's line in /proc/locks. Locks of open files (F_OFD_SETLKW) have no pid there: the
-/// inode finds them.
+/// The waiter's line in /proc/locks. Locks of open files (F_OFD_SETLKW) have no pid there and are
+/// found by inode.
 const FileLock* waiting_lock(WaitContext& context, pid_t pid, int fd) {
   const auto text = read_file(fmt::format("/proc/{}/fdinfo/{}", pid, fd));
   const auto inode =

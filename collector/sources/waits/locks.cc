@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Locks inside one process: the GIL, pthread mutexes, joins of threads. Only where the owner can be
-// named, or the kind of lock matters (multiprocessing's semaphores).
+// Locks inside one process: the GIL, pthread mutexes, joins of threads. Only if the owner is known
+// or the kind of lock matters (multiprocessing's semaphores).
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -16,13 +16,14 @@ namespace ddpdoctor::sources {
 
 namespace {
 
-constexpr std::size_t kInnermost = 8;  // frames between a thread's sleep and what asked for it
+// Frames between a thread's sleep and the function that caused it.
+constexpr std::size_t kInnermost = 8;
 
 bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-/// The C library's part of a wait, which says nothing about what is waited for.
+/// The C library's frames of a wait, which do not show what the thread waits for.
 bool is_plumbing(const stacks::Frame& frame) {
   const std::string_view name = frame.function;
   return frame.module.starts_with("libc.") || frame.module.starts_with("libc-") ||
@@ -31,15 +32,15 @@ bool is_plumbing(const stacks::Frame& frame) {
          name.starts_with("___pthread_cond") || name == "syscall";
 }
 
-/// A stripped interpreter has no name for take_gil, but nothing else of it waits in this function:
-/// its other locks are semaphores.
+/// A stripped interpreter has no symbol take_gil, but no other wait of it uses this function: its
+/// other locks are semaphores.
 bool is_stripped_take_gil(const stacks::Frame& frame, const stacks::Frame& inner) {
   return frame.language == stacks::Language::kNative && frame.function.empty() &&
          (frame.module.starts_with("python3") || frame.module.starts_with("libpython3")) &&
          inner.function.find("pthread_cond_timedwait") != std::string::npos;
 }
 
-/// take_gil, or who called it where the interpreter is stripped or inlined it.
+/// take_gil, or its caller if the interpreter is stripped or inlined it.
 bool waits_for_gil(const stacks::ThreadStack& thread) {
   constexpr std::array<std::string_view, 5> kTakers{"take_gil", "PyEval_RestoreThread",
                                                     "PyEval_AcquireThread", "PyGILState_Ensure",
@@ -121,7 +122,7 @@ WaitTarget mutex_target(const WaitContext& context, const WaitingThread& waiting
   return target;
 }
 
-/// A futex wait and its operands.
+/// A futex wait and its arguments.
 struct FutexWait {
   std::uint64_t address = 0;
   bool process_private = false;
@@ -145,7 +146,7 @@ std::optional<FutexWait> futex_wait(const stacks::ThreadStack& thread) {
                    .value = static_cast<std::uint32_t>(thread.syscall->arguments[2])};
 }
 
-/// pthread_join sleeps on the tid word that the kernel clears at the thread's end: a shared futex
+/// pthread_join sleeps on the tid word that the kernel clears when the thread exits: a shared futex
 /// whose value is that tid.
 std::optional<WaitTarget> join_wait(WaitContext& context, const WaitingThread& waiting,
                                     const FutexWait& futex) {
@@ -163,7 +164,7 @@ std::optional<WaitTarget> join_wait(WaitContext& context, const WaitingThread& w
                     .detail = "joins " + thread_name(*joined)};
 }
 
-/// glibc's pthread_mutex_t: lock word, count, owner. Asked only when frames show a mutex and the
+/// Reads glibc's pthread_mutex_t (lock word, count, owner); only if frames show a mutex and the
 /// capture found no owner.
 std::optional<pid_t> owner_in_memory(WaitContext& context, const WaitingThread& waiting,
                                      const FutexWait& futex) {
@@ -176,7 +177,8 @@ std::optional<pid_t> owner_in_memory(WaitContext& context, const WaitingThread& 
         word ? static_cast<pid_t>(*word & static_cast<std::uint32_t>(FUTEX_TID_MASK)) : 0;
     return owner > 0 ? std::optional(owner) : std::nullopt;
   }
-  // __lll_lock_wait_private serves bare lock words (malloc, stdio, atexit): those have no owner.
+  // __lll_lock_wait_private is used for bare lock words (malloc, stdio, atexit), which have no
+  // owner.
   const bool locking =
       (has_native(waiting.thread, "mutex_lock") || has_native(waiting.thread, "lll_lock_wait")) &&
       !has_native(waiting.thread, "lll_lock_wait_private");

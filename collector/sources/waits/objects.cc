@@ -32,7 +32,7 @@ bool runs_in(const stacks::ThreadStack& thread, std::string_view part) {
                      });
 }
 
-/// The byte of a file that an address is; nothing for memory of no file.
+/// The byte of a file at an address; nothing for anonymous memory.
 std::optional<MappedByte> in_file(const stacks::Maps& maps, std::uint64_t address) {
   const stacks::Mapping* there = maps.find(address);
   if (there == nullptr || there->inode == 0) {
@@ -43,7 +43,8 @@ std::optional<MappedByte> in_file(const stacks::Maps& maps, std::uint64_t addres
                     .offset = there->offset + (address - there->start)};
 }
 
-/// sem_t of glibc on 64 bits: the count, and above it how many wait. glibc sleeps at the count.
+/// glibc's sem_t on 64 bits: the count, with the number of waiters above it. glibc sleeps at the
+/// address of the count.
 void read_semaphore(WaitContext& context, pid_t pid, std::uint64_t address, ObjectWait& wait) {
   constexpr unsigned kWaitersShift = 32;
   auto& memory = context.memory(pid);
@@ -120,7 +121,7 @@ std::optional<ObjectWait> lock_on_file(WaitContext& context, const WaitingThread
   if (lock->taker_lives) {
     wait.enders = {lock->taker};
   }
-  // Descriptors of one open() share a lock of flock: a fork may give it back for its parent.
+  // Descriptors of one open() share a flock: a fork may release it for its parent.
   if (lock->type != "posix") {
     for (const Holder& holder : context.descriptors().holders(lock->path)) {
       const bool shares = !lock->taker_lives || is_below(context.job(), holder.pid, lock->taker);
@@ -133,7 +134,8 @@ std::optional<ObjectWait> lock_on_file(WaitContext& context, const WaitingThread
   return wait;
 }
 
-/// Our own copy of another process's descriptor; its state (bytes queued, room) is the original's.
+/// Our own duplicate of another process's descriptor; its state (bytes queued, room) is the
+/// original's.
 base::UniqueFd copy_of(pid_t pid, int fd) {
   const base::UniqueFd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   return base::UniqueFd(process ? static_cast<int>(::syscall(SYS_pidfd_getfd, process.get(), fd, 0))
@@ -153,7 +155,7 @@ void ask_descriptor(pid_t pid, const AwaitedDescriptor& awaited, ObjectWait& wai
   if (wait.kind != "socket" && ::ioctl(copy.get(), FIONREAD, &bytes) == 0) {
     wait.queued = bytes;
   } else if (!reads && ::ioctl(copy.get(), TIOCOUTQ, &bytes) == 0) {
-    wait.queued = bytes;  // sent, and not read at the other end
+    wait.queued = bytes;  // sent but not yet read at the other end
   }
 }
 
@@ -170,8 +172,8 @@ std::set<pid_t> holders_of(WaitContext& context, const std::string& link) {
   return pids_of(inside.empty() ? context.descriptors().holders_anywhere(link) : inside);
 }
 
-/// Who reads a pipe that we write to, and the other way round; a descriptor whose mode is not told
-/// counts.
+/// The readers of a pipe that we write to, or the writers of one we read; a descriptor with an
+/// unknown mode counts.
 std::set<pid_t> other_ends_of(WaitContext& context, const std::string& link, Direction direction) {
   const auto fits = [direction](const Holder& holder) {
     const auto mode = open_mode(holder.pid, holder.fd);
@@ -232,14 +234,14 @@ std::optional<ObjectWait> channel_wait(WaitContext& context, const WaitingThread
     }
     default:
       wait.kind = "other";
-      wait.open = true;  // a terminal, a file, a counter: anybody
+      wait.open = true;  // a terminal, a file or a counter: any process may end the wait
       return wait;
   }
   ask_descriptor(pid, awaited, wait);
   return wait;
 }
 
-/// Several at once: the first to come ends it.
+/// Several channels at once: the first event ends the wait.
 std::optional<ObjectWait> any_channel(WaitContext& context, const WaitingThread& waiting) {
   std::optional<ObjectWait> all;
   for (const AwaitedDescriptor& awaited : awaited_descriptors(context, waiting)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits that only Python frames explain: a key of the store, another thread's import, a file that
-// should go away, a thread to join.
+// Waits that only Python frames explain: a key of the store, another thread's import, a lock file
+// to be removed, a thread to join.
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -28,7 +28,7 @@ bool in_store(const stacks::ThreadStack& thread) {
   });
 }
 
-/// The first local that is called a key in the frames around the store's call.
+/// The first local named like a key in the frames around the store call.
 std::string store_key(const stacks::ThreadStack& thread) {
   constexpr std::array<std::string_view, 6> kNames{"last_worker_key", "key",  "store_key",
                                                    "barrier_key",     "keys", "last_member_key"};
@@ -54,7 +54,7 @@ std::optional<WaitTarget> store_wait(WaitContext& context, const WaitingThread& 
   return target;
 }
 
-/// importlib's lock of one module: somebody else is importing it.
+/// importlib's lock of one module: another thread is importing it.
 std::optional<WaitTarget> import_wait(const WaitingThread& waiting) {
   const Frame* innermost = innermost_python(waiting.thread);
   if (innermost == nullptr || innermost->file.find("importlib._bootstrap") == std::string::npos ||
@@ -89,7 +89,7 @@ std::optional<WaitTarget> lock_file_wait(const WaitingThread& waiting) {
       .limit = waited->gives_up};
 }
 
-/// Thread.join of a Python thread, by the name in `self`'s text.
+/// Thread.join of a Python thread, identified by the name in `self`'s text.
 std::optional<WaitTarget> thread_join(const WaitingThread& waiting) {
   const Frame* join = nullptr;
   for (const Frame& frame : waiting.thread.frames) {

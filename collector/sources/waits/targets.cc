@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of the questions: what Python says names the matter best, then locks with an owner,
-// then the system call.
+// The order of the queries: Python frames are most specific, then locks with an owner, then the
+// system call.
 #include "collector/sources/waits/targets.h"
 
 #include "collector/sources/waits/context.h"
@@ -11,10 +11,10 @@ namespace {
 
 std::optional<WaitTarget> awaited(WaitContext& context, const WaitingThread& waiting) {
   if (waiting.thread.state == 'R' || waiting.thread.state == 'T' || waiting.thread.state == 'Z') {
-    return std::nullopt;  // it runs, was stopped, or has ended: it waits for nothing
+    return std::nullopt;  // it runs, was stopped, or has exited: it does not wait
   }
   if (auto found = lock_wait(context, waiting); found && found->kind == "gil") {
-    return found;  // returning from whatever call Python frames show: that one is over
+    return found;  // returning from the call that the Python frames show: that wait is over
   }
   if (auto found = python_wait(context, waiting)) {
     return found;
@@ -32,10 +32,10 @@ std::optional<WaitTarget> target_of(WaitContext& context, const WaitingThread& w
   auto found = awaited(context, waiting);
   const bool ends_by_itself = waiting.thread.syscall && waiting.thread.state != 'R';
   const auto limit = ends_by_itself ? time_limit(context, waiting) : std::nullopt;
-  const bool tries_again = found && found->kind == "lock-file";  // after each short sleep
+  const bool tries_again = found && found->kind == "lock-file";  // retries after each short sleep
   if (found && !found->limit && !tries_again) {
     found->limit = limit;
-  } else if (!found && limit) {  // an event loop's next timer, a condition with a timeout
+  } else if (!found && limit) {  // the next timer of an event loop, or a condition with a timeout
     const bool main = waiting.thread.tid == waiting.process.row.pid;
     found =
         WaitTarget{.kind = main ? "timer" : "timeout", .target = {}, .detail = {}, .limit = limit};

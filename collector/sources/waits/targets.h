@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a blocked thread waits for, resolved through its system call, descriptors, sockets and
-// locks.
+// What a blocked thread waits for, determined from its system call, descriptors, sockets and locks.
 #pragma once
 
 #include <map>
@@ -20,10 +19,10 @@ struct WaitTarget {
   std::string kind;
   std::string target;
   std::string detail;
-  std::optional<double> limit{};  // seconds after which the thread wakes by itself, at most
+  std::optional<double> limit{};  // maximum seconds after which the thread wakes by itself
 };
 
-/// For each (pid, tid) that waits for something nameable.
+/// For each (pid, tid) whose wait can be named.
 std::map<std::pair<pid_t, pid_t>, WaitTarget> wait_targets(
     const JobTree& job, const std::vector<stacks::ProcessStacks>& stacks);
 

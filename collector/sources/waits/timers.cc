@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long a thread waits at most: sleeps, and polls and locks with a timeout. Arguments of the
-// system call point to the target's memory, which is believed only as far as it fits.
+// system call point into the target's memory, which is accepted only if it is plausible.
 #include <array>
 #include <cmath>
 #include <ctime>
@@ -25,12 +25,13 @@ double seconds_of(const timespec& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * kNano;
 }
 
-/// Nobody waits for three centuries: the thread went on, and other things lie there now.
+/// Seconds, about three centuries: not a real timeout; the thread has continued and the memory was
+/// reused.
 constexpr double kNobodyWaits = 1e10;
 
 std::optional<double> sane(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0 || seconds > kNobodyWaits) {
-    return 0.0;  // it is awake, or will be in no time
+    return 0.0;  // it is awake, or will be immediately
   }
   return seconds;
 }
@@ -55,7 +56,7 @@ std::optional<double> read_timeval(WaitContext& context, pid_t pid, std::uint64_
 }
 #endif
 
-/// Until a time of one of the clocks that all processes share.
+/// The time left until a time on one of the clocks that all processes share.
 std::optional<double> left_until(std::uint64_t clock, double time) {
   timespec now{};
   if ((clock != CLOCK_MONOTONIC && clock != CLOCK_REALTIME) ||
@@ -67,13 +68,13 @@ std::optional<double> left_until(std::uint64_t clock, double time) {
 
 constexpr double kMilli = 1e-3;
 
-/// A timeout in milliseconds; below zero is for ever.
+/// A timeout in milliseconds; negative means no limit.
 std::optional<double> milliseconds(std::uint64_t argument) {
   const auto timeout = static_cast<std::int32_t>(argument);
   return timeout < 0 ? std::nullopt : std::optional(timeout * kMilli);
 }
 
-/// A sleep; with select, as time.sleep of Python before 3.11 does it, one without descriptors.
+/// A sleep; also select without descriptors, which time.sleep used before Python 3.11.
 bool is_sleep(const stacks::Syscall& call) {
   const bool no_descriptors =
       call.arguments[1] == 0 && call.arguments[2] == 0 && call.arguments[3] == 0;
@@ -86,7 +87,7 @@ bool is_sleep(const stacks::Syscall& call) {
          (call.number == SYS_pselect6 && no_descriptors);
 }
 
-/// A lock, an event or a queue that is waited for with a timeout.
+/// The timeout of a wait for a lock, an event or a queue.
 std::optional<double> futex_limit(WaitContext& context, pid_t pid, const stacks::Syscall& call) {
   const auto operation = static_cast<int>(call.arguments[1]);
   const int command = operation & FUTEX_CMD_MASK;
