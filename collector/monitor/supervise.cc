@@ -313,7 +313,7 @@ class Watch {
       job = processes_left(child_, outcome_.status, recordings.value_or(Recordings{}));
       job.ended = true;
     }
-    // who was killed, ended, or asked NCCL how a call goes, while we looked
+    // a child was killed, a process exited, or a thread polled NCCL during the snapshot
     if (pulse().children_killed != killed ||
         (recordings &&
          (a_rank_ended(job, *recordings) || model::some_call_is_polled(*recordings)))) {

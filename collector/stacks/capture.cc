@@ -11,8 +11,8 @@ std::vector<ProcessStacks> capture(std::span<const pid_t> pids, const CaptureOpt
   ElfCache files;
   std::vector<std::unique_ptr<ProcessCapture>> processes;
   processes.reserve(pids.size());
-  // All processes are looked at before anything is named: the instants lie as close together as
-  // they can.
+  // Captures all processes before it resolves any names, so that the snapshots are as close in time
+  // as possible.
   for (const pid_t pid : pids) {
     processes.push_back(std::make_unique<ProcessCapture>(pid, options));
     processes.back()->look(files);

@@ -13,23 +13,25 @@
 namespace ddpdoctor::stacks {
 
 struct PythonVisit;
-/// Reads what it likes of a process while its interpreter is at hand (python_visit.h).
+/// Reads data of a process while its interpreter is accessible (python_visit.h).
 using PythonVisitor = std::function<void(PythonVisit&)>;
 
 struct CaptureOptions {
-  bool allow_stop = true;   // --no-stop forbids stopping a running thread
+  bool allow_stop = true;   // false: --no-stop forbids stopping a running thread
   bool native = true;       // native frames and their names
   bool torch_state = true;  // groups, call arguments, flight recorder
-  bool glance = false;      // main threads only; of a running one the Python frames that stay
+  // Main threads only; for a running one, the Python frames that do not change.
+  bool glance = false;
   std::chrono::milliseconds process_deadline{2000};
-  PythonVisitor visitor{};  // asked once for each process with Python
+  PythonVisitor visitor{};  // called once for each process with Python
 };
 
-/// Stacks of `pids`, in that order; a process that cannot be read comes back with `problems`.
-/// Files shared by the processes (libtorch) are opened and searched once.
+/// The stacks of `pids`, in that order; an unreadable process has `problems`. Files that processes
+/// share (libtorch) are opened and searched once.
 std::vector<ProcessStacks> capture(std::span<const pid_t> pids, const CaptureOptions& options);
 
-/// Times each thread has been on CPU: (tid, count). Unchanged = its stack is unchanged.
+/// How often each thread has run on a CPU: (tid, count). An unchanged count means an unchanged
+/// stack.
 std::vector<std::pair<pid_t, std::uint64_t>> run_counts(pid_t pid);
 
 }  // namespace ddpdoctor::stacks

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One stack out of two. A native frame that is an evaluation loop runs a known stretch of Python
-// frames and is replaced by it: up to 3.10 one frame, in 3.11 up to the frame marked as entry,
-// from 3.12 on up to the entry shim. The shim (3.10 and 3.11: the CFrame) is a local variable of
-// that very loop, so its address tells which native frame it is, whatever the symbols say.
+// Merges two stacks. A native frame that is an evaluation loop runs a known run of Python frames
+// and is replaced by it: up to 3.10 one frame, in 3.11 up to the frame marked as entry, from 3.12
+// up to the entry shim. The shim (3.10 and 3.11: the CFrame) is a local variable of that loop, so
+// its address identifies the native frame, whatever the symbols say.
 #include <algorithm>
 #include <cstddef>
 #include <optional>
@@ -19,7 +19,7 @@ namespace {
 /// Consecutive Python frames run by one activation of the evaluation loop.
 struct Run {
   std::vector<const Frame*> frames;
-  RemoteAddress in_loop = 0;  // a local variable of that loop; 0 = none known
+  RemoteAddress in_loop = 0;  // address of a local variable of that loop; 0 = unknown
 };
 
 std::vector<Run> runs_of(const std::vector<PythonFrame>& python) {
@@ -64,11 +64,11 @@ std::vector<std::size_t> loops_by_name(const std::vector<NativeFrame>& native,
 
 std::vector<std::size_t> loops_by_name(const std::vector<NativeFrame>& native) {
   auto loops = loops_by_name(native, "_PyEval_EvalFrameDefault");
-  // A build that gives the loop no name of its own still has this entry before 3.11.
+  // If a build gives the loop no symbol of its own, this entry still exists before 3.11.
   return loops.empty() ? loops_by_name(native, "PyEval_EvalFrameEx") : loops;
 }
 
-/// The native frame whose own part of the stack holds `address`.
+/// The native frame whose part of the stack contains `address`.
 std::optional<std::size_t> frame_holding(const std::vector<NativeFrame>& native,
                                          RemoteAddress stack_pointer, RemoteAddress address) {
   RemoteAddress low = stack_pointer;
@@ -85,8 +85,7 @@ std::optional<std::size_t> frame_holding(const std::vector<NativeFrame>& native,
   return std::nullopt;
 }
 
-/// A native frame and the run it stands for, in the order of the stack; nothing when the two do not
-/// fit.
+/// Pairs of a native frame and its run, in stack order; nothing if they do not match.
 using Pairing = std::vector<std::pair<std::size_t, const Run*>>;
 
 std::optional<Pairing> pair_by_address(const std::vector<NativeFrame>& native,
@@ -98,7 +97,7 @@ std::optional<Pairing> pair_by_address(const std::vector<NativeFrame>& native,
     if (loop && (pairing.empty() || pairing.back().first < *loop)) {
       pairing.emplace_back(*loop, &run);
     } else if (!run.frames.empty()) {
-      return std::nullopt;  // an empty run is a sentinel elsewhere (3.15), the rest must fit
+      return std::nullopt;  // an empty run is a sentinel (3.15); all others must match
     }
   }
   return pairing;

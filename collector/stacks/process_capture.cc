@@ -19,13 +19,13 @@ std::string sentence(const base::Error& error) {
   return error.hint.empty() ? error.what : error.what + " (" + error.hint + ")";
 }
 
-/// Address that belongs to a frame's function: a return address may already be the next one's.
+/// An address inside a frame's function: a return address may already belong to the next function.
 RemoteAddress inside(const UnwoundFrame& frame) {
   return frame.exact ? frame.pc : frame.pc - 1;
 }
 
-/// A lock that other threads hold for a while; low-level locks (of malloc, of stdio) have an
-/// address but no owner field.
+/// A lock that is held by other threads; low-level locks (of malloc, of stdio) have an address but
+/// no owner field.
 enum class Lock { kNone, kLowLevel, kMutex };
 
 Lock lock_taken_in(std::string_view function) {
@@ -53,7 +53,7 @@ std::optional<pid_t> ProcessCapture::outer_tid(pid_t inner) const {
   return found == threads_.end() ? std::nullopt : std::optional(found->stack.tid);
 }
 
-/// Names and states only, when memory may not be read.
+/// Used if memory is not readable: names and states only.
 void ProcessCapture::list_without_stacks() {
   for (const pid_t tid : tasks_->tids()) {
     CapturedThread thread;
@@ -139,7 +139,7 @@ void ProcessCapture::look(ElfCache& files) {
   const auto holder = python_ ? python_->gil_holder() : std::nullopt;
   ThreadCapture capture(*target_, *tasks_, python_.get(), options_);
   look_at_new_threads(capture);
-  look_at_new_threads(capture);  // those that appeared meanwhile
+  look_at_new_threads(capture);  // includes threads that appeared in the meantime
   if (python_ || !python_problem_.empty()) {
     describe_gil(holder);
   }
@@ -219,8 +219,8 @@ void ProcessCapture::find_mutex(CapturedThread& thread,
   if (lock != Lock::kMutex) {
     return;
   }
-  // An owner that is no thread of this process is said too: after fork() it is the thread that
-  // stayed behind in the parent.
+  // An owner that is not a thread of this process is reported, too: after fork() it is a thread
+  // that exists only in the parent.
   constexpr pid_t kMaxPid = 1 << 22;
   const pid_t owner = *thread.mutex_word_owner;
   if (owner > 0 && owner <= kMaxPid) {
@@ -275,8 +275,8 @@ void ProcessCapture::visit() {
   options_.visitor(visit);
 }
 
-/// As if the main task had called the loop that runs it: its coroutines lie outside of the loop's
-/// frames.
+/// Adds frames as if the main task had called the event loop: its coroutines are not among the
+/// loop's frames.
 void ProcessCapture::add_awaiting(CapturedThread& thread) {
   std::vector<Frame> awaiting = python_->awaiting(thread.python);
   auto& frames = thread.stack.frames;

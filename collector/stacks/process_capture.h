@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One process: first what races with it (look), then names and Python text at leisure (finish).
+// Captures one process: first what races with it (look), afterwards names and Python text (finish).
 #pragma once
 
 #include <chrono>
@@ -24,9 +24,9 @@ class ProcessCapture {
 
   /// Reads every thread, each at one instant.
   void look(ElfCache& files);
-  /// Asks for the names its native frames need.
+  /// Registers the addresses of its native frames.
   void want_names(FunctionNames& names);
-  /// Names, merges and returns the stacks.
+  /// Resolves names, merges and returns the stacks.
   ProcessStacks finish(const FunctionNames& names);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a visitor of a process finds: its interpreter and the stacks it was captured with. The
-// process runs on meanwhile; frames that have not run since are still where they were.
+// The data that a visitor of a process gets: its interpreter and its captured stacks. The process
+// continues meanwhile; frames of threads that have not run since are unchanged.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,7 @@
 
 namespace ddpdoctor::stacks {
 
-/// One process; everything lives as long as the visit.
+/// One process; all members are valid during the visit only.
 struct PythonVisit {
   struct Thread {
     pid_t tid = 0;
@@ -21,7 +21,7 @@ struct PythonVisit {
   Target& target;
   PythonReader& python;
   const ProcessStacks& stacks;
-  std::vector<Thread> threads;  // those with Python frames
+  std::vector<Thread> threads;  // threads with Python frames
 };
 
 }  // namespace ddpdoctor::stacks

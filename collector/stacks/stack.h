@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a captured stack is: values, no behaviour. Stacks know a pid, not a job.
+// A captured stack: values without behaviour. This folder knows pids, not jobs.
 #pragma once
 
 #include <array>
@@ -16,14 +16,14 @@ namespace ddpdoctor::stacks {
 
 enum class Language { kPython, kNative };
 
-/// What a `for` loop goes over, as far as its iterator tells.
+/// The progress of a `for` loop, as far as its iterator shows it.
 struct Iteration {
   std::string over;  // "DataLoader with DistributedSampler", "range", "generator f"
-  std::optional<std::int64_t> done{};  // items it has given out, the one in hand included
-  std::optional<std::int64_t> left{};  // items to come
-  bool loose = false;  // counted in a generator's own loop, which may give out fewer or more
+  std::optional<std::int64_t> done{};  // items returned so far, including the current one
+  std::optional<std::int64_t> left{};  // remaining items
+  bool loose = false;  // counted in a generator's own loop, which may yield fewer or more
   std::optional<std::int64_t>
-      index{};  // of enumerate(), its start included, where `done` is not sure
+      index{};  // index of enumerate(), including its start, if `done` is uncertain
 
   [[nodiscard]] std::optional<std::int64_t> total() const {
     return done && left ? std::optional(*done + *left) : std::nullopt;
@@ -35,8 +35,8 @@ struct Iteration {
 struct Frame {
   Language language = Language::kNative;
   std::string function;
-  /// Python: co_filename. Native: empty, but in a process without Python the source of the user's
-  /// own code as debug information names it, or, with line 0, the file of the code itself.
+  /// Python: co_filename. Native: empty; but in a process without Python, the source file of user
+  /// code from debug information or, with line 0, the code file itself.
   std::string file;
   int line = 0;    // 1-based; 0 = unknown
   int column = 0;  // 1-based, Python 3.11+; 0 = unknown
@@ -44,37 +44,37 @@ struct Frame {
   int end_column = 0;
   std::string module;         // native: file name of the ELF object
   std::uint64_t address = 0;  // native: program counter
-  bool inferred = false;      // rests on a frame pointer that was inferred, not proven
+  bool inferred = false;      // depends on an inferred frame pointer
   bool of_backend = false;    // the program's communication backend, see model::mark_backends()
-  /// Rendered arguments and locals; filled for torch.distributed frames and other listed waiting
-  /// places only.
+  /// Rendered arguments and locals; only for torch.distributed frames and listed waiting functions.
   std::vector<std::pair<std::string, std::string>> locals;
-  /// The `for` loops it is in, outermost first; where known, of Python outside of torch.
+  /// Its current `for` loops, outermost first; if known, and only for Python code outside torch.
   std::vector<Iteration> loops;
 };
 
-/// How a thread's registers and stack were obtained.
+/// How the registers and stack of a thread were read.
 enum class CaptureMethod { kNone, kNoStop, kStopped };
 
-/// The system call a sleeping thread is in.
+/// The system call of a sleeping thread.
 struct Syscall {
-  std::int64_t number = -1;  // -1: none, the thread was running or in a page fault
+  std::int64_t number = -1;  // -1: none; the thread was running or in a page fault
   std::array<std::uint64_t, 6> arguments{};
 };
 
-/// A Python exception: which, and where it came from.
+/// A Python exception and where it was raised.
 struct RaisedException {
-  std::string type;           // "ValueError"
-  std::string text;           // str() of it, shortened; empty = it has none
-  std::vector<Frame> places;  // its traceback: where it was raised first, where it is handled last
+  std::string type;  // "ValueError"
+  std::string text;  // its str(), shortened; empty = none
+  // Its traceback: the line that raised it first, the line that handles it last.
+  std::vector<Frame> places;
 };
 
 /// One thread at one instant; frames innermost first.
 struct ThreadStack {
   pid_t tid = 0;            // in our pid namespace
-  pid_t inner_tid = 0;      // in the target's own
+  pid_t inner_tid = 0;      // in the target's own pid namespace
   std::string name;         // the kernel's (comm)
-  std::string python_name;  // threading.Thread name where readable
+  std::string python_name;  // name in threading.Thread, if readable
   char state = '?';         // R S D T t Z X
   std::string wchan;
   CaptureMethod method = CaptureMethod::kNone;
@@ -82,16 +82,17 @@ struct ThreadStack {
   std::optional<Syscall> syscall;
   std::vector<Frame> frames;
   bool has_python = false;
-  std::optional<RaisedException> handles;  // it is in an except or finally block for this
+  std::optional<RaisedException> handles;  // exception of its current except or finally block
   std::optional<bool> holds_gil;
   std::optional<std::uint64_t> mutex_address;  // the futex word it sleeps on
-  std::optional<pid_t> mutex_owner;            // owner tid found in a pthread mutex it waits for
-  std::uint64_t run_count = 0;  // times on CPU when captured: unchanged means it has not run since
-  bool complete = false;        // unwound to the thread's start
-  std::string problem;  // why the stack is absent, partial or unmerged; empty = nothing to say
+  std::optional<pid_t> mutex_owner;            // owner tid in the pthread mutex it waits for
+  // Number of times on a CPU at capture: an equal number later means that it has not run.
+  std::uint64_t run_count = 0;
+  bool complete = false;  // unwound to the thread's start
+  std::string problem;    // why the stack is absent, partial or unmerged; empty = no problem
 };
 
-/// A process group as c10d's Python and C++ objects describe it.
+/// A process group according to c10d's Python and C++ objects.
 struct TorchGroup {
   std::string name;         // "0", "1", … as torch names it
   std::string description;  // "default_pg" or empty
@@ -108,8 +109,8 @@ struct PythonLocation {
 /// One entry of torch's flight recorder, read from the target's memory.
 struct FlightRecord {
   std::int64_t id = 0;
-  std::int64_t group_id = -1;  // torch's number of the group in this process;
-                               // TORCH_DISTRIBUTED_DEBUG=DETAIL leaves the name empty
+  // Number of the group in this process; with TORCH_DISTRIBUTED_DEBUG=DETAIL the name is empty.
+  std::int64_t group_id = -1;
   std::string group_name;
   std::string group_description;
   std::int64_t sequence = 0;      // collective_seq_id or p2p_seq_id
@@ -126,7 +127,7 @@ struct FlightRecord {
   std::vector<PythonLocation> stack;  // Python frames of the call, innermost first; empty = unknown
 };
 
-/// What torch.distributed knows inside one process.
+/// The state of torch.distributed inside one process.
 struct TorchState {
   std::string version;  // "2.13.0+cpu"; empty = unknown
   std::optional<int> rank;
@@ -139,11 +140,11 @@ struct TorchState {
 
 struct PythonRuntime {
   std::string version;                             // "3.11"
-  std::optional<pid_t> gil_holder;                 // tid; absent = nobody or unknown
-  bool gil_moving = false;                         // changed while we looked
-  std::map<std::string, std::string> environment;  // os.environ as Python sees it, where readable
-  std::optional<RaisedException> printed;          // sys.last_value: what the program failed with
-  std::optional<RaisedException> lost;  // of an asyncio task whose result nobody has asked for
+  std::optional<pid_t> gil_holder;                 // tid; absent = none or unknown
+  bool gil_moving = false;                         // changed during the capture
+  std::map<std::string, std::string> environment;  // os.environ as Python sees it, if readable
+  std::optional<RaisedException> printed;  // sys.last_value: the exception that ended the program
+  std::optional<RaisedException> lost;     // of an asyncio task whose result was never retrieved
   std::string problem;
 };
 
@@ -152,7 +153,7 @@ struct ProcessStacks {
   std::vector<ThreadStack> threads;
   std::optional<PythonRuntime> python;
   std::optional<TorchState> torch;
-  std::vector<std::string> problems;  // what could not be read, each a sentence with its reason
+  std::vector<std::string> problems;  // what could not be read; sentences with reasons
   double longest_stop_ms = 0;
 };
 

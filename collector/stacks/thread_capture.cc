@@ -17,15 +17,15 @@ namespace ddpdoctor::stacks {
 
 namespace {
 
-// Used stacks of training processes are some 5 KB; what lies beyond the copy is read on demand and
+// Stacks of training processes use about 5 KB; what is beyond the copy is read on demand and
 // checked.
 constexpr std::size_t kStackBytes = std::size_t{64} << 10U;
 constexpr std::size_t kStoppedStackBytes = std::size_t{256} << 10U;
 constexpr int kAttempts = 5;
-constexpr int kPatientAttempts = 40;  // when stopping is forbidden
+constexpr int kPatientAttempts = 40;  // used if stopping is forbidden
 constexpr std::chrono::milliseconds kHaltDeadline{100};
 
-/// Whether a look at the halted thread would show more of its stack.
+/// True if stopping the thread would show more of its stack.
 bool wants_a_stop(const Unwound& native) {
   return native.unproven || native.end == UnwindEnd::kUnknownRegister;
 }
@@ -36,7 +36,7 @@ bool waits_for_futex(const Syscall& call) {
                                       operation == FUTEX_LOCK_PI || operation == FUTEX_LOCK_PI2);
 }
 
-/// "123 (gdb)": TracerPid names the tracing thread, people know the process.
+/// "123 (gdb)": TracerPid is the tracing thread, but people know its process.
 std::string process_of(pid_t tid) {
   const auto status = read_proc_file(AT_FDCWD, fmt::format("/proc/{}/status", tid));
   const auto pid = status ? status_field(*status, "Tgid") : std::nullopt;
@@ -76,8 +76,8 @@ void ThreadCapture::read_python(CapturedThread& thread, std::optional<RemoteAddr
 }
 
 void ThreadCapture::read_mutex(CapturedThread& thread) {
-  // glibc, struct __pthread_mutex_s: lock, count, owner. Whether it is a mutex at all is known when
-  // the frames have names.
+  // glibc, struct __pthread_mutex_s: lock, count, owner. Whether it is a mutex is known after
+  // frames have names.
   constexpr RemoteAddress kOwnerOffset = 8;
   thread.mutex_word_owner.reset();
   if (thread.stack.syscall && waits_for_futex(*thread.stack.syscall)) {
@@ -126,8 +126,8 @@ ThreadCapture::Attempt ThreadCapture::look_without_stop(CapturedThread& thread,
   return Attempt::kDone;
 }
 
-/// The outer frames of a thread that runs: those that it had before and after, in the same place
-/// with the same code.
+/// The outer frames of a running thread: those that two reads show in the same place with the same
+/// code.
 bool ThreadCapture::look_twice(CapturedThread& thread, std::optional<RemoteAddress> python_state) {
   if (python_ == nullptr || !python_state) {
     return false;
@@ -159,9 +159,9 @@ bool ThreadCapture::look_stopped(CapturedThread& thread,
   stopped.stack = thread.stack;
   stopped.stack.syscall.reset();
   StackCopy copy(target_.memory(), kStoppedStackBytes);
-  // First the walk is done on the copy, after the release. Should it need memory beside the copy (a
-  // signal stack, a very deep one), a second stop walks while the thread stands still, by then with
-  // every file open.
+  // First the walk uses the copy, after the release. If it needs memory outside the copy (a signal
+  // stack, a very deep stack), a second stop walks while the thread is stopped; all files are open
+  // by then.
   for (const bool walk_inside : {false, true}) {
     Registers registers;
     const auto walk_now = [&] {
@@ -183,7 +183,7 @@ bool ThreadCapture::look_stopped(CapturedThread& thread,
     stopped.stack.stopped_ms = std::max(stopped.stack.stopped_ms, outcome.milliseconds);
     if (!outcome.stopped) {
       thread.stack.problem = outcome.problem;
-      return walk_inside;  // the first walk stands
+      return walk_inside;  // the first walk is valid
     }
     if (options_.native && !walk_inside) {
       walk_now();
@@ -201,7 +201,7 @@ bool ThreadCapture::look_stopped(CapturedThread& thread,
 }
 
 bool ThreadCapture::may_stop(const CapturedThread& thread) const {
-  // A thread in uninterruptible sleep does not come to a halt; t is somebody else's halt.
+  // A thread in uninterruptible sleep does not stop; state t means that another tracer stopped it.
   return options_.allow_stop && thread.stack.state != 'D' && thread.stack.state != 't';
 }
 

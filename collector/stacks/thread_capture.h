@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread at one instant, by the ladder: without stopping it, checked by an unchanged run count;
-// else stopped for microseconds; else not at all, with the reason. Never the whole process.
+// One thread at one instant, by the first method that works: without stopping it, verified by an
+// unchanged run count; else stopped for microseconds; else not at all, with the reason. Never stops
+// the whole process.
 #pragma once
 
 #include <optional>
@@ -17,16 +18,16 @@
 
 namespace ddpdoctor::stacks {
 
-/// What a captured thread is before it has names.
+/// A captured thread before names are resolved.
 struct CapturedThread {
-  ThreadStack stack;  // all but frames
+  ThreadStack stack;  // everything but frames
   Unwound native;
   RemoteAddress stack_pointer = 0;
   bool has_python_state = false;
   RawPythonStack python;
-  RemoteAddress handles = 0;  // an exception object, still to be described
+  RemoteAddress handles = 0;  // an exception object that is described later
   std::optional<pid_t>
-      mutex_word_owner;  // the owner field, if the futex it waits on is in a pthread mutex
+      mutex_word_owner;  // the owner field, if the awaited futex is in a pthread mutex
 };
 
 /// Captures the threads of one process.
@@ -35,7 +36,7 @@ class ThreadCapture {
   ThreadCapture(LiveTarget& target, const ProcTasks& tasks, PythonReader* python,
                 const CaptureOptions& options);
 
-  /// Never fails: what could not be had is said in `problem`. `python_state` is the address of its
+  /// Never fails: `problem` says what could not be read. `python_state` is the address of its
   /// PyThreadState.
   CapturedThread capture(pid_t tid, std::optional<RemoteAddress> python_state);
 

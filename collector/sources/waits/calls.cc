@@ -112,7 +112,7 @@ std::optional<WaitTarget> waitid_wait(WaitContext& context, const WaitingThread&
   return child_wait(context, waiting.process, -1);
 }
 
-/// Both ends of a pipe in one process: how an event loop wakes itself.
+/// Both ends of a pipe are in one process: an event loop wakes itself this way.
 bool wakes_itself(WaitContext& context, pid_t pid, int fd) {
   const auto open = descriptor(pid, fd);
   // Asyncio's: both ends belong to the process.

@@ -9,8 +9,7 @@ namespace {
 
 constexpr std::size_t kMaxSteps = 1000;
 
-/// The expression's stack of numbers; an operation that finds too few, or one number too many, ends
-/// it.
+/// The expression's stack of numbers; too few operands or a full stack end the evaluation.
 class Machine {
  public:
   Machine(const Registers& registers, std::optional<std::uint64_t> cfa, RemoteMemory& memory)
@@ -247,7 +246,7 @@ Registers caller_registers(const CfiPlan& plan, const Registers& registers, std:
     }
   }
   if (plan.rules.at(rule_of(kStackPointer)).kind != RegisterRule::Kind::kExpression) {
-    caller.set(kStackPointer, cfa);  // the meaning of the CFA on both machines
+    caller.set(kStackPointer, cfa);  // by definition of the CFA on both machines
   }
   if (caller.known(kReturnAddress)) {
     caller.set(kProgramCounter, without_signature(caller[kReturnAddress]));

@@ -31,7 +31,7 @@ std::unique_ptr<CfiPlan> make_plan(Dwarf_CFI* cfi, std::uint64_t address) {
                                &operations, &count) != 0) {
       continue;
     }
-    // The two empty answers are told apart by the pointer (libdw.h): ours = undefined, null =
+    // The pointer distinguishes the two empty answers (libdw.h): ours = undefined, null =
     // unchanged.
     if (count != 0) {
       rule.kind = RegisterRule::Kind::kExpression;
@@ -43,7 +43,7 @@ std::unique_ptr<CfiPlan> make_plan(Dwarf_CFI* cfi, std::uint64_t address) {
   return plan;
 }
 
-/// Where a file address lies in the file; beyond its end when nowhere.
+/// The file offset of a file address; beyond the end of the file if there is none.
 std::uint64_t offset_of(const ElfFile::Parts& parts, std::uint64_t address) {
   for (const Elf64_Phdr& segment : parts.segments) {
     if (segment.p_type == PT_LOAD && address >= segment.p_vaddr &&

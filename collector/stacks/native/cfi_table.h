@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Call-frame information of one ELF file through libdw's low-level interface: how to leave the
-// frame that runs at an address. libdw parses; what its operations compute is evaluated by us
-// (cfi_expression), with limits, over the target's memory.
+// Call-frame information of one ELF file through libdw's low-level interface: how to unwind the
+// frame at an address. libdw parses; our code (cfi_expression) evaluates the operations, with
+// limits, over the target's memory.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@
 
 namespace ddpdoctor::stacks {
 
-/// Where a register's rule is in a plan.
+/// The index of a register's rule in a plan.
 constexpr std::size_t rule_of(unsigned number) {
   std::size_t i = 0;
   while (kRestored.at(i) != number) {
@@ -27,11 +27,11 @@ constexpr std::size_t rule_of(unsigned number) {
   return i;
 }
 
-/// How the caller's value of one register is found.
+/// How to find the caller's value of one register.
 struct RegisterRule {
   enum class Kind { kUndefined, kSame, kExpression };
   Kind kind = Kind::kUndefined;
-  std::array<Dwarf_Op, 3> storage{};  // libdw puts short expressions here
+  std::array<Dwarf_Op, 3> storage{};  // libdw stores short expressions here
   std::span<const Dwarf_Op> expression;
 };
 
@@ -44,13 +44,13 @@ struct CfiPlan {
   CfiPlan& operator=(CfiPlan&&) = delete;
   ~CfiPlan();
 
-  Dwarf_Frame* frame = nullptr;  // owns what the expressions point to
+  Dwarf_Frame* frame = nullptr;  // owns the memory of the expressions
   std::span<const Dwarf_Op> cfa;
   std::array<RegisterRule, kRestored.size()> rules;  // in the order of kRestored
-  bool signal = false;  // a signal trampoline: the caller's pc is exact
+  bool signal = false;  // a signal trampoline: the caller's pc is exact, not a return address
 };
 
-/// All plans of a file that were asked for. The file must outlive it.
+/// All requested plans of a file. The file must outlive it.
 class CfiTable {
  public:
   explicit CfiTable(ElfFile::Parts& parts);
@@ -60,14 +60,14 @@ class CfiTable {
   CfiTable& operator=(CfiTable&&) = delete;
   ~CfiTable();
 
-  /// The plan at a file address; nothing when no function there has call-frame information.
+  /// The plan at a file address; nothing if no function there has call-frame information.
   const CfiPlan* plan_at(std::uint64_t address);
 
-  /// Where the function around a file address starts, by the search table of .eh_frame_hdr.
+  /// The start of the function around a file address, from the search table of .eh_frame_hdr.
   [[nodiscard]] std::optional<std::uint64_t> function_start(std::uint64_t address) const;
 
  private:
-  /// A row of the search table: where a function starts, and where its description lies.
+  /// A row of the search table: the start of a function and the position of its description.
   struct Function {
     std::uint64_t start = 0;
     std::uint64_t description = 0;

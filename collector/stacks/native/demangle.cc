@@ -17,8 +17,8 @@ namespace {
 constexpr std::size_t kMaxMangled = 16384;
 constexpr std::size_t kMaxName = 200;
 
-/// Index after the bracket that closes the one at `open`; the end of the text when none does.
-/// Arrows and operators inside template arguments do not occur in names that matter.
+/// Index after the bracket that closes the one at `open`; the end of the text if there is none.
+/// Relevant names have no arrows or operators inside template arguments.
 std::size_t after_group(std::string_view text, std::size_t open) {
   std::size_t depth = 0;
   for (std::size_t i = open; i < text.size(); ++i) {
@@ -41,7 +41,7 @@ bool ends_with_operator(std::string_view name) {
                                        !base::is_word(name[name.size() - kOperator.size() - 1]));
 }
 
-/// Scans a demangled name once, keeping what names the function.
+/// Scans a demangled name once and keeps the parts that name the function.
 class Folder {
  public:
   explicit Folder(std::string_view text) : text_(text) {}
@@ -87,8 +87,8 @@ void Folder::operator_symbol() {
   }
 }
 
-/// A blank ends a return type, or stands before a qualifier (const, &, [clone …]), or belongs to
-/// "operator bool".
+/// A blank ends a return type, precedes a qualifier (const, &, [clone …]), or belongs to "operator
+/// bool".
 void Folder::blank() {
   ++at_;
   if (ends_with_operator(name_)) {
@@ -108,7 +108,7 @@ void Folder::blank() {
     after_parameters_ = false;
     return;
   }
-  // Up to the next blank or to "::", where a function's local entity goes on.
+  // Skips to the next blank or to "::", after which a local entity of the function follows.
   while (at_ < text_.size() && text_[at_] != ' ' && !text_.substr(at_).starts_with("::")) {
     at_ = text_[at_] == '[' ? after_group(text_, at_) : at_ + 1;
   }
@@ -141,8 +141,8 @@ void Folder::step() {
   }
 }
 
-/// What a pybind11 binding stands for: the class of the bound method, or the function that defines
-/// the binding.
+/// What a pybind11 binding wraps: the class of the bound method, or the function that defines the
+/// binding.
 std::string bound_name(std::string_view demangled) {
   constexpr std::string_view kMember = "::*)";
   constexpr std::string_view kInitialize = "initialize<";
@@ -162,7 +162,7 @@ std::string bound_name(std::string_view demangled) {
   return folded_name(inside);
 }
 
-/// foo.cold, foo.part.0.isra.1 → foo: the compiler's pieces of one function.
+/// foo.cold, foo.part.0.isra.1 → foo: the compiler splits a function into such parts.
 std::string_view without_clone(std::string_view name) {
   constexpr std::array<std::string_view, 7> kClones{
       ".cold", ".part", ".isra", ".constprop", ".lto_priv", ".localalias", ".llvm"};
@@ -192,7 +192,8 @@ std::string readable_function(std::string_view mangled) {
   if (mangled.empty()) {
     return {};
   }
-  constexpr std::string_view kInternalAlias = "__GI_";  // glibc's own name of an exported function
+  // Glibc's internal name of an exported function.
+  constexpr std::string_view kInternalAlias = "__GI_";
   if (mangled.starts_with(kInternalAlias)) {
     mangled.remove_prefix(kInternalAlias.size());
   }

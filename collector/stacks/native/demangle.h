@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Native function names as a person reads them: no parameter lists, no template arguments, no clone
+// Native function names in readable form: no parameter lists, no template arguments, no clone
 // suffixes.
 #pragma once
 
@@ -8,10 +8,10 @@
 
 namespace ddpdoctor::stacks {
 
-/// Short readable form of a mangled or plain name, at most some 200 bytes of printable text.
+/// Short readable form of a mangled or plain name, at most about 200 bytes of printable text.
 std::string readable_function(std::string_view mangled);
 
-/// "void c10d::f<int>(c10d::Work&) const" → "c10d::f"; what pybind11 wraps around bound functions
+/// "void c10d::f<int>(c10d::Work&) const" → "c10d::f"; pybind11's wrapper around a bound function
 /// becomes "pybind11 binding of NAME".
 std::string folded_name(std::string_view demangled);
 

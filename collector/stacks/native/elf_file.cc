@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The section headers are read here once and then hidden (set to 0 in our private copy of the first
-// page) when the file has a PT_GNU_EH_FRAME: libdw would otherwise walk them first, miss the search
-// table of files whose .eh_frame comes before .eh_frame_hdr (every library of torch), and build a
-// tree of all 334,000 functions.
+// Reads the section headers once and then hides them (sets them to 0 in our private copy of the
+// first page) if the file has a PT_GNU_EH_FRAME: libdw would otherwise walk them first, miss the
+// search table of files whose .eh_frame precedes .eh_frame_hdr (every library of torch), and build
+// a tree of all 334,000 functions.
 #include "collector/stacks/native/elf_file.h"
 
 #include <algorithm>
@@ -150,7 +150,7 @@ void ElfFile::Parts::release(std::span<const std::byte> read) const {
   if (!mapped || read.empty()) {
     return;
   }
-  // Never the first page: it holds our changed header, which a dropped private page would lose.
+  // Keeps the first page: it contains our modified header, which would be lost.
   const auto start = static_cast<std::size_t>(read.data() - image.data());
   const std::size_t from = std::max(kPageSize, start / kPageSize * kPageSize);
   const std::size_t to = (start + read.size()) / kPageSize * kPageSize;
@@ -160,7 +160,7 @@ void ElfFile::Parts::release(std::span<const std::byte> read) const {
 }
 
 base::Result<std::unique_ptr<ElfFile>> ElfFile::open(const std::string& path) {
-  // Not blocking: the path comes from the target and could name a FIFO.
+  // Nonblocking, because the path comes from the target and could be a FIFO.
   const base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat status{};
   if (!fd || ::fstat(fd.get(), &status) != 0) {

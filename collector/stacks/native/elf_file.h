@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mapped ELF file: segments, symbols by name, build-id. Everything in it is untrusted and
+// A mapped ELF file: segments, symbols by name, build ID. Everything in it is untrusted and
 // bounds-checked.
 #pragma once
 
@@ -31,11 +31,10 @@ class ElfFile {
   [[nodiscard]] const std::string& path() const;
   [[nodiscard]] std::string build_id() const;
 
-  /// Bytes at a virtual address of the file's own address space; empty when not in a loaded
-  /// segment.
+  /// Bytes at a virtual address of the file; empty if it is not in a loaded segment.
   [[nodiscard]] std::span<const std::byte> at(std::uint64_t address, std::size_t length) const;
 
-  /// Virtual address of a file offset; `executable` picks among segments that share a page of the
+  /// Virtual address of a file offset; `executable` selects among segments that share a page of the
   /// file.
   [[nodiscard]] std::optional<std::uint64_t> address_of_offset(std::uint64_t offset,
                                                                bool executable) const;
@@ -43,9 +42,9 @@ class ElfFile {
   /// Value of the symbol with exactly this (mangled) name.
   [[nodiscard]] std::optional<std::uint64_t> symbol(std::string_view name) const;
 
-  /// Value of the variable in .symtab with exactly this (mangled) name and size in bytes. Only
-  /// names of variables of that size are looked at: in torch's table some 14,000 of 590,000, 2 ms
-  /// instead of 40 ms.
+  /// Value of the variable in .symtab with exactly this (mangled) name and size in bytes. Compares
+  /// only names of variables with that size: about 14,000 of 590,000 in torch's table, 2 ms instead
+  /// of 40 ms.
   [[nodiscard]] std::optional<std::uint64_t> variable(std::string_view name,
                                                       std::uint64_t size) const;
 

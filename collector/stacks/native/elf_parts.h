@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an ElfFile is made of, for the files of this folder that look inside: symbols and call-frame
-// information.
+// The internals of an ElfFile for other files of this folder: symbols and call-frame information.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +17,7 @@
 
 namespace ddpdoctor::stacks {
 
-/// A symbol table and the names it points into.
+/// A symbol table and its names.
 struct SymbolTable {
   std::span<const std::byte> symbols;  // Elf64_Sym, unaligned
   std::span<const std::byte> names;
@@ -28,7 +27,7 @@ struct SymbolTable {
   }
   /// The entry at `index` (< size()).
   [[nodiscard]] Elf64_Sym at(std::size_t index) const;
-  /// Its name; empty when it lies outside the names or does not end.
+  /// The symbol's name; empty if it is outside the name table or not terminated.
   [[nodiscard]] std::string_view name(const Elf64_Sym& symbol) const;
 };
 
@@ -40,15 +39,14 @@ struct ElfFile::Parts {
   Parts& operator=(Parts&&) = delete;
   ~Parts();
 
-  /// Bytes of the file; empty when the range does not lie in it.
+  /// Bytes of the file; empty if the range is outside it.
   [[nodiscard]] std::span<const std::byte> range(std::uint64_t offset, std::uint64_t length) const;
 
-  /// Gives read pages back to the page cache, so that scanning a table of 76 MB does not stay in
-  /// our memory.
+  /// Releases pages after use, so that scanning a table of 76 MB does not increase our memory.
   void release(std::span<const std::byte> read) const;
 
   std::string path;
-  std::vector<std::byte> owned;  // when from memory
+  std::vector<std::byte> owned;  // if the file comes from memory
   std::span<std::byte> image;    // MAP_PRIVATE; only the first page is writable
   bool mapped = false;
   std::vector<Elf64_Phdr> segments;
@@ -59,7 +57,8 @@ struct ElfFile::Parts {
       debugdata;  // .gnu_debugdata: an xz-compressed ELF with a small .symtab
   std::optional<Elf64_Phdr> frame_header;  // PT_GNU_EH_FRAME
   std::unique_ptr<CfiTable> cfi;           // made on first use by cfi_of
-  std::map<std::string, std::optional<std::uint64_t>, std::less<>> answers;  // of symbol()
+  // Cached results of symbol().
+  std::map<std::string, std::optional<std::uint64_t>, std::less<>> answers;
 };
 
 /// The call-frame information of a file.

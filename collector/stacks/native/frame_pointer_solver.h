@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sleeping thread that is not stopped shows its stack pointer but not rbp. A frame that needs rbp
-// (alloca, -O0, realigned stacks) is solved from the stack itself: the return address of the frame
-// must follow a call, best one that calls exactly this function, and the whole stack must then
-// unwind to its end.
+// The kernel shows the stack pointer of a sleeping thread that is not stopped, but not rbp. For a
+// frame that needs rbp (alloca, -O0, realigned stacks), rbp is found from the stack itself: the
+// frame's return address must follow a call, preferably of exactly this function, and the whole
+// stack must then unwind to its end.
 #pragma once
 
 #include <optional>
@@ -11,21 +11,21 @@
 
 namespace ddpdoctor::stacks {
 
-/// The frame that lacks rbp.
+/// The frame without a known rbp.
 struct UnsolvedFrame {
   const Registers& registers;
   const CfiPlan& plan;
   LoadedObject object;
-  RemoteAddress pc = 0;  // looked-up pc: inside the function
+  RemoteAddress pc = 0;  // the pc for lookups: inside the function
   bool exact = false;
 };
 
-/// The walk from the frame on, with the rbp that explains the stack. `unproven` unless it is the
-/// only direct caller and no other candidate below it explains the stack as well. Nothing when no
+/// The walk from the frame on, with the rbp that explains the stack. `unproven` unless its call is
+/// the only direct one and no other candidate below explains the stack equally well. Nothing if no
 /// candidate leads to the thread's start.
 std::optional<Unwound> solve_frame_pointer(Walk& walk, const UnsolvedFrame& frame);
 
-/// What stands before a return address.
+/// The kind of instruction before a return address.
 enum class CallBefore { kNone, kThisFunction, kOtherFunction, kIndirect };
 
 /// Whether the instruction before `return_address` calls `function` (directly, through its PLT stub

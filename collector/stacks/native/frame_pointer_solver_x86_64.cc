@@ -28,7 +28,7 @@ std::span<const std::byte> code_at(Target& target, RemoteAddress address, std::s
   return object ? object->file->at(address - object->bias, length) : std::span<const std::byte>{};
 }
 
-/// Where a PLT stub at `address` jumps to: [endbr64] [bnd] jmp *slot(%rip).
+/// The target of a PLT stub at `address`: [endbr64] [bnd] jmp *slot(%rip).
 std::optional<RemoteAddress> plt_target(Target& target, RemoteAddress address) {
   constexpr std::size_t kStub = 11;
   const auto code = code_at(target, address, kStub);
@@ -60,7 +60,7 @@ bool is_indirect_call(std::span<const std::byte> code) {
   return false;
 }
 
-/// A return address into a signal trampoline has no call before it.
+/// No call precedes a return address into a signal trampoline.
 bool is_signal_return(Target& target, RemoteAddress address) {
   const auto object = target.object_at(address);
   const CfiPlan* const plan =
@@ -73,8 +73,8 @@ struct Candidate {
   CallBefore call = CallBefore::kNone;
 };
 
-/// Whether the function that starts at `from` ends in a jump to `to`: the return address then names
-/// `from`, the frame is `to`'s.
+/// True if the function that starts at `from` ends in a jump to `to`: the call before the return
+/// address is to `from`, but the frame belongs to `to`.
 bool tail_calls(Target& target, RemoteAddress from, RemoteAddress to) {
   constexpr std::size_t kJump = 5;
   constexpr std::size_t kLongest = 512;
@@ -96,7 +96,7 @@ bool tail_calls(Target& target, RemoteAddress from, RemoteAddress to) {
   return false;
 }
 
-/// Values of rbp, from the stack pointer upwards, under which the frame's return address follows a
+/// Values of rbp, from the stack pointer upwards, with which the frame's return address follows a
 /// call.
 std::vector<Candidate> candidates(Walk& walk, const UnsolvedFrame& frame, RemoteAddress function) {
   constexpr std::size_t kMaxCandidates = 64;
@@ -159,8 +159,8 @@ CallBefore call_before(Target& target, RemoteAddress return_address, RemoteAddre
 std::optional<Unwound> solve_frame_pointer(Walk& walk, const UnsolvedFrame& frame) {
   const auto start = cfi_of(*frame.object.file).function_start(frame.pc - frame.object.bias);
   const RemoteAddress function = start ? frame.object.bias + *start : 0;
-  // In the order of belief. A frame above may recurse into this function too and old data may lie
-  // on the stack, so rivals are counted: only the sole explanation is a proof.
+  // In order of credibility. A frame above may also recurse into this function, and old data may be
+  // on the stack, so alternatives are counted: only a unique explanation is a proof.
   std::optional<Unwound> direct;
   std::optional<Unwound> indirect;
   std::optional<Unwound> tail_called;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The three decoders. Arithmetic on lines wraps in 64 bits and is clamped at the end: a hostile
-// table gives a wrong line, no more.
+// The three decoders. Line arithmetic wraps in 64 bits and is clamped at the end: a hostile table
+// can only give a wrong line.
 #include "collector/stacks/native/line_table.h"
 
 #include <climits>
@@ -9,10 +9,10 @@ namespace ddpdoctor::stacks {
 
 namespace {
 
-constexpr std::int64_t kCodeUnit = 2;      // bytes of an instruction, from 3.6 on
+constexpr std::int64_t kCodeUnit = 2;      // bytes of an instruction since 3.6
 constexpr std::int64_t kNoLine310 = -128;  // line delta that means "no line" in 3.10
 
-/// Walks a table byte by byte; past the end it gives zeros and says so.
+/// Reads a table byte by byte; after the end it returns zeros and sets a flag.
 class Cursor {
  public:
   explicit Cursor(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -31,7 +31,7 @@ class Cursor {
     return static_cast<std::int8_t>(byte());
   }
 
-  /// Six bits a byte, least significant first; bit 6 says that another follows.
+  /// Six bits per byte, least significant first; bit 6 says that another byte follows.
   std::uint32_t varint() {
     std::uint32_t value = 0;
     for (unsigned shift = 0; !at_end(); shift += 6) {
@@ -62,7 +62,7 @@ int known(std::int64_t number) {
   return number > 0 && number <= INT_MAX ? static_cast<int>(number) : 0;
 }
 
-/// One entry of the 3.11 table; positions as the table counts them: columns from 0, -1 = unknown.
+/// One entry of the 3.11 table, with the table's columns: from 0, -1 = unknown.
 struct Location {
   bool has_line = true;
   std::int64_t end_line_delta = 0;
@@ -76,7 +76,7 @@ constexpr unsigned kLastOneLineForm = 12;
 constexpr unsigned kNoColumns = 13;
 constexpr unsigned kLongForm = 14;
 
-/// Reads what follows the head byte and moves `line` on.
+/// Reads what follows the first byte of an entry and advances `line`.
 Location read_location(Cursor& cursor, unsigned kind, std::int64_t& line) {
   Location location;
   if (kind <= kLastShortForm) {

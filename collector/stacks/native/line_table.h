@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a position in bytecode to a place in the source: CPython's three generations of line tables
+// Maps a bytecode position to a source position: CPython's three generations of line tables
 // (Objects/lnotab_notes.txt, Objects/locations.md). Tables come from another process: every byte is
 // checked.
 #pragma once
@@ -28,7 +28,7 @@ SourceRange find_in_lnotab(std::span<const std::byte> table, int first_line, std
 SourceRange find_in_line_table_310(std::span<const std::byte> table, int first_line,
                                    std::int64_t offset);
 
-/// co_linetable from 3.11 on; `offset` in bytes.
+/// co_linetable since 3.11; `offset` in bytes.
 SourceRange find_in_location_table(std::span<const std::byte> table, int first_line,
                                    std::int64_t offset);
 

@@ -18,8 +18,8 @@ bool is_code(Target& target, RemoteAddress address) {
   return mapping != nullptr && mapping->executable;
 }
 
-/// Leaves a frame that has no call-frame information: code made at run time keeps a frame pointer
-/// more often than not; a call through a null pointer left its return address on top of the stack.
+/// Unwinds a frame without call-frame information: code made at run time usually keeps a frame
+/// pointer; a call through a null pointer left its return address on top of the stack.
 std::optional<Registers> step_without_cfi(Walk& walk, const Registers& registers, bool code) {
   constexpr std::uint64_t kMaxFrameBytes = 1U << 20U;
   if (code && registers.known(kStackPointer) && registers.known(kFramePointer) &&
@@ -31,14 +31,14 @@ std::optional<Registers> step_without_cfi(Walk& walk, const Registers& registers
   return caller && is_code(walk.target, (*caller)[kProgramCounter]) ? caller : std::nullopt;
 }
 
-/// A frame found without call-frame information lies above the one that it called: by its stack
-/// pointer, or, where that is unknown, by its frame pointer. A bad call may have left it in place.
+/// A frame found without call-frame information must be above its callee, by the stack pointer or,
+/// if that is unknown, by the frame pointer. A bad call may have left both unchanged.
 bool goes_up(const Registers& caller, const Registers& registers, bool code) {
   const unsigned by = caller.known(kStackPointer) ? kStackPointer : kFramePointer;
   return caller[by] > registers[by] || (!code && caller[by] == registers[by]);
 }
 
-/// Appends the walk that continues from an inferred frame pointer; frames beyond the first rest on
+/// Appends the walk that continues from an inferred frame pointer; frames after the first depend on
 /// it.
 void append_solved(Unwound& unwound, Unwound solved) {
   unwound.frames.pop_back();
@@ -51,7 +51,7 @@ void append_solved(Unwound& unwound, Unwound solved) {
   unwound.without_cfi += solved.without_cfi;
 }
 
-/// One walk's state. step() yields true while there is a caller.
+/// The state of one walk. step() returns true while there is a caller.
 class Walker {
  public:
   Walker(Walk& walk, const Registers& registers, bool exact)
@@ -88,7 +88,7 @@ bool Walker::leave_unknown_code(Unwound& unwound, RemoteAddress looked_up) {
     return stop(unwound, code ? UnwindEnd::kNoCfi : UnwindEnd::kUnmapped);
   }
   ++unwound.without_cfi;
-  unwound.frames.back().cfa = (*caller)[kStackPointer];  // 0 where it is unknown
+  unwound.frames.back().cfa = (*caller)[kStackPointer];  // 0 if unknown
   if (!goes_up(*caller, registers_, code)) {
     return stop(unwound, UnwindEnd::kNoProgress);
   }
@@ -104,8 +104,8 @@ bool Walker::leave(Unwound& unwound, const CfiPlan& plan, RemoteAddress cfa) {
     const bool in_register = plan.rules.back().kind == RegisterRule::Kind::kSame;
     return stop(unwound, in_register ? UnwindEnd::kUnknownRegister : UnwindEnd::kUnreadable);
   }
-  // Stacks grow downwards; only a signal handler's may lie elsewhere, and the caller of a leaf, or
-  // of what a signal interrupted, at the same place.
+  // Stacks grow downwards. Exceptions: a signal handler's stack may be elsewhere, and the caller of
+  // a leaf function, or the code a signal interrupted, may have the same stack pointer.
   const bool stays = caller[kStackPointer] == registers_[kStackPointer] && exact_;
   if (!plan.signal && unwound.frames.size() > 1 && !stays &&
       caller[kStackPointer] <= registers_[kStackPointer]) {
@@ -130,7 +130,7 @@ bool Walker::step(Unwound& unwound) {
     return leave_unknown_code(unwound, looked_up);
   }
   if (plan->rules.back().kind == RegisterRule::Kind::kUndefined) {
-    return stop(unwound, UnwindEnd::kComplete);  // _start and clone say so
+    return stop(unwound, UnwindEnd::kComplete);  // _start and clone mark the end this way
   }
   auto cfa = cfa_of(*plan, registers_, walk_.stack);
   if (!cfa && !registers_.known(kStackPointer)) {

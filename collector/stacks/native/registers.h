@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Registers of the machine that we are built for, by their DWARF numbers: a process that we look at
-// runs on the same one. What the unwinder needs to know of the machine is said here and in
-// registers_*.cc.
+// The machine's registers by their DWARF numbers; observed processes run on the same machine as
+// ddpdoctor. Everything machine-specific for the unwinder is here and in registers_*.cc.
 #pragma once
 
 #include <array>
@@ -28,14 +27,14 @@ enum : unsigned {
   kRegisterCount = 17
 };
 
-/// Where a frame's rules keep the return address.
+/// The register for which a frame's rules give the return address.
 constexpr unsigned kReturnAddress = kProgramCounter;
 
-/// The registers a callee preserves, and the return address: what a frame's rules are asked for.
+/// The registers that a callee preserves, and the return address: those that a plan restores.
 constexpr std::array<unsigned, 8> kRestored{kRbx, kFramePointer, kStackPointer, 12, 13, 14,
                                             15,   kReturnAddress};
 
-/// Where the six arguments of a system call are: rdi rsi rdx r10 r8 r9.
+/// The registers of a system call's six arguments: rdi rsi rdx r10 r8 r9.
 constexpr std::array<unsigned, 6> kSyscallArguments{5, 4, 1, 10, 8, 9};
 
 #elif defined(__aarch64__)
@@ -51,7 +50,7 @@ enum : unsigned {
   kRegisterCount = 33
 };
 
-/// The registers a callee preserves, and the return address: what a frame's rules are asked for.
+/// The registers that a callee preserves, and the return address: those that a plan restores.
 constexpr std::array<unsigned, 13> kRestored{
     19, 20, 21, 22, 23, 24, 25, 26, 27, 28, kFramePointer, kStackPointer, kReturnAddress};
 
@@ -61,7 +60,7 @@ constexpr std::array<unsigned, 6> kSyscallArguments{0, 1, 2, 3, 4, 5};
 #error "the unwinder knows x86-64 and AArch64"
 #endif
 
-/// Register values of one frame; a sleeping thread that was not stopped shows only some.
+/// The known registers of one frame; a sleeping thread that was not stopped shows only some.
 class Registers {
  public:
   [[nodiscard]] bool known(std::uint64_t number) const {
@@ -81,21 +80,21 @@ class Registers {
   std::uint64_t known_ = 0;
 };
 
-/// The registers of a halted thread, as the kernel gives them.
+/// The registers of a stopped thread in the kernel's structure.
 Registers registers_of(const user_regs_struct& raw);
 
-/// A return address without the signature that pointer authentication keeps in its upper bits.
+/// Removes the pointer-authentication signature from the upper bits of a return address.
 std::uint64_t without_signature(std::uint64_t return_address);
 
-/// The caller of a frame without call-frame information that keeps a frame pointer; the caller's
-/// stack pointer stays unknown where the machine does not tell it.
+/// The caller of a frame that has a frame pointer but no call-frame information; the caller's stack
+/// pointer stays unknown if the machine does not imply it.
 std::optional<Registers> caller_by_frame_pointer(const Registers& registers, RemoteMemory& stack);
 
-/// The caller of code that was entered by a call through a bad pointer.
+/// The caller after a call through a bad pointer.
 std::optional<Registers> caller_of_bad_call(const Registers& registers, RemoteMemory& stack);
 
-/// What a signal interrupted, when the frame is that of the code to which its handler returns and
-/// that code has no call-frame information (AArch64's kernel removed it).
+/// The registers that a signal interrupted, if the frame is the signal return code and has no
+/// call-frame information (AArch64's kernel removed it).
 std::optional<Registers> interrupted_by_signal(const Registers& registers, RemoteMemory& code,
                                                RemoteMemory& stack);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// AArch64: the return address is in the link register until a function saves it, perhaps signed; a
-// frame pointer points to { caller's, return address }, which lies at the bottom of a frame, so the
-// caller's stack pointer is not told; the kernel's signal return has no call-frame information.
+// AArch64: the return address is in the link register until a function saves it, possibly signed. A
+// frame pointer points to { caller's, return address } at the bottom of a frame, so the caller's
+// stack pointer is unknown. The kernel's signal return has no call-frame information.
 #include <csignal>
 #include <cstddef>
 
@@ -34,8 +34,8 @@ Registers registers_of(const user_regs_struct& raw) {
 }
 
 std::uint64_t without_signature(std::uint64_t return_address) {
-  // xpaclri: which bits the signature has, the processor knows; one without signatures does
-  // nothing.
+  // xpaclri: only the processor knows which bits the signature has; it does nothing on processors
+  // without signatures.
   asm("mov x30, %0\n\thint #7\n\tmov %0, x30" : "+r"(return_address) : : "x30");
   return return_address;
 }
@@ -78,7 +78,7 @@ std::optional<Registers> interrupted_by_signal(const Registers& registers, Remot
   if (!values) {
     return std::nullopt;
   }
-  Registers interrupted;  // x0 to x30, the stack pointer and the program counter, as they follow
+  Registers interrupted;  // x0 to x30, the stack pointer and the program counter, in this order
   for (std::size_t i = 0; i < values->size(); ++i) {
     interrupted.set(i, values->at(i));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// x86-64: the return address lies on the stack, a frame pointer points to { caller's, return
-// address }, and glibc's signal return has call-frame information.
+// x86-64: the return address is on the stack, a frame pointer points to { caller's, return address
+// }, and glibc's signal return has call-frame information.
 #include "collector/stacks/native/registers.h"
 
 namespace ddpdoctor::stacks {
@@ -30,7 +30,7 @@ std::optional<Registers> caller_by_frame_pointer(const Registers& registers, Rem
   if (!saved || !target) {
     return std::nullopt;
   }
-  Registers caller;  // what else the frame has saved is unknown
+  Registers caller;  // the frame's other saved registers are unknown
   caller.set(kFramePointer, *saved);
   caller.set(kStackPointer, frame + 16);
   caller.set(kProgramCounter, *target);

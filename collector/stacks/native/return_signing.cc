@@ -13,10 +13,10 @@ namespace ddpdoctor::stacks {
 
 namespace {
 
-constexpr unsigned kNegateWithPc = 0x2c;  // of the two, the newer one
+constexpr unsigned kNegateWithPc = 0x2c;  // the newer of the two
 constexpr unsigned kNegate = 0x2d;
 
-/// Bytes of a file, read front to back; a read beyond the end makes it fail for good.
+/// Reads the bytes of a file from front to back; fails permanently after a read beyond the end.
 class Reader {
  public:
   explicit Reader(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -73,7 +73,7 @@ class Reader {
   bool good_ = true;
 };
 
-/// Passes the operands of an instruction; false when it is not known.
+/// Skips the operands of an instruction; false if the instruction is unknown.
 bool skip_operands(Reader& reader, unsigned instruction, std::size_t address_bytes) {
   switch (instruction) {
     case DW_CFA_nop:
@@ -127,7 +127,7 @@ bool skip_operands(Reader& reader, unsigned instruction, std::size_t address_byt
   }
 }
 
-/// Bytes of an address in this encoding (DW_EH_PE_…); nothing when it has no fixed length.
+/// Bytes of an address in this encoding (DW_EH_PE_…); nothing if the length varies.
 std::optional<std::size_t> encoded_bytes(unsigned encoding) {
   switch (encoding & 0x07U) {
     case DW_EH_PE_absptr:
@@ -142,9 +142,9 @@ std::optional<std::size_t> encoded_bytes(unsigned encoding) {
   }
 }
 
-/// What a description's common part says of its addresses.
+/// How a description's common part encodes addresses.
 struct Common {
-  bool sized = false;  // augmentation data follow, with their length
+  bool sized = false;  // augmentation data with their length follow
   std::size_t address_bytes = 8;
 };
 
@@ -185,7 +185,7 @@ std::optional<Common> read_common(std::span<const std::byte> bytes) {
   return reader.good() ? std::optional(common) : std::nullopt;
 }
 
-/// The bytes of our copy from `offset` on, writable.
+/// The bytes of our copy from `offset`, writable.
 std::span<std::byte> writable(ElfFile::Parts& parts, std::uint64_t offset, std::size_t length) {
   const std::span<std::byte> bytes = parts.image.subspan(offset, length);
   if (parts.mapped) {
@@ -202,7 +202,7 @@ std::span<std::byte> writable(ElfFile::Parts& parts, std::uint64_t offset, std::
 }  // namespace
 
 std::size_t blank_return_signing(std::span<std::byte> instructions, std::size_t address_bytes) {
-  constexpr unsigned kWithOperand = 0xc0;  // the upper two bits name an instruction by themselves
+  constexpr unsigned kWithOperand = 0xc0;  // the upper two bits alone can identify an instruction
   std::size_t blanked = 0;
   for (Reader reader(instructions); !reader.done();) {
     const std::size_t here = reader.at();
@@ -222,7 +222,7 @@ std::size_t blank_return_signing(std::span<std::byte> instructions, std::size_t 
 }
 
 void blank_return_signing(ElfFile::Parts& parts, std::uint64_t description) {
-  constexpr std::size_t kPrefix = 8;  // length, and how far back the common part lies
+  constexpr std::size_t kPrefix = 8;  // length, and distance back to the common part
   constexpr std::size_t kLongest = std::size_t{1} << 20U;
   const auto* const image = parts.image.data();
   const auto inside = [&](std::uint64_t offset, std::size_t length) {
@@ -252,7 +252,7 @@ void blank_return_signing(ElfFile::Parts& parts, std::uint64_t description) {
   if (!reader.good() || begin == length) {
     return;
   }
-  // Looked through on a copy first: most functions sign nothing, and their pages stay as they are.
+  // Checked on a copy first: most functions do not sign, and their pages stay unchanged.
   std::vector<std::byte> copy(image + description + begin, image + description + length);
   if (blank_return_signing(copy, common->address_bytes) == 0) {
     return;

@@ -17,8 +17,8 @@
 namespace ddpdoctor::stacks {
 namespace {
 
-constexpr off_t kLargestFile = off_t{512} << 20U;  // of debug information we are ready to map
-constexpr int kMostUnits = 20000;                  // searched when a file has no address table
+constexpr off_t kLargestFile = off_t{512} << 20U;  // bytes; larger debug information is not mapped
+constexpr int kMostUnits = 20000;  // units searched in a file without an address table
 
 bool unit_has(Dwarf* dwarf, Dwarf_Addr address, Dwarf_Die* unit) {
   if (::dwarf_addrdie(dwarf, address, unit) != nullptr) {

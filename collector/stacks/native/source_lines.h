@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled code to source lines, by the debug information that stands in the file itself. Meant for
-// the few frames of a user's own program, not for libraries.
+// Maps compiled code to source lines with the debug information inside the file. For the few frames
+// of a user's own program, not for libraries.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace ddpdoctor::stacks {
 
-/// A place in the source; line 0 = unknown.
+/// A source line; line 0 = unknown.
 struct SourcePlace {
   std::string file;
   int line = 0;
@@ -27,8 +27,7 @@ class SourceLines {
   SourceLines& operator=(SourceLines&&) = delete;
   ~SourceLines();
 
-  /// The line of the instruction at `address` (of the file's own address space); nothing without
-  /// debug information.
+  /// The line of the instruction at `address` (a file address); nothing without debug information.
   std::optional<SourcePlace> at(const std::string& path, std::uint64_t address);
 
  private:
@@ -36,11 +35,11 @@ class SourceLines {
   std::map<std::string, std::unique_ptr<File>> files_;
 };
 
-/// Whether a file of code may be the user's own: neither the system's nor a part of MPI.
+/// False if a code file certainly belongs to the system or to MPI; otherwise it may be the user's.
 bool may_be_user_code(const std::string& path);
 
-/// Function and line of an address in a file of code, read from the file; the name is empty and the
-/// line 0 where the file does not tell.
+/// Function and line of an address in a code file; the name is empty and the line 0 if the file
+/// does not contain them.
 struct CodePlace {
   std::string function;
   SourcePlace source;

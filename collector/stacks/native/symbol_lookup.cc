@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One name in a symbol table: .dynsym by its hash, .symtab by searching the text of the names for
-// it and then the entries for its position. No index is built: torch's table has 531,000 entries
-// and 76 MB of names, and we ask it once or twice.
+// Finds one name in a symbol table: in .dynsym by hash; in .symtab by searching the name table for
+// the text and then the entries for its position. No index is built: torch's table has 531,000
+// entries and 76 MB of names, and only one or two lookups are needed.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -60,7 +60,7 @@ std::optional<std::uint64_t> by_hash(const ElfFile::Parts& parts, std::string_vi
   return std::nullopt;
 }
 
-/// Positions of "name\0" in the names; linkers let a short name share the end of a longer one.
+/// Positions of "name\0" in the name table; linkers let a short name share the end of a longer one.
 std::vector<std::uint32_t> positions(const ElfFile::Parts& parts, const SymbolTable& table,
                                      std::string_view name) {
   constexpr std::size_t kChunk = std::size_t{4} << 20U;
@@ -104,7 +104,7 @@ std::optional<std::uint64_t> by_scan(const ElfFile::Parts& parts, const SymbolTa
   return value;
 }
 
-/// True when the entry's name is `name`; looks at no more bytes than that has.
+/// True if the entry's name is `name`; reads no more bytes than `name` has.
 bool is_named(const SymbolTable& table, const Elf64_Sym& symbol, std::string_view name) {
   if (symbol.st_name >= table.names.size() || table.names.size() - symbol.st_name <= name.size()) {
     return false;

@@ -16,20 +16,20 @@ namespace ddpdoctor::stacks {
 
 namespace {
 
-/// The best symbol met so far for one address.
+/// The best symbol found so far for one address.
 struct Best {
   Elf64_Sym symbol{};
   bool found = false;
-  bool settled = false;  // by an earlier table
-  std::string name;      // taken at the end of each table, while its names are at hand
+  bool settled = false;  // found in an earlier table
+  std::string name;      // copied at the end of each table, while its names are accessible
 };
 
 std::size_t underscores(std::string_view name) {
   return std::min(name.find_first_not_of('_'), name.size());
 }
 
-/// Whether `one` names the code better than `other`: the inner function, then a public name, then
-/// the plainer of two aliases (poll, not __poll).
+/// True if `one` is the better name for the code: the inner function, then a public name, then the
+/// simpler of two aliases (poll, not __poll).
 bool is_better(const SymbolTable& table, const Elf64_Sym& one, const Elf64_Sym& other) {
   if (one.st_value != other.st_value) {
     return one.st_value > other.st_value;
@@ -43,8 +43,8 @@ bool is_better(const SymbolTable& table, const Elf64_Sym& one, const Elf64_Sym& 
   return underscores(table.name(one)) < underscores(table.name(other));
 }
 
-/// Finds the wanted addresses inside a symbol's range quickly: a table says for each slice of the
-/// range where to begin.
+/// Finds the wanted addresses inside a symbol's range: a table gives the first candidate for each
+/// slice of the address range.
 class Wanted {
  public:
   explicit Wanted(std::span<const std::uint64_t> addresses) : addresses_(addresses) {
@@ -62,7 +62,7 @@ class Wanted {
     }
   }
 
-  /// Index of the first wanted address that is not below `value`.
+  /// Index of the first wanted address that is at least `value`.
   [[nodiscard]] std::size_t first_from(std::uint64_t value) const {
     if (value <= addresses_.front()) {
       return 0;
@@ -115,7 +115,7 @@ void search(const SymbolTable& table, std::span<const std::uint64_t> addresses,
   }
 }
 
-/// The bytes of .gnu_debugdata as a file, because libdwelf decompresses from a descriptor only.
+/// The bytes of .gnu_debugdata as a file, because libdwelf decompresses only from a descriptor.
 base::UniqueFd as_file(std::span<const std::byte> bytes) {
   constexpr std::size_t kMaxCompressed = std::size_t{16} << 20U;
   base::UniqueFd fd(::memfd_create("debugdata", MFD_CLOEXEC));
@@ -127,7 +127,7 @@ base::UniqueFd as_file(std::span<const std::byte> bytes) {
   return fd;
 }
 
-/// The small symbol table that distributions leave in stripped files.
+/// Searches the small symbol table that distributions leave in stripped files.
 void search_debugdata(const ElfFile::Parts& parts, std::span<const std::uint64_t> addresses,
                       std::vector<Best>& best) {
   const base::UniqueFd fd = as_file(parts.debugdata);
@@ -141,7 +141,7 @@ void search_debugdata(const ElfFile::Parts& parts, std::span<const std::uint64_t
   if (image == nullptr) {
     return;
   }
-  // Our own reader is the one that is bounds-checked.
+  // Uses our own reader, because it is bounds-checked.
   const auto bytes = std::as_bytes(std::span(image, size));
   const auto inner = ElfFile::from_memory({bytes.begin(), bytes.end()}, parts.path);
   if (inner && (*inner)->parts().symtab.size() > 0) {
@@ -153,8 +153,8 @@ bool all_found(const std::vector<Best>& best) {
   return std::all_of(best.begin(), best.end(), [](const Best& one) { return one.found; });
 }
 
-/// The separate symbols of a stripped file, where distributions install them (libc6-dbg and the
-/// like).
+/// Searches the separate symbol file of a stripped file, if it is installed (libc6-dbg and similar
+/// packages).
 void search_installed(const ElfFile& file, std::span<const std::uint64_t> addresses,
                       std::vector<Best>& best) {
   const std::string id = file.build_id();

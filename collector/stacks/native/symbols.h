@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Program counters to function names, for all processes of a capture at once: per file one linear
-// pass over its symbol table, names read and demangled for winners only. Nothing is indexed and
-// nothing is kept: libtorch has 531,000 symbols, a job asks for 80.
+// Function names of program counters, for all processes of a capture at once: one linear pass over
+// each file's symbol table; only names that are used are read and demangled. There is no index and
+// no cache: libtorch has 531,000 symbols, and a job needs about 80.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@
 
 namespace ddpdoctor::stacks {
 
-/// Mangled names of the functions around `addresses` (file addresses, sorted and unique), in their
-/// order; empty = unknown.
+/// Mangled names of the functions around `addresses` (file addresses, sorted and unique), in the
+/// same order; empty = unknown.
 std::vector<std::string> function_names(ElfFile& file, std::span<const std::uint64_t> addresses);
 
-/// Collects wanted addresses, then names them.
+/// Collects addresses, then finds their names.
 class FunctionNames {
  public:
   void want(ElfFile& file, std::uint64_t address);
-  /// Names everything wanted so far; called once, after the last want().
+  /// Finds all names; call once, after the last want().
   void resolve();
   /// Readable name of the function around a wanted address; empty = unknown.
   [[nodiscard]] const std::string& of(const ElfFile& file, std::uint64_t address) const;
@@ -31,7 +31,7 @@ class FunctionNames {
   struct PerFile {
     ElfFile* file = nullptr;
     std::vector<std::uint64_t> addresses;
-    std::vector<std::string> names;  // parallel after resolve()
+    std::vector<std::string> names;  // parallel to the addresses after resolve()
   };
   std::map<const ElfFile*, PerFile> files_;
   std::string unknown_;

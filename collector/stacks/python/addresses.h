@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps through the interpreter's structures.
+// Address arithmetic for the interpreter's structures.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace ddpdoctor::stacks {
 
-/// A field of a structure; `offset` as PythonLayout gives it.
+/// The address of a field; `offset` comes from PythonLayout.
 inline RemoteAddress at(RemoteAddress base, std::int64_t offset) {
   return base + static_cast<RemoteAddress>(offset);
 }
 
-/// The pointer that lies there; 0 when it cannot be read.
+/// The pointer stored at the address; 0 if it cannot be read.
 inline RemoteAddress pointer(RemoteMemory& memory, RemoteAddress address) {
   return memory.get<RemoteAddress>(address).value_or(0);
 }

@@ -92,8 +92,8 @@ Attribute Attributes::slot(RemoteAddress object, RemoteAddress descriptor) {
   return *held != 0 ? value(*held) : Attribute{};
 }
 
-/// What an entry of a class gives for an instance. `data`: only descriptors that go before the
-/// instance's own attributes; nothing when it is none of the wanted kind.
+/// The attribute that a class entry gives for an instance. `data`: consider only data descriptors,
+/// which precede the instance's own attributes. Nothing if the entry is not of the wanted kind.
 std::optional<Attribute> Attributes::by_descriptor(RemoteAddress object, RemoteAddress descriptor,
                                                    bool data) {
   RemoteMemory& memory = objects_.memory();
@@ -165,7 +165,7 @@ Attribute Attributes::of_class(RemoteAddress type, std::string_view name) {
   return value(*entry);
 }
 
-/// What __getattr__ would give: of torch.nn.Module it is known.
+/// The result of __getattr__, which is known for torch.nn.Module.
 Attribute Attributes::by_fallback(RemoteAddress object, RemoteAddress type, std::string_view name) {
   const auto fallback = in_class(type, "__getattr__");
   if (!fallback) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `object.name` means, by the rules of object.__getattribute__: the classes of the object in
-// their order, descriptors, then the object's own attributes. Nothing is called: where Python would
-// run code, the answer names the function, and whoever asks may read its source.
+// The value of `object.name` by the rules of object.__getattribute__: the object's classes in their
+// order, descriptors, then the object's own attributes. Nothing is called: if Python would run
+// code, the result names the function, whose source the caller can read.
 #pragma once
 
 #include <map>
@@ -19,33 +19,33 @@ struct Attribute {
   enum class Kind {
     kAbsent,    // Python would raise AttributeError
     kValue,     // `value` is the object
-    kMethod,    // `value` is a function (Python's or C's) bound to the object
+    kMethod,    // `value` is a function (Python or C) bound to the object
     kProperty,  // `value` is a function that Python would call with the object
-    kUnknown,   // only running code tells; `reason` says which
+    kUnknown,   // depends on running code; `reason` names it
   };
   Kind kind = Kind::kAbsent;
   RemoteAddress value = 0;
   std::string reason;
 };
 
-/// Looks up attributes in one interpreter; remembers the order of classes.
+/// Looks up attributes in one interpreter; caches the order of classes.
 class Attributes {
  public:
-  /// Must outlive this.
+  /// `objects` must outlive this.
   explicit Attributes(PythonObjects& objects) : objects_(objects) {}
 
   Attribute find(RemoteAddress object, std::string_view name);
-  /// The entry of the first class, in method resolution order, that has the name, as it lies there:
-  /// no descriptor is followed. Nothing when no class written in Python has it.
+  /// The entry of the first class in method resolution order that has the name, without following
+  /// descriptors. Nothing if no class written in Python has it.
   std::optional<RemoteAddress> in_class(RemoteAddress type, std::string_view name);
-  /// The class and those it inherits from, itself first; empty when unreadable.
+  /// The class and its bases in method resolution order; empty if unreadable.
   const std::vector<RemoteAddress>& order(RemoteAddress type);
-  /// True when a class of this qualified name and module is among those of the type:
+  /// True if the type is, or derives from, the class with this module and qualified name:
   /// "torch.nn.modules.module", "Module".
   bool derives_from(RemoteAddress type, std::string_view module, std::string_view name);
-  /// __module__ of a class; empty when it is not written in Python.
+  /// __module__ of a class; empty if it is not written in Python.
   std::string module_of(RemoteAddress type);
-  /// A member of an enumeration: it has a name and a value of its own.
+  /// A member of an enumeration, which has a name and a value.
   bool is_enum_member(RemoteAddress object);
 
  private:

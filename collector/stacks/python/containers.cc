@@ -19,13 +19,14 @@ constexpr std::uint64_t kBytesSubclass = 1ULL << 27U;
 constexpr std::uint64_t kStringSubclass = 1ULL << 28U;
 constexpr std::uint64_t kDictSubclass = 1ULL << 29U;
 
-constexpr std::uint64_t kMostItems = 1ULL << 40U;  // no len() is larger: memory would not hold it
-constexpr std::uint64_t kMostSlots = 1ULL << 20U;  // of a set whose items are asked for
+// No len() can be larger, because memory could not hold it.
+constexpr std::uint64_t kMostItems = 1ULL << 40U;
+constexpr std::uint64_t kMostSlots = 1ULL << 20U;  // of a set whose items are read
 constexpr unsigned kDigitBits = 30;
 constexpr std::size_t kMostDigits = 4;
 
-/// A built-in type by its name; subclasses written in Python have other names, and of those the
-/// base is not looked for.
+/// Checks a built-in type by name; subclasses written in Python have other names and are not
+/// resolved.
 bool is_set(std::string_view type) {
   return type == "set" || type == "frozenset";
 }
@@ -56,7 +57,7 @@ std::optional<std::vector<RemoteAddress>> set_items(PythonObjects& objects, Remo
   }
   std::vector<RemoteAddress> out;
   for (const Entry& entry : entries) {
-    // A removed entry keeps the dummy key, whose hash is -1; no object has that hash.
+    // A removed entry has the dummy key with hash -1, which no object has.
     if (entry.key != 0 && entry.hash != -1 && out.size() < limit) {
       out.push_back(entry.key);
     }
@@ -89,7 +90,7 @@ std::optional<std::vector<RemoteAddress>> deque_items(PythonObjects& objects, Re
   return out;
 }
 
-/// Sign and 30-bit digits, the lowest first; nothing when there are more than four.
+/// Sign and 30-bit digits, lowest first; nothing if there are more than four.
 struct Digits {
   bool negative = false;
   std::uint64_t count = 0;
@@ -192,7 +193,7 @@ std::optional<std::string> integer_text(PythonObjects& objects, RemoteAddress ob
 
 std::optional<bool> integer_truth(PythonObjects& objects, RemoteAddress object) {
   const auto digits = digits_of(objects, object);
-  // 3.12+ writes a zero with one digit of 0, or with none.
+  // 3.12+ stores zero with one digit 0, or with no digits.
   return digits ? std::optional(digits->count > 1 || (digits->count == 1 && digits->digit[0] != 0))
                 : std::nullopt;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Containers of the standard library that PythonObjects does not know: their lengths and items.
+// Lengths and items of standard-library containers that PythonObjects does not support.
 #pragma once
 
 #include <optional>
@@ -10,21 +10,20 @@
 
 namespace ddpdoctor::stacks {
 
-/// len() of a str, bytes, tuple, list, dict, set, frozenset, deque or range, their subclasses
-/// included (which may count otherwise: the caller looks for a __len__); nothing for other objects,
-/// and where the number is not plausible.
+/// len() of a str, bytes, tuple, list, dict, set, frozenset, deque or range, including subclasses
+/// (the caller checks for a __len__ of their own). Nothing for other objects and implausible
+/// numbers.
 std::optional<std::uint64_t> length_of(PythonObjects& objects, RemoteAddress object);
 
-/// Items of a tuple, list, set, frozenset or deque, keys of a dict, in their order (of sets:
-/// anyhow), at most `limit`; nothing for other objects or when it cannot be read.
+/// Items of a tuple, list, set, frozenset or deque, or keys of a dict, in their order (for sets, in
+/// any order), at most `limit`; nothing for other objects or if they cannot be read.
 std::optional<std::vector<RemoteAddress>> items_of(PythonObjects& objects, RemoteAddress object,
                                                    std::size_t limit);
 
-/// An int of any size as Python writes it, up to 120 bits; nothing for larger ones and other
-/// objects.
+/// The Python spelling of an int of up to 120 bits; nothing for larger ones and other objects.
 std::optional<std::string> integer_text(PythonObjects& objects, RemoteAddress object);
 
-/// Whether an int of any size is not zero.
+/// True if an int of any size is not zero.
 std::optional<bool> integer_truth(PythonObjects& objects, RemoteAddress object);
 
 }  // namespace ddpdoctor::stacks

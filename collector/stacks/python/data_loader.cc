@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// torch's DataLoader as a loop goes over it (torch/utils/data/dataloader.py, sampler.py). How many
-// batches are to come is counted in the iterator that the sampler made, not asked from its length:
-// that is the truth also for a sampler of the user's own.
+// torch's DataLoader as the iterable of a loop (torch/utils/data/dataloader.py, sampler.py). The
+// number of remaining batches is read from the iterator of the sampler, not from its length, so it
+// is correct even for a user's own sampler.
 #include <algorithm>
 #include <array>
 
@@ -36,7 +36,7 @@ bool draws_a_batch(const std::vector<PythonFrame>& inner) {
           return frame.file.find(folder) != std::string::npos;
         });
     if (!library) {
-      return false;  // the body of the loop, or what the loader has called after all
+      return false;  // it is the body of the loop, or called after the loader has returned
     }
     if (frame.file.find("/torch/utils/data/") != std::string::npos &&
         (frame.function.ends_with("fetch") || frame.function.ends_with("_next_index"))) {
@@ -52,13 +52,13 @@ std::optional<std::int64_t> IterationReader::integer(RemoteAddress object,
   return value ? objects_.integer(*value) : std::nullopt;
 }
 
-/// "DistributedSampler", without a module.
+/// The class name without a module: "DistributedSampler".
 std::string IterationReader::own_type(RemoteAddress object) {
   const std::string name = objects_.type_name(object);
   return name.substr(name.rfind('.') + 1);
 }
 
-/// Samples that a batch sampler's generator has still to draw.
+/// Samples that the generator of a batch sampler has still to draw.
 std::optional<std::int64_t> IterationReader::samples_left(RemoteAddress batches,
                                                           RemoteAddress sampler, std::int64_t drawn,
                                                           int depth) {
@@ -73,7 +73,7 @@ std::optional<std::int64_t> IterationReader::samples_left(RemoteAddress batches,
   const RemoteAddress code =
       untagged(pointer(objects_.memory(), at(frame, layout.frame_code)), layout.version);
   Iteration samples;
-  // Since torch 2.6 it keeps what it draws from in a local; before, it is in a loop over it.
+  // Since torch 2.6 a local holds the iterator it draws from; before, it is in a loop over it.
   if (const RemoteAddress iterator = local(frame, code, "sampler_iter"); iterator != 0) {
     samples = read(iterator, depth + 1);
   } else if (auto loops = loops_at(frame, code, depth + 1); !loops.empty()) {
@@ -89,7 +89,7 @@ std::optional<std::int64_t> IterationReader::samples_left(RemoteAddress batches,
   return count && *count >= drawn ? std::optional(*count - drawn) : std::nullopt;
 }
 
-/// Batches that the index sampler has still to give out; the last one may be short.
+/// Batches that the index sampler has still to return; the last one may be short.
 std::optional<std::int64_t> IterationReader::batches_left(RemoteAddress iterator, int depth) {
   const auto indices = objects_.attribute(iterator, "_index_sampler");
   const auto drawing = objects_.attribute(iterator, "_sampler_iter");
@@ -103,7 +103,7 @@ std::optional<std::int64_t> IterationReader::batches_left(RemoteAddress iterator
   const auto drop_last = *automatic != 0 ? integer(*indices, "drop_last") : 0;
   std::optional<std::int64_t> samples;
   if (*kind == kIterable) {
-    const auto fetcher = objects_.attribute(iterator, "_dataset_fetcher");  // none with workers
+    const auto fetcher = objects_.attribute(iterator, "_dataset_fetcher");  // absent with workers
     const auto items = fetcher ? objects_.attribute(*fetcher, "dataset_iter") : std::nullopt;
     const Iteration data = items ? read(*items, depth + 1) : Iteration{};
     samples = data.loose ? std::nullopt : data.left;
@@ -114,7 +114,7 @@ std::optional<std::int64_t> IterationReader::batches_left(RemoteAddress iterator
     if (sampler && is_count(drawn) && is_count(batch)) {
       samples = samples_left(*drawing, *sampler, *drawn * *batch, depth);
     }
-  } else {  // what it draws from gives whole batches
+  } else {  // it draws whole batches
     const Iteration batches = read(*drawing, depth + 1);
     return batches.loose ? std::nullopt : batches.left;
   }

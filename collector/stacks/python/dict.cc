@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dicts and instance attributes of PythonObjects. A dict is a hash index over entries kept in
-// insertion order; instances of one class share the keys and own only the values ("split"), and
-// from 3.11 on need no dict object at all.
+// Dicts and instance attributes of PythonObjects. A dict is a hash index over entries in insertion
+// order. Instances of one class share the keys and own only the values ("split"); since 3.11 they
+// need no dict object.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -12,8 +12,8 @@ namespace ddpdoctor::stacks {
 
 namespace {
 
-constexpr std::uint64_t kInlineValues = 1ULL << 2U;  // 3.13+: values behind the object
-constexpr std::uint64_t kManagedDict = 1ULL << 4U;   // 3.11+: dict pointer before the object
+constexpr std::uint64_t kInlineValues = 1ULL << 2U;  // 3.13+: values follow the object
+constexpr std::uint64_t kManagedDict = 1ULL << 4U;   // 3.11+: the dict pointer precedes the object
 constexpr std::uint64_t kDictSubclass = 1ULL << 29U;
 
 constexpr std::int32_t kVersion311 = 0x030b;
@@ -24,8 +24,8 @@ constexpr std::int32_t kVersion313 = 0x030d;
 constexpr RemoteAddress kManagedDictBefore = 24;
 constexpr RemoteAddress kValuesBefore = 32;  // 3.11 only
 
-// Untrusted sizes; sys.modules of a large job has some thousands of entries. Of a larger dict only
-// the first are seen.
+// Sizes are untrusted; sys.modules of a large job has some thousands of entries. Only the first
+// entries of a larger dict are read.
 constexpr std::uint64_t kMostSlots = 1ULL << 26U;
 constexpr std::uint64_t kMostEntries = 1ULL << 17U;
 constexpr std::uint64_t kEntriesPerRead = 1024;
@@ -35,7 +35,7 @@ RemoteAddress at(RemoteAddress base, std::int64_t offset) {
   return base + static_cast<RemoteAddress>(offset);
 }
 
-/// SipHash of Python/pyhash.c: 2-4 rounds up to 3.10, 1-3 from 3.11 on
+/// SipHash of Python/pyhash.c: 2-4 rounds up to 3.10, 1-3 since 3.11
 /// (https://www.aumasson.jp/siphash/siphash.pdf).
 class SipHash {
  public:
@@ -89,7 +89,7 @@ bool is_ascii(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return c > 0; });
 }
 
-/// What hash(str) gives for ASCII text.
+/// The value of hash(str) for ASCII text.
 std::uint64_t string_hash(std::string_view text, std::uint64_t first, std::uint64_t second,
                           std::int32_t version) {
   if (text.empty()) {
@@ -116,7 +116,7 @@ std::optional<PythonObjects::Keys> PythonObjects::keys_at(RemoteAddress address)
   std::uint64_t index_bytes = 0;
   keys.stride = 24;  // hash, key, value
   if (layout_.version >= kVersion311) {
-    // dk_log2_size, dk_log2_index_bytes, dk_kind stand in this order.
+    // dk_log2_size, dk_log2_index_bytes and dk_kind follow in this order.
     const auto* const bytes = header.data() + layout_.keys_size;
     const auto log_size = std::to_integer<unsigned>(bytes[0]);
     const auto log_index_bytes = std::to_integer<unsigned>(bytes[1]);
@@ -126,7 +126,7 @@ std::optional<PythonObjects::Keys> PythonObjects::keys_at(RemoteAddress address)
     keys.size = 1ULL << log_size;
     index_bytes = 1ULL << log_index_bytes;
     if (std::to_integer<int>(bytes[2]) != 0) {
-      keys.stride = 16;  // only str keys, which know their hash
+      keys.stride = 16;  // only str keys, which contain their hash
     }
     keys.index_width = log_size < 8 ? 1 : (log_size < 16 ? 2 : 4);
   } else {
@@ -232,7 +232,7 @@ std::optional<std::uint64_t> PythonObjects::hash_of(std::string_view name, const
     const Pairs some = entries(keys, 0, 1);
     const auto text = some.empty() ? std::nullopt : string(some[0].first, 256);
     if (!text || text->empty() || text->size() == 256 || !is_ascii(*text)) {
-      return std::nullopt;  // nothing learnt: another dict may tell
+      return std::nullopt;  // nothing learned: try with another dict
     }
     const auto stored = memory_.get<std::uint64_t>(at(some[0].first, layout_.string_hash));
     hash_proven_ = stored == string_hash(*text, first, second, layout_.version);
@@ -289,7 +289,8 @@ RemoteAddress PythonObjects::instance_dict(RemoteAddress object, const Type& typ
     return layout_.version == kVersion312 && (dict & 1U) != 0 ? 0 : dict;
   }
   std::int64_t offset = type.dict_offset;
-  if (offset < 0 && type.item_size > 0) {  // counted from the end of a variable-sized object
+  // Negative offsets count from the end of a variable-sized object.
+  if (offset < 0 && type.item_size > 0) {
     const auto count = memory_.get<std::int64_t>(at(object, layout_.object_size)).value_or(0);
     const bool likely = count > -INT32_MAX && count < INT32_MAX && type.item_size <= 4096 &&
                         type.basic_size >= 0 && type.basic_size < INT32_MAX && offset > -INT32_MAX;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding the interpreter: the object that defines _PyRuntime, the version, the layout. A layout is
-// used only after the lists it leads to look like lists of threads: a build with longer objects
+// Finds the interpreter: the object that defines _PyRuntime, the version, the layout. A layout is
+// used only if the lists it leads to look like lists of threads: a build with longer objects
 // (Py_TRACE_REFS) must be refused, not misread.
 #include <algorithm>
 #include <array>
@@ -18,10 +18,10 @@ namespace ddpdoctor::stacks {
 namespace {
 
 constexpr std::string_view kCookie = "xdebugpy";
-constexpr std::size_t kDebugOffsetsBytes = 1024;   // more than the structure of any version
-constexpr std::int64_t kLargestOffset = 16 << 20;  // PyInterpreterState is some hundred KiB
+constexpr std::size_t kDebugOffsetsBytes = 1024;   // larger than the structure in any version
+constexpr std::int64_t kLargestOffset = 16 << 20;  // PyInterpreterState has some hundred KiB
 
-/// Every offset a layout may have; the same order as the structure.
+/// All offsets of a layout, in the order of the structure.
 constexpr auto kFields = std::to_array<std::int64_t PythonLayout::*>({
     &PythonLayout::runtime_interpreters, &PythonLayout::runtime_gil,
     &PythonLayout::interpreter_next,     &PythonLayout::interpreter_threads,
@@ -64,7 +64,7 @@ std::string known_versions() {
   return fmt::format("{} to {}", spelled(rows.front().version), spelled(rows.back().version));
 }
 
-/// The N of "python3.N" in a path, as 0x03NN; 0 = none.
+/// The version of "python3.N" in a path as 0x03NN; 0 = none.
 std::int32_t version_in(std::string_view path) {
   constexpr std::string_view kStem = "python3.";
   const std::size_t found = path.rfind(kStem);
@@ -77,7 +77,7 @@ std::int32_t version_in(std::string_view path) {
   return end.ec == std::errc{} && minor >= 0 && minor < 256 ? 0x300 | minor : 0;
 }
 
-/// Sizes that later code trusts as small.
+/// Checks sizes that later code assumes to be small.
 bool plausible(const PythonLayout& layout) {
   const bool bounded = std::ranges::all_of(kFields, [&layout](auto field) {
     return layout.*field >= -1 && layout.*field <= kLargestOffset;
@@ -91,7 +91,7 @@ bool plausible(const PythonLayout& layout) {
          layout.frame_instruction < layout.frame_locals && layout.frame_owner < layout.frame_locals;
 }
 
-/// The interpreter's own offsets over the row of its version.
+/// The version's row, overwritten with the interpreter's own offsets.
 std::optional<PythonLayout> self_described(RemoteMemory& memory, RemoteAddress runtime,
                                            std::string& problem) {
   std::array<std::byte, kDebugOffsetsBytes> block{};
@@ -135,7 +135,7 @@ std::optional<PythonLayout> self_described(RemoteMemory& memory, RemoteAddress r
   return layout;
 }
 
-/// Objects worth asking for _PyRuntime: libpython, then files named python, then the first mapped
+/// Objects that may define _PyRuntime: libpython, then files named python, then the first mapped
 /// file.
 std::vector<const Mapping*> candidates(const Maps& maps) {
   std::vector<const Mapping*> found;
@@ -181,7 +181,7 @@ bool looks_like_python(std::string_view file_name) {
          file_name.starts_with("pypy") || file_name == "python";
 }
 
-/// The lists must look like lists: at least one thread, each with a possible tid.
+/// The lists must be plausible: at least one thread, each with a possible tid.
 bool has_threads(RemoteMemory& memory, const PythonHome& home, std::string& problem) {
   if (memory
           .get<RemoteAddress>(home.runtime +

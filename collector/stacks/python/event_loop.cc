@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layouts by CPython's headers 3.8 to 3.13 (Modules/_asynciomodule.c, cpython/setobject.h,
-// cpython/weakrefobject.h). What is read is believed only when the object's type fits.
+// Layouts from CPython's headers 3.8 to 3.13 (Modules/_asynciomodule.c, cpython/setobject.h,
+// cpython/weakrefobject.h). A value is accepted only if the object's type matches.
 #include "collector/stacks/python/event_loop.h"
 
 #include <algorithm>
@@ -20,10 +20,10 @@ namespace {
 constexpr std::int32_t kVersion310 = 0x030a;
 constexpr std::int32_t kVersion311 = 0x030b;
 constexpr std::size_t kMostCoroutines = 64;
-constexpr std::uint64_t kMostTasks = 1U << 14U;  // slots of the set that are looked at
+constexpr std::uint64_t kMostTasks = 1U << 14U;  // slots of the set that are read
 constexpr std::int32_t kFinished = 2;            // of fut_state
 
-/// Offsets in bytes, of a task.
+/// Offsets in a task, in bytes.
 struct AsyncioLayout {
   std::int32_t version;
   RemoteAddress coroutine;  // task_coro
@@ -40,7 +40,7 @@ constexpr std::array<AsyncioLayout, 6> kLayouts = {{
 }};
 
 constexpr RemoteAddress kException = 48;   // fut_exception
-constexpr RemoteAddress kFirstField = 16;  // behind the header of any object
+constexpr RemoteAddress kFirstField = 16;  // after the header of any object
 
 const AsyncioLayout* layout_of(const PythonObjects& objects) {
   const auto* const found = std::find_if(
@@ -53,10 +53,10 @@ bool is_task(PythonObjects& objects, RemoteAddress object) {
   return object != 0 && objects.type_name(object) == "_asyncio.Task";
 }
 
-/// What lies on top of the value stack of a suspended frame: what it awaits.
+/// The top of the value stack of a suspended frame: the object that it awaits.
 RemoteAddress awaited_by(PythonObjects& objects, RemoteAddress frame) {
   constexpr RemoteAddress kValueStack = 64;
-  constexpr RemoteAddress kStackTop = 72;    // 3.8, 3.9: behind the last value
+  constexpr RemoteAddress kStackTop = 72;    // 3.8, 3.9: after the last value
   constexpr RemoteAddress kStackDepth = 80;  // 3.10
   constexpr std::int32_t kDeepest = 4096;
   RemoteMemory& memory = objects.memory();
@@ -75,7 +75,7 @@ RemoteAddress awaited_by(PythonObjects& objects, RemoteAddress frame) {
   return first == 0 ? 0 : pointer(memory, first + 8 * (static_cast<RemoteAddress>(depth) - 1));
 }
 
-/// The coroutine or generator that is run when `object` is awaited; 0 when it is none.
+/// The coroutine or generator that runs when `object` is awaited; 0 if there is none.
 RemoteAddress runs_in(PythonObjects& objects, const AsyncioLayout& layout, RemoteAddress object) {
   constexpr std::array<std::string_view, 4> kWrappers = {
       "async_generator_asend", "async_generator_athrow", "coroutine_wrapper", "anext_awaitable"};
@@ -99,7 +99,7 @@ RemoteAddress runs_in(PythonObjects& objects, const AsyncioLayout& layout, Remot
   return 0;
 }
 
-/// asyncio's weak set of all tasks: its table of weak references.
+/// The table of weak references in asyncio's weak set of all tasks.
 std::vector<RemoteAddress> tasks(PythonObjects& objects) {
   constexpr RemoteAddress kMask = 32;
   constexpr RemoteAddress kTable = 40;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layouts by CPython's headers 3.8 to 3.14 (cpython/pystate.h, cpython/pyerrors.h,
-// cpython/traceback.h, cpython/frameobject.h). What is read is believed only when the object's type
-// says that it is an exception, or a traceback.
+// Layouts from CPython's headers 3.8 to 3.14 (cpython/pystate.h, cpython/pyerrors.h,
+// cpython/traceback.h, cpython/frameobject.h). A value is accepted only if the object's type is an
+// exception or a traceback.
 #include "collector/stacks/python/exception.h"
 
 #include <algorithm>
@@ -19,12 +19,12 @@ namespace {
 constexpr std::int32_t kVersion311 = 0x030b;
 constexpr std::int32_t kNewestKnown = 0x030e;
 constexpr std::uint64_t kIsException = std::uint64_t{1} << 30U;  // Py_TPFLAGS_BASE_EXC_SUBCLASS
-constexpr int kMostContexts = 256;                               // generators inside each other
+constexpr int kMostContexts = 256;                               // limit of nested generators
 constexpr int kMostPlaces = 512;
 constexpr std::size_t kLongestText = 200;
 
 constexpr RemoteAddress kWord = 8;
-/// From thread_id back to exc_info; dict, gilstate_counter and async_exc lie between.
+/// Distance back from thread_id to exc_info; dict, gilstate_counter and async_exc are in between.
 constexpr RemoteAddress kExceptionBeforeIdent = 4 * kWord;
 
 RemoteAddress word_at(PythonObjects& objects, RemoteAddress address) {
@@ -37,7 +37,7 @@ bool is_exception(PythonObjects& objects, RemoteAddress object) {
   return type != 0 && (word_at(objects, type + offset) & kIsException) != 0;
 }
 
-/// str(exception) of those that do not write one of their own.
+/// str(exception) for exceptions without their own __str__.
 std::string text_of(PythonObjects& objects, RemoteAddress arguments) {
   const ReprLimits limits{.text = kLongestText, .items = 4, .depth = 1};
   const std::vector<RemoteAddress> parts = objects.elements(arguments, 4);
@@ -56,7 +56,7 @@ std::string text_of(PythonObjects& objects, RemoteAddress arguments) {
   return base::printable(objects.repr(arguments, limits));
 }
 
-/// "ValueError" of a class in Python, "json.JSONDecodeError" of one in C.
+/// "ValueError" for a class in Python, "json.JSONDecodeError" for one in C.
 std::string short_type(std::string name) {
   return base::printable(name.substr(name.rfind('.') + 1));  // npos + 1 = 0
 }
@@ -69,8 +69,8 @@ RemoteAddress handled_exception(PythonObjects& objects, RemoteAddress thread_sta
       layout.object_header != 2 * std::int64_t{kWord}) {
     return 0;
   }
-  // One entry for the thread and one for each generator that runs, innermost first: exc_type,
-  // exc_value, exc_traceback, previous_item; from 3.11 on exc_value, previous_item.
+  // One entry for the thread and one per running generator, innermost first: exc_type, exc_value,
+  // exc_traceback, previous_item; since 3.11 exc_value, previous_item.
   const bool old = layout.version < kVersion311;
   RemoteAddress entry =
       word_at(objects, thread_state + static_cast<RemoteAddress>(layout.thread_ident) -
@@ -98,12 +98,13 @@ std::optional<RaisedException> describe_exception(PythonObjects& objects, Remote
     return std::nullopt;
   }
   const bool old = layout.version < kVersion311;
-  const RemoteAddress arguments = exception + 3 * kWord;                      // behind dict
-  const RemoteAddress traceback = exception + (old ? 4 * kWord : 5 * kWord);  // 3.11: behind notes
+  const RemoteAddress arguments = exception + 3 * kWord;                      // after dict
+  const RemoteAddress traceback = exception + (old ? 4 * kWord : 5 * kWord);  // 3.11: after notes
   RaisedException out;
   out.type = short_type(objects.type_name(exception));
   out.text = text_of(objects, word_at(objects, arguments));
-  // tb_next, tb_frame, tb_lasti; the first is where it is handled, the last where it was raised
+  // tb_next, tb_frame, tb_lasti; the first entry is where it is handled, the last where it was
+  // raised
   RemoteAddress link = word_at(objects, traceback);
   for (int i = 0; i < kMostPlaces && objects.type_name(link) == "traceback"; ++i) {
     const RemoteAddress frame = word_at(objects, link + 3 * kWord);

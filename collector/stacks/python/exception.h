@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exception that a thread handles at the moment (sys.exc_info() of that thread), and the last
-// one that ended a program (sys.last_value): which, and where it was raised.
+// The exception that a thread is handling (sys.exc_info() of that thread) and the last one that
+// ended a program (sys.last_value): its type and where it was raised.
 #pragma once
 
 #include <functional>
@@ -11,17 +11,17 @@
 
 namespace ddpdoctor::stacks {
 
-/// Turns a code object and a byte offset into a place.
+/// Converts a code object and a byte offset to a frame.
 using CodeDecoder = std::function<std::optional<Frame>(RemoteAddress code, int lasti)>;
 
-/// The exception object that the thread is in an except or finally block for; 0 = none, or this
-/// version's thread states are not known.
+/// The exception of the thread's current except or finally block; 0 = none, or the layout of this
+/// version's thread states is unknown.
 RemoteAddress handled_exception(PythonObjects& objects, RemoteAddress thread_state);
 
-/// sys.last_value: what was printed when the program failed; 0 = none.
+/// sys.last_value: the exception printed when the program failed; 0 = none.
 RemoteAddress printed_exception(PythonObjects& objects);
 
-/// Type, text and traceback; nothing when there is no exception at this address (any more).
+/// Type, text and traceback; nothing if there is no exception at this address (any more).
 std::optional<RaisedException> describe_exception(PythonObjects& objects, RemoteAddress exception,
                                                   const CodeDecoder& decode);
 

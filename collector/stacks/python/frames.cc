@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading frames. Up to 3.10 each is an object; from 3.11 on they are plain structures in chunks
-// owned by the thread (or inside a generator), and from 3.12 on each entry into the evaluation loop
-// adds a shim that lies on the C stack.
+// Reads frames. Up to 3.10 each frame is an object; since 3.11 frames are plain structures in
+// chunks owned by the thread (or inside a generator); since 3.12 each entry into the evaluation
+// loop adds a shim on the C stack.
 #include "collector/stacks/python/frames.h"
 
 #include <algorithm>
@@ -20,7 +20,8 @@ namespace ddpdoctor::stacks {
 namespace {
 
 constexpr std::size_t kMostFrames = 2000;
-constexpr std::size_t kLargestFrame = 520;  // bytes before and with the first local: 360 in 3.10
+// Bytes up to and including the first local: 360 in 3.10.
+constexpr std::size_t kLargestFrame = 520;
 constexpr std::uint64_t kLargestLineTable = 1ULL << 20U;
 constexpr std::size_t kMostLocals = 16;
 constexpr std::size_t kMostLocalNames = 64;
@@ -43,7 +44,7 @@ RemoteAddress innermost_frame(RemoteMemory& memory, const PythonLayout& layout,
   return cframe != 0 ? pointer(memory, at(cframe, layout.cframe_frame)) : 0;
 }
 
-/// One frame, from one read; `previous` receives the caller's.
+/// Reads one frame at once; `previous` receives the caller's address.
 bool read_frame(RemoteMemory& memory, const PythonLayout& layout, RemoteAddress address,
                 RawPythonFrame& frame, RemoteAddress& previous) {
   std::array<std::byte, kLargestFrame> block{};
@@ -74,8 +75,8 @@ bool read_frame(RemoteMemory& memory, const PythonLayout& layout, RemoteAddress 
   return true;
 }
 
-/// Adds to "<FileBaton at 0x1>" the one attribute that says which: the file it waits for, the
-/// thread's or module lock's name, the child's pid.
+/// Adds to "<FileBaton at 0x1>" the attribute that identifies it: the file it waits for, the name
+/// of the thread or module lock, the child's pid.
 void name_instance(PythonObjects& objects, RemoteAddress instance, std::string& text) {
   if (!text.starts_with('<') || !text.ends_with('>')) {
     return;
@@ -91,8 +92,8 @@ void name_instance(PythonObjects& objects, RemoteAddress instance, std::string& 
   }
 }
 
-/// A file (the end of its path) and the functions in it whose locals are shown, each between
-/// spaces; empty = all.
+/// A file (the end of its path) and its functions whose locals are shown, each between spaces;
+/// empty = all.
 struct WaitingPlace {
   std::string_view file;
   std::string_view functions;
@@ -134,10 +135,10 @@ constexpr auto kWaitingPlaces = std::to_array<WaitingPlace>({
     {.file = "importlib/_bootstrap.py", .functions = " acquire __enter__ "},
 });
 
-/// A handle is waited for in the function that has the list of messages, or in a helper of it.
+/// A handle is waited for in the function with the list of messages, or in a helper of it.
 constexpr std::size_t kNearAWait = 2;
 
-/// Loops of the user's and of trainers, over the data; not those over torch's own parts.
+/// Loops over data in user code and trainers, not those over torch's own parts.
 bool loops_wanted(std::string_view file) {
   return file.find("/torch/") == std::string_view::npos && !file.starts_with("<frozen");
 }
@@ -181,7 +182,7 @@ RawPythonStack read_python_stack(RemoteMemory& memory, const PythonLayout& layou
     if (!read_frame(memory, layout, next, frame, next)) {
       break;
     }
-    if (frame.entry && loop != 0) {  // the n-th entry was made by the n-th loop
+    if (frame.entry && loop != 0) {  // the n-th loop made the n-th entry
       frame.loop = loop;
       loop = pointer(memory, at(loop, layout.cframe_previous));
     }
@@ -272,7 +273,7 @@ std::vector<std::pair<std::string, std::string>> FrameDecoder::locals(const RawP
   std::vector<std::pair<std::string, std::string>> shown;
   for (std::size_t i = 0; i < slots.size() && shown.size() < kMostLocals; ++i) {
     RemoteAddress value = untagged(slots[i], layout_.version);
-    // An argument that a closure uses is still the plain value until the cell is made.
+    // An argument that a closure uses is a plain value until its cell is created.
     if (code.local_is_cell[i] && value != 0 && objects_.type_name(value) == "cell") {
       value = pointer(memory_, at(value, layout_.cell_content));
     }
@@ -327,7 +328,7 @@ std::vector<PythonFrame> FrameDecoder::decode(const RawPythonStack& stack) {
     if (!raw.shim) {
       const Code& code = code_at(raw.code);
       const std::int64_t offset = offset_in_code(raw);
-      // Like Python itself: a frame is there once it has reached its first traceable instruction.
+      // As in Python itself: a frame exists once it has reached its first traceable instruction.
       const bool begun =
           layout_.version < kVersion311 || offset >= std::int64_t{code.first_traceable} * 2;
       if (code.valid && !begun && !raw.entry) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Frames of one thread: first their raw chain (while the thread stands still), then, any time
-// later, what they mean.
+// Frames of one thread: first their raw chain (while the thread does not run), then, at any later
+// time, their meaning.
 #pragma once
 
 #include <map>
@@ -17,35 +17,34 @@
 
 namespace ddpdoctor::stacks {
 
-/// An address without the tag bits that 3.14 keeps in references.
+/// An address without the tag bits that 3.14 stores in references.
 RemoteAddress untagged(RemoteAddress reference, std::int32_t version);
 
-/// The chain of frames of a thread state, innermost first, at most 2000 and never in a circle.
+/// The chain of frames of a thread state, innermost first, at most 2000; cycles end the walk.
 RawPythonStack read_python_stack(RemoteMemory& memory, const PythonLayout& layout,
                                  RemoteAddress thread_state);
 
-/// One frame by its address: of a coroutine that no thread runs. Nothing when it cannot be read.
+/// One frame by its address, for a coroutine that no thread runs. Nothing if it cannot be read.
 std::optional<RawPythonFrame> read_python_frame(RemoteMemory& memory, const PythonLayout& layout,
                                                 RemoteAddress address);
 
-/// True for the places whose locals explain a wait: torch.distributed, and the waits of the
-/// standard library and of torch.
+/// True for functions whose locals explain a wait: torch.distributed, and waits of the standard
+/// library and of torch.
 bool locals_wanted(std::string_view file, std::string_view function);
 
-/// Turns raw frames into decoded ones; remembers code objects, which do not change.
+/// Decodes raw frames; caches code objects, which do not change.
 class FrameDecoder {
  public:
-  /// All must outlive this.
+  /// All references must outlive this.
   FrameDecoder(RemoteMemory& memory, const PythonLayout& layout, PythonObjects& objects)
       : memory_(memory), layout_(layout), objects_(objects), iterations_(objects) {}
 
-  /// Frames that Python itself does not show (not yet begun, __init__ trampolines) are left out.
+  /// Omits frames that Python itself does not show (not yet begun, __init__ trampolines).
   std::vector<PythonFrame> decode(const RawPythonStack& stack);
-  /// A place in a code object; `lasti` in bytes whatever the version. Nothing when it is no code
+  /// A position in a code object; `lasti` is in bytes for all versions. Nothing if it is not a code
   /// object.
   std::optional<Frame> decode_code(RemoteAddress address, int lasti);
-  /// The object that a local of this frame refers to; 0 = none, or locals of this place are not
-  /// wanted.
+  /// The object of a local of this frame; 0 = none, or the locals of this function are not wanted.
   RemoteAddress local(const RawPythonFrame& frame, std::string_view name);
 
  private:

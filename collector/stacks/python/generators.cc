@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int32_t kVersion311 = 0x030b;
 
-/// gi_frame up to 3.10, a pointer; gi_iframe from then on, the frame itself.
+/// gi_frame up to 3.10, a pointer; gi_iframe since then, the frame itself.
 struct GeneratorLayout {
   std::int32_t version;
   std::int64_t frame;
@@ -29,7 +29,7 @@ constexpr std::array<GeneratorLayout, 6> kLayouts = {{
 
 constexpr std::int64_t kHeader = 16;
 
-/// -1 when not known.
+/// -1 if unknown.
 std::int64_t frame_offset(const PythonObjects& objects) {
   const auto* const found = std::find_if(
       kLayouts.begin(), kLayouts.end(),
@@ -58,7 +58,7 @@ bool generator_is_over(PythonObjects& objects, RemoteAddress generator) {
     const auto frame = objects.memory().get<RemoteAddress>(at(generator, offset));
     return frame && *frame == 0;
   }
-  // FRAME_COMPLETED is 1, FRAME_CLEARED 4; running is 0, all else is below.
+  // FRAME_COMPLETED is 1, FRAME_CLEARED 4; running is 0, all others are negative.
   const auto state = objects.memory().get<std::int8_t>(at(generator, offset + kState));
   return state && *state > 0;
 }

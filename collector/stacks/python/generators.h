@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frame in a generator or coroutine: cpython/genobject.h of 3.8 to 3.13.
+// The frame of a generator or coroutine: cpython/genobject.h of 3.8 to 3.13.
 #pragma once
 
 #include "collector/stacks/python/objects.h"
 
 namespace ddpdoctor::stacks {
 
-/// The frame of a generator, coroutine or asynchronous generator; 0 = it has none (any more), or
-/// the version's layout is not known (3.14).
+/// The frame of a generator, coroutine or asynchronous generator; 0 = none (any more), or the
+/// version's layout is unknown (3.14).
 RemoteAddress generator_frame(PythonObjects& objects, RemoteAddress generator);
 
-/// It has come to its end; false also when that is not known.
+/// True if it has finished; false also if that is unknown.
 bool generator_is_over(PythonObjects& objects, RemoteAddress generator);
 
 }  // namespace ddpdoctor::stacks

@@ -19,14 +19,14 @@ constexpr std::int32_t kVersion312 = 0x030c;
 constexpr std::size_t kMostSlots = 12;  // loops and with blocks around one line
 constexpr std::int64_t kMostLocals = 4096;
 constexpr int kMostIterators = 64;
-constexpr int kDeepest = 6;  // iterators in iterators
+constexpr int kDeepest = 6;  // nesting depth of iterators
 constexpr std::int64_t kMostItems = std::int64_t{1} << 48U;
 
 // PyTypeObject.tp_iternext: the slots before it have not moved since 3.8.
 constexpr std::int64_t kTypeNext = 224;
 constexpr std::uint64_t kTypeSubclass = 1ULL << 31U;
 
-/// The first slot of a frame's value stack; 0 = not to be had.
+/// The first slot of a frame's value stack; 0 = unavailable.
 RemoteAddress value_stack(PythonObjects& objects, RemoteAddress frame, RemoteAddress code) {
   const PythonLayout& layout = objects.layout();
   RemoteMemory& memory = objects.memory();
@@ -57,7 +57,7 @@ std::optional<std::int64_t> IterationReader::number(RemoteAddress object, int in
       at(object, objects_.layout().object_header + 8 * std::int64_t{index}));
 }
 
-/// Its type is a type and knows what comes next.
+/// Its type is a type object with a tp_iternext.
 bool IterationReader::is_iterator(RemoteAddress object) {
   RemoteMemory& memory = objects_.memory();
   const RemoteAddress type = objects_.type_of(object);
@@ -104,7 +104,7 @@ Iteration IterationReader::read_range(RemoteAddress iterator) {
 Iteration IterationReader::read_sequence(RemoteAddress iterator, std::string_view kind) {
   Iteration out{.over = std::string(kind)};
   const auto index = number(iterator, 0);
-  const RemoteAddress sequence = field(iterator, 1);  // 0: it has come to its end
+  const RemoteAddress sequence = field(iterator, 1);  // 0: it is exhausted
   if (sequence == 0 || !objects_.type_name(sequence).ends_with(kind)) {
     return out;
   }
@@ -117,7 +117,7 @@ Iteration IterationReader::read_sequence(RemoteAddress iterator, std::string_vie
   return out;
 }
 
-/// Of dicts and sets: what they hold at the start of the loop, and what is left of it.
+/// For dicts and sets: the size at the start of the loop, and the remaining items.
 Iteration IterationReader::read_table(RemoteAddress iterator, std::string_view kind, int left_at) {
   constexpr int kUsed = 1;
   Iteration out{.over = std::string(kind)};
@@ -131,7 +131,7 @@ Iteration IterationReader::read_table(RemoteAddress iterator, std::string_view k
   return out;
 }
 
-/// zip and map end with the shortest of what they go over.
+/// zip and map end with the shortest of their iterables.
 Iteration IterationReader::read_shortest(RemoteAddress tuple, std::string_view kind, int depth) {
   Iteration shortest;
   bool first = true;
@@ -186,7 +186,7 @@ Iteration IterationReader::read_generator(RemoteAddress generator, int depth) {
   const std::string file = text_of_code(code, layout.code_filename);
   std::vector<Iteration> loops = loops_at(frame, code, depth + 1);
   if (!loops.empty() && file.ends_with("tqdm/std.py") && name.ends_with("__iter__")) {
-    return std::move(loops.back());  // it shows what it hands on
+    return std::move(loops.back());  // it yields the items of the inner loop
   }
   Iteration out{.over = name.empty() ? "generator" : fmt::format("generator {}", name)};
   if (loops.size() == 1) {
@@ -245,10 +245,10 @@ std::vector<Iteration> IterationReader::loops_at(RemoteAddress frame, RemoteAddr
     const RemoteAddress value = untagged(pointer(memory, first + 8 * i), layout.version);
     const std::string type = value == 0 ? std::string() : objects_.type_name(value);
     if (i == 0 && (type == "list" || type == "dict" || type == "set")) {
-      continue;  // what a comprehension with a frame of its own makes
+      continue;  // the result of a comprehension with a frame of its own
     }
     if (type == "method" || type == "builtin_function_or_method") {
-      continue;  // the way out of a `with`
+      continue;  // the exit method of a `with`
     }
     if (type.empty() || !is_iterator(value)) {
       break;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the `for` loops of a running frame go over. The iterator of each loop lies at the bottom of
-// the frame's value stack, outermost first, with the exit methods of `with` blocks between them.
-// The depth of that stack is not written down while a frame runs: what lies in the slots is
-// believed only as long as it is an iterator. Layouts of iterators:
-// Objects/{rangeobject,iterobject, enumobject}.c, Python/bltinmodule.c, Modules/itertoolsmodule.c
-// of CPython 3.8 to 3.14.
+// The iterables of the `for` loops in a running frame. The iterator of each loop is at the bottom
+// of the frame's value stack, outermost first, with the exit methods of `with` blocks between them.
+// A running frame does not record the depth of that stack: slots are read only as long as they hold
+// iterators. Layouts of iterators: Objects/{rangeobject,iterobject, enumobject}.c,
+// Python/bltinmodule.c, Modules/itertoolsmodule.c of CPython 3.8 to 3.14.
 #pragma once
 
 #include <optional>
@@ -17,14 +16,14 @@
 
 namespace ddpdoctor::stacks {
 
-/// Reads iterators of one interpreter without running them; what it does not know has no counts.
+/// Reads iterators of one interpreter without running them; unknown kinds have no counts.
 class IterationReader {
  public:
-  /// Must outlive this.
+  /// `objects` must outlive this.
   explicit IterationReader(PythonObjects& objects) : objects_(objects) {}
 
-  /// The loops that the frame at this address is in, outermost first; empty when another function
-  /// has taken its place meanwhile.
+  /// The current loops of the frame at this address, outermost first; empty if another function
+  /// uses the memory now.
   std::vector<Iteration> loops_of(RemoteAddress frame, RemoteAddress code);
 
  private:
@@ -52,7 +51,7 @@ class IterationReader {
   bool is_iterator(RemoteAddress object);
 
   PythonObjects& objects_;
-  int budget_ = 0;  // iterators that may still be read: memory may show a circle of them
+  int budget_ = 0;  // remaining number of iterators to read, because memory may show a cycle
 };
 
 }  // namespace ddpdoctor::stacks

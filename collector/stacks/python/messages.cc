@@ -24,7 +24,7 @@ bool holds_messages(PythonObjects& objects, RemoteAddress list) {
   return !first.empty() && objects.type_name(first.front()) == "P2POp";
 }
 
-/// "isend" or "irecv", by which of torch's two functions it is.
+/// "isend" or "irecv", for these two functions of torch.
 std::string_view direction(PythonObjects& objects, RemoteAddress function) {
   const auto module = objects.module("torch.distributed.distributed_c10d");
   for (const std::string_view name : {"isend", "irecv"}) {
@@ -66,7 +66,7 @@ std::string messages_in(PythonObjects& objects, const RawPythonFrame& frame) {
       continue;
     }
     if (found != 0) {
-      return {};  // which of them it waits for is not known
+      return {};  // unknown which of them it waits for
     }
     found = value;
   }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scalars, sequences and repr of Python objects in another process. What an object is, is told by
-// the flags of its type (so that subclasses count), except None, bool and float, which have no
-// flag.
+// Scalars, sequences and repr of Python objects in another process. The flags of its type decide
+// what an object is (so subclasses count), except for None, bool and float, which have no flag.
 #include "collector/stacks/python/objects.h"
 
 #include <algorithm>
@@ -50,7 +49,8 @@ std::string utf8(std::span<const std::byte> units, std::size_t width) {
   return out;
 }
 
-/// Python's spelling of a float: shortest digits that read back, with a point.
+/// Python's spelling of a float: the shortest digits that read back to the same value, with a
+/// point.
 std::string float_text(double value) {
   std::string text = fmt::format("{}", value);
   if (std::isfinite(value) && text.find_first_of(".e") == std::string::npos) {
@@ -176,7 +176,7 @@ std::optional<std::string> PythonObjects::string(RemoteAddress object, std::size
     return std::nullopt;
   }
   RemoteAddress text = at(object, ascii ? layout_.string_ascii : layout_.string_compact);
-  if (!compact) {  // an instance of a subclass of str: the text lies elsewhere
+  if (!compact) {  // an instance of a subclass of str: the text is elsewhere
     text = memory_.get<RemoteAddress>(at(object, layout_.string_compact)).value_or(0);
   }
   std::vector<std::byte> units(std::min<std::uint64_t>(characters, limit) * width);
@@ -201,8 +201,8 @@ std::optional<std::int64_t> PythonObjects::integer(RemoteAddress object) {
   if ((type_behind(object).flags & kIntSubclass) == 0) {
     return std::nullopt;
   }
-  // 3.12+ keeps the sign in the two low bits of lv_tag (2 = negative) and the digits from bit 3 on;
-  // before, ob_size carries both.
+  // 3.12+ stores the sign in the two low bits of lv_tag (2 = negative) and the number of digits
+  // from bit 3; before, ob_size has both.
   const auto tag = memory_.get<std::int64_t>(at(object, layout_.object_size));
   if (!tag) {
     return std::nullopt;
@@ -338,7 +338,7 @@ void PythonObjects::append_repr(std::string& out, RemoteAddress object, const Re
   if (append_scalar(out, object, type, limits)) {
     return;
   }
-  if (foreign_) {  // before containers: torch.Size is a tuple too
+  if (foreign_) {  // before containers, because torch.Size is also a tuple
     if (const auto text = foreign_(object, type.name)) {
       out += *text;
       return;

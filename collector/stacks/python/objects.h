@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python values in another process, read by their layout alone: no code runs in the target, no lock
-// is taken there. An object may be changed or freed while it is read, so every answer is either
-// plausible or absent, and never trusted as a size.
+// Reads Python values in another process from their memory layout alone: no code runs in the target
+// and no lock is taken there. An object may be changed or freed while it is read, so every result
+// is either plausible or absent, and is never trusted as a size.
 #pragma once
 
 #include <cstdint>
@@ -18,26 +18,26 @@
 
 namespace ddpdoctor::stacks {
 
-/// How much of a value `repr` shows.
+/// Limits of the text that `repr` produces.
 struct ReprLimits {
   std::size_t text = 120;  // characters of one string
   std::size_t items = 16;  // elements of one container
-  int depth = 3;           // nested containers
+  int depth = 3;           // depth of nested containers
 };
 
-/// Renders an object of a type that `repr` does not know (a tensor, a process group); nothing = not
-/// mine.
+/// Renders an object of a type that `repr` does not support (a tensor, a process group); nothing =
+/// not handled.
 using ForeignRepr =
     std::function<std::optional<std::string>(RemoteAddress object, std::string_view type_name)>;
 
-/// Reads objects of one interpreter. A null or foreign address is never an error: the answer is
+/// Reads objects of one interpreter. A null or invalid address is never an error: the result is
 /// absent or empty.
 class PythonObjects {
  public:
-  /// Both must outlive this.
+  /// Both references must outlive this.
   PythonObjects(RemoteMemory& memory, const PythonLayout& layout);
 
-  /// Where sys.modules of the main interpreter lies: needed by `module` only.
+  /// The address of sys.modules of the main interpreter; needed only by `module`.
   void set_modules(RemoteAddress modules) {
     modules_ = modules;
   }
@@ -45,24 +45,24 @@ class PythonObjects {
     foreign_ = std::move(foreign);
   }
 
-  /// The type object; 0 when unreadable.
+  /// The type object; 0 if unreadable.
   RemoteAddress type_of(RemoteAddress object);
-  /// tp_name of the object's type ("int", "Tensor"; extension types carry their module:
-  /// "torch.Size"); empty when unreadable.
+  /// tp_name of the object's type ("int", "Tensor"; extension types include their module:
+  /// "torch.Size"); empty if unreadable.
   std::string type_name(RemoteAddress object);
-  /// tp_flags of the object's type; 0 when unreadable.
+  /// tp_flags of the object's type; 0 if unreadable.
   std::uint64_t type_flags(RemoteAddress object);
   /// tp_flags of a type object itself.
   std::uint64_t flags_of_type(RemoteAddress type);
-  /// Qualified name of a class ("Trainer.Mode"); tp_name of one that is not written in Python.
+  /// Qualified name of a class ("Trainer.Mode"); tp_name of a class that is not written in Python.
   std::string class_name(RemoteAddress type);
-  /// The dict object that holds the object's own attributes; 0 = none (3.11+ keeps most without).
+  /// The dict object with the object's own attributes; 0 = none (most objects of 3.11+ have none).
   RemoteAddress own_dict(RemoteAddress object);
-  /// ob_size of a variable-sized object (tuple, list, bytes, deque), as it claims.
+  /// ob_size of a variable-sized object (tuple, list, bytes, deque); not validated.
   std::uint64_t claimed_size(RemoteAddress object) {
     return length(object);
   }
-  /// Bytes of the object header (PyObject): C data of an extension object starts here.
+  /// Bytes of the object header (PyObject): the C data of an extension object starts after it.
   [[nodiscard]] std::size_t header_size() const {
     return layout_.object_header;
   }
@@ -73,42 +73,43 @@ class PythonObjects {
     return layout_;
   }
 
-  /// True for the None object; false for anything else or unreadable.
+  /// True for the None object; false for anything else and if unreadable.
   bool is_none(RemoteAddress object);
   /// str as UTF-8, at most `limit` characters; nothing for other types. Lone surrogates become
   /// U+FFFD.
   std::optional<std::string> string(RemoteAddress object, std::size_t limit = 4096);
   /// bytes, at most `limit`; nothing for other types.
   std::optional<std::string> bytes(RemoteAddress object, std::size_t limit = 1 << 16);
-  /// int or bool that fits; nothing for other types and larger numbers.
+  /// An int or bool that fits in 64 bits; nothing for other types and larger numbers.
   std::optional<std::int64_t> integer(RemoteAddress object);
   std::optional<double> real(RemoteAddress object);
   /// Elements of a tuple or list (or a subclass such as torch.Size), at most `limit`; empty for
   /// other types.
   std::vector<RemoteAddress> elements(RemoteAddress object, std::size_t limit = 1 << 16);
-  /// (key, value) of a dict (or a subclass) in insertion order (values of instances: in their
-  /// class's order), at most `limit`, of a huge dict only the first 131072; empty for other types.
+  /// (key, value) pairs of a dict (or a subclass) in insertion order (for values of instances: in
+  /// their class's order), at most `limit`, and only the first 131072 of a huge dict; empty for
+  /// other types.
   std::vector<std::pair<RemoteAddress, RemoteAddress>> items(RemoteAddress dict,
                                                              std::size_t limit = 1 << 20);
-  /// Value of the str key `name` in a dict; a few reads where the target's string hash can be
-  /// computed, a scan otherwise.
+  /// Value of the str key `name` in a dict: a few reads if the target's string hash can be
+  /// computed, otherwise a scan.
   std::optional<RemoteAddress> item(RemoteAddress dict, std::string_view name);
   /// __dict__ of an imported module ("torch.distributed.distributed_c10d").
   std::optional<RemoteAddress> module(std::string_view name);
-  /// Entry `name` of the object's own __dict__ (instances, modules); class attributes and slots are
-  /// not searched.
+  /// Entry `name` of the object's own __dict__ (instances, modules); does not search class
+  /// attributes and slots.
   std::optional<RemoteAddress> attribute(RemoteAddress object, std::string_view name);
 
-  /// (name, value) of an instance's own attributes, in no order that matters, at most `limit`;
-  /// class attributes and slots are not among them.
+  /// (name, value) pairs of an instance's own attributes, in unspecified order, at most `limit`;
+  /// without class attributes and slots.
   std::vector<std::pair<RemoteAddress, RemoteAddress>> own_attributes(RemoteAddress object,
                                                                       std::size_t limit);
 
   /// Short text for people: Python's own spelling of plain values and containers, `<Type at 0x…>`
-  /// of others. Printable, bounded.
+  /// for others. Printable and bounded.
   std::string repr(RemoteAddress object, const ReprLimits& limits = {});
 
-  /// The key of the target's string hash (_Py_HashSecret); makes `item` fast.
+  /// Sets the key of the target's string hash (_Py_HashSecret), which makes `item` fast.
   void set_hash_secret(std::uint64_t first, std::uint64_t second);
 
  private:
@@ -118,16 +119,16 @@ class PythonObjects {
     std::int64_t basic_size = 0;
     std::int64_t item_size = 0;
     std::int64_t dict_offset = 0;
-    RemoteAddress shared_keys = 0;  // heap types: keys of instances without a dict
+    RemoteAddress shared_keys = 0;  // for heap types: the keys of instances without a dict
   };
   /// The table of a dict: hash index, then entries in insertion order.
   struct Keys {
     RemoteAddress index = 0;
     std::uint64_t size = 0;       // slots of the index, a power of two
-    std::size_t index_width = 0;  // bytes of a slot
+    std::size_t index_width = 0;  // bytes of one index slot
     RemoteAddress entries = 0;
     std::uint64_t count = 0;
-    std::size_t stride = 0;  // bytes of an entry; the key is its last pointer but one
+    std::size_t stride = 0;  // bytes of an entry; the key is its second-to-last pointer
   };
   using Pairs = std::vector<std::pair<RemoteAddress, RemoteAddress>>;
 
@@ -158,7 +159,7 @@ class PythonObjects {
   ForeignRepr foreign_;
   std::map<RemoteAddress, Type> types_;
   std::optional<std::pair<std::uint64_t, std::uint64_t>> hash_secret_;
-  std::optional<bool> hash_proven_;  // our hash of a key equals the one the target stored
+  std::optional<bool> hash_proven_;  // our hash of a key equals the hash stored in the target
 };
 
 }  // namespace ddpdoctor::stacks

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where CPython keeps things: one row of offsets per version, x86-64. The rows are written by
-// tests/support/generate_python_offsets.c from the headers of each version; from 3.13 on the
-// interpreter carries its own (_Py_DebugOffsets) and those are preferred.
+// The layout of CPython's structures: one row of offsets per version, for x86-64.
+// tests/support/generate_python_offsets.c generates the rows from the headers of each version;
+// since 3.13 the interpreter contains its own offsets (_Py_DebugOffsets), which have priority.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ struct PythonLayout {
   std::int64_t gil_locked = -1;
 
   std::int64_t thread_next = -1;
-  std::int64_t thread_ident = -1;      // thread_id: what threading.get_ident() says (pthread_self)
+  std::int64_t thread_ident = -1;  // thread_id: the value of threading.get_ident() (pthread_self)
   std::int64_t thread_native_id = -1;  // 3.11+
   std::int64_t thread_frame = -1;      // ≤3.10 and 3.13+
   std::int64_t thread_cframe =
@@ -87,11 +87,11 @@ struct PythonLayout {
 /// One row per version, oldest first.
 std::span<const PythonLayout> python_layouts();
 
-/// The row of a version (0x030b); null when there is none.
+/// The row of a version (0x030b); null if there is none.
 const PythonLayout* python_layout(std::int32_t version);
 
-/// For 3.13+: where in _Py_DebugOffsets (the first bytes of _PyRuntime) each offset stands; -1 =
-/// not told there. Null before 3.13.
+/// For 3.13+: the position of each offset in _Py_DebugOffsets (the first bytes of _PyRuntime); -1 =
+/// not contained. Null before 3.13.
 const PythonLayout* python_debug_positions(std::int32_t version);
 
 }  // namespace ddpdoctor::stacks

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PythonReader over a live interpreter: ties the layout, the frames and the objects together, and
-// reads the two things of the standard library a job is described by: thread names and os.environ.
+// PythonReader for a running interpreter: combines layout, frames and objects, and reads thread
+// names and os.environ from the standard library.
 #include "collector/stacks/python/reader.h"
 
 #include <algorithm>
@@ -22,8 +22,7 @@ namespace {
 constexpr std::size_t kMostVariables = 4096;
 constexpr std::size_t kMostThreadNames = 4096;
 
-/// Variables that describe the job; an environment holds secrets, so nothing else leaves the
-/// target.
+/// Variables that describe the job; an environment contains secrets, so no others are read.
 bool describes_job(std::string_view key) {
   constexpr auto kKeys =
       std::to_array<std::string_view>({"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE",
@@ -36,7 +35,7 @@ bool describes_job(std::string_view key) {
                              [key](std::string_view prefix) { return key.starts_with(prefix); });
 }
 
-/// The innermost frame is the selector's.
+/// The innermost frame belongs to the selector.
 bool waits_in_event_loop(FrameDecoder& decoder, const RawPythonStack& stack) {
   const auto innermost =
       std::find_if(stack.begin(), stack.end(), [](const RawPythonFrame& one) { return !one.shim; });
@@ -188,8 +187,8 @@ class LivePythonReader final : public PythonReader {
   PythonHome home_;
   PythonObjects objects_;
   FrameDecoder decoder_;
-  // A thread that entered a subinterpreter has a state in each. The list of interpreters is newest
-  // first, and so is the stack.
+  // A thread that entered a subinterpreter has a thread state in each. The list of interpreters is
+  // newest first, and so is the stack.
   std::map<RemoteAddress, std::vector<RemoteAddress>> also_running_;
 };
 

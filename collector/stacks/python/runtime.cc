@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lists of _PyRuntime: interpreters, thread states, GIL. Lists belong to a living process: each
-// walk is bounded.
+// The lists of _PyRuntime: interpreters, thread states, GIL. They belong to a running process, so
+// each walk is bounded.
 #include "collector/stacks/python/runtime.h"
 
 #include <algorithm>
@@ -19,10 +19,10 @@ constexpr pid_t kLargestTid = 1 << 22;  // PID_MAX_LIMIT of 64-bit Linux
 
 // struct pthread of glibc (nptl/descr.h), unchanged from 2.4 to 2.43.
 #if defined(__aarch64__)
-constexpr RemoteAddress kPthreadList = 192;  // a list of threads: next, previous
+constexpr RemoteAddress kPthreadList = 192;  // list of threads: next, previous
 constexpr RemoteAddress kPthreadTid = 208;
 
-/// Both neighbours in the list point back.
+/// Both neighbours in the list point back to it.
 bool is_pthread(RemoteMemory& memory, RemoteAddress thread) {
   const RemoteAddress place = thread + kPthreadList;
   const RemoteAddress next = pointer(memory, place);
@@ -34,7 +34,7 @@ bool is_pthread(RemoteMemory& memory, RemoteAddress thread) {
 constexpr RemoteAddress kPthreadSelf = 16;
 constexpr RemoteAddress kPthreadTid = 720;
 
-/// The two pointers at its front hold its own address.
+/// The first two pointers contain its own address.
 bool is_pthread(RemoteMemory& memory, RemoteAddress thread) {
   return pointer(memory, thread) == thread && pointer(memory, thread + kPthreadSelf) == thread;
 }
@@ -44,7 +44,7 @@ bool plausible(pid_t tid) {
   return tid > 0 && tid <= kLargestTid;
 }
 
-/// Up to 3.10 a thread state knows pthread_self() only.
+/// Up to 3.10 a thread state contains only pthread_self().
 pid_t tid_of_pthread(RemoteMemory& memory, RemoteAddress thread) {
   if (thread == 0 || !is_pthread(memory, thread)) {
     return 0;
@@ -108,7 +108,7 @@ std::optional<pid_t> python_gil_holder(RemoteMemory& memory, const PythonHome& h
     }
   }
   for (const RemoteAddress lock : locks) {
-    // last_holder outlives the holding: only `locked` makes it true. -1 = never created.
+    // last_holder stays set after a release: it is valid only if `locked`. -1 = never created.
     if (lock == 0 || memory.get<std::int32_t>(at(lock, layout.gil_locked)) != 1) {
       continue;
     }

@@ -20,8 +20,8 @@ constexpr std::size_t kLongestName = 64;
 constexpr unsigned kCellLocal = 0x40;
 constexpr unsigned kFreeLocal = 0x80;
 
-// PyCodeObject.co_argcount: behind the object's header up to 3.10, one of the ints behind four
-// words from 3.11 on (Include/cpython/code.h).
+// PyCodeObject.co_argcount: after the object's header up to 3.10; among the ints after four words
+// since 3.11 (Include/cpython/code.h).
 constexpr std::int64_t kArgumentsBefore311 = 16;
 
 void append(PythonObjects& objects, RemoteAddress tuple, bool cells, LocalNames& out) {
@@ -126,13 +126,13 @@ Scope::Scope(PythonObjects& objects, const FunctionParts& function,
       slots_[i] = defaults[defaults.size() - missing];
     }
   }
-  // The free variables are the last slots, in the order of the closure.
+  // The free variables are the last slots, in the closure's order.
   const auto closure = objects.elements(function.closure, kMostNames);
   for (std::size_t i = 0; i < closure.size() && i < slots_.size(); ++i) {
     slots_[slots_.size() - closure.size() + i] = closure[i];
   }
   const auto own = objects.item(globals_, "__builtins__");
-  if (own) {  // a module, or in other modules than __main__ its dict
+  if (own) {  // a module; in modules other than __main__, its dict
     builtins_ = objects.type_name(*own) == "module" ? objects.own_dict(*own) : *own;
   }
 }
@@ -143,7 +143,7 @@ std::vector<std::string> Scope::parameters() const {
 }
 
 RemoteAddress Scope::slot_value(std::size_t slot, RemoteAddress content) {
-  // An argument that a closure uses is still the plain value until the cell is made.
+  // An argument that a closure uses is a plain value until its cell is created.
   if (content != 0 && names_.cells[slot] && objects_.type_name(content) == "cell") {
     return pointer(objects_.memory(), at(content, objects_.layout().cell_content));
   }
@@ -151,7 +151,7 @@ RemoteAddress Scope::slot_value(std::size_t slot, RemoteAddress content) {
 }
 
 Binding Scope::find(std::string_view name) {
-  // ≤3.10: an argument that is a cell has two slots of one name, of which one is empty.
+  // ≤3.10: an argument that is a cell has two slots with the same name, one of them empty.
   bool is_local = false;
   for (std::size_t i = 0; i < names_.names.size(); ++i) {
     if (names_.names[i] != name) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names that code of a running frame sees: its locals and cells, then globals, then builtins.
+// The names visible to the code of a running frame: its locals and cells, then globals, then
+// builtins.
 #pragma once
 
 #include <map>
@@ -14,51 +15,51 @@
 
 namespace ddpdoctor::stacks {
 
-/// Names of a code object's slots, in the order of the slots.
+/// The names of a code object's slots, in slot order.
 struct LocalNames {
   std::vector<std::string> names;
-  std::vector<bool> cells;    // the slot holds a cell around the value
-  std::size_t arguments = 0;  // positional ones, the first of the names
+  std::vector<bool> cells;    // true: the slot holds a cell that contains the value
+  std::size_t arguments = 0;  // number of positional ones, which come first
 
-  /// The slot of a name; nothing when the code has no such local.
+  /// The slot of a name; nothing if the code has no such local.
   [[nodiscard]] std::optional<std::size_t> slot(std::string_view name) const;
 };
 
 /// At most 256 names, printable, each of at most 64 characters.
 LocalNames local_names_of(PythonObjects& objects, RemoteAddress code);
 
-/// Where a name leads.
+/// What a name refers to.
 struct Binding {
   enum class Kind {
     kValue,
-    kUnbound,  // a local that has no value now
-    kAbsent,   // neither a local, nor a global, nor built in
+    kUnbound,  // a local without a value
+    kAbsent,   // neither a local nor a global nor a builtin
   };
   Kind kind = Kind::kAbsent;
   RemoteAddress value = 0;
-  bool local = false;  // of the frame itself or of a closure
+  bool local = false;  // belongs to the frame itself or to a closure
 };
 
-/// What a function object is made of.
+/// The parts of a function object.
 struct FunctionParts {
   RemoteAddress code = 0;
   RemoteAddress globals = 0;
   RemoteAddress closure = 0;   // a tuple of cells, or 0
   RemoteAddress defaults = 0;  // a tuple, or 0
   std::string module;          // "torch.distributed.distributed_c10d"
-  std::string qualname;        // "Trainer.is_main"; decorators give it to what they return
-  std::string code_name;       // of the code that runs: "wrapper"
+  std::string qualname;        // "Trainer.is_main"; decorators copy it to what they return
+  std::string code_name;       // name in the code that runs: "wrapper"
 };
 
-/// Nothing when the object is no plain Python function.
+/// Nothing if the object is not a plain Python function.
 std::optional<FunctionParts> function_parts(PythonObjects& objects, RemoteAddress function);
 
-/// Names of one frame, or of a function that is entered without a frame.
+/// The names of one frame, or of a function entered without a frame.
 class Scope {
  public:
-  /// Of a running frame; `objects` must outlive this.
+  /// For a running frame; `objects` must outlive this.
   Scope(PythonObjects& objects, const RawPythonFrame& frame);
-  /// Of a call of `function` with these positional arguments; missing ones take their defaults.
+  /// For a call of `function` with these positional arguments; missing ones get their defaults.
   Scope(PythonObjects& objects, const FunctionParts& function,
         const std::vector<RemoteAddress>& arguments);
 
@@ -66,7 +67,7 @@ class Scope {
   [[nodiscard]] std::vector<std::string> parameters() const;
 
   Binding find(std::string_view name);
-  /// Locals that have a value, in the order of their slots.
+  /// Locals that have a value, in slot order.
   std::vector<std::pair<std::string, RemoteAddress>> locals();
 
  private:

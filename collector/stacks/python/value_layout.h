@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the objects that hold a program's values keep their parts: functions, descriptors,
-// containers. Unlike the interpreter's own structures these are nearly the same in every version;
-// the few differences are functions of the version. Offsets count from the object's start and
-// assume the plain 16-byte header (free-threaded builds are refused earlier). Sources:
+// The layout of objects that hold a program's values: functions, descriptors, containers. Unlike
+// the interpreter's own structures, it is nearly the same in every version; functions of the
+// version return the few differences. Offsets count from the object's start and assume the plain
+// 16-byte header (free-threaded builds are refused earlier). Sources:
 // Include/cpython/{object,funcobject,frameobject,setobject}.h, Include/descrobject.h,
 // Objects/descrobject.c, Modules/_collectionsmodule.c of CPython 3.8 to 3.15.
 #pragma once
@@ -18,9 +18,9 @@ constexpr std::int32_t kVersion312 = 0x030c;
 // PyTypeObject, PyHeapTypeObject.
 constexpr std::int64_t kTypeDict = 264;
 constexpr std::int64_t kTypeMro = 344;
-constexpr std::int64_t kQualnameBeforeSharedKeys = 8;  // ht_qualname stands before ht_cached_keys
+constexpr std::int64_t kQualnameBeforeSharedKeys = 8;  // ht_qualname precedes ht_cached_keys
 
-/// PyFunctionObject: 3.10 moved what a frame is made of to the front.
+/// PyFunctionObject: 3.10 moved the parts of a frame to the front.
 struct Function {
   std::int64_t code;
   std::int64_t globals;
@@ -45,7 +45,7 @@ constexpr Function function(std::int32_t version) {
                                           .module = 104};
 }
 
-/// Namespaces of a frame.
+/// The namespaces of a frame.
 struct Namespaces {
   std::int64_t globals;
   std::int64_t builtins;

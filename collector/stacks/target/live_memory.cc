@@ -33,8 +33,8 @@ std::size_t LiveMemory::copy(RemoteAddress address, std::span<std::byte> into) {
       const RemoteAddress from = address + done + total;
       const std::size_t length =
           std::min<std::size_t>(page_of(from) + kPageSize - from, into.size() - done - total);
-      // An address of the target is never dereferenced here; the kernel's interface wants a pointer
-      // type.
+      // This code never dereferences an address of the target; the kernel's interface needs a
+      // pointer type.
       remote[pieces++] = {.iov_base = reinterpret_cast<void*>(from), .iov_len = length};  // NOLINT
       total += length;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of a running process by process_vm_readv: nobody is stopped, nothing is written. Small
-// reads go through a page cache, which whoever needs the present moment drops first (forget).
+// Memory of a running process through process_vm_readv: no thread is stopped, nothing is written.
+// Small reads use a page cache; callers that need current data call forget() first.
 #pragma once
 
 #include <array>
@@ -17,19 +17,19 @@ namespace ddpdoctor::stacks {
 
 constexpr std::size_t kPageSize = 4096;
 
-/// A live process's memory.
+/// The memory of a running process.
 class LiveMemory final : public RemoteMemory {
  public:
   explicit LiveMemory(pid_t pid) : pid_(pid) {}
 
   bool read(RemoteAddress address, std::span<std::byte> into) override;
 
-  /// Copies as much of the range as is readable from its start on, past the cache; the number of
-  /// bytes copied. Asks page by page, because the kernel fails a whole piece that runs into a guard
-  /// page (glibc 2.42 merges stacks and guards in one mapping).
+  /// Copies the readable part of the range from its start, bypassing the cache; returns the number
+  /// of bytes. Reads page by page, because the kernel fails a whole request that reaches a guard
+  /// page (glibc 2.42 has stacks and guards in one mapping).
   std::size_t copy(RemoteAddress address, std::span<std::byte> into);
 
-  /// Drops cached pages: the next reads see the present.
+  /// Drops cached pages: later reads return current data.
   void forget();
 
  private:

@@ -13,7 +13,7 @@ namespace ddpdoctor::stacks {
 
 namespace {
 
-/// Build-id of the object `mapping` belongs to, from its first page in memory; empty when it is not
+/// The build ID of the object of `mapping`, from its first page in memory; empty if it is not
 /// mapped from its start.
 std::string build_id_in_memory(const Mapping& mapping, RemoteMemory& memory, const Maps& maps) {
   for (const Mapping& one : maps.all()) {
@@ -29,8 +29,8 @@ std::string build_id_in_memory(const Mapping& mapping, RemoteMemory& memory, con
   return {};
 }
 
-/// Whether `path` names the file behind the mapping. The device in maps differs from stat's on
-/// btrfs and overlayfs (the kernel shows the file system below), then the build-id decides.
+/// True if `path` is the file of the mapping. On btrfs and overlayfs the device in maps differs
+/// from stat's (the kernel shows the lower file system); then the build ID decides.
 bool is_same_file(const std::string& path, const ElfFile& file, const Mapping& mapping,
                   RemoteMemory& memory, const Maps& maps) {
   struct stat status{};
@@ -65,7 +65,7 @@ ElfFile* ElfCache::open(pid_t pid, const Mapping& mapping, RemoteMemory& memory,
       file = base::failure(path + " is another file");
     }
   }
-  // A failure is not remembered: another process of the job may show the file.
+  // A failure is not cached: another process of the job may give access to the file.
   return file ? files_.emplace(key, std::move(*file)).first->second.get() : nullptr;
 }
 
@@ -130,7 +130,7 @@ std::optional<LoadedObject> LiveTarget::object_at(RemoteAddress address) {
 
 std::optional<RemoteAddress> LiveTarget::symbol(std::string_view object_part,
                                                 std::string_view name) {
-  std::vector<std::uint64_t> seen;  // inodes: an object has several mappings
+  std::vector<std::uint64_t> seen;  // inodes already handled: an object has several mappings
   for (const Mapping& mapping : maps_.all()) {
     if (mapping.inode == 0 || std::find(seen.begin(), seen.end(), mapping.inode) != seen.end() ||
         base::file_name(mapping.path).find(object_part) == std::string_view::npos) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A running process as a Target: its maps, its memory, and the files mapped in it, which all
-// targets of a capture share.
+// A running process as a Target: its maps, its memory, and its mapped files, which all targets of a
+// capture share.
 #pragma once
 
 #include <map>
@@ -18,19 +18,19 @@
 
 namespace ddpdoctor::stacks {
 
-/// ELF files by (device, inode): the ranks of a job map the same libtorch, it is opened once.
+/// ELF files by (device, inode): the ranks of a job map the same libtorch, so it is opened once.
 class ElfCache {
  public:
-  /// The file of a mapping of `pid`, opened by the surest way that works: the mapping itself, the
-  /// path as the process sees it, the path as we see it; the last two only when they still name the
-  /// same file. Null when none does.
+  /// The file of a mapping of `pid`, opened by the most reliable way that works: the mapping
+  /// itself, the path as the process sees it, the path as we see it; the last two only if they
+  /// still refer to the same file. Null if none works.
   ElfFile* open(pid_t pid, const Mapping& mapping, RemoteMemory& memory, const Maps& maps);
 
  private:
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::unique_ptr<ElfFile>> files_;
 };
 
-/// One live process. Maps are read once and again only on request.
+/// One running process. Maps are read once, and again only on request.
 class LiveTarget final : public Target {
  public:
   static base::Result<std::unique_ptr<LiveTarget>> open(pid_t pid, ElfCache& files);
@@ -47,8 +47,8 @@ class LiveTarget final : public Target {
   std::optional<LoadedObject> object_at(RemoteAddress address) override;
   std::optional<RemoteAddress> symbol(std::string_view object_part, std::string_view name) override;
 
-  /// Reads the maps anew, when an address was met that they do not have; false when that is not
-  /// possible or was done already.
+  /// Reads the maps again after an unknown address was found; false if that is impossible or was
+  /// done already.
   bool refresh_maps();
 
  private:

@@ -73,7 +73,7 @@ base::Result<Maps> Maps::parse(std::string_view text) {
                       base::printable(text.substr(0, std::min<std::size_t>(end, 80)))));
     }
     // The kernel writes page by page: a mapping that changed in between may appear twice. The later
-    // line is the newer.
+    // line is newer.
     while (!maps.mappings_.empty() && maps.mappings_.back().end > mapping.start) {
       maps.mappings_.pop_back();
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The target's address space as /proc/PID/maps tells it.
+// The target's address space from /proc/PID/maps.
 #pragma once
 
 #include <cstdint>

@@ -30,7 +30,7 @@ bool has_ptrace_capability() {
   return ((set >> kCapSysPtrace) & 1U) != 0;
 }
 
-/// The effective user of a process, the second number of the line Uid.
+/// The effective user of a process: the second number in the line "Uid".
 std::string user_of(pid_t pid) {
   const auto status = read_proc_file(AT_FDCWD, fmt::format("/proc/{}/status", pid));
   auto field = status ? status_field(*status, "Uid") : std::nullopt;
@@ -72,7 +72,7 @@ base::Error denied(pid_t pid) {
 }  // namespace
 
 base::Result<void> may_observe(pid_t pid) {
-  // Opening mem asks for exactly the right we need (PTRACE_MODE_ATTACH) and touches nothing.
+  // Opening mem checks exactly the right that we need (PTRACE_MODE_ATTACH) and changes nothing.
   const base::UniqueFd memory(
       ::open(fmt::format("/proc/{}/mem", pid).c_str(), O_RDONLY | O_CLOEXEC));
   if (memory) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why the kernel lets us look into a process, or does not: the sentence a person can act upon.
+// Why the kernel allows or refuses access to a process, as a sentence that a person can act on.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace ddpdoctor::stacks {
 
-/// Whether memory and registers of `pid` may be read. The error says which of user, capability,
-/// Yama, container or state it is, and the hint the remedy.
+/// Whether memory and registers of `pid` are readable. The error names the reason (user,
+/// capability, Yama, container or state), the hint the remedy.
 base::Result<void> may_observe(pid_t pid);
 
 }  // namespace ddpdoctor::stacks

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Large blocks of the target, each fetched with one read.
+// Large blocks of the target, each read at once.
 #include "collector/stacks/target/preloaded_memory.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Large blocks of the target, each fetched with one read; everything else is read through.
+// Large blocks of the target, each read at once; other reads go to the underlying memory.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace ddpdoctor::stacks {
 
-/// Another memory with some of it at hand: a snapshot of those blocks.
+/// Another memory with some blocks of it copied: a snapshot of these blocks.
 class PreloadedMemory : public RemoteMemory {
  public:
   /// `memory` must outlive this.
@@ -18,7 +18,7 @@ class PreloadedMemory : public RemoteMemory {
 
   bool read(RemoteAddress address, std::span<std::byte> into) override;
 
-  /// Fetches a block with one read; false when it cannot be read.
+  /// Copies a block with one read; false if it cannot be read.
   bool preload(RemoteAddress address, std::size_t length);
 
  private:

@@ -28,8 +28,8 @@ base::Result<std::string> read_proc_file(int folder, const std::string& path) {
       return base::failure(path + ": " + std::generic_category().message(errno));
     }
     content.append(chunk.data(), static_cast<std::size_t>(count));
-    // A short read of the small files means their end; only maps-like files come in many pieces of
-    // any size.
+    // For small files, a short read means the end; only files like maps arrive in pieces of any
+    // size.
     if (count == 0 || (static_cast<std::size_t>(count) < 512 && content.size() < 512)) {
       return content;
     }

@@ -89,8 +89,7 @@ base::Result<ProcTasks> ProcTasks::open(pid_t pid) {
                                          : path + ": " + std::generic_category().message(errno));
   }
   ProcTasks tasks(pid, std::move(folder));
-  // One column = the process lives in our own pid namespace, and no thread needs to be asked for
-  // its inner tid.
+  // One column: the process is in our own pid namespace, so inner tids equal outer ones.
   if (const auto status = tasks.read(pid, "status")) {
     const auto columns = status_field(*status, "NSpid");
     tasks.namespaced_ = columns && columns->find_first_of(" \t") != std::string_view::npos;
@@ -140,7 +139,7 @@ std::optional<std::uint64_t> ProcTasks::run_count(pid_t tid) const {
       return count;
     }
   }
-  // A kernel without CONFIG_SCHED_INFO writes zeros; switches count the same thing.
+  // A kernel without CONFIG_SCHED_INFO writes zeros; context switches count the same.
   const auto status = read(tid, "status");
   if (!status) {
     return std::nullopt;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// /proc/PID/task: the threads of a process and what the kernel says of each. The folder is opened
-// once, so a pid that is used again for another process cannot slip in.
+// /proc/PID/task: the threads of a process and the kernel's data about each. The folder is opened
+// once, so another process that reuses the pid cannot be mixed in.
 #pragma once
 
 #include <array>
@@ -18,20 +18,21 @@
 
 namespace ddpdoctor::stacks {
 
-/// What /proc/PID/task/TID/syscall says of a thread.
+/// The content of /proc/PID/task/TID/syscall.
 struct BlockedState {
-  bool running = false;            // on a CPU or about to be: nothing else is known
-  std::optional<Syscall> syscall;  // nothing when it sleeps outside a system call (a page fault)
-  Registers registers;  // stack pointer, program counter and what the system call's arguments show
+  bool running = false;            // on a CPU or runnable: nothing else is known
+  std::optional<Syscall> syscall;  // nothing if it sleeps outside a system call (a page fault)
+  // Stack pointer, program counter and the registers of the system call's arguments.
+  Registers registers;
 };
 
-/// Name and state of a thread, from its stat file.
+/// Name and state of a thread from its stat file.
 struct ThreadName {
   std::string name;
   char state = '?';
 };
 
-/// Threads of one process.
+/// The threads of one process.
 class ProcTasks {
  public:
   static base::Result<ProcTasks> open(pid_t pid);
@@ -39,17 +40,17 @@ class ProcTasks {
   [[nodiscard]] pid_t pid() const {
     return pid_;
   }
-  /// Sorted; empty when the process is gone.
+  /// Sorted; empty if the process has exited.
   [[nodiscard]] std::vector<pid_t> tids() const;
   [[nodiscard]] base::Result<std::string> read(pid_t tid, const char* file) const;
 
   [[nodiscard]] std::optional<ThreadName> name(pid_t tid) const;
-  /// The kernel function it sleeps in; empty when none or hidden from us.
+  /// The kernel function it sleeps in; empty if there is none or it is hidden.
   [[nodiscard]] std::string wchan(pid_t tid) const;
-  /// Times the thread has been on a CPU. Equal before and after = it has not run in between.
+  /// How often the thread has been on a CPU. Equal before and after = it has not run in between.
   [[nodiscard]] std::optional<std::uint64_t> run_count(pid_t tid) const;
   [[nodiscard]] base::Result<BlockedState> blocked(pid_t tid) const;
-  /// tid in the process's own pid namespace.
+  /// The tid in the process's own pid namespace.
   [[nodiscard]] pid_t inner_tid(pid_t tid) const;
   /// Pid of a debugger attached to the thread; 0 = none.
   [[nodiscard]] pid_t tracer(pid_t tid) const;

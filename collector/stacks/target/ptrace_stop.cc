@@ -20,7 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Releases a halted thread, with the signal it was about to receive.
+/// Releases a stopped thread, with the signal it was about to receive.
 class Halted {
  public:
   Halted(pid_t tid, int halt) : tid_(tid), signal_(pending_signal(halt)) {}
@@ -33,7 +33,7 @@ class Halted {
   }
 
  private:
-  /// Our own interruption and a group-stop carry no signal to deliver; a signal-delivery-stop does
+  /// Our own interrupt and a group-stop have no signal to deliver; a signal-delivery-stop has one
   /// (ptrace(2)).
   static long pending_signal(int halt) {
     return (halt >> 8) == PTRACE_EVENT_STOP ? 0 : halt & 0x7f;
@@ -52,13 +52,14 @@ std::optional<Registers> read_registers(pid_t tid) {
   return registers_of(raw);
 }
 
-/// Waits until the thread halts: signal and event (signal | event << 8), or why there is none.
+/// Waits until the thread stops. Returns signal and event (signal | event << 8); `problem` has the
+/// reason for a failure.
 std::optional<int> wait_for_halt(pid_t tid, Clock::time_point until, std::string& problem) {
   constexpr auto kEager = std::chrono::milliseconds(2);
   const auto eager_until = Clock::now() + kEager;
   while (true) {
-    // Looks without collecting: the thread may be the main thread of a child whose exit status
-    // somebody else waits for.
+    // Peeks without reaping: the thread may be the main thread of a child whose parent waits for
+    // its exit status.
     siginfo_t seen{};
     const int answer = ::waitid(P_PID, static_cast<id_t>(tid), &seen,
                                 WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL);

@@ -7,8 +7,8 @@
 namespace ddpdoctor::stacks {
 
 std::optional<std::string> RemoteMemory::c_string(RemoteAddress address, std::size_t limit) {
-  // Never reads across a page in one go: the next page may be absent although the text ends before
-  // it.
+  // Never reads across a page boundary at once: the next page may be absent although the text ends
+  // before it.
   constexpr std::size_t kPage = 4096;
   std::array<std::byte, 256> chunk{};
   std::string text;

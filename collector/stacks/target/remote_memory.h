@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading another process: an interface, because tests and recordings stand in for a live one.
+// Reads another process's memory: an interface, because tests and recordings replace a running
+// process.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,7 @@
 
 namespace ddpdoctor::stacks {
 
-/// An address in the target; never a pointer of ours.
+/// An address in the target; never a pointer in our process.
 using RemoteAddress = std::uint64_t;
 
 /// Memory of one process. Reads either fill the whole span or fail.
@@ -27,7 +28,7 @@ class RemoteMemory {
 
   virtual bool read(RemoteAddress address, std::span<std::byte> into) = 0;
 
-  /// Drops what an implementation may remember: the next reads see the present.
+  /// Drops cached data: later reads return current data.
   virtual void forget() {}
 
   template <typename T>
@@ -40,7 +41,7 @@ class RemoteMemory {
     return value;
   }
 
-  /// NUL-terminated text of at most `limit` bytes; nothing when unreadable or longer.
+  /// NUL-terminated text of at most `limit` bytes; nothing if unreadable or longer.
   std::optional<std::string> c_string(RemoteAddress address, std::size_t limit = 512);
 };
 

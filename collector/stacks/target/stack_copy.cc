@@ -8,7 +8,7 @@ namespace ddpdoctor::stacks {
 
 bool StackCopy::take(RemoteAddress stack_pointer, const Maps& maps) {
   constexpr RemoteAddress kRedZone =
-      128;  // System V ABI: a leaf may use it below the stack pointer
+      128;  // System V ABI: a leaf function may use this many bytes below the stack pointer
   size_ = 0;
   went_outside_ = false;
   const Mapping* const mapping = maps.find(stack_pointer);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The used part of one thread's stack, copied at one instant, read as memory.
+// The used part of one thread's stack, copied at one instant, as memory.
 #pragma once
 
 #include <vector>
@@ -9,16 +9,16 @@
 
 namespace ddpdoctor::stacks {
 
-/// Bytes from the stack pointer (and the red zone below it) upwards. Reads elsewhere are told: they
-/// saw another instant, so whoever captured must check again that the thread has not moved.
+/// Holds the bytes from the stack pointer (and the red zone below it) upwards. Reads outside the
+/// copy are recorded: they are from another instant, so the caller must check again that the thread
+/// has not run.
 class StackCopy final : public RemoteMemory {
  public:
-  /// Makes room for `capacity` bytes now, so that copying while a thread stands still is only
-  /// copying.
+  /// Allocates `capacity` bytes now, so that nothing is allocated while a thread is stopped.
   StackCopy(LiveMemory& live, std::size_t capacity) : live_(live), bytes_(capacity) {}
 
-  /// Copies from `stack_pointer` to the end of its mapping, at most the capacity; false when
-  /// nothing could be read.
+  /// Copies from `stack_pointer` to the end of its mapping, up to the capacity; false if nothing
+  /// could be read.
   bool take(RemoteAddress stack_pointer, const Maps& maps);
 
   bool read(RemoteAddress address, std::span<std::byte> into) override;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One process under observation: its memory, maps and the ELF objects in it. Native and Python
-// readers both stand on it.
+// One observed process: its memory, maps and ELF objects. The native and Python readers both use
+// it.
 #pragma once
 
 #include <memory>
@@ -15,13 +15,13 @@
 
 namespace ddpdoctor::stacks {
 
-/// An ELF object where it lies in the target: file addresses + bias = remote addresses.
+/// An ELF object as loaded in the target: file addresses + bias = remote addresses.
 struct LoadedObject {
   ElfFile* file = nullptr;
   RemoteAddress bias = 0;
 };
 
-/// Ties a pid to its memory and loaded objects; objects come from a cache shared by all targets.
+/// Connects a pid with its memory and loaded objects; all targets share one cache of objects.
 class Target {
  public:
   virtual ~Target() = default;
@@ -32,8 +32,8 @@ class Target {
   /// The object mapped at `address`; nothing for anonymous memory or an unreadable file.
   virtual std::optional<LoadedObject> object_at(RemoteAddress address) = 0;
 
-  /// Remote address of a symbol (exact, mangled name; .symtab then .dynsym) in the first mapped
-  /// object whose file name contains `object_part`; nothing when there is no such object or symbol.
+  /// Remote address of a symbol (exact mangled name; .symtab, then .dynsym) in the first mapped
+  /// object whose file name contains `object_part`; nothing if there is no such object or symbol.
   virtual std::optional<RemoteAddress> symbol(std::string_view object_part,
                                               std::string_view name) = 0;
 };

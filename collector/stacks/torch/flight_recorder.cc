@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// torch's flight recorder, read where it lies in the target. The writer holds a mutex we do not
-// take: `next` is bumped before an entry is written and `next_id` after it, so the newest slot may
-// be half written, and the oldest ones may be overwritten as we read.
+// Reads torch's flight recorder in the target's memory. The writer holds a mutex that we do not
+// take: it increments `next` before it writes an entry and `next_id` after it, so the newest slot
+// may be half written, and the oldest may be overwritten during the read.
 #include "collector/stacks/torch/flight_recorder.h"
 
 #include <algorithm>
@@ -17,7 +17,8 @@ namespace ddpdoctor::stacks {
 namespace {
 
 constexpr int kAttempts = 3;
-constexpr std::uint64_t kMaxRing = 1U << 24;  // TORCH_FR_BUFFER_SIZE beyond this is no setting
+// A larger TORCH_FR_BUFFER_SIZE is not a plausible setting.
+constexpr std::uint64_t kMaxRing = 1U << 24;
 
 /// The recorder's own members at one instant.
 struct Header {
@@ -44,7 +45,7 @@ std::optional<T> field(std::span<const std::byte> image, std::size_t offset) {
 
 std::optional<Header> read_header(RemoteMemory& memory, RemoteAddress recorder,
                                   const TorchLayout& layout) {
-  memory.forget();  // the present, not a page read a while ago
+  memory.forget();  // current data, not a cached page
   std::vector<std::byte> image(layout.recorder_size);
   if (!memory.read(recorder, image)) {
     return std::nullopt;
@@ -77,15 +78,15 @@ std::optional<Header> read_header(RemoteMemory& memory, RemoteAddress recorder,
   return header;
 }
 
-/// What one attempt found, newest first.
+/// The result of one attempt, newest first.
 struct Attempt {
   std::vector<RecorderEntry> entries;
-  bool moved = false;  // the target recorded meanwhile
-  std::string misfit;  // why the layout cannot be right
+  bool moved = false;  // the target recorded in the meantime
+  std::string misfit;  // why the layout must be wrong
 };
 
-/// Address of the entry `back` places before the newest, which lies before `next`; while the vector
-/// grows it is the last one.
+/// Address of the entry `back` places before the newest one, which precedes `next`; while the
+/// vector grows, the newest is the last.
 RemoteAddress entry_address(const Header& header, const TorchLayout& layout, std::uint64_t back) {
   const std::uint64_t after_newest =
       header.count == header.max_entries ? header.next % header.count : 0;
@@ -102,7 +103,7 @@ bool preload(EntryReader& reader, const Header& header, const TorchLayout& layou
          (count == until_end || reader.preload(header.begin, count - until_end));
 }
 
-/// Reads from the newest entry back as long as the ids are consecutive.
+/// Reads backwards from the newest entry as long as the ids are consecutive.
 Attempt walk(EntryReader& reader, const Header& header, const TorchLayout& layout,
              const RecorderLimits& limits) {
   Attempt found;
@@ -117,12 +118,12 @@ Attempt walk(EntryReader& reader, const Header& header, const TorchLayout& layou
     const RemoteAddress address = entry_address(header, layout, back);
     const auto identity = reader.identity(address);
     if (identity && identity->second < header.epoch && expected == 0) {
-      break;  // from before a reset
+      break;  // older than a reset
     }
     if (!identity || expected == 0 || identity->second != header.epoch ||
         identity->first != expected - 1) {
       if (back == 0 && count > 1) {
-        continue;  // being written right now
+        continue;  // still being written
       }
       found.misfit = "its entries are not consecutive";
       break;
@@ -141,17 +142,18 @@ Attempt walk(EntryReader& reader, const Header& header, const TorchLayout& layou
   return found;
 }
 
-/// How many of the newest entries of `before` were certainly not touched until `after`.
+/// How many of the newest entries of `before` were certainly unchanged until `after`.
 std::uint64_t untouched(const Header& before, const Header& after) {
   if (after.begin != before.begin || after.max_entries != before.max_entries ||
       after.epoch != before.epoch || after.next_id < before.next_id) {
     return 0;
   }
   if (before.count < before.max_entries) {
-    return after.count < after.max_entries ? before.count : 0;  // appended behind them
+    // New entries were appended after them.
+    return after.count < after.max_entries ? before.count : 0;
   }
-  // Two more than were finished: the next may be half written, and so may the one we took for the
-  // newest.
+  // Two more than were completed: the next one may be half written, and so may the one taken for
+  // the newest.
   return before.count - std::min(before.count, after.next_id - before.next_id + 2);
 }
 
@@ -167,14 +169,14 @@ Attempt attempt(RemoteMemory& memory, RemoteAddress recorder, const Header& befo
   const std::uint64_t kept = after ? untouched(before, *after) : 0;
   if (found.entries.size() >= kept) {
     found.entries.resize(kept);
-    found.misfit.clear();  // it lay among what was overwritten
+    found.misfit.clear();  // it was among the overwritten entries
   }
   return found;
 }
 
-/// Entries that are whole (walk() saw that) and were made in our time.
+/// Entries that are complete (walk() checked that) and have a plausible time.
 bool shows_calls(const RecorderReading& reading) {
-  constexpr std::int64_t kFrom = 1'400'000'000'000'000'000;  // 2014, ns
+  constexpr std::int64_t kFrom = 1'400'000'000'000'000'000;  // year 2014, ns
   constexpr std::int64_t kUntil = 4'000'000'000'000'000'000;
   return !reading.entries.empty() &&
          std::ranges::all_of(reading.entries, [](const RecorderEntry& entry) {
@@ -251,7 +253,7 @@ RecorderReading read_flight_recorder(RemoteMemory& memory, RemoteAddress recorde
     if (other.read && shows_calls(other)) {
       if (proven) {
         proven.reset();
-        break;  // what fits two layouts proves none
+        break;  // data that fits two layouts proves neither
       }
       proven = std::move(other);
     } else if (reading.problem.empty() && !other.misfit) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// torch's flight recorder, read where it lies in the target: the last collectives of every process
-// group with shapes and the Python call that issued each. The target goes on while we read; what
-// changed meanwhile is read again or left out.
+// torch's flight recorder, read from the target's memory: the newest collectives of every process
+// group, with shapes and the Python call string of each. The target continues during the read;
+// entries that changed are read again or omitted.
 #pragma once
 
 #include <compare>
@@ -23,34 +23,34 @@ struct CodePoint {
   auto operator<=>(const CodePoint&) const = default;
 };
 
-/// An entry with the frames of its call, innermost first; `record.stack` is still empty.
+/// An entry with the call string of its call, innermost first; `record.stack` is still empty.
 struct RecorderEntry {
   FlightRecord record;
   std::vector<CodePoint> calls;
 };
 
 struct RecorderLimits {
-  std::size_t entries = 4096;  // the newest are kept
-  std::size_t calls = 256;     // newest entries whose frames are read
+  std::size_t entries = 4096;  // number of newest entries to keep
+  std::size_t calls = 256;     // number of newest entries whose frames are read
   std::size_t frames = 48;     // of one entry, innermost first
 };
 
 struct RecorderReading {
   std::vector<RecorderEntry> entries;  // oldest first
   bool read = false;
-  bool misfit = false;  // not laid out like this
-  std::string problem;  // why not, a clause
+  bool misfit = false;  // the layout does not match
+  std::string problem;  // the reason, as a clause
 };
 
-/// Reads the recorder at `recorder` (the object itself). Everything is validated: enabled, counts,
-/// consecutive ids, printable names, shapes that add up; one implausible entry means that the
-/// layout does not fit and nothing is shown.
+/// Reads the recorder object at `recorder`. Everything is validated: enabled, counts, consecutive
+/// ids, printable names, consistent shapes; one implausible entry means that the layout does not
+/// match, and nothing is returned.
 RecorderReading read_flight_recorder(RemoteMemory& memory, RemoteAddress recorder,
                                      const TorchLayout& layout, const RecorderLimits& limits = {});
 
-/// The same of a torch that may have no row. Without one, or where it does not fit, a layout holds
-/// when calls were recorded that are whole and of our time, and no other layout shows any; an empty
-/// recorder of an unknown layout is not read.
+/// The same for a torch release that may have no row. Without a matching row, a layout is accepted
+/// if it gives complete calls with plausible times and no other layout gives any; an empty recorder
+/// with an unknown layout is not read.
 RecorderReading read_flight_recorder(RemoteMemory& memory, RemoteAddress recorder,
                                      const TorchLayouts& layouts,
                                      const RecorderLimits& limits = {});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Process groups as torch.distributed.distributed_c10d keeps them.
+// Process groups as stored in torch.distributed.distributed_c10d.
 #include "collector/stacks/torch/groups.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ std::string text(PythonObjects& objects, RemoteAddress object) {
   return base::printable(objects.string(object, kMaxName).value_or(""));
 }
 
-/// "gloo" for "cpu:gloo,cuda:gloo"; mixed configurations stay as they are.
+/// "gloo" for "cpu:gloo,cuda:gloo"; mixed configurations are unchanged.
 std::string backend_of_config(std::string_view config) {
   std::set<std::string_view> backends;
   for (const std::string_view part : base::split(config, ',')) {
@@ -60,7 +60,7 @@ class GroupReader {
   PythonObjects& objects_;
   RemoteAddress module_;
   const TorchLayout* layout_;
-  bool known_;  // the layout is that of this release
+  bool known_;  // the layout belongs to exactly this release
   std::map<std::string_view, std::map<RemoteAddress, RemoteAddress>> dicts_;
 };
 
@@ -103,7 +103,7 @@ std::vector<int> GroupReader::ranks(RemoteAddress group) {
   result.reserve(members.size());
   for (std::size_t i = 0; i < members.size(); ++i) {
     if (std::cmp_not_equal(members[i].first, i)) {
-      return {};  // group ranks are 0, 1, 2, …
+      return {};  // the group ranks are not 0, 1, 2, …
     }
     result.push_back(static_cast<int>(members[i].second));
   }
@@ -133,7 +133,7 @@ void GroupReader::add_native(RemoteAddress group, TorchGroup& described, TorchGr
   const auto size = memory.get<std::int32_t>(*native + layout_->group_size);
   if (!rank || !size || *rank < 0 || *rank >= *size || described.ranks.empty() ||
       std::cmp_not_equal(*size, described.ranks.size())) {
-    return;  // what Python and C++ say of one group must agree
+    return;  // the Python and C++ data of a group must agree
   }
   if (is_default) {
     result.rank = described.ranks[static_cast<std::size_t>(*rank)];

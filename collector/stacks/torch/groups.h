@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Process groups as the Python module torch.distributed.distributed_c10d keeps them: names,
-// members, backends. The same module-level dicts have been there since torch 1.x, so this works
-// without a layout; only rank and description need one.
+// Process groups as stored in the Python module torch.distributed.distributed_c10d: names, members,
+// backends. The same module-level dicts exist since torch 1.x, so no layout is needed; only rank
+// and description need one.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,18 @@
 namespace ddpdoctor::stacks {
 
 struct TorchGroups {
-  std::vector<TorchGroup> groups;  // the default group first, the others as they were made
+  std::vector<TorchGroup> groups;  // the default group first, the others in order of creation
   std::map<RemoteAddress, std::string> names;  // Python object of a group → its name
-  std::optional<int> rank;                     // global
+  std::optional<int> rank;                     // global rank
   std::optional<int> world_size;
-  std::optional<std::int64_t>
-      made;  // groups this process has numbered so far, its own and others', living or not
+  std::optional<std::int64_t> made;  // number of groups this process has numbered so far: its own
+                                     // and others', existing or destroyed
 };
 
-/// Nothing when the module was never imported.
+/// Nothing if the module was never imported.
 std::optional<TorchGroups> read_torch_groups(PythonObjects& objects, const TorchLayouts& layouts);
 
-/// The C++ object behind an instance of a class made by pybind11; nothing when unreadable.
+/// The C++ object of an instance of a pybind11 class; nothing if unreadable.
 std::optional<RemoteAddress> bound_value(PythonObjects& objects, RemoteAddress instance);
 
 }  // namespace ddpdoctor::stacks

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where torch keeps what we read: byte offsets per release. Data only;
-// tests/support/generate_torch_layout.cc writes the rows from torch's own headers.
+// Layouts of torch's structures that we read: byte offsets per release. Data only;
+// tests/support/generate_torch_layout.cc generates the rows from torch's headers.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace ddpdoctor::stacks {
 
-/// Offsets in one release of torch, libstdc++ with the C++11 ABI. npos = the release has no
-/// such member.
+/// Offsets in one release of torch with libstdc++'s C++11 ABI. npos = the release has no such
+/// member.
 struct TorchLayout {
   static constexpr std::size_t npos = static_cast<std::size_t>(-1);
 
@@ -24,7 +24,7 @@ struct TorchLayout {
   std::size_t max_entries;
   std::size_t next;     // the slot written next
   std::size_t next_id;  // the id given next
-  std::size_t epoch;    // bumped by a reset, which keeps the entries; npos before 2.10
+  std::size_t epoch;    // incremented by a reset, which keeps the entries; npos before 2.10
   std::size_t recorder_size;
 
   // c10d::FlightRecorder<Event>::Entry
@@ -70,28 +70,28 @@ struct TorchLayout {
   bool operator==(const TorchLayout&) const = default;
 };
 
-/// What a process may look like inside. A local, vendor or patch release ("2.9.0a0+nv25.10") has no
-/// row and most often the layout of one: each is tried, and what lies there decides.
+/// The possible layouts of a process. A local, vendor or patch release ("2.9.0a0+nv25.10") has no
+/// row but usually the layout of another: each is tried, and the memory's content decides.
 struct TorchLayouts {
-  const TorchLayout* exact = nullptr;      // by the version
-  std::vector<const TorchLayout*> others;  // different ones, newest first
+  const TorchLayout* exact = nullptr;      // by version
+  std::vector<const TorchLayout*> others;  // all different ones, newest first
 
   [[nodiscard]] const TorchLayout* likely() const {
     return exact != nullptr || others.empty() ? exact : others.front();
   }
 };
 
-/// The row of a release as torch.__version__ names it ("2.13.0+cpu"); null when no row was
-/// generated from its headers.
+/// The row of a release by its torch.__version__ ("2.13.0+cpu"); null if no row was generated for
+/// it.
 const TorchLayout* torch_layout(std::string_view version);
 
-/// That row, and the layouts to try where it does not fit or there is none.
+/// That row, and the layouts to try if it does not match or is missing.
 TorchLayouts torch_layouts(std::string_view version);
 
-/// True when both lay out the flight recorder alike.
+/// True if both have the same layout of the flight recorder.
 bool same_recorder(const TorchLayout& one, const TorchLayout& other);
 
-/// "float32" for a c10::ScalarType; nothing for numbers we have no name for.
+/// "float32" for a c10::ScalarType; nothing for unknown numbers.
 std::optional<std::string> dtype_name(std::size_t scalar_type);
 
 }  // namespace ddpdoctor::stacks

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names for recorded calls whose group torch left unnamed.
+// Group names for recorded calls without one.
 #include "collector/stacks/torch/record_groups.h"
 
 #include <algorithm>
@@ -8,8 +8,7 @@
 namespace ddpdoctor::stacks {
 namespace {
 
-/// The group that the record's number belongs to; null for the wrapper's own traffic and unknown
-/// numbers.
+/// The group of the record's number; null for the wrapper's own traffic and unknown numbers.
 const TorchGroup* group_of(const FlightRecord& record, const TorchState& state) {
   if (record.group_id < 0 || record.group_id % 2 != 0) {
     return nullptr;

@@ -18,7 +18,7 @@ constexpr std::size_t kMaxDimensions = 64;      // of one tensor
 constexpr std::size_t kMaxSizes = 1U << 16;     // sizes of one call, flattened
 constexpr std::size_t kSizesBudget = 1U << 21;  // sizes of all entries together
 
-/// Cuts the shapes of `dims.size()` tensors off the front of `sizes`.
+/// Removes the shapes of `dims.size()` tensors from the front of `sizes`.
 std::optional<std::vector<std::vector<std::int64_t>>> take_shapes(
     const std::vector<std::int64_t>& dims, std::span<const std::int64_t>& sizes) {
   std::vector<std::vector<std::int64_t>> shapes;
@@ -153,8 +153,8 @@ std::vector<CodePoint> EntryReader::calls(RemoteAddress entry) {
   if (!traceback || *traceback == 0) {
     return {};
   }
-  // A deep recursion may have more frames than we want: the header is read first, then only the
-  // innermost ones.
+  // A deep recursion may have more frames than needed: reads the header first, then only the
+  // innermost frames.
   const RemoteAddress frames = *traceback + layout_.python_frames;
   const auto begin = memory_.get<RemoteAddress>(frames);
   const auto end = memory_.get<RemoteAddress>(frames + sizeof(RemoteAddress));

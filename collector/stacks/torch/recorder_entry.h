@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One entry of torch's flight recorder: its bytes checked and turned into a FlightRecord.
+// One entry of torch's flight recorder: checks its bytes and makes a FlightRecord of them.
 #pragma once
 
 #include <cstddef>
@@ -14,20 +14,20 @@
 
 namespace ddpdoctor::stacks {
 
-/// Reads entries of one attempt at the ring; all memory it sees is one snapshot.
+/// Reads entries in one attempt at the ring; all memory it reads is one snapshot.
 class EntryReader {
  public:
-  /// All three must outlive this.
+  /// All three references must outlive this.
   EntryReader(RemoteMemory& memory, const TorchLayout& layout, const RecorderLimits& limits)
       : memory_(memory), layout_(layout), limits_(limits) {}
 
-  /// Fetches `count` entries at once; false when they cannot be read.
+  /// Copies `count` entries at once; false if they cannot be read.
   bool preload(RemoteAddress first, std::uint64_t count);
-  /// The entry's (id, epoch); nothing when unreadable.
+  /// The entry's (id, epoch); nothing if unreadable.
   std::optional<std::pair<std::uint64_t, std::uint64_t>> identity(RemoteAddress entry);
-  /// The entry without its calls; nothing when any of it is implausible.
+  /// The entry without its call string; nothing if any of it is implausible.
   std::optional<RecorderEntry> entry(RemoteAddress address);
-  /// Python frames of the call, innermost first; empty when there are none or they cannot be read.
+  /// Python frames of the call, innermost first; empty if there are none or they cannot be read.
   std::vector<CodePoint> calls(RemoteAddress entry);
 
  private:
@@ -40,7 +40,7 @@ class EntryReader {
   const TorchLayout& layout_;
   const RecorderLimits& limits_;
   std::size_t sizes_read_ = 0;
-  std::vector<std::int64_t> inputs_;  // scratch of one entry
+  std::vector<std::int64_t> inputs_;  // temporary data of one entry
   std::vector<std::int64_t> outputs_;
   std::vector<std::int64_t> sizes_;
   std::vector<std::byte> types_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recorders of a process: gloo's and NCCL's, each in a library of its own.
+// The recorders of a process: gloo's and NCCL's, each in its own library.
 #include "collector/stacks/torch/recorders.h"
 
 #include <algorithm>
@@ -20,10 +20,10 @@
 namespace ddpdoctor::stacks {
 namespace {
 
-/// `instance` in FlightRecorder<Event>::get(): a pointer, null until the first collective is
+/// `instance` in FlightRecorder<Event>::get(): a pointer that is null until the first collective is
 /// recorded. The event's namespace for CUDA changed from at::cuda to c10::cuda.
 struct Recorder {
-  std::string_view backend;  // whose calls it keeps
+  std::string_view backend;  // the backend whose calls it records
   std::span<const std::string_view> libraries;
   std::span<const std::string_view> names;
 };
@@ -38,7 +38,7 @@ constexpr std::array<Recorder, 2> kRecorders{
     {{.backend = "gloo", .libraries = kGlooLibraries, .names = kGlooNames},
      {.backend = "nccl", .libraries = kNcclLibraries, .names = kNcclNames}}};
 
-/// Calls of all entries share few places: each is decoded once.
+/// Entries share few call sites: each is decoded once.
 class CallSites {
  public:
   explicit CallSites(PythonReader& python) : python_(python) {}
@@ -81,7 +81,7 @@ void append_records(RecorderReading&& reading, PythonReader* python, TorchState&
     if (sites) {
       entry.record.stack = sites->decode(entry.calls);
     }
-    if (entry.record.group_description == "undefined") {  // torch's word for none
+    if (entry.record.group_description == "undefined") {  // torch writes this if there is none
       entry.record.group_description.clear();
     }
     state.records.push_back(std::move(entry.record));
@@ -94,7 +94,7 @@ bool is_library(const Mapping& mapping, const Recorder& recorder) {
                              [file](std::string_view name) { return file.starts_with(name); });
 }
 
-/// Remote addresses of the variables; a library may have several, of which one is used.
+/// Remote addresses of the variables; of several in a library, one is in use.
 std::vector<RemoteAddress> variables(Target& target, const Recorder& recorder) {
   std::vector<RemoteAddress> found;
   for (const Mapping& mapping : target.maps().all()) {
@@ -113,7 +113,7 @@ std::vector<RemoteAddress> variables(Target& target, const Recorder& recorder) {
   return found;
 }
 
-/// Whether the process may have made calls that this recorder keeps.
+/// True if the process may have made calls that this recorder keeps.
 bool may_hold_calls(Target& target, const Recorder& recorder, const TorchState& state) {
   if (!state.groups.empty()) {
     return has_backend(state.groups, recorder.backend);
@@ -123,7 +123,7 @@ bool may_hold_calls(Target& target, const Recorder& recorder, const TorchState& 
   });
 }
 
-/// Reads one recorder; `problem` says why its calls are not known, empty when they are.
+/// Reads one recorder; `problem` has the reason if its calls are unknown, and is empty otherwise.
 std::string read_recorder(Target& target, PythonReader* python, const Recorder& recorder,
                           const TorchLayouts& layouts, TorchState& state) {
   const std::vector<RemoteAddress> instances = variables(target, recorder);
@@ -140,7 +140,7 @@ std::string read_recorder(Target& target, PythonReader* python, const Recorder& 
     }
     place = place != 0 ? place : *value;
   }
-  if (place == 0) {  // no collective of this kind yet, as far as this release is known
+  if (place == 0) {  // no collective of this kind yet, for known releases
     return layouts.exact != nullptr
                ? ""
                : fmt::format("{}'s flight recorder has no calls, and torch {} is not known",
@@ -171,9 +171,9 @@ void read_recorders(Target& target, PythonReader* python, const TorchLayouts& la
       state.problem = problem;
     }
   }
-  // What a backend of this process did must be known, or the absence of calls would accuse it.
+  // All backends of this process must be known; otherwise missing calls would accuse it wrongly.
   state.recorder_read = any_read && state.problem.empty();
-  // gloo and NCCL have a recorder each; one job may use both.
+  // gloo and NCCL have separate recorders, and one job may use both.
   std::ranges::stable_sort(state.records, {}, &FlightRecord::created_ns);
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All flight recorders of a process. torch keeps one for gloo in libtorch_cpu and one for NCCL in
-// libtorch_cuda (libtorch_hip); what one of them says is not the whole account of a job that uses
-// the other.
+// All flight recorders of a process. torch has one for gloo in libtorch_cpu and one for NCCL in
+// libtorch_cuda (libtorch_hip); in a job that uses both, one of them alone is incomplete.
 #pragma once
 
 #include <string_view>
@@ -14,11 +13,11 @@
 
 namespace ddpdoctor::stacks {
 
-/// True when a group has this backend, alone or for one kind of device ("cpu:gloo,cuda:nccl").
+/// True if a group has this backend, alone or for one kind of device ("cpu:gloo,cuda:nccl").
 bool has_backend(const std::vector<TorchGroup>& groups, std::string_view backend);
 
-/// Adds the records of a process whose groups are known. `state.recorder_read` holds only where the
-/// recorder of every backend among its groups was read; `state.problem` names one that was not.
+/// Adds the records of a process with known groups. `state.recorder_read` is true only if the
+/// recorder of every backend of its groups was read; `state.problem` names one that was not.
 void read_recorders(Target& target, PythonReader* python, const TorchLayouts& layouts,
                     TorchState& state);
 

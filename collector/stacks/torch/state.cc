@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What torch.distributed knows inside a process: the parts put together.
+// Combines the parts of torch.distributed's state in a process.
 #include "collector/stacks/torch/state.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What torch.distributed knows inside a process, read from outside: groups, call arguments, the
-// flight recorder's ring. Layouts come from releases and are proven by what lies in memory;
-// unproven means left out, and `problem` says why.
+// The state of torch.distributed in a process, read from outside: groups, call arguments, the
+// flight recorder's ring. Layouts come from releases and are verified against memory; unverified
+// data is omitted, and `problem` has the reason.
 #pragma once
 
 #include <optional>
@@ -12,11 +12,11 @@
 
 namespace ddpdoctor::stacks {
 
-/// Nothing when the process has no torch.distributed. `python` may be null: then only the flight
-/// recorder is read, without calls.
+/// Nothing if the process does not use torch.distributed. `python` may be null: then only the
+/// flight recorder is read, without calls.
 std::optional<TorchState> read_torch_state(Target& target, PythonReader* python);
 
-/// Teaches the reader to spell torch's objects in locals (torch_values.h); call it before decoding
+/// Enables the reader to render torch's objects in locals (torch_values.h); call it before decoding
 /// frames. Does nothing in a process without torch. Both must outlive the reader's use of it.
 void show_torch_values(Target& target, PythonReader& python);
 

@@ -12,14 +12,14 @@ namespace ddpdoctor::stacks {
 
 namespace {
 
-// c10::TensorImpl and c10::StorageImpl begin with the virtual table and their reference counts, two
-// of 8 or (since 2.13) two of 4 bytes. What they hold comes next: the storage, the data.
+// c10::TensorImpl and c10::StorageImpl begin with the virtual table and two reference counts of 8
+// or (since 2.13) 4 bytes; then follow the storage or the data.
 constexpr RemoteAddress kBehindCounts[] = {16, 24};
-// From there, in StorageImpl: DataPtr is the data, its context, its deleter and its device.
+// From there in StorageImpl: DataPtr consists of data, context, deleter and device.
 constexpr RemoteAddress kDevice = 24;
 constexpr RemoteAddress kBytes = 32;
 constexpr std::int8_t kProcessor = 0;
-// From the number of dimensions, in TensorImpl: five sizes and five strides lie between.
+// From the number of dimensions in TensorImpl: five sizes and five strides are in between.
 constexpr RemoteAddress kStorageOffset = 88;
 
 double from_half(std::uint16_t bits) {
@@ -80,7 +80,7 @@ std::int64_t bytes_of(std::string_view dtype) {
   return dtype.ends_with("64") ? 8 : dtype.ends_with("32") ? 4 : dtype.ends_with("16") ? 2 : 1;
 }
 
-/// Where the only element lies.
+/// The address of the only element.
 std::optional<RemoteAddress> element(RemoteMemory& memory, RemoteAddress tensor,
                                      const TorchLayout& layout, std::int64_t bytes) {
   const auto offset = memory.get<std::int64_t>(tensor + layout.shape + kStorageOffset);

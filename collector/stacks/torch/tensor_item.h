@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The number in a tensor of one element, as `tensor.item()` gives it.
+// The number in a one-element tensor, as returned by `tensor.item()`.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,9 @@ namespace ddpdoctor::stacks {
 
 using TensorNumber = std::variant<bool, std::int64_t, double>;
 
-/// Of an object of this Python type, a torch.Tensor or Parameter whose element lies in the memory
-/// of the processor; nothing for other objects, other devices, other counts of elements and complex
-/// or quantized types. C++ run-time type information proves the tensor and its storage before they
-/// are read.
+/// For an object of this Python type: a torch.Tensor or Parameter with one element in CPU memory.
+/// Nothing for other objects, devices and element counts, and for complex or quantized types. C++
+/// run-time type information verifies the tensor and its storage before they are read.
 std::optional<TensorNumber> tensor_item(PythonObjects& objects, const TorchLayouts& layouts,
                                         RemoteAddress object, std::string_view type_name);
 

@@ -27,7 +27,7 @@ constexpr std::size_t kMaxDimensions = 64;
 constexpr auto kReduceOps = std::to_array<std::string_view>(
     {"SUM", "AVG", "PRODUCT", "MIN", "MAX", "BAND", "BOR", "BXOR", "PREMUL_SUM"});
 
-/// Sizes of a TensorImpl whose product is its number of elements.
+/// The sizes of a TensorImpl whose product is its number of elements.
 std::optional<std::vector<std::int64_t>> shape(RemoteMemory& memory, RemoteAddress tensor,
                                                const TorchLayout& layout) {
   const auto dimensions = memory.get<std::uint64_t>(tensor + layout.shape);
@@ -74,7 +74,7 @@ std::optional<std::string> tensor_as(PythonObjects& objects, const TorchLayout& 
   return fmt::format("Tensor({}, {})", dimensions, *name);
 }
 
-/// As this release lays tensors out, else as the only one of the others that makes sense of it.
+/// Uses this release's tensor layout, else the only other layout that gives a plausible result.
 std::optional<std::string> tensor(PythonObjects& objects, const TorchLayouts& layouts,
                                   RemoteAddress object) {
   if (layouts.exact != nullptr) {
@@ -99,8 +99,8 @@ std::optional<std::string> reduce_op(PythonObjects& objects, RemoteAddress objec
   return fmt::format("ReduceOp.{}", kReduceOps[*number]);
 }
 
-/// Of an unknown release only where its reference counts are those of an object that Python holds,
-/// which tells the two layouts that there were apart (counts of 4 and of 8 bytes).
+/// For an unknown release, only if the reference counts are those of an object held by Python,
+/// which distinguishes the two known layouts (counts of 4 and of 8 bytes).
 std::optional<std::size_t> place_of_operation(PythonObjects& objects, const TorchLayouts& layouts,
                                               RemoteAddress object) {
   if (layouts.exact != nullptr) {
@@ -134,7 +134,7 @@ std::optional<std::string> torch_repr(PythonObjects& objects, const TorchLayouts
     const auto text = tensor(objects, layouts, object);
     return text ? text : fmt::format("<{}>", name);
   }
-  if (name == "RedOpType") {  // the plain enumerator: no layout
+  if (name == "RedOpType") {  // the plain enumerator needs no layout
     return reduce_op(objects, object, 0).value_or("<ReduceOp>");
   }
   if (name == "ReduceOp") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // torch's objects as text, for the locals of a blocked call: "Tensor(1000x7, float32)",
-// "<ProcessGroup 0>", "ReduceOp.SUM". The model parses these spellings.
+// "<ProcessGroup 0>", "ReduceOp.SUM". The model parses these texts.
 #pragma once
 
 #include <map>
@@ -13,8 +13,8 @@
 
 namespace ddpdoctor::stacks {
 
-/// Renders a torch object of this type; nothing when the type is none of torch's. What cannot be
-/// read, or is of an unknown layout, is only named: "<Tensor>".
+/// Renders a torch object of this type; nothing if the type is not torch's. An object that cannot
+/// be read, or has an unknown layout, is only named: "<Tensor>".
 std::optional<std::string> torch_repr(PythonObjects& objects, const TorchLayouts& layouts,
                                       const std::map<RemoteAddress, std::string>& group_names,
                                       RemoteAddress object, std::string_view type_name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which torch a process runs.
+// The torch release of a process.
 #include "collector/stacks/torch/version.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which torch a process runs: from its Python, or from the installation beside the mapped library.
+// The torch release of a process: from its Python, or from the installation of the mapped library.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace ddpdoctor::stacks {
 
-/// torch.__version__ ("2.13.0+cpu"); empty when it cannot be told. `python` may be null.
+/// torch.__version__ ("2.13.0+cpu"); empty if unknown. `python` may be null.
 std::string torch_version(Target& target, PythonReader* python);
 
-/// The value of __version__ in the text of torch/version.py; empty when there is none.
+/// The value of __version__ in the text of torch/version.py; empty if there is none.
 std::string version_in_source(std::string_view text);
 
 }  // namespace ddpdoctor::stacks
