@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A signature stands for all calls that are alike; which of them has started or ended is told in
-// their order. Calls that a CUDA graph repeats are not told one by one: they are left out.
+// One signature covers all equal calls; their order shows which one started or ended. Calls that a
+// CUDA graph repeats are not listed individually and are omitted.
 #include "collector/imports/clog.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log that torchcomms' ClogHook writes on each rank: signatures of calls, when each was
-// enqueued, started and completed. Version 1.
+// The log that torchcomms' ClogHook writes on each rank: signatures of calls, and when each call
+// was enqueued, started and completed. Version 1.
 #pragma once
 
 #include <string>

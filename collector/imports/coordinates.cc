@@ -16,11 +16,11 @@
 namespace ddpdoctor::imports {
 namespace {
 
-constexpr std::size_t kLongestDimension = 4;  // of a dimension
+constexpr std::size_t kLongestDimension = 4;  // characters of a dimension
 constexpr std::size_t kMostDimensions = 8;
 
-/// The dimensions that place a process, the outermost first; of others (EP, MOE, DCP) these are a
-/// function.
+/// The dimensions that determine a process, outermost first; others (EP, MOE, DCP) follow from
+/// these.
 constexpr std::array<std::string_view, 5> kOrder = {"DP", "PP", "PCP", "CP", "TP"};
 
 int at(const Coordinates& place, std::string_view dimension) {
@@ -28,7 +28,7 @@ int at(const Coordinates& place, std::string_view dimension) {
   return found == place.end() ? 0 : found->second;
 }
 
-/// Every process has a number of its own in these dimensions.
+/// Every process has different numbers in these dimensions.
 bool tell_apart(const std::set<Coordinates>& places, std::span<const std::string_view> dimensions) {
   std::set<std::vector<int>> seen;
   for (const Coordinates& place : places) {
@@ -41,7 +41,7 @@ bool tell_apart(const std::set<Coordinates>& places, std::span<const std::string
   return seen.size() == places.size();
 }
 
-/// One of the dimensions is named.
+/// One of the dimensions occurs.
 bool name_any(const std::set<Coordinates>& places, std::span<const std::string_view> dimensions) {
   return std::any_of(places.begin(), places.end(), [dimensions](const Coordinates& place) {
     return std::any_of(dimensions.begin(), dimensions.end(), [&place](std::string_view dimension) {
@@ -50,7 +50,7 @@ bool name_any(const std::set<Coordinates>& places, std::span<const std::string_v
   });
 }
 
-/// How many numbers a dimension has, as far as is known.
+/// The size of a dimension, as far as known.
 int size_of(const std::set<Coordinates>& places, std::string_view dimension) {
   int size = 1;
   for (const Coordinates& place : places) {
@@ -59,8 +59,8 @@ int size_of(const std::set<Coordinates>& places, std::string_view dimension) {
   return size;
 }
 
-/// The numbers of an inner dimension count for the outer ones: who is behind the first of an outer
-/// dimension can be counted only when all before it are known.
+/// Ranks are numbered through the inner dimensions first: a process after the first of an outer
+/// dimension can be numbered only if all before it are known.
 bool can_be_counted(const std::set<Coordinates>& places,
                     std::span<const std::string_view> dimensions) {
   std::size_t all = 1;

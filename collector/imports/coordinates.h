@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where serving frameworks name a process by its place in the parallel layout and not by its rank:
+// Serving frameworks name a process by its position in the parallel layout instead of its rank:
 // "TP3", "PP1 TP0", "Worker_DP0_PP1_TP2_EP3", "sglang::scheduler_TP0_PP1".
 #pragma once
 
@@ -13,19 +13,20 @@
 
 namespace ddpdoctor::imports {
 
-/// By dimension: {"PP": 1, "TP": 2}.
+/// Dimension → index: {"PP": 1, "TP": 2}.
 using Coordinates = std::map<std::string, int>;
 
-/// All words of a text are of the form "TP3" (separated by blanks or underscores); empty otherwise.
+/// The coordinates if all words of a text look like "TP3" (separated by blanks or underscores);
+/// otherwise empty.
 Coordinates coordinates_of(std::string_view words);
 
-/// "PP1 TP0": how a person writes it.
+/// "PP1 TP0": in people's notation.
 std::string said(const Coordinates& place);
 
-/// Ranks of these processes: data-parallel replicas outermost, then pipeline stages, then tensor
-/// parallel ranks. With attention that is data parallel "DP" repeats what "TP" says: it counts only
-/// where two processes differ in nothing else. Empty where two processes cannot be told apart or
-/// there are gaps that leave the sizes unknown.
+/// The ranks of these processes: data-parallel replicas outermost, then pipeline stages, then
+/// tensor-parallel ranks. With data-parallel attention, "DP" repeats "TP": it counts only if two
+/// processes differ in nothing else. Empty if two processes cannot be distinguished, or if gaps
+/// leave the sizes unknown.
 std::map<Coordinates, model::Rank> ranks_of(const std::set<Coordinates>& places);
 
 }  // namespace ddpdoctor::imports

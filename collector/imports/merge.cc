@@ -23,7 +23,7 @@ void warn_of_another_job(const model::RankSet& ranks, model::JobModel& whole) {
   }
 }
 
-/// A log says nothing about whether the job moves or is over: another capture does.
+/// A log does not show whether the job makes progress or has ended; another capture does.
 bool is_mere_log(const model::JobModel& job) {
   return !job.logs.empty() && job.observations.empty() && job.collectives.empty();
 }

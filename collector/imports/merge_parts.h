@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What merging two captures consists of, for those who merge.
+// The steps of merging two captures.
 #pragma once
 
 #include <iterator>
@@ -15,7 +15,7 @@ void append(std::vector<T>& to, std::vector<T> from) {
   to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
 }
 
-/// Looks are matched by their place from the end: clocks of different machines are not compared.
+/// Matches snapshots by their position from the end: clocks of different machines are not compared.
 void merge_observations(std::vector<model::Observation>& whole,
                         std::vector<model::Observation> part);
 
@@ -24,10 +24,10 @@ void merge_groups(std::vector<model::ProcessGroup>& whole, std::vector<model::Pr
 void merge_hosts(std::vector<std::string>& whole, std::vector<std::string> part);
 
 using Sources = decltype(model::JobModel::sources);
-/// Of two texts of one line the one in `whole` stays.
+/// If both have a text of one line, that in `whole` stays.
 void merge_sources(Sources& whole, Sources part);
 
-/// Without the ranks: those are counted when all is together.
+/// Without the ranks, which are counted after all parts are merged.
 void merge_coverage(model::Coverage& whole, model::Coverage part);
 
 }  // namespace ddpdoctor::imports

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RAS counts what was launched, not what was completed, and ranks of a healthy job differ by a few:
-// one answer shows at most a suspicion, two equal answers a hang.
+// RAS counts launched operations, not completed ones, and ranks of a healthy job differ by a few:
+// one answer can only raise a suspicion, two equal answers prove a hang.
 #include "collector/imports/nccl_ras.h"
 
 #include <algorithm>
@@ -28,20 +28,20 @@ using model::Rank;
 
 constexpr std::size_t kLongestHost = 256;
 
-/// A process that gave RAS no answer, as far as it is told.
+/// A process that did not answer RAS, as far as known.
 struct Silent {
   std::string host;
   std::optional<std::int64_t> pid;
-  bool dead = false;  // RAS has given it up; else it only was not in time
+  bool dead = false;  // RAS has given it up; otherwise it only answered too late
 };
 
-/// How far the ranks of one communicator have come.
+/// The progress of the ranks of one communicator.
 struct Communicator {
   std::string id;
   std::int64_t size = 0;
-  std::string operation;                 // of the counts; empty = of all together
-  std::map<Rank, std::int64_t> counts;   // launched, by rank in the communicator
-  std::map<Rank, Silent> missing;        // did not answer
+  std::string operation;                 // operation of the counts; empty = all operations together
+  std::map<Rank, std::int64_t> counts;   // launched operations, by rank in the communicator
+  std::map<Rank, Silent> missing;        // ranks that did not answer
   std::optional<std::int64_t> majority;  // count of the ranks that are not listed
 };
 
@@ -98,7 +98,7 @@ void add_fact(std::string text, model::JobModel& job) {
   job.facts.push_back(std::move(fact));
 }
 
-/// The largest communicator is the world: only its ranks are global ones.
+/// The largest communicator is the world: only its ranks are global ranks.
 void add_largest(std::vector<Communicator> all, model::JobModel& job) {
   const auto largest = std::max_element(
       all.begin(), all.end(), [](const auto& a, const auto& b) { return a.size < b.size; });
@@ -161,11 +161,11 @@ std::optional<Rank> listed_rank(std::string_view line, std::string_view& rest) {
 struct TextReading {
   std::vector<Communicator> all;
   std::string told;
-  std::int64_t size = 0;               // of the first group in the table
+  std::int64_t size = 0;               // ranks in the first group of the table
   std::optional<std::int64_t> shared;  // count of the ranks listed next
-  std::size_t current = 0;             // of all: the one whose block this is
-  bool of_processes = false;           // a block about processes, not about a communicator
-  bool dead = false;                   // those of the block are given up
+  std::size_t current = 0;             // index in all: the communicator of this block
+  bool of_processes = false;           // the block is about processes, not about a communicator
+  bool dead = false;                   // the processes of the block were given up
   std::vector<Silent> silent;          // "Process 3487984 on node node1 managing GPU 5"
 
   void line(std::string_view text) {
@@ -182,7 +182,7 @@ struct TextReading {
     }
   }
 
-  /// A communicator has a block for each thing that is wrong with it.
+  /// A communicator has one block per problem.
   void open(std::string id) {
     of_processes = false;
     shared.reset();
@@ -212,8 +212,8 @@ struct TextReading {
     }
   }
 
-  /// Processes are listed without their ranks, ranks without their processes: one of each belong
-  /// together, and of more it is known only whether all are given up.
+  /// Processes are listed without ranks, and ranks without processes: one of each are matched; of
+  /// several it is known only whether all were given up.
   void name_silent() {
     const bool all_dead =
         !silent.empty() &&
@@ -242,7 +242,7 @@ struct TextReading {
       one.counts[*rank] = *count;
     } else if (count) {
       shared = count;
-      one.majority = one.majority ? one.majority : count;  // the most frequent comes first
+      one.majority = one.majority ? one.majority : count;  // the most frequent count comes first
     } else if (text.starts_with("Missing communicator data")) {
       shared.reset();
     } else if (rank && shared) {

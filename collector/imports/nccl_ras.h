@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NCCL's RAS subsystem (ncclras, port 28028) answers, as text and as JSON.
+// Reads the answers of NCCL's RAS subsystem (ncclras, port 28028), as text and as JSON.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ bool is_ras_json(std::string_view head, std::string_view path);
 base::Result<model::JobModel> read_ras_json(std::string_view bytes, const std::string& path);
 
 bool is_ras_text(std::string_view head, std::string_view path);
-/// Answers of RAS within a text; several are looks one after the other.
+/// Reads RAS answers within a text; several answers are consecutive snapshots.
 void read_ras_text(std::string_view text, model::JobModel& job);
 
 }  // namespace ddpdoctor::imports

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same machine recorded both, so that their times may be compared.
+// Both captures are from the same machine, so their times can be compared.
 #include "collector/imports/second_look.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 using model::JobModel;
 using model::Process;
 
-/// The kernel's clock ticks and the time of its start are read anew for each capture.
+/// Seconds; each capture computes clock ticks and boot time again, with small differences.
 constexpr double kSameStart = 1;  // seconds
 constexpr double kSameTime = 0.01;
 
@@ -58,7 +58,7 @@ std::set<std::string> machines(const JobModel& job) {
   return out;
 }
 
-/// The calls that the other does not know.
+/// The calls that the other capture does not have.
 std::vector<model::CollectiveCall> only_here(std::vector<model::CollectiveCall> calls,
                                              const std::vector<model::CollectiveCall>& others) {
   using Key = std::tuple<std::string_view, model::Rank, std::int64_t, bool>;
@@ -74,7 +74,7 @@ std::vector<model::CollectiveCall> only_here(std::vector<model::CollectiveCall> 
   return calls;
 }
 
-/// What the older capture shows of machines that the newer one did not see.
+/// The part of the older capture about machines that the newer one did not see.
 struct Away {
   std::vector<model::Observation> looks;
   std::set<pid_t> pids;
@@ -108,8 +108,8 @@ bool is_away(const Away& away, const std::set<std::string>& here, const model::F
   return fact.rank ? away.ranks.contains(*fact.rank) : fact.pid && away.pids.contains(*fact.pid);
 }
 
-/// A single look says little of motion; with the one before it there are two. Who stood elsewhere
-/// then may have come to a hang since: where the newer capture knows by itself, that holds.
+/// A single snapshot shows little about progress; with the one before it there are two. A rank that
+/// was elsewhere before may have hung since: what the newer capture itself shows has priority.
 void add_earlier_look(JobModel& newer, const std::set<std::string>& here,
                       const std::vector<model::Observation>& older) {
   if (newer.observations.size() != 1 || older.empty() ||
@@ -136,7 +136,8 @@ bool show_one_process(const JobModel& a, const JobModel& b) {
   };
   if (!a.hosts.empty() && !b.hosts.empty() &&
       std::none_of(b.hosts.begin(), b.hosts.end(), shares_a_host)) {
-    return false;  // hundreds of nodes are merged one by one: not all processes each time
+    // Hundreds of nodes are merged one by one: avoids comparing all processes each time.
+    return false;
   }
   const auto known = known_processes(a);
   const auto others = known_processes(b);
@@ -174,7 +175,7 @@ void join_looks(JobModel& whole, JobModel part) {
   if (time_of(part) > time_of(whole)) {
     std::swap(whole, part);
   }
-  const bool again = time_of(whole) - time_of(part) <= kSameTime;  // a copy
+  const bool again = time_of(whole) - time_of(part) <= kSameTime;  // a copy of the same snapshot
   const std::set<std::string> here = machines(whole);
   add_earlier_look(whole, here, part.observations);
   Away away = away_from(here, std::move(part.observations));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The door of this folder: stacks of many processes, symbols shared between them, nobody stopped
-// who sleeps.
+// The public interface of this folder: stacks of many processes, with symbols shared between them;
+// sleeping threads are not stopped.
 #pragma once
 
 #include <chrono>

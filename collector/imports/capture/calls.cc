@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The "collectives" of a capture.
+// Reads the "collectives" of a capture.
 #include <algorithm>
 #include <utility>
 
@@ -38,8 +38,8 @@ model::CallState read_state(const Cursor& in) {
   return found->first;
 }
 
-/// The group a call belongs to when it does not say: the only one there is, else the world; nothing
-/// when there are several to choose from.
+/// The group of a call that does not name one: the only group, else the world; nothing if there are
+/// several candidates.
 std::optional<std::string> group_of(const Cursor& call, const JobModel& job) {
   const Cursor group = call["group"];
   if (auto name = group.name()) {
@@ -82,8 +82,7 @@ void read_sites(const Cursor& in, model::CollectiveCall& out) {
   }
 }
 
-/// Nothing for a call that does not say whose it is, or which: it cannot be compared with any
-/// other.
+/// Nothing for a call without a rank or number: it cannot be compared with any other.
 constexpr std::int64_t kLargestTag = 0x7FFFFFFF;
 
 std::optional<model::CollectiveCall> read_call(const Cursor& in, const JobModel& job) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ddpdoctor.capture/1 → JobModel. Strict about types, forgiving about what is absent, deaf to
-// fields it does not know.
+// ddpdoctor.capture/1 → JobModel. Strict about types, tolerant of missing fields; ignores unknown
+// fields.
 #include "collector/imports/capture/capture.h"
 
 #include <algorithm>
@@ -71,7 +71,7 @@ std::optional<model::Progress> read_progress(const Cursor& in) {
   return *name == "still" ? model::Progress::kStill : model::Progress::kMoving;
 }
 
-/// What "job" says; the progress when it says that, too.
+/// Reads "job" and returns its progress, if it has one.
 std::optional<model::Progress> read_job(const Cursor& in, JobModel& out) {
   const Cursor world_size = in["world_size"];
   if (const auto size = world_size.whole(0, model::kMaxWorldSize); size && *size > 0) {
@@ -106,7 +106,7 @@ void read_groups(const Cursor& in, JobModel& out) {
   });
 }
 
-/// A child of a rank that carries its rank and no other role serves it: it is no second rank.
+/// A child of a rank with the same rank and no other role is its helper, not a second rank.
 void tell_children_apart(model::Observation& observation) {
   std::map<std::pair<std::string, pid_t>, const model::Process*> ranks;
   for (const model::Process& process : observation.processes) {
@@ -187,7 +187,7 @@ void read_facts(const Cursor& in, JobModel& out) {
   });
 }
 
-/// {"57": "text"}, or a whole file as one text.
+/// {"57": "text"}, or a whole file as one string.
 void read_source(const std::string& file, const Cursor& in, JobModel& out) {
   auto& lines = out.sources[file];
   if (in.value()->is_string()) {
@@ -241,7 +241,7 @@ bool everybody_ended(const JobModel& job) {
   });
 }
 
-/// What follows from the rest where the capture does not say it.
+/// Derives from the rest what the capture does not say.
 void conclude(JobModel& job, std::optional<model::Progress> progress) {
   model::complete_groups(job);
   if (job.hosts.empty()) {

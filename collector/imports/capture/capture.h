@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ddpdoctor.capture/1 JSON ↔ JobModel. It may come from anybody: a trust boundary.
+// ddpdoctor.capture/1 JSON ↔ JobModel. The text may be untrusted.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace ddpdoctor::imports {
 
-/// Every field may be absent; wrong types are refused with the field's path in the error. `name` is
-/// the file for messages.
+/// Every field is optional; a wrong type is an error that names the field's path. `name` is the
+/// file name for messages.
 base::Result<model::JobModel> read_capture(std::string_view json, const std::string& name);
 
 std::string write_capture(const model::JobModel& job);

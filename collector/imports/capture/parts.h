@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts that reading and writing a capture share: names of enumerators, limits, and the two
-// halves of each direction.
+// Common parts of reading and writing a capture: names of enumerators, limits, and the two halves
+// of each direction.
 #pragma once
 
 #include <array>
@@ -30,12 +30,12 @@ inline constexpr std::array<std::pair<model::CallState, std::string_view>, 4> kC
     {model::CallState::kFailed, "failed"},
 }};
 
-/// One entry of an observation's "processes": as many processes as it names ranks.
+/// One entry of an observation's "processes": gives one process per rank that it names.
 std::vector<model::Process> read_processes(const Cursor& in);
 
 nlohmann::ordered_json write_process(const model::Process& process);
 
-/// Adds the calls of "collectives"; what cannot be placed is counted in the coverage.
+/// Adds the calls of "collectives"; counts calls without a known group or rank in the coverage.
 void read_collectives(const Cursor& in, model::JobModel& out);
 
 std::optional<model::Rank> read_rank(const Cursor& in);

@@ -14,7 +14,7 @@ namespace {
 using model::Process;
 using model::Thread;
 
-/// More ranks than a host has GPUs are no single process.
+/// A process with more ranks than a host has GPUs is not plausible.
 constexpr std::size_t kMaxRanksOfProcess = 64;
 
 char letter(const Cursor& in, std::string_view key) {
@@ -51,7 +51,7 @@ model::Language read_language(const Cursor& in, const model::Frame& frame) {
   return *name == "python" ? model::Language::kPython : model::Language::kNative;
 }
 
-/// [["x", "1"]] keeps their order; {"x": "1"} is easier to write.
+/// [["x", "1"]] keeps the order; {"x": "1"} is easier to write.
 void read_locals(const Cursor& in, model::Frame& out) {
   if (in.present() && in.value()->is_array()) {
     in.each([&out](const Cursor& pair) {
@@ -161,8 +161,8 @@ bool runs_worker_loop(const Process& process) {
   });
 }
 
-/// A role we do not know is an ordinary process: formats grow. Without a role the stack of a
-/// DataLoader worker tells it, else a process with a rank is one.
+/// An unknown role is an ordinary process, because formats grow. Without a role, the stack
+/// identifies a DataLoader worker; otherwise a process with a rank is a rank.
 model::Role read_role(const Cursor& in, const Process& process, bool has_rank) {
   const Cursor field = in["role"];
   const auto name = field.text();
@@ -194,8 +194,9 @@ std::vector<std::optional<model::Rank>> read_ranks(const Cursor& in) {
   return out;
 }
 
-/// RANK of the environment, for a process that does not say its rank otherwise. Workers inherit it
-/// and a launcher may carry one of another job, so only what is or may be a rank is asked.
+/// The RANK of the environment, for a process that gives its rank nowhere else. Workers inherit
+/// RANK and a launcher may have that of another job, so only processes that may be ranks are
+/// considered.
 std::optional<model::Rank> rank_of_environment(const Cursor& in, const Process& process) {
   const Cursor field = in["role"];
   const auto role = field.text();
@@ -210,7 +211,7 @@ std::optional<model::Rank> rank_of_environment(const Cursor& in, const Process& 
   return whole && rank >= 0 && rank <= kMaxRank ? std::optional(rank) : std::nullopt;
 }
 
-/// What is said of the process only holds for its main thread.
+/// Data of the process that applies only to its main thread.
 void complete_main_thread(Process& process) {
   if (process.threads.empty()) {
     return;
@@ -240,7 +241,7 @@ model::CallSite read_call_site(const Cursor& in) {
   }
   model::CallSite site{
       .file = text(in, "file"), .line = line_number(in, "line"), .function = text(in, "function")};
-  // Half a place would differ from every whole one; absent is unknown.
+  // A half-known line would differ from every complete one; absent means unknown.
   return site.file.empty() || site.line == 0 ? model::CallSite{} : site;
 }
 

@@ -20,8 +20,8 @@ using std::string_view;
 
 struct Member {
   string_view name;
-  string_view told;  // to a person
-  bool by_entry;     // its entries mean something without those after them
+  string_view told;  // name for people
+  bool by_entry;     // its entries are meaningful without those after them
 };
 
 constexpr std::array<Member, 8> kMembers = {{
@@ -35,7 +35,7 @@ constexpr std::array<Member, 8> kMembers = {{
     {"logs", "logs", true},
 }};
 
-/// Walks over the text and remembers the last place where it can be closed.
+/// Scans the text and remembers the last position at which it can be closed.
 class Closer {
  public:
   explicit Closer(string_view text) : text_(text) {}
@@ -59,8 +59,8 @@ class Closer {
   }
 
  private:
-  static constexpr std::size_t kListDepth = 2;       // of entries of a member
-  static constexpr std::size_t kProcessesDepth = 4;  // of processes of an observation
+  static constexpr std::size_t kListDepth = 2;       // depth of the entries of a member
+  static constexpr std::size_t kProcessesDepth = 4;  // depth of the processes of an observation
 
   void in_string(std::size_t i) {
     if (escaped_) {
@@ -107,7 +107,7 @@ class Closer {
     note(i + 1);
   }
 
-  /// What lies before `end` is whole.
+  /// What precedes `end` is complete.
   void note(std::size_t end) {
     const auto* const member =
         std::find_if(kMembers.begin(), kMembers.end(),
@@ -122,12 +122,12 @@ class Closer {
   }
 
   string_view text_;
-  std::string open_;  // the brackets that close what is open, outermost first
+  std::string open_;  // the closing brackets of everything open, outermost first
   std::string member_;
   bool in_string_ = false;
   bool escaped_ = false;
   bool wants_key_ = false;
-  bool done_ = false;  // the document is closed
+  bool done_ = false;  // the document is complete
   std::size_t string_start_ = 0;
   std::size_t safe_ = 0;
   std::string closers_;
@@ -138,7 +138,7 @@ bool is_whole(const ClosedDocument& document, string_view member) {
   return std::find(document.whole.begin(), document.whole.end(), member) != document.whole.end();
 }
 
-/// An observation that lacks processes is worth less than a whole one before it.
+/// Prefers an earlier complete observation to a later one that lacks processes.
 void settle_observations(const ClosedDocument& document, JobModel& job) {
   if (document.in_observation && job.observations.size() > 1) {
     job.observations.pop_back();
@@ -152,7 +152,7 @@ void settle_observations(const ClosedDocument& document, JobModel& job) {
       job.coverage.unobserved_ranks.united(model::all_ranks(job).minus(model::ranks_seen(job)));
 }
 
-/// Calls are saved rank by rank: those of the last rank may be too few, and a rank that seems to
+/// Calls are saved rank by rank: those of the last rank may be incomplete, and a rank that seems to
 /// have stopped earlier than the others would be accused.
 std::string settle_calls(JobModel& job) {
   job.history_complete = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The beginning of a capture whose end is lost → what of the job it still tells.
+// Recovers a job from the beginning of a capture whose end is lost.
 #pragma once
 
 #include <string>
@@ -11,21 +11,21 @@
 
 namespace ddpdoctor::imports {
 
-/// Ranks, processes and calls that may be incomplete are left out and become unobserved: what is
-/// lost must accuse nobody. The coverage says what is missing after `why` ("x.ddpd is cut short:
-/// …"). An error when too little is left.
+/// Omits ranks, processes and calls that may be incomplete; they become unobserved, so that lost
+/// data accuses no rank. The coverage says what is missing after `why` ("x.ddpd is cut short: …").
+/// Fails if too little is left.
 base::Result<model::JobModel> rescue_capture(std::string_view beginning, const std::string& name,
                                              const std::string& why);
 
-/// A document cut anywhere, closed behind its last whole entry.
+/// A document cut at any position and closed after its last complete entry.
 struct ClosedDocument {
   std::string text;
-  std::vector<std::string> whole;  // members of the document that are all there
+  std::vector<std::string> whole;  // complete members of the document
   bool in_observation = false;     // the last observation lacks processes
 };
 
-/// Empty text when not even one member is whole. Entries of the lists of a capture are kept one by
-/// one, everything else whole or not at all.
+/// The text is empty if no member is complete. Entries of a capture's lists are kept one by one,
+/// everything else completely or not at all.
 ClosedDocument close_document(std::string_view beginning);
 
 }  // namespace ddpdoctor::imports

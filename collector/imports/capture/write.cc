@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JobModel → ddpdoctor.capture/1. The same model gives the same bytes; what is unknown is left out,
-// and so are secrets.
+// JobModel → ddpdoctor.capture/1. The same model gives the same bytes; unknown values and secrets
+// are omitted.
 #include <algorithm>
 
 #include <nlohmann/json.hpp>
@@ -21,7 +21,7 @@ void put(ordered_json& out, const char* key, const std::optional<T>& value) {
   }
 }
 
-/// Texts and lists, when there is something in them.
+/// Writes texts and lists that are not empty.
 template <typename T>
 void put_some(ordered_json& out, const char* key, const T& value) {
   if (!value.empty()) {
@@ -47,7 +47,8 @@ ordered_json write_job(const model::JobModel& job) {
   put_some(out, "command", model::public_command(job.command));
   put_some(out, "hosts", job.hosts);
   put(out, "launcher_pid", job.launcher_pid);
-  out["progress"] = progress_name(job.progress);  // also when unknown, lest a reader concludes it
+  // Also if unknown, so that a reader does not derive it.
+  out["progress"] = progress_name(job.progress);
   put(out, "seconds_without_progress", job.seconds_without_progress);
   if (job.ended) {
     out["ended"] = true;
@@ -118,7 +119,7 @@ ordered_json write_call(const model::CollectiveCall& call) {
   if (call.call_site.known()) {
     out["call_site"] = write_site(call.call_site);
   }
-  if (call.callers.size() > 1) {  // the first is the call site
+  if (call.callers.size() > 1) {  // the first one is the call site
     ordered_json callers = ordered_json::array();
     for (const model::CallSite& caller : call.callers) {
       callers.push_back(write_site(caller));
@@ -149,7 +150,8 @@ ordered_json write_sources(const model::JobModel& job) {
   for (const auto& [file, lines] : job.sources) {
     ordered_json entry = ordered_json::object();
     auto& fields = entry.get_ref<ordered_json::object_t&>();
-    for (const auto& [number, line] : lines) {  // the object's own insert looks for the key first
+    // Avoids the object's own insert, which searches for the key first.
+    for (const auto& [number, line] : lines) {
       fields.Container::emplace_back(std::to_string(number), line);
     }
     out[file] = std::move(entry);
@@ -185,7 +187,8 @@ ordered_json write_coverage(const model::Coverage& coverage) {
 std::string write_capture(const model::JobModel& job) {
   ordered_json out = {{"schema", kCaptureSchema}};
   out["job"] = write_job(job);
-  out["coverage"] = write_coverage(job.coverage);  // early: a recording may be cut
+  // Early in the document, because a recording may be cut.
+  out["coverage"] = write_coverage(job.coverage);
   out["groups"] = write_groups(job);
   out["observations"] = write_observations(job);
   out["collectives"] = ordered_json::array();
@@ -198,7 +201,7 @@ std::string write_capture(const model::JobModel& job) {
   }
   out["sources"] = write_sources(job);
   out["logs"] = write_logs(job);
-  // Names of files and functions may hold any bytes: what is no UTF-8 is replaced.
+  // Names of files and functions may contain any bytes: invalid UTF-8 is replaced.
   return out.dump(1, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 

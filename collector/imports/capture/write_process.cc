@@ -17,8 +17,8 @@ void put_text(ordered_json& out, const char* key, const std::string& value) {
   }
 }
 
-/// Zero is unknown; what the reader would refuse (memory of a foreign process may hold anything) is
-/// unknown, too.
+/// Zero means unknown; so do values that the reader would refuse, because memory of another process
+/// may contain anything.
 void put_number(ordered_json& out, const char* key, std::int64_t value, std::int64_t high) {
   if (value > 0 && value <= high) {
     out[key] = value;

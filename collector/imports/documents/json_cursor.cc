@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-/// Whole numbers written as 5.0 are taken up to here: beyond, a double cannot count.
+/// Whole numbers written as 5.0 are accepted up to here; above, a double is not exact.
 constexpr double kMaxExact = 9007199254740992.0;
 
 std::string_view type_of(const json& value) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading a JSON document field by field: an absent field is absent, a field of the wrong type is
-// remembered with its path, and the first such complaint is the error of the whole document.
+// Reads a JSON document field by field: a missing field is absent, a field of the wrong type is
+// recorded with its path, and the first such problem is the error of the whole document.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@
 
 namespace ddpdoctor::imports {
 
-/// What was wrong first.
+/// The first problem.
 struct Complaint {
   std::string file;
   std::optional<base::Error> first;
   std::size_t entries = 0;  // objects in lists read so far: processes, threads, frames, calls, …
 };
 
-/// One value in the document and the way to it. Lives shorter than the document, the complaint and
-/// the cursor it came from.
+/// One value in the document and its path. Must not outlive the document, the complaint or its
+/// parent cursor.
 class Cursor {
  public:
   Cursor(const nlohmann::json& value, Complaint& complaint)
@@ -37,18 +37,18 @@ class Cursor {
     return value_;
   }
 
-  /// A field; null and absent are the same. Only of a named cursor: the field refers to it.
+  /// A field; null counts as absent. Only for a named cursor, because the field refers to it.
   Cursor operator[](std::string_view key) const&;
   Cursor operator[](std::string_view key) const&& = delete;
 
   [[nodiscard]] std::optional<std::string> text() const;
-  /// A text, or a number in its digits: ids are written both ways.
+  /// A text, or the digits of a number: ids occur in both forms.
   [[nodiscard]] std::optional<std::string> name() const;
   [[nodiscard]] std::optional<double> number() const;
   [[nodiscard]] std::optional<bool> flag() const;
   /// A whole number within [low, high].
   [[nodiscard]] std::optional<std::int64_t> whole(std::int64_t low, std::int64_t high) const;
-  /// A list of texts; a single text is a list of one.
+  /// A list of texts; a single text counts as a list of one.
   [[nodiscard]] std::vector<std::string> texts() const;
   [[nodiscard]] std::optional<std::vector<std::int64_t>> wholes(std::int64_t low,
                                                                 std::int64_t high) const;
@@ -56,10 +56,10 @@ class Cursor {
   void each(const std::function<void(const Cursor&)>& visit) const;
   void each_field(const std::function<void(const std::string&, const Cursor&)>& visit) const;
 
-  /// Remembers that something else was expected here.
+  /// Records that something else was expected here.
   void refuse(std::string_view expected) const;
-  /// Counts `entries` more; false, and a complaint, when there are more than a job can have. A few
-  /// kilobytes of a recording may unpack to any number of `{}`.
+  /// Adds `entries` to the count; false, with a problem recorded, if a job cannot have so many. A
+  /// few kilobytes of a recording may unpack to any number of `{}`.
   [[nodiscard]] bool charge(std::size_t entries) const;
 
  private:

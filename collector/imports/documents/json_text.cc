@@ -15,16 +15,17 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kMaxBytes = std::size_t{512} << 20;
-/// Our own documents have ten levels. The parser keeps its own stack, but a value is destroyed
-/// level by level.
+/// Our own documents have ten levels. The parser does not recurse, but the destruction of a value
+/// does.
 constexpr int kMaxDepth = 64;
 
-/// A value costs up to forty times its text. Sixteen million are the calls of a thousand ranks.
+/// A value takes up to forty times the size of its text. Sixteen million values hold the calls of a
+/// thousand ranks.
 constexpr std::size_t kMostValues = std::size_t{1} << 24U;
 
 struct Outline {
-  std::size_t too_deep = std::string_view::npos;  // where brackets nest deeper than we follow
-  std::size_t values = 0;                         // never fewer than there are
+  std::size_t too_deep = std::string_view::npos;  // position at which brackets nest too deeply
+  std::size_t values = 0;                         // an upper bound of their number
 };
 
 Outline outline(std::string_view text) {
@@ -56,7 +57,7 @@ Outline outline(std::string_view text) {
   return out;
 }
 
-/// Remembers where the parser gave up.
+/// Records where the parser failed.
 class Fault : public nlohmann::json_sax<json> {
  public:
   bool null() override {
@@ -99,7 +100,7 @@ class Fault : public nlohmann::json_sax<json> {
                    const json::exception& error) override {
     position_ = position;
     token_ = token;
-    too_large_ = error.id == 406;  // out_of_range: a number no double can hold
+    too_large_ = error.id == 406;  // out_of_range: a number that no double can represent
     return false;
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Untrusted text → a JSON document, or one sentence that says what is wrong with it.
+// Parses untrusted text to a JSON document, or returns one sentence that describes the problem.
 #pragma once
 
 #include <string>
@@ -11,11 +11,11 @@
 
 namespace ddpdoctor::imports {
 
-/// Refuses what is too large, too deep, cut or no JSON; never throws. `name` is the file for
-/// messages.
+/// Refuses text that is too large, too deeply nested, truncated or not JSON; never throws. `name`
+/// is the file name for messages.
 base::Result<nlohmann::json> parse_json(std::string_view text, const std::string& name);
 
-/// The text is one whole document that parse_json takes.
+/// True if the text is a complete document that parse_json accepts.
 bool is_json(std::string_view text);
 
 }  // namespace ddpdoctor::imports

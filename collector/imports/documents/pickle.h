@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python's pickles, protocols 0 to 5, as plain data. A pickle is a program; this reader knows only
-// those of its instructions that build plain data, and executes nothing. It may come from anybody:
-// a trust boundary.
+// Reads Python's pickles, protocols 0 to 5, as plain data. A pickle is a program; this reader
+// accepts only instructions that build plain data and executes nothing. The bytes may be untrusted.
 #pragma once
 
 #include <string>
@@ -12,22 +11,21 @@
 
 namespace ddpdoctor::imports {
 
-/// Why a pickle was not read.
+/// Why a pickle was refused.
 struct PickleProblem {
   base::Error error;
-  /// It asks for a function or class that no plain data needs, and names it.
+  /// it refers to a function or class that plain data does not need
   bool wants_to_run = false;
 };
 
-/// Whether bytes begin like a pickle. Protocols 0 and 1 have no mark of their own: only their
-/// beginnings that a dict or list of plain data has are known.
+/// True if the bytes begin like a pickle. Protocols 0 and 1 have no signature: only the beginnings
+/// of a plain dict or list are recognized.
 bool begins_like_pickle(std::string_view head);
 
-/// Reads into `out`, which is cleared first; texts in it point into `bytes`. A pickle that ends
-/// too early is not refused: what it had built is there, and `out.cut` is set. Refused: what wants
-/// anything but None, bool, int, float, text, bytes, list, tuple, dict, set, OrderedDict and
-/// defaultdict; what is larger than 1 GiB or 2^26 values; what makes no sense. `name` is the file
-/// for messages.
+/// Reads into `out`, which is cleared first; texts in it point into `bytes`. A truncated pickle is
+/// not refused: `out` contains what was built, and `out.cut` is set. Refuses types other than None,
+/// bool, int, float, text, bytes, list, tuple, dict, set, OrderedDict and defaultdict; more than 1
+/// GiB or 2^26 values; and invalid data. `name` is the file name for messages.
 tl::expected<void, PickleProblem> read_pickle(std::string_view bytes, const std::string& name,
                                               PlainDocument& out);
 

@@ -10,7 +10,7 @@
 namespace ddpdoctor::imports {
 namespace {
 
-/// Hexadecimal digits after a backslash and a letter; nothing when they are not all there.
+/// The hexadecimal digits after a backslash and a letter; nothing if some are missing.
 std::optional<std::uint32_t> escape(std::string_view text, std::size_t at, std::size_t digits) {
   std::uint32_t code = 0;
   if (at + digits > text.size()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arguments of pickle's instructions. Nothing is returned where the bytes end first.
+// Reads the arguments of pickle's instructions. Returns nothing if the bytes end too early.
 #pragma once
 
 #include <bit>
@@ -12,7 +12,7 @@
 
 namespace ddpdoctor::imports {
 
-/// A place in a pickle that moves forward.
+/// A position in a pickle that moves forward.
 class PickleBytes {
  public:
   explicit PickleBytes(std::string_view bytes) : bytes_(bytes) {}
@@ -41,7 +41,7 @@ class PickleBytes {
       return std::nullopt;
     }
     std::uint64_t value = 0;
-    if (left >= kWord) {  // one load of known size, and what is too much is cut off
+    if (left >= kWord) {  // one load of fixed size; excess bytes are masked
       std::memcpy(&value, bytes_.data() + at_, kWord);
       value &= width == kWord ? ~std::uint64_t{0} : (std::uint64_t{1} << (8U * width)) - 1;
     } else {
@@ -71,7 +71,7 @@ class PickleBytes {
   }
   /// A text up to a line feed.
   std::optional<std::string_view> line();
-  /// 0, 1, 2: numbers that MEMOIZE gives.
+  /// 0, 1, 2, …: the indices that MEMOIZE assigns.
   std::uint64_t next_memo() {
     return memo_++;
   }
@@ -84,7 +84,7 @@ class PickleBytes {
   std::uint64_t memo_ = 0;
 };
 
-/// Decimal text as a number; 0 when it is none, the largest when it is too large.
+/// Decimal text as a number; 0 if it is invalid, the largest number if it is too large.
 std::int64_t whole_of(std::string_view decimal);
 double number_of(std::string_view decimal);
 /// Python's repr of a string without its quotes.

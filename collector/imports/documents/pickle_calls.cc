@@ -13,7 +13,7 @@ namespace {
 
 using Kind = PlainValue::Kind;
 
-/// What plain data may name. The maker says what a call of it yields.
+/// A name that plain data may contain; `maker` says what a call of it returns.
 struct KnownName {
   std::string_view module;
   std::string_view name;
@@ -58,7 +58,7 @@ Step PickleMachine::name_value(std::string_view module, std::string_view name) {
   return push(value);
 }
 
-/// What a known name makes of its arguments.
+/// The value that a call of a known name gives.
 Step PickleMachine::call() {
   const std::size_t count = stack_.size();
   if (count < 2 || !stack_[count - 2].is(Kind::kName) || !stack_[count - 1].is(Kind::kList)) {

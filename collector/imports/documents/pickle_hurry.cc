@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The instructions of which dumps consist, run on bare pointers: 16,384 dumps are some billions of
-// them. Whatever is unusual (the end of the bytes, a mark that is missing, a rare instruction) is
-// left to PickleMachine::step, which knows all of them and says what is wrong.
+// The fast path for the instructions that dumps consist of, on raw pointers: 16,384 dumps contain
+// some billions of them. Anything unusual (the end of the bytes, a missing mark, a rare
+// instruction) is left to PickleMachine::step, which handles all instructions and errors.
 #include <bit>
 #include <cstring>
 
@@ -12,9 +12,9 @@ namespace {
 
 using Kind = PlainValue::Kind;
 
-/// Values that may be pushed before there must be new room.
+/// Number of values that may be pushed before the room is checked again.
 constexpr std::size_t kRoom = 256;
-/// Bytes that an instruction may look at without asking: opcode, length, eight bytes.
+/// Bytes that an instruction may read without a check: opcode, length, eight bytes.
 constexpr std::size_t kLookAhead = 10;
 
 template <typename Number>
@@ -24,10 +24,10 @@ Number load(const char* at) {
   return value;
 }
 
-/// The state of the machine in registers.
+/// The machine's state in registers.
 struct Burst {
   const char* at = nullptr;
-  const char* end = nullptr;  // of the bytes
+  const char* end = nullptr;  // end of the bytes
   PlainValue* base = nullptr;
   PlainValue* top = nullptr;
   std::span<PlainValue> memo;
@@ -71,7 +71,7 @@ struct Burst {
   [[nodiscard]] std::size_t size() const {
     return static_cast<std::size_t>(top - base);
   }
-  /// Values above the uppermost mark go into the container below it.
+  /// Moves the values above the uppermost mark into the container below it.
   bool fill(Kind kind, std::vector<std::size_t>& marks, PlainDocument& document) {
     const std::size_t from = marks.empty() ? 0 : marks.back();
     if (from == 0 || from > size() || !base[from - 1].is(kind) ||
@@ -96,7 +96,7 @@ struct Burst {
   }
 };
 
-/// One instruction; false when it is not for here.
+/// Runs one instruction; false if this path does not support it.
 inline bool run_one(Burst& burst, std::vector<std::size_t>& marks, PlainDocument& document) {
   const char* const at = burst.at;
   switch (static_cast<unsigned char>(*at)) {

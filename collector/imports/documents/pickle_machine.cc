@@ -38,7 +38,7 @@ Step PickleMachine::run() {
 
 void PickleMachine::close() {
   while (!marks_.empty() || stack_.size() > 1) {
-    if (marks_.empty()) {  // values that belong to nothing that is open
+    if (marks_.empty()) {  // values that belong to no open container
       const bool item = stack_.size() > 1 && stack_[stack_.size() - 2].is(Kind::kList);
       if (item) {
         const PlainValue list = stack_[stack_.size() - 2];
@@ -64,7 +64,7 @@ void PickleMachine::close() {
   document_.root = stack_.empty() ? PlainValue{} : stack_.front();
 }
 
-/// The instructions of which dumps consist; the others are looked up one step at a time.
+/// The instructions that dumps consist of; the others follow in the next function.
 Step PickleMachine::step(unsigned char op) {
   switch (op) {
     case 'h':
@@ -201,7 +201,7 @@ std::optional<std::size_t> PickleMachine::mark() const {
                                                          : std::optional(marks_.back());
 }
 
-/// A new container of the values from a place on.
+/// Makes a new container of the values from a position on.
 Step PickleMachine::gather(Kind kind, std::size_t from, std::size_t marks) {
   if (from > stack_.size() || (kind == Kind::kDict && (stack_.size() - from) % 2 != 0)) {
     return refuse("it gathers values that are not there");
@@ -213,7 +213,7 @@ Step PickleMachine::gather(Kind kind, std::size_t from, std::size_t marks) {
   return push(made);
 }
 
-/// Puts the values from a place on into the container below them.
+/// Moves the values from a position on into the container below them.
 Step PickleMachine::fill(Kind kind, std::size_t from, std::size_t marks) {
   if (from == 0 || from > stack_.size() || !stack_[from - 1].is(kind) ||
       (kind == Kind::kDict && (stack_.size() - from) % 2 != 0)) {

@@ -13,13 +13,13 @@
 
 namespace ddpdoctor::imports {
 
-/// More is refused.
+/// A larger document is refused.
 inline constexpr std::size_t kMostPickledValues = std::size_t{1} << 26U;
 
-/// How an instruction ended.
+/// The result of an instruction.
 enum class Step { kGoOn, kStop, kCut, kRefused };
 
-/// A stack of values whose memory may be written directly.
+/// A stack of values with direct access to its memory.
 class ValueStack {
  public:
   [[nodiscard]] std::size_t size() const {
@@ -47,7 +47,7 @@ class ValueStack {
   void pop_back() {
     --count_;
   }
-  /// To fewer values, or to as many as were written into the room.
+  /// Sets the size to fewer values, or to the number written into the reserved room.
   void resize(std::size_t count) {
     count_ = count;
   }
@@ -64,19 +64,19 @@ class ValueStack {
   }
 
  private:
-  std::vector<PlainValue> values_;  // longer than what counts
+  std::vector<PlainValue> values_;  // may be longer than the stack
   std::size_t count_ = 0;
 };
 
-/// Runs one pickle into a document. What an instruction needs and does not find is refused; where
-/// the bytes end, the machine stops.
+/// Runs one pickle into a document. Refuses instructions whose operands are missing; stops at the
+/// end of the bytes.
 class PickleMachine {
  public:
   PickleMachine(std::string_view bytes, PlainDocument& document)
       : in_(bytes), document_(document) {}
 
   Step run();
-  /// Folds what is open into what holds it, innermost first.
+  /// Moves open containers into their parents, innermost first.
   void close();
 
   [[nodiscard]] std::size_t at() const {
@@ -90,7 +90,7 @@ class PickleMachine {
   }
 
  private:
-  /// Runs the frequent instructions as long as nothing is amiss; what it leaves is for step().
+  /// Runs the frequent instructions as long as possible; step() handles the rest.
   void hurry();
   Step step(unsigned char op);
   Step other(unsigned char op);
@@ -123,7 +123,7 @@ class PickleMachine {
   Step push(std::optional<std::string_view> text) {
     return text ? push(PlainValue::of_text(*text)) : Step::kCut;
   }
-  /// Values above the uppermost mark, and their number; nothing when there is no mark.
+  /// The number of values above the uppermost mark; nothing if there is no mark.
   std::optional<std::size_t> mark() const;
   Step gather(PlainValue::Kind kind, std::size_t from, std::size_t marks);
   Step fill(PlainValue::Kind kind, std::size_t from, std::size_t marks);
@@ -134,7 +134,7 @@ class PickleMachine {
   PickleBytes in_;
   PlainDocument& document_;
   ValueStack stack_;
-  std::vector<std::size_t> marks_;  // places of marks in the stack
+  std::vector<std::size_t> marks_;  // positions of marks in the stack
   std::vector<PlainValue> memo_;
   std::string complaint_;
   bool wants_to_run_ = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain data → a pickle of protocol 2, which every Python 3 reads.
+// Writes plain data as a pickle of protocol 2, which every Python 3 reads.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace ddpdoctor::imports {
 
-/// Writes one value, from its outside to its inside: what is opened must be closed. Texts that
-/// recur are written once.
+/// Writes one value from the outside inwards: everything opened must be closed. Repeated texts are
+/// written once.
 class PickleWriter {
  public:
   PickleWriter();
@@ -18,17 +18,17 @@ class PickleWriter {
   void none();
   void flag(bool value);
   void whole(std::int64_t value);
-  /// Bytes that are no UTF-8 are escaped: Python would refuse them.
+  /// Invalid UTF-8 is escaped, because Python would refuse it.
   void text(std::string_view value);
-  /// Keys and values in turn until it is closed.
+  /// Opens a dict; keys and values alternate until it is closed.
   void open_dict();
   void close_dict();
   void open_list();
   void close_list();
-  /// The two values before it become one tuple.
+  /// Combines the two previous values into one tuple.
   void pair();
 
-  /// Nothing may be written after this.
+  /// Returns the pickle; nothing may be written afterwards.
   std::string finish();
 
  private:

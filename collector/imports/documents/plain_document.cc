@@ -52,7 +52,7 @@ PlainValue PlainDocument::make(PlainValue::Kind list_or_dict) {
 
 void PlainDocument::append(const PlainValue& container, std::span<const PlainValue> more) {
   Container& place = containers_[static_cast<std::size_t>(container.whole)];
-  if (place.begin + place.count == pool_.size()) {  // the newest one grows where it is
+  if (place.begin + place.count == pool_.size()) {  // the newest container grows in place
     pool_.insert(pool_.end(), more.begin(), more.end());
     place.count += more.size();
     place.room = place.count;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain data that a pickle or a JSON text holds: nothing, numbers, texts, lists and dicts. Values
-// are small and refer to one another by index, so that a document of millions of values is a few
-// arrays, is destroyed without recursion and may hold itself without harm.
+// Plain data from a pickle or a JSON text: None, numbers, texts, lists and dicts. Values are small
+// and refer to each other by index, so that a document of millions of values is a few arrays, is
+// destroyed without recursion, and may contain itself without harm.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace ddpdoctor::imports {
 
-/// One value. Texts point into the bytes that were read, or into the document.
+/// One value. Texts point into the input bytes or into the document.
 struct PlainValue {
   enum class Kind : std::uint8_t {
     kNone,
@@ -31,9 +31,9 @@ struct PlainValue {
   };
 
   Kind kind = Kind::kNone;
-  std::uint32_t length = 0;  // of a text
+  std::uint32_t length = 0;  // length of a text
   union {
-    std::int64_t whole = 0;  // also a flag, a container's index, a name's index
+    std::int64_t whole = 0;  // also a flag, or the index of a container or name
     double number;
     const char* text;
   };
@@ -41,7 +41,7 @@ struct PlainValue {
   [[nodiscard]] bool is(Kind wanted) const {
     return kind == wanted;
   }
-  /// Empty when it is no text.
+  /// Empty if it is not a text.
   [[nodiscard]] std::string_view as_text() const {
     return kind == Kind::kText ? std::string_view(text, length) : std::string_view();
   }
@@ -80,22 +80,22 @@ struct PlainValue {
 class PlainDocument {
  public:
   PlainValue root;
-  bool cut = false;  // the bytes ended before the document did: what had come is here
+  bool cut = false;  // the input was truncated: the document contains what preceded the end
 
   void clear();
   [[nodiscard]] std::size_t values() const {
     return pool_.size();
   }
 
-  /// Elements of a list; of a dict: key, value, key, value. Empty for anything else. Valid until
+  /// The elements of a list; for a dict: key, value, key, value. Empty for other kinds. Valid until
   /// the document grows.
   [[nodiscard]] std::span<const PlainValue> items(const PlainValue& container) const;
-  /// The last entry of that key; nullptr when there is none. Valid until the document grows.
+  /// The last entry with that key; nullptr if there is none. Valid until the document grows.
   [[nodiscard]] const PlainValue* find(const PlainValue& dict, std::string_view key) const;
 
   PlainValue make(PlainValue::Kind list_or_dict);
   void append(const PlainValue& container, std::span<const PlainValue> more);
-  /// Keeps a copy of a text that has no place in the bytes.
+  /// Stores a copy of a text that is not in the input bytes.
   PlainValue keep(std::string text);
 
  private:

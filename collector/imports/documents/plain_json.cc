@@ -18,7 +18,7 @@ using nlohmann::json;
 constexpr std::size_t kMostBytes = std::size_t{512} << 20U;
 constexpr std::size_t kMostValues = std::size_t{1} << 26U;
 
-/// Collects values; containers are filled when they end, so that each lies in one piece.
+/// Collects values; containers are filled when they end, so that each is contiguous.
 class Builder : public nlohmann::json_sax<json> {
  public:
   explicit Builder(PlainDocument& document) : document_(document) {}
@@ -90,7 +90,7 @@ class Builder : public nlohmann::json_sax<json> {
     const std::size_t place = open_.back();
     open_.pop_back();
     std::size_t count = stack_.size() - place - 1;
-    count -= stack_[place].is(Kind::kDict) ? count % 2 : 0;  // a key whose value never came
+    count -= stack_[place].is(Kind::kDict) ? count % 2 : 0;  // drops a key without a value
     document_.append(stack_[place], std::span(stack_).subspan(place + 1, count));
     stack_.resize(place + 1);
     return true;
@@ -98,7 +98,7 @@ class Builder : public nlohmann::json_sax<json> {
 
   PlainDocument& document_;
   std::vector<PlainValue> stack_;
-  std::vector<std::size_t> open_;  // places in the stack
+  std::vector<std::size_t> open_;  // positions in the stack
   std::size_t position_ = 0;
 };
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A JSON text as plain data, of any depth, also one that was cut. It may come from anybody: a trust
-// boundary.
+// Reads a JSON text of any depth as plain data, even if it is truncated. The text may be untrusted.
 #pragma once
 
 #include <string>
@@ -11,8 +10,8 @@
 
 namespace ddpdoctor::imports {
 
-/// Reads into `out`, which is cleared first. A text that ends too early is not refused: what had
-/// come is there, and `out.cut` is set. `name` is the file for messages.
+/// Reads into `out`, which is cleared first. A truncated text is not refused: `out` contains what
+/// preceded the end, and `out.cut` is set. `name` is the file name for messages.
 base::Result<void> read_plain_json(std::string_view text, const std::string& name,
                                    PlainDocument& out);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What dumps say of their own worth: which ranks are seen, and whether the job stood still.
+// What dumps show about themselves: which ranks are present, and whether the job made progress.
 #include <algorithm>
 #include <limits>
 #include <set>
@@ -16,7 +16,7 @@ using model::JobModel;
 using model::Rank;
 
 constexpr double kNanosecond = 1e-9;
-/// A job that enqueued something within this time before its dump was written may be healthy.
+/// Seconds; a job that enqueued a call within this time before its dump was written may be healthy.
 constexpr double kQuietSeconds = 1;
 
 bool open(const DumpedCall& call) {

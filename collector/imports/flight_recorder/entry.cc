@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One document → one dump. Entries repeat almost everything of earlier ones: they are compared by
-// fingerprints, and only what is new is spelled out.
+// Converts one document to one dump. Entries repeat most of earlier ones: they are compared by
+// fingerprints, and only new content is decoded.
 #include <algorithm>
 #include <array>
 
@@ -16,11 +16,11 @@ using Kind = PlainValue::Kind;
 constexpr std::size_t kMostFrames = 64;
 constexpr std::size_t kMostShapes = 4096;
 constexpr std::size_t kMostExtents = 64;
-constexpr std::size_t kMostParts = 64;  // of a frame
+constexpr std::size_t kMostParts = 64;  // parts of a frame
 constexpr std::size_t kMostSplits = 16'384;
 constexpr std::size_t kMostFields = 256;
 constexpr std::size_t kStepsForAll = 1'000'000;
-constexpr std::size_t kStepsForEach = 8;  // values of a document; an honest one takes two
+constexpr std::size_t kStepsForEach = 8;  // steps per value of a document; a valid one needs two
 
 enum Field : std::uint8_t {
   kGroup,
@@ -76,7 +76,7 @@ std::uint8_t field_of(std::string_view name) {
   return static_cast<std::uint8_t>(found - kFieldNames.begin());
 }
 
-/// A print of any value, as deep as sizes of tensors go.
+/// The fingerprint of any value, to the depth of tensor sizes.
 Fingerprint value_print(const PlainDocument& document, const PlainValue& value, Fingerprint seed,
                         Budget& budget, int depth = 3);
 
@@ -127,7 +127,7 @@ std::vector<std::vector<std::int64_t>> shapes_of(const PlainDocument& document,
   return out;
 }
 
-/// From 2.11 on: how many elements go to, and come from, each rank of the group.
+/// Since 2.11: the number of elements sent to, and received from, each rank of the group.
 std::optional<std::vector<std::int64_t>> splits_of(const PlainDocument& document,
                                                    const PlainValue& value) {
   const auto items = value.is(Kind::kList) ? document.items(value) : std::span<const PlainValue>();
@@ -169,7 +169,7 @@ int line_of(const PlainDocument& document, const PlainValue& frame) {
 
 }  // namespace
 
-/// The values of one entry that are read; the rest stays None.
+/// The fields of one entry that are read; missing ones stay None.
 struct DumpReader::Fields {
   std::array<PlainValue, kFieldCount> values;
 
@@ -181,7 +181,7 @@ struct DumpReader::Fields {
   }
 };
 
-// Entries have the same keys in the same order, and equal keys are mostly the same text in memory.
+// Entries have the same keys in the same order, and equal keys are usually the same text in memory.
 DumpReader::Fields DumpReader::fields_of(const PlainDocument& document, const PlainValue& entry) {
   Fields fields;
   const auto items = document.items(entry);
@@ -311,12 +311,13 @@ void DumpReader::read_entry(const PlainDocument& document, const PlainValue& ent
     return;
   }
   DumpedCall call;
-  // gloo never says "completed"; it retires what has ended. NCCL's watchdog retires failures, too.
+  // gloo never reports "completed" but retires calls that have ended. NCCL's watchdog also retires
+  // failures.
   const std::string_view state = fields[kState].as_text();
   const bool retired = fields[kRetired].as_flag() && !name.starts_with("nccl:");
   const bool over = state == "completed" || retired || fields.whole(kCompleted) > 0;
   if (over && name.find("all_to_all") != name.npos) {
-    // No mismatch holds it. Of a million such calls, each with sizes of its own, none are kept.
+    // Not needed for a mismatch. Of a million such calls with different sizes, none are stored.
     for (const Field field : {kInputs, kOutputs, kInputSplits, kOutputSplits}) {
       fields.values.at(field) = PlainValue{};
     }
@@ -326,7 +327,7 @@ void DumpReader::read_entry(const PlainDocument& document, const PlainValue& ent
   call.point_to_point = known.point_to_point;
   call.sequence =
       fields[kCollectiveSeq].as_whole() ? fields.whole(kCollectiveSeq) : fields.whole(kOldSeq);
-  if (call.point_to_point) {  // counted by each rank for itself: its own order of calls is kept
+  if (call.point_to_point) {  // counted by each rank separately: keep the rank's own order of calls
     call.sequence = fields.whole(kRecordId) + 1;
   }
   call.created_ns = fields.whole(kCreated);
@@ -358,7 +359,7 @@ std::optional<Dump> DumpReader::read(const PlainDocument& document, std::string&
     problem = "it does not contain a dict";
     return std::nullopt;
   }
-  // The oldest dumps are the list of entries itself.
+  // In the oldest dumps the document itself is the list of entries.
   const PlainValue& list = document.root.is(Kind::kList) ? document.root
                            : entries != nullptr          ? *entries
                                                          : PlainValue{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files are read by as many threads as there are cores; each keeps its own words and joins them at
-// the end, so that the order in which threads finish changes nothing.
+// Reads files in as many threads as there are cores; each has its own vocabulary, and these are
+// joined at the end, so that the order in which threads finish does not matter.
 #include "collector/imports/flight_recorder/flight_recorder.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ namespace {
 constexpr unsigned kMostThreads = 16;
 constexpr std::size_t kMostNamed = 3;  // files that one warning names
 
-/// What became of one file.
+/// The result of reading one file.
 struct Outcome {
   std::optional<Dump> dump;
   base::Error error;
@@ -114,13 +114,14 @@ std::vector<Outcome> read_each(const std::vector<std::string>& paths, LoadFile l
   return outcomes;
 }
 
-/// Of two dumps of one rank the newer, then the fuller one, then pickles: JSON has no stacks.
+/// Of two dumps of one rank, prefers the newer one, then the one with more calls, then pickles,
+/// because JSON has no stacks.
 bool is_better(const Dump& a, const Dump& b) {
   return std::tuple(!a.cut, a.newest_ns, a.calls.size(), !a.path.ends_with(".json")) >
          std::tuple(!b.cut, b.newest_ns, b.calls.size(), !b.path.ends_with(".json"));
 }
 
-/// When a process made which call: by group, kind and number.
+/// The time of each call of a process: by group, kind and number.
 using Moments = std::map<std::tuple<std::string_view, bool, std::int64_t>, std::int64_t>;
 
 Moments moments_of(const Dump& dump) {
@@ -134,8 +135,9 @@ Moments moments_of(const Dump& dump) {
   return out;
 }
 
-/// Two processes wrote them, at one time: their calls of one number have different times. A run
-/// that ended before the other began is no such case, nor are dumps that share no call.
+/// Two processes that ran at the same time wrote the dumps: calls with equal numbers have different
+/// times. This excludes runs of which one ended before the other began, and dumps without a common
+/// call.
 bool ran_beside(const Dump& a, const Dump& b) {
   constexpr std::int64_t kSameCall = 1000;  // ns
   const Moments known = moments_of(a);
@@ -208,7 +210,7 @@ std::vector<Dump> one_for_each_rank(std::vector<Dump> dumps, std::vector<std::st
   return out;
 }
 
-/// Why of all dumps none can be used.
+/// The error if none of the dumps is usable.
 base::Error nothing_whole(const std::vector<Dump>& dumps, const std::vector<base::Error>& unusable,
                           std::size_t nameless, const std::vector<std::string>& warnings) {
   const auto cut =
@@ -234,7 +236,7 @@ base::Error nothing_whole(const std::vector<Dump>& dumps, const std::vector<base
           .hint = "at least one whole dump is needed"};
 }
 
-/// Many failures of one folder are told in a few lines.
+/// Summarizes many failures of one folder in a few lines.
 void tell(std::vector<base::Error> all, std::vector<base::Error>& failures) {
   const std::size_t more = all.size() > kMostNamed ? all.size() - kMostNamed : 0;
   all.resize(std::min(all.size(), kMostNamed));

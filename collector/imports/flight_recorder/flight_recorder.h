@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// torch's flight-recorder dumps (pickles and JSON, versions 2.0 to 2.10, NCCL and gloo), one for
-// each rank → one JobModel. Whatever was the same on all ranks is summed up, so that 16,384 dumps
-// fit: calls are kept around the places where ranks part, and the newest of each rank.
+// Reads torch's flight-recorder dumps (pickles and JSON, versions 2.0 to 2.10, NCCL and gloo), one
+// per rank, into one JobModel. Everything that is equal on all ranks is summarized, so that 16,384
+// dumps fit into memory: calls are kept around the divergence of the ranks, and the newest of each
+// rank.
 #pragma once
 
 #include <string>
@@ -13,16 +14,16 @@
 
 namespace ddpdoctor::imports {
 
-/// Whether the beginning of a file looks like a dump; `path` helps where it says little.
+/// True if the beginning of a file looks like a dump; `path` helps if it is ambiguous.
 bool is_flight_recorder_dump(std::string_view head, std::string_view path);
 
-/// Fills `bytes` with a file; yields when it was written, in seconds since the epoch.
+/// Reads a file into `bytes`; returns when it was written, in seconds since the epoch.
 using LoadFile = base::Result<double> (*)(const std::string& path, std::string& bytes);
 
-/// Reads dumps of one job, as many at once as there are cores. The rank is taken from the file's
-/// name ("nccl_trace_rank_3", "_dump_3"); where two processes that ran at one time have one number,
-/// none of their dumps is used. A dump that cannot be used is told in `failures`; an error when
-/// none can, and when one wants to execute something: such a folder is nobody's dumps.
+/// Reads the dumps of one job, as many at once as there are cores. The rank comes from the file
+/// name ("nccl_trace_rank_3", "_dump_3"); if two processes that ran at the same time have the same
+/// number, none of their dumps is used. An unusable dump is listed in `failures`. Fails if no dump
+/// is usable, or if one tries to execute code: then the whole folder is not trusted.
 base::Result<model::JobModel> read_flight_recorder(const std::vector<std::string>& paths,
                                                    LoadFile load,
                                                    std::vector<base::Error>& failures);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The process groups of a dump: their names, and who is in them.
+// The process groups of a dump: their names and members.
 #include <algorithm>
 #include <charconv>
 
@@ -35,7 +35,7 @@ bool is_described(std::string_view description) {
 
 Fingerprint DumpReader::members_of(const PlainDocument& document, const PlainValue& ranks) {
   Fingerprint print = fingerprint(ranks.as_text(), 7);
-  const auto items = document.items(ranks);  // some write a list
+  const auto items = document.items(ranks);  // some versions write a list
   if (!budget_.spend(items.size() + ranks.as_text().size() / 8)) {
     return 0;
   }
@@ -68,7 +68,7 @@ void DumpReader::read_groups(const PlainDocument& document, Dump& out) {
       break;
     }
     if (name.empty()) {
-      continue;  // gloo and DETAIL: one entry without name for all
+      continue;  // gloo and DETAIL: one nameless entry for all groups
     }
     const PlainValue* ranks = document.find(items[i + 1], "ranks");
     const PlainValue* description = document.find(items[i + 1], "desc");
@@ -88,8 +88,8 @@ std::uint32_t DumpReader::group_of(const PlainDocument& document, const PlainVal
   std::string_view name = parts.empty() ? group.as_text() : parts[0].as_text();
   const std::string_view description = parts.size() > 1 ? parts[1].as_text() : std::string_view();
   if (name.empty() && id.as_whole()) {
-    // TORCH_DISTRIBUTED_DEBUG=DETAIL leaves names empty; the world is the first group made. Numbers
-    // of other groups are counted by each process for itself: they cannot be compared.
+    // With TORCH_DISTRIBUTED_DEBUG=DETAIL names are empty; the world is the first group created.
+    // Each process counts its other groups by itself, so their numbers cannot be compared.
     if (id.as_whole() != 0) {
       return kNoGroup;
     }

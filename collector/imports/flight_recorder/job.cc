@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups are joined by name and members; in each the first place where ranks part is found on
-// fingerprints alone, and only the calls around it become part of the model.
+// Groups are joined by name and members. The first divergence in each is found from fingerprints
+// alone, and only the calls around it become part of the model.
 #include "collector/imports/flight_recorder/job.h"
 
 #include <algorithm>
@@ -27,14 +27,14 @@ using model::Rank;
 constexpr std::string_view kWorldGroup = "0";
 constexpr std::string_view kWorldName = "default_pg";
 constexpr double kNanosecond = 1e-9;
-constexpr std::size_t kMostCalls = 400'000;  // of the model: some 400 MB
+constexpr std::size_t kMostCalls = 400'000;  // calls of the model, about 400 MB
 constexpr std::size_t kNewestPairs = 8;      // completed sends and receives of a rank that are kept
 
-/// How much is kept around the place where ranks part.
+/// The number of calls kept around the divergence.
 struct Window {
   std::int64_t before = 24;
   std::int64_t after = 64;
-  std::int64_t newest = 8;  // where nothing parts
+  std::int64_t newest = 8;  // used if nothing diverges
 };
 
 /// The collectives of one rank in one group, by sequence number.
@@ -107,7 +107,7 @@ class Groups {
   std::map<std::string, std::vector<std::size_t>, std::less<>> by_name_;
 };
 
-/// Calls of a dump lie by group; collectives before sends and receives.
+/// The calls of a dump are sorted by group; collectives precede sends and receives.
 void add_lanes(const Dump& dump, Groups& groups) {
   const std::span<const DumpedCall> all(dump.calls);
   std::set<std::uint32_t> with_calls;
@@ -137,7 +137,7 @@ std::span<const DumpedCall> from_sequence(std::span<const DumpedCall> calls, std
   return {start, calls.end()};
 }
 
-/// The first number at which a lane is not what the reference is, or has not ended.
+/// The first sequence number at which a lane differs from the reference or has not completed.
 std::int64_t first_difference(std::span<const DumpedCall> lane,
                               std::span<const DumpedCall> reference) {
   std::size_t at = 0;
@@ -147,7 +147,7 @@ std::int64_t first_difference(std::span<const DumpedCall> lane,
     }
     const bool same = at < reference.size() && reference[at].sequence == call.sequence &&
                       reference[at].what == call.what;
-    // A number may stand for several calls: those of one coalesced operation.
+    // One number may belong to several calls: those of a coalesced operation.
     const bool again = at > 0 && reference[at - 1].sequence == call.sequence;
     if (open(call) || (!same && !again)) {
       return call.sequence;
@@ -160,7 +160,7 @@ std::int64_t first_difference(std::span<const DumpedCall> lane,
              : std::numeric_limits<std::int64_t>::max();
 }
 
-/// Nothing when all ranks did the same and it has ended.
+/// Nothing if all ranks made the same calls and all are completed.
 std::optional<std::int64_t> first_parting(const JoinedGroup& group) {
   std::int64_t common = 1;
   const Lane* reference = nullptr;
@@ -178,7 +178,7 @@ std::optional<std::int64_t> first_parting(const JoinedGroup& group) {
   return first == std::numeric_limits<std::int64_t>::max() ? std::nullopt : std::optional(first);
 }
 
-/// What of a lane is kept: a stretch, and its newest call when that lies behind.
+/// The kept part of a lane: a range, and its newest call if that is after the range.
 struct Kept {
   std::span<const DumpedCall> stretch;
   const DumpedCall* newest = nullptr;
@@ -222,14 +222,14 @@ class Writer {
     out.time = call.created_ns > 0
                    ? std::optional(static_cast<double>(call.created_ns) * kNanosecond)
                    : std::nullopt;
-    if (out.peer && (!group.ranks.empty() || group.id != kWorldGroup)) {  // a rank of the group
+    if (out.peer && (!group.ranks.empty() || group.id != kWorldGroup)) {  // peer is a group rank
       const auto index = static_cast<std::size_t>(*out.peer);
       out.peer = index < group.ranks.size() ? std::optional(group.ranks[index]) : std::nullopt;
     }
     used_.insert(call.what);
   }
 
-  /// Source lines of the calls that are kept, where the files lie here and are not newer.
+  /// Loads source lines of the kept calls if the files exist on this machine and are not newer.
   void load_sources(double newest) {
     JobModel named;
     for (const Fingerprint what : used_) {
@@ -323,7 +323,7 @@ JobModel job_of_dumps(const std::vector<Dump>& dumps, const Vocabulary& vocabula
   Groups groups(vocabulary);
   std::int64_t newest = 0;
   for (const Dump& dump : dumps) {
-    if (!dump.cut && !dump.disputed) {  // who misses his newest calls would seem to be behind
+    if (!dump.cut && !dump.disputed) {  // a rank without its newest calls would seem to be behind
       add_lanes(dump, groups);
     }
     newest = std::max(newest, dump.newest_ns);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dumps of many ranks → one JobModel.
+// Builds one JobModel from the dumps of many ranks.
 #pragma once
 
 #include <vector>
@@ -9,13 +9,13 @@
 
 namespace ddpdoctor::imports {
 
-/// Wants one dump for each rank, in rank order.
+/// Needs one dump per rank, in rank order.
 model::JobModel job_of_dumps(const std::vector<Dump>& dumps, const Vocabulary& vocabulary);
 
-/// Still: somebody waits, and nobody had enqueued anything for a while when the dumps were written.
+/// Still: a rank waits, and no rank had enqueued a call for some time when the dumps were written.
 void judge_progress(const std::vector<Dump>& dumps, model::JobModel& job);
 
-/// Wants the job's world size.
+/// Needs the job's world size.
 void tell_coverage(const std::vector<Dump>& dumps, model::JobModel& job);
 
 }  // namespace ddpdoctor::imports

@@ -27,14 +27,14 @@ bool has_peer(const CollectiveCall& call) {
   return call.peer && *call.peer >= 0 && *call.peer < model::kMaxWorldSize;
 }
 
-/// Who receives, and in which group: of these it may be unknown from whom.
+/// A receiving rank and its group, for receives whose sender may be unknown.
 using Receiver = std::pair<string_view, Rank>;
 
 Receiver receiver_of(const CollectiveCall& call) {
   return {call.group, sends(call) ? *call.peer : call.rank};
 }
 
-/// Which message of its pair: the nth (from 1) in one direction with one tag.
+/// The position of a message in its pair: the nth (from 1) in one direction with one tag.
 struct Place {
   std::int64_t count = 0;
   bool upwards = false;  // from the lower rank to the higher
@@ -49,7 +49,7 @@ struct Side {
   Place place;
 };
 
-/// Gives the sides of each message one number.
+/// Assigns the same number to both sides of each message.
 class Pairing {
  public:
   explicit Pairing(PairedMessages& out) : out_(out) {}

@@ -32,14 +32,14 @@ constexpr std::array<std::pair<string_view, string_view>, 15> kDtypes = {{
     {"uint8", "Byte"},
 }};
 
-/// One tensor for each rank, seen as one tensor.
+/// The tensors of all ranks as one tensor.
 Shape times(const Shape& shape, std::size_t ranks) {
   Shape out = shape;
   out.insert(out.begin(), static_cast<std::int64_t>(ranks));
   return out;
 }
 
-/// The part of each rank; nothing when it cannot be cut evenly.
+/// Each rank's part; nothing if it cannot be split evenly.
 Shape part(const Shape& shape, std::size_t ranks) {
   const auto parts = static_cast<std::int64_t>(std::max<std::size_t>(ranks, 1));
   Shape out = shape;
@@ -71,7 +71,7 @@ SizesOfCall sizes_of(const CollectiveCall& call, std::size_t group_size) {
     return {};
   }
   if (operation.starts_with("all_to_all")) {
-    // What is sent and what is expected must be the same over all ranks, not on each.
+    // Sent and expected elements must be equal in total over all ranks, not on each rank.
     if (call.splits && call.output_splits && !call.splits->empty()) {
       return {.input = {sum_of(call.splits)}, .output = {sum_of(call.output_splits)}};
     }
@@ -88,7 +88,7 @@ SizesOfCall sizes_of(const CollectiveCall& call, std::size_t group_size) {
   if (gathers) {
     return {.input = {shape}, .output = {times(shape, group_size)}};
   }
-  if (operation == "scatter") {  // told by its output
+  if (operation == "scatter") {  // its output gives the size
     return {.input = {times(shape, group_size)}, .output = {shape}};
   }
   if (scatters) {

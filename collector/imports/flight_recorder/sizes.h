@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes and types of a call as torch's recorder writes them: both sides, where the model keeps the
-// one that all ranks must pass alike.
+// Sizes and types of a call in the notation of torch's recorder, which has both inputs and outputs;
+// the model stores the side that must be equal on all ranks.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +19,10 @@ struct SizesOfCall {
   Sizes output;
 };
 
-/// Empty lists where a size is unknown; one that holds nothing where torchfrtrace multiplies.
+/// Empty lists if a size is unknown; a list with an empty shape where torchfrtrace multiplies.
 SizesOfCall sizes_of(const model::CollectiveCall& call, std::size_t group_size);
 
-/// "Float" for "float32"; a name that c10 does not have stays as it is.
+/// "Float" for "float32"; a name unknown to c10 is unchanged.
 std::string recorded_dtype(std::string_view dtype);
 
 }  // namespace ddpdoctor::imports

@@ -18,11 +18,11 @@ using std::string_view;
 
 constexpr string_view kUndescribed = "undefined";
 
-/// Backends that torchfrtrace knows; calls of any other are written as gloo's.
+/// Backends known to torchfrtrace; calls of other backends are written as gloo's.
 constexpr std::array<string_view, 8> kBackends = {"nccl", "ncclx", "xccl", "gloo",
                                                   "rccl", "rcclx", "mccl", "hccl"};
 
-/// PyTorch's spelling → the recorder's, for every operation that torchfrtrace knows.
+/// PyTorch's name → the recorder's name, for every operation known to torchfrtrace.
 constexpr std::array<std::pair<string_view, string_view>, 18> kNames = {{
     {"all_gather", "all_gather"},
     {"all_gather_coalesced", "ALLGATHER_coalesced"},
@@ -63,7 +63,7 @@ void add_callers(const Told& told, KnownGroups& out) {
                                                        .ranks = {},
                                                        .index = out.size()})
                             .first->second;
-    if (group.ranks.empty()) {  // unknown: at least those that call in it
+    if (group.ranks.empty()) {  // unknown: at least the ranks that make calls in it
       group.ranks.assign(ranks.begin(), ranks.end());
     }
   }
@@ -124,7 +124,8 @@ void Told::add(const CollectiveCall& call) {
   }
 }
 
-/// What one rank has forgotten others must not tell: it would seem never to have called it.
+/// Calls that one rank's recorder has dropped must not be written for others: that rank would seem
+/// never to have made them.
 void Told::begin_alike() {
   std::map<std::pair<string_view, Rank>, std::int64_t> oldest;
   for (const auto& [rank, calls] : calls_) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a job a folder of dumps can say: calls with names that torchfrtrace knows, and the groups
-// they are made in.
+// The part of a job that a folder of dumps can represent: calls with names known to torchfrtrace,
+// and their groups.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@
 
 namespace ddpdoctor::imports {
 
-/// A call as the dumps say it.
+/// A call in the form of the dumps.
 struct ToldCall {
   const model::CollectiveCall* call = nullptr;
-  std::string_view group;  // of a message: its pair's
+  std::string_view group;  // for a message, its pair's group
   std::int64_t sequence = 0;
   std::string name;  // without the backend
 };
 
 using ToldCalls = std::vector<ToldCall>;
 
-/// The calls of each rank that can be told, in the rank's order. The job must outlive it.
+/// The representable calls of each rank, in the rank's order. The job must outlive it.
 class Told {
  public:
   explicit Told(const model::JobModel& job);
@@ -35,7 +35,7 @@ class Told {
   [[nodiscard]] const std::deque<MessagePair>& pairs() const {
     return messages_.pairs;
   }
-  /// Sentences: what the dumps cannot say.
+  /// Sentences about what the dumps cannot represent.
   [[nodiscard]] std::vector<std::string> left_out() const;
 
  private:
@@ -47,21 +47,21 @@ class Told {
   PairedMessages messages_;
 };
 
-/// A group with the members that torchfrtrace wants to know.
+/// A group with the members that torchfrtrace needs.
 struct KnownGroup {
   std::string description;
   std::string backend;
   std::vector<model::Rank> ranks;
   std::size_t index = 0;
-  std::string pair_of{};               // for two ranks that exchange messages: in which group
-  std::string listed{};                // the ranks as a dump says them
-  std::vector<model::Rank> members{};  // the ranks in order
+  std::string pair_of{};  // for two ranks that exchange messages: the name of their group
+  std::string listed{};   // ranks in the notation of a dump
+  std::vector<model::Rank> members{};  // ranks in ascending order
 };
 
-/// By name.
+/// Group name → group.
 using KnownGroups = std::map<std::string_view, KnownGroup>;
 
-/// The groups of the job, those of pairs, and those that only calls name.
+/// The groups of the job, those of message pairs, and those that only calls name.
 KnownGroups groups_of(const model::JobModel& job, const Told& told);
 
 }  // namespace ddpdoctor::imports

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fingerprints, and what dumps have in common.
+// Fingerprints, and the content that dumps share.
 #include <charconv>
 #include <cstring>
 
@@ -9,7 +9,7 @@
 namespace ddpdoctor::imports {
 
 Fingerprint fingerprint(std::uint64_t number, Fingerprint seed) {
-  // splitmix64's finaliser: every bit of the number moves every bit of the print.
+  // splitmix64's finalizer: every input bit affects every bit of the result.
   std::uint64_t x = number + seed * 0x9e3779b97f4a7c15U + 0x9e3779b97f4a7c15U;
   x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
   x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What torchfrtrace (torch 2.13) wants of a dump: every group that a rank calls in has its members,
-// operations have names that it knows, and entries of all ranks begin at the same call.
+// What torchfrtrace (torch 2.13) expects of a dump: the members of every group in which a rank
+// makes calls, known operation names, and entries of all ranks that begin at the same call.
 #include "collector/imports/flight_recorder/write.h"
 
 #include <algorithm>
@@ -185,7 +185,7 @@ class DumpWriter {
     out_.text(told.group);
     out_.text(group.description);
     out_.pair();
-    say("collective_seq_id", told.sequence);  // also of messages: by it torchfrtrace pairs them
+    say("collective_seq_id", told.sequence);  // also for messages: torchfrtrace matches them by it
     say("p2p_seq_id", call.point_to_point ? told.sequence : 0);
     say("op_id", told.sequence);
     say("profiling_name", fmt::format("{}:{}", group.backend, told.name));
@@ -194,8 +194,8 @@ class DumpWriter {
     const std::string dtype = recorded_dtype(call.dtype);
     write_sizes("input_sizes", "input_dtypes", sizes.input, dtype);
     write_sizes("output_sizes", "output_dtypes", sizes.output, dtype);
-    const bool started =
-        call.state == CallState::kStarted || call.state == CallState::kFailed;  // no word for it
+    const bool started = call.state == CallState::kStarted ||
+                         call.state == CallState::kFailed;  // the format has no other word for it
     say("state", completed ? "completed" : started ? "started" : "scheduled");
     out_.text("time_discovered_started_ns");
     out_.none();
@@ -227,7 +227,8 @@ base::Result<WrittenDumps> write_flight_recorder(const JobModel& job) {
   for (const auto& [rank, calls] : told.calls()) {
     ranks.insert(rank);
   }
-  if (job.history_complete && !job.observations.empty()) {  // who called nothing, called nothing
+  // A rank without records really made no call.
+  if (job.history_complete && !job.observations.empty()) {
     for (const model::Process& process : job.observations.back().processes) {
       if (process.rank && process.role == model::Role::kRank &&
           !job.coverage.unobserved_ranks.contains(*process.rank)) {

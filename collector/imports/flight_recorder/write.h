@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// JobModel → flight-recorder dumps as torch writes them, one pickle for each rank: torchfrtrace
-// reads them, and so do we. torch's own dumps of gloo jobs it cannot read: they name no groups.
+// Writes a JobModel as flight-recorder dumps in torch's format, one pickle per rank, for
+// torchfrtrace and for our own reader. torchfrtrace cannot read torch's own dumps of gloo jobs,
+// because these name no groups.
 #pragma once
 
 #include <string>
@@ -19,13 +20,13 @@ struct DumpFile {
 
 struct WrittenDumps {
   std::vector<DumpFile> files;
-  double seen = 0;                    // when, in seconds since the epoch; 0 = unknown
-  std::vector<std::string> left_out;  // sentences: what these files cannot say
+  double seen = 0;                    // time of the snapshot, seconds since the epoch; 0 = unknown
+  std::vector<std::string> left_out;  // sentences about what these files cannot represent
 };
 
-/// Version 2.10. A rank of which nothing was recorded has no file, one that called nothing an empty
-/// one. Left out are operations that torchfrtrace refuses to see, and sends and receives whose
-/// other side cannot be told (messages.h). An error when no call was recorded.
+/// Version 2.10. A rank without records has no file; one that made no call has an empty file. Omits
+/// operations that torchfrtrace does not accept, and sends and receives with an unknown peer
+/// (messages.h). Fails if no call was recorded.
 base::Result<WrittenDumps> write_flight_recorder(const model::JobModel& job);
 
 }  // namespace ddpdoctor::imports

@@ -23,16 +23,17 @@ constexpr std::size_t kLongestLabel = 200;
 constexpr std::size_t kMostActors = 70'000;
 constexpr std::size_t kMostNamed = 8;  // processes that a warning names
 
-/// A label and what stands around it.
+/// A label and the text around it.
 struct Actor {
-  std::string_view before;  // times and what a container puts there
-  std::string_view label;   // empty: the line has none
+  std::string_view before;  // times, and the prefix of a container
+  std::string_view label;   // empty: the line has no label
   std::string_view rest;
-  std::optional<model::Rank> rank;  // that other prefixes of the line name
+  std::optional<model::Rank> rank;  // named by other prefixes of the line
   Coordinates place;
 };
 
-/// "(Worker_TP1 pid=291275)", "(WorkerDict pid=7, ip=10.0.0.3)"; the places of a vLLM worker.
+/// "(Worker_TP1 pid=291275)", "(WorkerDict pid=7, ip=10.0.0.3)"; for a vLLM worker, its
+/// coordinates.
 bool take_round(std::string_view text, Actor& out) {
   const std::size_t end = text.substr(0, kLongestLabel).find(')');
   if (!text.starts_with('(') || end == text.npos ||
@@ -65,7 +66,7 @@ bool take_square(std::string_view text, Actor& out) {
   return true;
 }
 
-/// A label may stand behind a time or a container's name.
+/// A label may follow a time or a container's name.
 Actor actor_of(std::string_view line) {
   Actor out;
   for (const char open : {'(', '['}) {
@@ -79,7 +80,7 @@ Actor actor_of(std::string_view line) {
         const auto behind = model::read_log_line(out.rest);
         const auto own = model::read_log_line(line.substr(at));
         out.rank = behind.rank ? behind.rank : own.rank ? own.rank : ahead.rank;
-        // "training (epoch 3 pid=7)": words of a sentence.
+        // "training (epoch 3 pid=7)": words of a sentence, not a label.
         const bool leads = ahead.text.empty() || base::trim(ahead.text).ends_with('|');
         return leads ? out : Actor();
       }
@@ -88,15 +89,16 @@ Actor actor_of(std::string_view line) {
   return out;
 }
 
-/// What an actor's label says without the time in it.
+/// An actor's label without the time in it.
 std::string key_of(const Actor& actor) {
   return actor.label.starts_with('[') ? said(actor.place) : std::string(actor.label);
 }
 
 struct Known {
-  std::map<std::string, std::set<model::Rank>> told;  // by other lines of the actor
+  std::map<std::string, std::set<model::Rank>> told;  // named by other lines of the actor
   std::set<Coordinates> places;
-  bool of_a_job = false;  // actors that are no server's: its places are not the job's ranks
+  // Some actor does not belong to a server: coordinates are then not the job's ranks.
+  bool of_a_job = false;
 };
 
 Known survey(const std::vector<std::string_view>& lines) {
@@ -130,15 +132,15 @@ std::string numbering(const std::map<Coordinates, model::Rank>& ranks) {
   return out;
 }
 
-/// What follows a label of a logger that writes it before the first line of a message only: the
-/// frames of a traceback, its exception, and the tracebacks it is chained to.
+/// Lines after a label of a logger that writes it only before the first line of a message: the
+/// frames of a traceback, its exception, and chained tracebacks.
 class Continuation {
  public:
   void begin(std::string_view rest, std::optional<model::Rank> rank) {
     rank_ = rest.find(kTraceback) == rest.npos ? std::nullopt : rank;
     over_ = false;
   }
-  /// Whose line this one without a label is.
+  /// The rank of this line without a label.
   std::optional<model::Rank> whose(std::string_view line) {
     const bool chained = line.find("above exception, another exception") != line.npos ||
                          line.find("direct cause of the following") != line.npos ||
@@ -156,7 +158,7 @@ class Continuation {
   bool over_ = false;
 };
 
-/// More than one number is needed to tell a process: which rank it is rests on the layout.
+/// Several numbers identify a process: its rank depends on the layout.
 bool is_layout(const std::set<Coordinates>& places) {
   return std::any_of(places.begin(), places.end(), [](const Coordinates& place) {
     return place.size() != 1 || !place.contains("TP");

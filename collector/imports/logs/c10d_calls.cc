@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages of one log → calls of the job: which group, which number, who is behind.
+// Builds calls of the job from the messages of one log: group, sequence number, ranks behind.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -9,12 +9,13 @@
 namespace ddpdoctor::imports {
 namespace {
 
-/// Numbers of one group lie near each other: a rank that far behind speaks of another group.
+/// Sequence numbers in one group are close to each other: a rank so far behind refers to another
+/// group.
 constexpr std::int64_t kMostApart = 1000;
 constexpr std::size_t kMostBegun = 200'000;  // calls of one log
 
-/// Old messages name no group. A watchdog gives up at its first call, so a rank of which several
-/// timed out has several groups: of its numbers the one that most ranks have is kept.
+/// Old messages name no group. A watchdog gives up at its first call, so a rank with several
+/// timeouts has several groups: of its numbers, the one most ranks have is kept.
 void give_groups(Reading& reading) {
   std::map<std::int64_t, std::set<Rank>> votes;
   std::map<Rank, std::set<std::int64_t>> numbers;
@@ -48,8 +49,8 @@ void give_groups(Reading& reading) {
   }
 }
 
-/// torch's own report says more than the timeouts of the world: it knows those who did not time
-/// out.
+/// torch's own report has more information than the timeouts of the world: it includes ranks that
+/// did not time out.
 void prefer_desync(Reading& reading) {
   const auto of_author = [&](const CollectiveCall& call) {
     return call.rank == reading.desync.author();
@@ -66,7 +67,7 @@ void prefer_desync(Reading& reading) {
   reading.timeouts.insert(reading.timeouts.end(), calls.begin(), calls.end());
 }
 
-/// Of another group than the world only those are known to be members who spoke of it.
+/// For groups other than the world, only ranks that mention the group are known members.
 void add_groups(Reading& reading, model::JobModel& job) {
   std::map<std::string, std::set<Rank>> speakers;
   for (const CollectiveCall& call : job.collectives) {
@@ -87,7 +88,8 @@ void add_groups(Reading& reading, model::JobModel& job) {
   }
 }
 
-/// Who stands in an older call may have begun those in which others stand: it is not behind them.
+/// A rank in an older call may already have enqueued those in which others wait: then it is not
+/// behind them.
 void add_enqueued(const Reading& reading, model::JobModel& job) {
   std::map<std::string, std::set<std::int64_t>> awaited;
   std::map<Idle, std::int64_t> newest;
@@ -104,7 +106,7 @@ void add_enqueued(const Reading& reading, model::JobModel& job) {
          begun != reading.enqueued.end() && at != sequences.end() && *at <= begun->second &&
          ++added <= kMostBegun;
          ++at) {
-      CollectiveCall other;  // which operation it is nobody says
+      CollectiveCall other;  // the operation is unknown
       other.rank = whose.second;
       other.group = whose.first;
       other.sequence = *at;
@@ -114,8 +116,8 @@ void add_enqueued(const Reading& reading, model::JobModel& job) {
   }
 }
 
-/// Who began the call in which others timed out is in it, too, though its own watchdog said
-/// nothing.
+/// A rank that began the call in which others timed out is in it, too, even if its own watchdog
+/// wrote nothing.
 void add_begun(const Reading& reading, const std::map<std::string, std::int64_t>& newest,
                model::JobModel& job) {
   std::set<Idle> known;
@@ -126,7 +128,7 @@ void add_begun(const Reading& reading, const std::map<std::string, std::int64_t>
     const auto others = newest.find(whose.first);
     if (others != newest.end() && begun >= others->second && begun - others->second <= kMostApart &&
         !known.contains(whose)) {
-      CollectiveCall call;  // which operation it is nobody says
+      CollectiveCall call;  // the operation is unknown
       call.rank = whose.second;
       call.group = whose.first;
       call.sequence = others->second;
@@ -188,7 +190,8 @@ void add_mismatch(Reading& reading, model::JobModel& job) {
   const auto agreed =
       std::max_element(reading.mismatched_at.begin(), reading.mismatched_at.end(),
                        [](const auto& a, const auto& b) { return a.second < b.second; });
-  const std::int64_t number = std::max<std::int64_t>(agreed->first, 1);  // the first may be its 0
+  // The first number may have been 0.
+  const std::int64_t number = std::max<std::int64_t>(agreed->first, 1);
   for (auto& [rank, call] : reading.mismatched) {
     if (call.sequence != agreed->first) {
       const std::string own =
@@ -197,14 +200,16 @@ void add_mismatch(Reading& reading, model::JobModel& job) {
       job.coverage.warnings.push_back(
           fmt::format("{}: it is reported as #{}, the call that it was matched with", own, number));
     }
-    // These calls met each other: whatever number each rank counted, it is one place.
+    // These calls were matched with each other: whatever number each rank counted, they are one
+    // call.
     call.sequence = number;
     call.group = "0";
     job.collectives.push_back(std::move(call));
   }
 }
 
-/// Nobody counts monitored barriers: 2 is this one, and who did not come is known to be before it.
+/// Monitored barriers are not numbered: 2 stands for this one, and ranks that did not arrive are
+/// before it.
 void add_barrier(const Reading& reading, model::JobModel& job) {
   if (!reading.barrier || reading.barrier_missing.empty()) {
     return;
@@ -236,12 +241,13 @@ void add_barrier(const Reading& reading, model::JobModel& job) {
   job.collectives.push_back(std::move(call));
 }
 
-/// What every rank was about to call; of those whom the log does not name nothing is known.
+/// The call that every rank was about to make; nothing is known about ranks that the log does not
+/// name.
 void add_running(Reading& reading, model::JobModel& job) {
   if (reading.running.size() < 2) {
     return;
   }
-  std::int64_t first = 0;  // that every rank's lines still hold
+  std::int64_t first = 0;  // first number that the lines of every rank still contain
   for (const auto& [rank, calls] : reading.running) {
     first = std::max(first, calls.front().sequence);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the messages of torch.distributed in one log say, before it is known how they fit together.
+// The messages of torch.distributed in one log, before they are combined.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace ddpdoctor::imports {
 using model::CollectiveCall;
 using model::Rank;
 
-/// A line of a rank, and the user's line in the traceback above it.
+/// A rank's line, and the user's line in the traceback above it.
 struct Place {
   Rank rank = 0;
   model::CallSite site;
@@ -31,24 +31,25 @@ using Idle = std::pair<std::string, Rank>;
 
 struct Reading {
   std::vector<CollectiveCall> timeouts;
-  std::map<std::pair<Rank, std::int64_t>, std::string> groups;  // of watchdog lines: rank, work
-  std::map<std::string, std::string> names;                     // of groups
-  std::map<Idle, std::int64_t> idle;      // its last work there, finished: others timed out later
-  std::map<Idle, std::int64_t> enqueued;  // the newest call that it has begun there
+  // Group of a watchdog line, by rank and work number.
+  std::map<std::pair<Rank, std::int64_t>, std::string> groups;
+  std::map<std::string, std::string> names;  // group → name
+  std::map<Idle, std::int64_t> idle;      // its last completed work there: others timed out later
+  std::map<Idle, std::int64_t> enqueued;  // the newest call that it has enqueued there
   std::optional<std::size_t> traced;      // the timeout whose stack trace is being printed
   std::map<Rank, CollectiveCall> mismatched;
-  std::map<Rank, std::deque<CollectiveCall>> running;  // told before they are made
+  std::map<Rank, std::deque<CollectiveCall>> running;  // announced before they are made
   std::map<std::int64_t, int> mismatched_at;           // votes for the sequence number
-  std::set<Rank> own;                                  // told of their own call
-  std::optional<Place> barrier;                        // who watched a monitored_barrier
+  std::set<Rank> own;                                  // ranks that reported their own call
+  std::optional<Place> barrier;  // the place of the rank that reported a monitored_barrier
   std::set<Rank> barrier_missing;
-  std::set<Rank> lagging;  // as torch's own report on a desync says
+  std::set<Rank> lagging;  // from torch's own report on a desync
   std::set<Rank> barrier_reached;
   std::set<Rank> elsewhere;  // timed out in a group that no line names
   DesyncReport desync;
 };
 
-/// The calls that these messages tell of, and names of their groups.
+/// The calls and group names in these messages.
 Told add_calls(Reading& reading, model::JobModel& job);
 
 }  // namespace ddpdoctor::imports

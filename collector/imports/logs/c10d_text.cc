@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages as torch 1.13 – 2.13 write them (ProcessGroupNCCL.cpp, ProcessGroupWrapper.cpp,
-// ProcessGroupGloo.cpp). The rank before the line is global; that in the message counts within its
-// group and is taken only where there is no other.
+// Messages in the forms of torch 1.13 – 2.13 (ProcessGroupNCCL.cpp, ProcessGroupWrapper.cpp,
+// ProcessGroupGloo.cpp). The rank before the line is global; the rank in the message counts within
+// its group and is used only if there is no other.
 #include "collector/imports/logs/c10d_text.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ using model::CollectiveCall;
 using model::Rank;
 
 constexpr std::size_t kMostCalls = 200'000;  // of one log
-constexpr std::size_t kMostRunning = 64;     // newest calls of a rank that are kept
+constexpr std::size_t kMostRunning = 64;     // newest calls kept per rank
 
 std::optional<std::int64_t> number_behind(std::string_view line, std::string_view word) {
   const std::size_t at = line.find(word);
@@ -37,8 +37,8 @@ std::optional<std::int64_t> number_behind(std::string_view line, std::string_vie
   return take_number(rest, kMaxNumber);
 }
 
-/// "[PG ID 2 PG GUID 0(default_pg) Rank 3]", "[PG 0 Rank 0]", "[Rank 3]". In other groups than the
-/// world ranks count from 0 again.
+/// "[PG ID 2 PG GUID 0(default_pg) Rank 3]", "[PG 0 Rank 0]", "[Rank 3]". In groups other than the
+/// world, ranks count from 0 again.
 std::optional<Rank> rank_in_message(std::string_view line) {
   const bool numbered = line.find("[PG ") != line.npos;
   if (numbered && line.find("PG GUID 0(") == line.npos && line.find("[PG 0 ") == line.npos &&
@@ -92,8 +92,8 @@ void read_timeout(std::string_view line, Rank rank, Reading& reading) {
   reading.timeouts.push_back(std::move(call));
 }
 
-/// "…, last enqueued NCCL work: 811, last completed NCCL work: 807": how far a rank has come in the
-/// group, beyond the call that timed out.
+/// "…, last enqueued NCCL work: 811, last completed NCCL work: 807": how far a rank has got in the
+/// group beyond the call that timed out.
 void read_enqueued(std::string_view line, Rank rank, const std::string& group, Reading& reading) {
   const std::size_t at = line.find("last enqueued ");
   const std::string_view rest = line.substr(at, line.find(',', at) - at);
@@ -105,7 +105,7 @@ void read_enqueued(std::string_view line, Rank rank, const std::string& group, R
 }
 
 /// "Received a dump signal due to a collective timeout from rank 3 …. Last enqueued NCCL work: 166,
-/// last completed NCCL work: 166.": all that this rank began in the group is done.
+/// last completed NCCL work: 166.": everything that this rank enqueued in the group is completed.
 void read_dump_signal(std::string_view line, Rank rank, Reading& reading) {
   const std::size_t end = line.find("ast completed");
   const std::size_t first = line.find("ast enqueued");
@@ -124,7 +124,7 @@ void read_dump_signal(std::string_view line, Rank rank, Reading& reading) {
   }
 }
 
-/// "#1 main from /srv/train.py:692" of the stack that the flight recorder kept of a call.
+/// "#1 main from /srv/train.py:692" in the stack that the flight recorder kept for a call.
 std::optional<model::CallSite> traced_frame(std::string_view line) {
   constexpr std::string_view kFrom = " from ";
   if (!take_prefix(line, "#") || !take_number(line, kMaxNumber) || !take_prefix(line, " ")) {
@@ -145,8 +145,8 @@ std::optional<model::CallSite> traced_frame(std::string_view line) {
                          .function = base::elide(line.substr(0, from), 256)};
 }
 
-/// Behind "Stack trace of the failed collective:" the user's innermost line is where the call was
-/// made. These lines have no rank before them.
+/// After "Stack trace of the failed collective:", the user's innermost line is the call site. These
+/// lines have no rank prefix.
 void read_trace(std::string_view line, std::optional<Rank> whose, Reading& reading) {
   if (line.find("Stack trace of the failed collective:") != line.npos) {
     reading.traced.reset();
@@ -216,7 +216,7 @@ void read_mismatch(std::string_view line, const model::CallSite& site, Reading& 
 }
 
 /// "[Rank 1] Running collective: CollectiveFingerPrint(…)": DETAIL with TORCH_CPP_LOG_LEVEL=INFO
-/// tells every call before it is made.
+/// reports every call before it is made.
 void read_running(std::string_view line, std::optional<Rank> rank, Reading& reading) {
   const auto whose = rank ? rank : rank_in_message(line);
   CollectiveCall call = fingerprint(line, whose.value_or(0));
@@ -319,7 +319,7 @@ Told read_c10d_text(std::string_view log, std::optional<Rank> rank, model::JobMo
   }
   const std::size_t before = job.collectives.size();
   const Told told = add_calls(reading, job);
-  // Such a message is the end of a rank: torch takes the process down.
+  // Such a message is a rank's last one: torch ends the process.
   job.ended = job.ended || (job.collectives.size() > before && job.observations.empty());
   return told;
 }

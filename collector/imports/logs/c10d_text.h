@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What torch.distributed writes when a collective fails or times out → calls of the job.
+// Reads what torch.distributed writes when a collective fails or times out, as calls of the job.
 #pragma once
 
 #include <optional>
@@ -9,11 +9,12 @@
 
 namespace ddpdoctor::imports {
 
-/// What the calls that a log tells of rest on. A mismatch names two ranks and is silent on others.
+/// The kind of message that the calls of a log come from. A mismatch names two ranks and says
+/// nothing about others.
 enum class Told { kNothing, kTimeouts, kMismatch, kBarrier };
 
-/// Watchdog timeouts of NCCL, DETAIL's mismatches, monitored_barrier. `rank` is that of the whole
-/// log when lines do not name one.
+/// Watchdog timeouts of NCCL, DETAIL's mismatches, monitored_barrier. `rank` is the rank of the
+/// whole log, for lines that name none.
 Told read_c10d_text(std::string_view log, std::optional<model::Rank> rank, model::JobModel& job);
 
 }  // namespace ddpdoctor::imports

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// As torch 1.11 – 2.13 write it (TraceUtils.h, ProcessGroupNCCL.cpp).
+// In the form of torch 1.11 – 2.13 (TraceUtils.h, ProcessGroupNCCL.cpp).
 #include "collector/imports/logs/desync_text.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace ddpdoctor::imports {
 namespace {
 
-constexpr std::size_t kMostRanks = 70'000;  // of one report
+constexpr std::size_t kMostRanks = 70'000;  // ranks in one report
 
 /// "#315 started ranks:", "#182 finished ranks:".
 std::optional<model::CollectiveCall> heading(std::string_view line) {
@@ -39,7 +39,7 @@ void DesyncReport::read(std::string_view line, std::optional<model::Rank> whose)
   line = base::trim(line);
   if (line.find("] Timeout at collective: ") != line.npos) {
     author_ = whose ? whose : author_;
-    newest_.clear();  // every rank prints what it knows: the last one knows most
+    newest_.clear();  // every rank prints its knowledge: the last report is the most complete
     heading_.reset();
     return;
   }
@@ -68,7 +68,7 @@ void DesyncReport::read(std::string_view line, std::optional<model::Rank> whose)
 
 std::vector<model::CollectiveCall> DesyncReport::calls() const {
   std::vector<model::CollectiveCall> out;
-  std::int64_t last = INT64_MAX;  // call of those who are farthest behind
+  std::int64_t last = INT64_MAX;  // call of the ranks that are furthest behind
   for (const auto& [rank, call] : newest_) {
     last = std::min(last, call.sequence);
   }
@@ -77,7 +77,8 @@ std::vector<model::CollectiveCall> DesyncReport::calls() const {
   });
   for (const auto& [rank, call] : newest_) {
     out.push_back(call);
-    if (finished && call.sequence > last + 1) {  // the others came to the next one, whatever it was
+    // The others reached the next call, whatever it was.
+    if (finished && call.sequence > last + 1) {
       out.push_back(call);
       out.back().sequence = last + 1;
       out.back().operation.clear();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two things that torch says of a whole rank and not of one call: its own report on a desync, and
-// that a watchdog itself stood still.
+// Messages of torch about a whole rank instead of one call: its own report on a desync, and a
+// watchdog that was itself stuck.
 #pragma once
 
 #include <map>
@@ -12,16 +12,16 @@
 
 namespace ddpdoctor::imports {
 
-/// Reads TORCH_NCCL_DESYNC_DEBUG's "Snapshot of ranks' latest states" line by line. Its lines name
-/// no rank before them; its numbers count from 1 and are not those of the watchdog.
+/// Reads TORCH_NCCL_DESYNC_DEBUG's "Snapshot of ranks' latest states" line by line. Its lines have
+/// no rank prefix; its numbers count from 1 and differ from the watchdog's.
 class DesyncReport {
  public:
   void read(std::string_view line, std::optional<model::Rank> whose);
 
-  /// Each rank's newest call, by the newest report, and the one that the last rank did not join;
-  /// empty when there was no report.
+  /// Each rank's newest call in the newest report, and the call that the slowest rank did not join;
+  /// empty if there was no report.
   [[nodiscard]] std::vector<model::CollectiveCall> calls() const;
-  /// Who wrote it: it speaks of the group whose call timed out there.
+  /// The rank that wrote it: the report is about the group whose call timed out there.
   [[nodiscard]] std::optional<model::Rank> author() const {
     return author_;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// As NCCL 2.4 – 2.32 (transport/net_ib.cc, its plugins, net_socket.cc), mlx5_core, mlx4_core, the
-// bonding driver and nvidia-nvswitch write it.
+// In the forms of NCCL 2.4 – 2.32 (transport/net_ib.cc, its plugins, net_socket.cc), mlx5_core,
+// mlx4_core, the bonding driver and nvidia-nvswitch.
 #include "collector/imports/logs/fabric_text.h"
 
 #include <algorithm>
@@ -17,9 +17,10 @@ namespace ddpdoctor::imports {
 namespace {
 
 constexpr std::size_t kLongestLine = 65'536;
-constexpr std::size_t kLongestText = 400;  // kept of a line
+constexpr std::size_t kLongestText = 400;  // characters kept of a line
 constexpr std::size_t kLongestWord = 128;  // a host, an address, a device
-constexpr std::size_t kMostEvents = 256;   // of one log; further ones of a known kind are counted
+// Events of one log; further ones of a known kind are only counted.
+constexpr std::size_t kMostEvents = 256;
 constexpr std::size_t kMostProcesses = 70'000;
 
 bool has(std::string_view text, std::string_view word) {
@@ -99,7 +100,8 @@ std::optional<model::Fact> completion(std::string_view text) {
   return fact;
 }
 
-/// "NET/IB : mlx5_0:1 Got async event : port error"; a port that is active again is one, too.
+/// "NET/IB : mlx5_0:1 Got async event : port error"; a port that becomes active again is an event,
+/// too.
 std::optional<model::Fact> async_event(std::string_view text) {
   std::size_t at = text.find("Got async event : ");
   at = at == text.npos ? text.find("Got async fatal event") : at;
@@ -171,7 +173,7 @@ std::optional<model::Fact> of_kernel(std::string_view text) {
   return fact;
 }
 
-/// Events of one sort, place and peer are one fact with a count.
+/// Events of the same kind, device and peer are one fact with a count.
 using Sort = std::tuple<std::string, std::string, std::string, std::string, std::optional<pid_t>>;
 
 Sort sort_of(const model::Fact& fact) {
@@ -271,7 +273,7 @@ bool is_kernel_line(std::string_view line) {
 
 void read_fabric_text(std::string_view log, model::JobModel& job) {
   const auto ranks = ranks_of_nccl(log);
-  std::map<Sort, std::size_t> known;  // its fact
+  std::map<Sort, std::size_t> known;  // event → its fact
   for (const std::string_view raw : base::split(log, '\n')) {
     const model::LogLine line = model::read_log_line(raw.substr(0, kLongestLine));
     auto fact = of_nccl(line.text);

@@ -25,7 +25,7 @@ using Names = std::span<const std::string_view>;
 
 constexpr std::size_t kLongestObject = std::size_t{1} << 20U;
 constexpr std::size_t kMostRecords = 2'000'000;
-constexpr std::size_t kLongestName = 63;  // of a container
+constexpr std::size_t kLongestName = 63;  // length of a container's name
 
 constexpr std::array<std::string_view, 7> kTexts = {"log",         "line", "message", "msg",
                                                     "textPayload", "body", "MESSAGE"};
@@ -44,7 +44,7 @@ const json* child(const json& object, std::string_view name) {
   return object.is_object() && found != object.end() ? &*found : nullptr;
 }
 
-/// A field of the object, or of one of the objects in it that collectors put fields into.
+/// A field of the object, or of one of the nested objects in which collectors put fields.
 const json* field(const json& object, Names names, bool (json::*is)() const noexcept) {
   for (const std::string_view name : names) {
     if (const json* value = child(object, name); value != nullptr && (value->*is)()) {
@@ -71,7 +71,7 @@ std::string text_of(const json& object, Names names) {
   return value == nullptr ? std::string() : value->get<std::string>();
 }
 
-/// "2026-11-20T12:34:56": seconds, milliseconds, … since the epoch, or as it is written.
+/// "2026-11-20T12:34:56": seconds, milliseconds, … since the epoch, or the text as written.
 std::string time_of(const json& object) {
   if (std::string written = text_of(object, kTimes); !written.empty()) {
     const bool date = written.size() >= 19 && written.size() <= 40 && written[4] == '-';
@@ -96,7 +96,7 @@ struct Record {
   std::string time{};
   std::string pod{};
   std::optional<int> rank{};
-  bool whole = true;  // else the next record of the container goes on in this line
+  bool whole = true;  // false: the container's next record continues this line
 };
 
 std::optional<int> rank_of(const json& object) {
@@ -107,7 +107,7 @@ std::optional<int> rank_of(const json& object) {
              : std::nullopt;
 }
 
-/// A name that a reader of labels takes for a container's.
+/// A name in a form that is read as a container's label.
 std::string container(std::string name) {
   name = name.substr(0, kLongestName);
   std::replace_if(
@@ -148,7 +148,7 @@ void add_loki_stream(const json& stream, std::vector<Record>& out) {
   }
 }
 
-/// The records of a document; empty when it is no log.
+/// The records of a document; empty if it is not a log.
 std::vector<Record> records_of(const json& document) {
   std::vector<Record> out;
   const json* list = &document;
@@ -171,7 +171,7 @@ std::vector<Record> records_of(const json& document) {
   return out;
 }
 
-/// The records of a file with one object in each line; lines that are none stay as they are.
+/// The records of a file with one object per line; other lines are unchanged.
 std::vector<Record> records_in_lines(std::string_view text) {
   std::vector<Record> out;
   std::size_t objects = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs as containers, collectors and structured loggers write them: a JSON object for each line, or
-// a document with a list of such → plain lines.
+// Converts the logs of containers, collectors and structured loggers (one JSON object per line, or
+// a document with a list of them) to plain lines.
 #pragma once
 
 #include <optional>
@@ -14,8 +14,8 @@ namespace ddpdoctor::imports {
 /// Loki or CloudWatch.
 bool is_json_log(std::string_view head, std::string_view path);
 
-/// The lines, each behind its container (where there are several), rank and time. Nothing when the
-/// text is no such log.
+/// The lines, each after its container (if there are several), rank and time. Nothing if the text
+/// is not such a log.
 std::optional<std::string> json_log_text(std::string_view text);
 
 }  // namespace ddpdoctor::imports

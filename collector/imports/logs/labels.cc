@@ -22,10 +22,10 @@ namespace {
 constexpr std::size_t kLongestLine = 65'536;
 constexpr std::size_t kLongestHost = 64;
 constexpr std::size_t kMostHosts = 4096;
-constexpr std::size_t kLeastLines = 4;  // of each container
+constexpr std::size_t kLeastLines = 4;  // lines of each container
 constexpr std::size_t kMostNamed = 8;   // hosts that a warning names
 
-/// A launcher's own words have no label of a rank.
+/// A launcher's own messages have no rank label.
 bool is_of_launcher(std::string_view line) {
   constexpr std::array<std::string_view, 4> kLaunchers = {"srun: ", "slurmstepd: ", "[mpiexec@",
                                                           "[proxy:"};
@@ -33,8 +33,8 @@ bool is_of_launcher(std::string_view line) {
                      [line](std::string_view begins) { return line.starts_with(begins); });
 }
 
-/// "3: text" of srun --label and "[3] text" of MPICH: a mere number is a rank when nearly every
-/// line has one and there are several.
+/// "3: text" of srun --label and "[3] text" of MPICH: a number alone is a rank if nearly every line
+/// has one and there are several.
 bool numbered_lines(const std::vector<std::string_view>& lines, char open, char close) {
   std::size_t fit = 0;
   std::size_t all = 0;
@@ -55,7 +55,7 @@ bool numbered_lines(const std::vector<std::string_view>& lines, char open, char 
   return numbers.size() > 1 && fit * 10 >= all * 9;
 }
 
-/// The text with "[rank3]: " for such numbers; empty when there are none.
+/// The text with "[rank3]: " for such numbers; empty if there are none.
 std::string with_numbers_as_ranks(std::string_view text) {
   const auto lines = base::split(text, '\n');
   const bool labelled = numbered_lines(lines, 0, ':');
@@ -83,15 +83,15 @@ std::string with_numbers_as_ranks(std::string_view text) {
   return out;
 }
 
-/// What stands before a line and names a machine, a container or a process.
+/// The prefix of a line that names a machine, a container or a process.
 struct Tag {
-  std::string_view name;  // empty: has none
+  std::string_view name;  // empty: no prefix
   std::string_view rest;
-  bool sure = false;   // one name alone is a tag, too
-  bool words = false;  // looks like words of a log: only before a dump or a traceback it is one
+  bool sure = false;   // even a single name counts as a prefix
+  bool words = false;  // may be words of the log: counts only before a dump or a traceback
 };
 
-/// A name with a number in it.
+/// A name that contains a number.
 bool is_host(std::string_view host) {
   const bool named = std::all_of(host.begin(), host.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 || c == '.' || c == '-' || c == '_';
@@ -195,7 +195,7 @@ Tag tag_of(std::string_view line) {
   return {};
 }
 
-/// "node#" of "node12": what hosts of one cluster share.
+/// "node#" of "node12": the common form of a cluster's host names.
 std::string shape_of(std::string_view host) {
   std::string out;
   for (const char c : host) {
@@ -219,8 +219,8 @@ std::vector<std::int64_t> numbers_of(std::string_view host) {
   return out;
 }
 
-/// The hosts that nearly every line begins with, in the order of their numbers; empty when there
-/// are none, or one only that may be a word of the log.
+/// The hosts with which nearly every line begins, ordered by number; empty if there are none, or
+/// only one that may be a word of the log.
 std::vector<std::string_view> hosts_in(const std::vector<std::string_view>& lines) {
   std::size_t fit = 0;
   std::size_t all = 0;
@@ -249,7 +249,7 @@ std::vector<std::string_view> hosts_in(const std::vector<std::string_view>& line
       ++fit;
     }
   }
-  // "epoch-1 loss 0.3", "epoch-2 loss 0.2": what hardly comes again names nobody.
+  // "epoch-1 loss 0.3", "epoch-2 loss 0.2": names that rarely repeat are not hosts.
   const bool again = hosts.size() * kLeastLines <= fit && (indented || !words);
   const bool enough = hosts.size() > 1 ? !sure || again : hosts.size() == 1 && sure && again;
   if (!enough || hosts.size() > kMostHosts || fit * 10 < all * 9) {
@@ -262,7 +262,7 @@ std::vector<std::string_view> hosts_in(const std::vector<std::string_view>& line
   return out;
 }
 
-/// Behind a host's name a line names its rank, or a launcher runs that has several ranks on a host.
+/// The lines name their rank after the host, or belong to a launcher with several ranks per host.
 bool names_ranks(const std::vector<std::string_view>& lines) {
   return std::any_of(lines.begin(), lines.end(), [](std::string_view line) {
     const Tag tag = tag_of(line);

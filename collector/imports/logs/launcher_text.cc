@@ -25,7 +25,7 @@ struct Word {
   int signal;
 };
 
-/// As strsignal and Python name them.
+/// Names used by strsignal and Python.
 constexpr std::array<Word, 9> kSignals = {{{"Out Of Memory", SIGKILL},
                                            {"Killed", SIGKILL},
                                            {"SIGKILL", SIGKILL},
@@ -107,7 +107,7 @@ std::optional<model::Process> of_spawn(std::string_view line) {
   return exit ? ended(*rank, *exit) : std::nullopt;
 }
 
-/// "-9" as Python's subprocess tells an end by a signal, "1" for a status.
+/// "-9": Python's subprocess notation for an end by a signal; "1" for a status.
 std::optional<model::Exit> exit_of_code(std::string_view text) {
   const bool by_signal = take_prefix(text, "-");
   const auto number = take_number(text, 255);
@@ -119,17 +119,18 @@ std::optional<model::Exit> exit_of_code(std::string_view text) {
                    : model::Exit{.status = code, .signal = {}};
 }
 
-/// The number behind a word.
+/// The number after a word.
 std::optional<std::int64_t> number_behind(std::string_view line, std::string_view word) {
   const std::size_t at = line.find(word);
   std::string_view rest = at == line.npos ? std::string_view() : line.substr(at + word.size());
   return at == line.npos ? std::nullopt : take_number(rest, kMaxRank);
 }
 
-/// Which ranks the launcher of DeepSpeed that wrote a log has started: "nnodes=1,
-/// num_local_procs=4, node_rank=0".
+/// The ranks that the DeepSpeed launcher of a log started: "nnodes=1, num_local_procs=4,
+/// node_rank=0".
 struct DeepSpeedNode {
-  bool one = true;  // several wrote into this log, or their number is not told: no rank is sure
+  // false: several launchers wrote this log, or the number of ranks is unknown: no rank is certain.
+  bool one = true;
   std::int64_t first = 0;
 
   void read(std::string_view line) {
@@ -187,10 +188,10 @@ std::optional<model::Process> of_lightning(const model::LogLine& line) {
 
 void read_launcher_text(std::string_view log, model::JobModel& job) {
   std::vector<model::Process> out;
-  // Under torchrun a task of Slurm is a node and no rank.
+  // Under torchrun, a task of Slurm is a node and not a rank.
   const bool tasks_are_ranks = log.find("torch/distributed/elastic") == log.npos;
   DeepSpeedNode node;
-  bool cleaning = false;  // who ends from here on was ended
+  bool cleaning = false;  // processes that end from here on were ended by the launcher
   for (const std::string_view raw : base::split(log, '\n')) {
     const model::LogLine whole = model::read_log_line(raw.substr(0, 65'536));
     const std::string_view line = whole.text;

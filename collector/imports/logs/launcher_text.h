@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How launchers other than torchrun tell of ranks that ended: mpirun, srun, torch's spawn,
+// Messages of launchers other than torchrun about ranks that ended: mpirun, srun, torch's spawn,
 // Lightning.
 #pragma once
 
@@ -10,7 +10,7 @@
 namespace ddpdoctor::imports {
 
 /// "mpirun noticed that process rank 1 …", "srun: error: node1: task 1: Killed", "process 1
-/// terminated with signal SIGKILL" → ended processes. Those that a launcher ended are not told.
+/// terminated with signal SIGKILL" → ended processes. Omits processes that a launcher ended.
 void read_launcher_text(std::string_view log, model::JobModel& job);
 
 }  // namespace ddpdoctor::imports

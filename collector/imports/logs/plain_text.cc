@@ -18,7 +18,7 @@ bool digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/// The index behind the escape sequence at `at`.
+/// The index after the escape sequence at `at`.
 std::size_t behind_escape(std::string_view text, std::size_t at) {
   ++at;
   if (at >= text.size()) {
@@ -56,8 +56,8 @@ std::string without_escapes(std::string_view line) {
   return out;
 }
 
-/// "[36m", "[1;31m", "[0m" at `at`, whose escape was lost: the index behind it, 0 for anything
-/// else. "[0]" and "[3m" of a text stay.
+/// "[36m", "[1;31m", "[0m" at `at` without their escape character: the index after it, 0 for
+/// anything else. "[0]" and "[3m" of a text are not matched.
 std::size_t behind_bare_colour(std::string_view text, std::size_t at) {
   const std::size_t end = text.find_first_not_of("0123456789;", at + 1);
   const bool colour = end != text.npos && end > at + 1 && end - at <= 8 && text[end] == 'm';
@@ -78,7 +78,7 @@ std::string without_bare_colours(std::string_view text) {
   return out;
 }
 
-/// "[00:01<00:01, 9.81it/s]" at `at`: the index behind it, 0 for anything else.
+/// "[00:01<00:01, 9.81it/s]" at `at`: the index after it, 0 for anything else.
 std::size_t behind_speed(std::string_view text, std::size_t at) {
   const std::string_view inside = text.substr(at + 1, kLongestSpeed);
   const std::size_t colon = inside.find(':');
@@ -93,7 +93,7 @@ std::size_t behind_speed(std::string_view text, std::size_t at) {
   return timed && fast ? at + 1 + end + 1 : 0;
 }
 
-/// What stands behind the last progress bar; all of it when there is none.
+/// The text after the last progress bar; all of it if there is none.
 std::string_view without_bars(std::string_view text) {
   std::size_t from = 0;
   for (std::size_t at = text.find('['); at != text.npos; at = text.find('[', at + 1)) {
@@ -186,7 +186,7 @@ std::optional<std::string> plain_text(std::string_view text) {
   out.reserve(text.size());
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (i + 1 == lines.size() && lines[i].empty()) {
-      break;  // behind the last line's end
+      break;  // after the end of the last line
     }
     if (may_need_it(lines[i])) {
       add_parts(without_escapes(lines[i]), out);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines of each rank are read on their own, so that a dump is whole although others write
-// between its lines.
+// Reads the lines of each rank separately, so that a dump is complete even if others wrote between
+// its lines.
 #include "collector/imports/logs/text_file.h"
 
 #include <algorithm>
@@ -36,10 +36,11 @@
 namespace ddpdoctor::imports {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{256} << 20U;  // of a file; its end is read
+// Bytes of a file; of a larger one, the end is read.
+constexpr std::size_t kMostBytes = std::size_t{256} << 20U;
 constexpr std::size_t kLongestLine = 65'536;
 constexpr std::size_t kLongestHeading = 16;
-constexpr std::size_t kNearHeading = 3;  // lines between a heading that names a rank and its dump
+constexpr std::size_t kNearHeading = 3;  // lines between a heading with a rank and its dump
 
 struct Tool {
   std::string_view name;
@@ -52,20 +53,20 @@ constexpr std::array<Tool, 5> kTools = {{{"py-spy", read_py_spy},
                                          {"eu-stack", read_eu_stack},
                                          {"faulthandler", read_faulthandler}}};
 
-/// The lines of one rank, or those that name none.
+/// The lines of one rank, or those without a rank.
 struct Stream {
   std::vector<std::string_view> lines;
-  std::vector<std::size_t> numbers;  // of each line in the file
+  std::vector<std::size_t> numbers;  // number of each line in the file
 };
 
-/// What is found while the text is read.
+/// Results found while the text is read.
 struct Finding {
   std::vector<StackDump> dumps;
   std::set<std::string_view> tools;
   std::vector<bool> taken;  // by line of the file
 };
 
-/// "Rank 3:" alone above a dump whose lines name no rank.
+/// "Rank 3:" alone above a dump whose lines have no rank.
 bool is_heading(const std::vector<std::string_view>& lines, std::size_t at) {
   const auto read = [&lines](std::size_t i) {
     return model::read_log_line(lines[i].substr(0, kLongestLine));
@@ -82,14 +83,14 @@ std::map<std::optional<model::Rank>, Stream> streams_of(
     model::LogLine line = model::read_log_line(lines[i].substr(0, kLongestLine));
     line = is_heading(lines, i) ? model::LogLine{.text = lines[i], .rank = {}, .time = {}} : line;
     Stream& stream = out[line.rank];
-    // Terminals fill lines with blanks when they are copied.
+    // Text copied from a terminal has trailing blanks.
     stream.lines.push_back(line.text.substr(0, line.text.find_last_not_of(" \t\r") + 1));
     stream.numbers.push_back(i);
   }
   return out;
 }
 
-/// A rank that a line shortly above names.
+/// The rank in a line shortly above.
 std::optional<model::Rank> heading_above(const Stream& stream, std::size_t at,
                                          const Finding& finding) {
   for (std::size_t back = 1; back <= kNearHeading && back <= at; ++back) {
@@ -131,7 +132,8 @@ void read_dumps(const Stream& stream, std::optional<model::Rank> rank, Finding& 
   }
 }
 
-/// Ranks of which no tool dumped a stack, and whose own words are one. Tells who raised.
+/// Adds the stacks of ranks whose last traceback ended in a wait, if no tool dumped their stack.
+/// Returns the ranks that raised.
 std::map<model::Rank, bool> add_timed_out(
     const std::map<std::optional<model::Rank>, Stream>& streams, const std::string& path,
     Finding& finding) {
@@ -160,14 +162,14 @@ std::map<model::Rank, bool> add_timed_out(
       stacks.push_back(std::move(last->dump));
     }
   }
-  if (timed_out) {  // who only lost a connection tells of another's failure
+  if (timed_out) {  // a rank that only lost a connection reports another's failure
     std::move(stacks.begin(), stacks.end(), std::back_inserter(finding.dumps));
     finding.tools.insert(kTimedOut);
   }
   return raised;
 }
 
-/// Lines that nobody took; empty when they are mere rules and blanks.
+/// Lines that no reader used; empty if they are only rules and blanks.
 std::string rest_of(const std::vector<std::string_view>& lines, const Finding& finding) {
   std::string out;
   bool says = false;
@@ -181,7 +183,7 @@ std::string rest_of(const std::vector<std::string_view>& lines, const Finding& f
   return says ? out : std::string();
 }
 
-/// What a cause may be read from; the rest of a very long log is loss curves.
+/// A line that may show a cause; most of a very long log is loss values.
 bool may_tell(std::string_view line) {
   constexpr std::array<std::string_view, 10> kWords = {
       "rror",     "Traceback", "  File \"", "xception", "signal",
@@ -191,17 +193,17 @@ bool may_tell(std::string_view line) {
   });
 }
 
-/// Of a very long log the lines that may tell something, with those around them; the earliest and
-/// the last of these when they are still too many.
+/// For a very long log, the informative lines and those around them; if these are still too many,
+/// the earliest and the last.
 std::string shortened(std::string text) {
-  constexpr std::size_t kLongest = std::size_t{4} << 20U;  // detectors read so much of a log
+  constexpr std::size_t kLongest = std::size_t{4} << 20U;  // bytes of a log that detectors read
   constexpr std::size_t kAround = 3;
   if (text.size() <= kLongest) {
     return text;
   }
   const auto lines = base::split(text, '\n');
   std::string out;
-  std::size_t written = 0;  // lines before this one
+  std::size_t written = 0;  // lines before this one are written
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (!may_tell(lines[i])) {
       continue;
@@ -273,7 +275,8 @@ base::Result<model::JobModel> read_text(std::string_view bytes, const std::strin
     job.coverage.observed.push_back(fmt::format("{}{}", model::kReadAsLog, path));
     job.logs.push_back({.rank = rank, .text = model::without_secrets(shortened(std::move(rest)))});
   }
-  if (told != Told::kMismatch) {  // else who merely writes to the log may have made that call, too
+  // Otherwise a rank that only writes to the log may also have made that call.
+  if (told != Told::kMismatch) {
     settle_timed_out(raised, job);
   }
   if (job.collectives.size() > dumped_calls) {

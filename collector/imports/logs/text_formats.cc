@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a text is, from its first lines.
+// Recognizes the format of a text from its first lines.
 #include <algorithm>
 #include <array>
 
@@ -31,7 +31,7 @@ bool printable(std::string_view head) {
   return head.find('\0') == std::string_view::npos && odd * 100 <= static_cast<long>(head.size());
 }
 
-/// Some line, without what a launcher put before it, answers yes.
+/// True if any line without its launcher prefix satisfies `question`.
 bool any_line(std::string_view head, bool (*question)(std::string_view)) {
   const auto asked = [question](std::string_view text) {
     const auto lines = base::split(text, '\n');
@@ -63,7 +63,7 @@ bool has_logger(std::string_view line) {
   return nccl_tag(line).has_value() || line.substr(0, taken).find(".py:") != line.npos;
 }
 
-/// Files that launchers and people keep output in.
+/// Names that launchers and people give to output files.
 bool is_named_like_log(std::string_view path) {
   constexpr std::array<std::string_view, 5> kEndings = {".log", ".err", ".out", "stderr", "stdout"};
   const std::string_view name = base::file_name(path);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kTraceback = "Traceback (most recent call last):";
 
-/// What torch and gloo (1.13 to 2.13) raise when others do not come in time.
+/// Exceptions of torch and gloo (1.13 to 2.13) when other ranks do not arrive in time.
 bool says_timeout(std::string_view exception) {
   constexpr std::array<std::string_view, 5> kWords = {"Timed out waiting ", "wait timeout after ",
                                                       "Wait timeout", "Socket Timeout",
@@ -27,7 +27,7 @@ bool says_timeout(std::string_view exception) {
          });
 }
 
-/// What a rank raises because another one has given up.
+/// Exceptions of a rank after another rank has given up.
 bool says_consequence(std::string_view exception) {
   constexpr std::array<std::string_view, 4> kWords = {
       "Connection closed by peer", "Connection reset by peer",
@@ -38,7 +38,7 @@ bool says_consequence(std::string_view exception) {
          });
 }
 
-/// Calls of the default group are under way, as its watchdog tells, and no others: every rank is a
+/// According to the watchdog, only calls of the default group are in progress: every rank is a
 /// member.
 bool all_in_the_world(const model::JobModel& job) {
   const auto open = [](const model::CollectiveCall& call) {
@@ -57,8 +57,8 @@ bool all_in_the_world(const model::JobModel& job) {
                      });
 }
 
-/// Of the world's ranks nearly all speak and some between them say nothing at all: their watchdogs
-/// had nothing to wait for. Many that say nothing have a log of their own.
+/// Nearly all of the world's ranks write, and a few between them write nothing: their watchdogs had
+/// nothing to wait for. If many are silent, they have a log of their own.
 void add_silent(std::map<model::Rank, bool>& known, model::JobModel& job) {
   constexpr std::size_t kSpeakersForEach = 3;
   constexpr std::size_t kMostForEach = 16;
@@ -71,7 +71,7 @@ void add_silent(std::map<model::Rank, bool>& known, model::JobModel& job) {
   model::RankSet& unobserved = job.coverage.unobserved_ranks;
   const bool folded = std::any_of(job.logs.begin(), job.logs.end(),
                                   [](const model::Log& log) { return folds_lines(log.text); });
-  const bool spoken = unobserved.empty() && !folded;  // and it is known of which group
+  const bool spoken = unobserved.empty() && !folded;  // and the group is known
   const model::Rank last =
       std::max(known.rbegin()->first, unobserved.empty() ? 0 : unobserved.values().back());
   const auto ranks = static_cast<std::size_t>(last) + 1;
@@ -88,7 +88,7 @@ void add_silent(std::map<model::Rank, bool>& known, model::JobModel& job) {
   }
 }
 
-/// Everybody who is known is a member of the default group, when they are 0 … n.
+/// All known ranks are members of the default group, if they are 0 … n.
 void fill_world(const std::map<model::Rank, bool>& known, model::JobModel& job) {
   if (known.empty() || known.begin()->first != 0 ||
       known.rbegin()->first + 1 != static_cast<model::Rank>(known.size())) {
@@ -107,7 +107,7 @@ void fill_world(const std::map<model::Rank, bool>& known, model::JobModel& job) 
   }
 }
 
-/// What the others have completed this rank has, too; what they wait in it has not begun.
+/// This rank has completed what the others have completed, and has not begun what they wait in.
 void add_last_completed(model::Rank rank, model::JobModel& job) {
   const model::CollectiveCall* first = nullptr;
   for (const model::CollectiveCall& call : job.collectives) {
@@ -133,7 +133,7 @@ struct Raised {
   std::string_view exception;
 };
 
-/// The traceback whose heading is at the cursor.
+/// Reads the traceback with the heading at the cursor.
 Raised read_traceback(Lines& lines) {
   Raised out;
   lines.take();
@@ -154,7 +154,7 @@ Raised read_traceback(Lines& lines) {
 
 }  // namespace
 
-/// "[1] is setting up NCCL communicator and retrieving ncclUniqueId from [0]": 0 has not come.
+/// "[1] is setting up NCCL communicator and retrieving ncclUniqueId from [0]": 0 has not arrived.
 std::optional<model::Rank> awaited_rank(std::string_view line) {
   const auto number = between(line, "retrieving ncclUniqueId from [", "]");
   const auto rank = number ? number_of(*number, model::kMaxWorldSize - 1) : std::nullopt;
@@ -211,7 +211,7 @@ void settle_timed_out(std::map<model::Rank, bool> raised, model::JobModel& job) 
     add_silent(raised, job);
     fill_world(raised, job);
   }
-  // Its watchdog stood still, perhaps for the timeout itself: in which call it is nobody says.
+  // Its watchdog was stuck, perhaps until the timeout itself: its current call is unknown.
   for (const model::Fact& fact : job.facts) {
     const bool stuck = fact.kind == "watchdog-stuck" && fact.rank;
     const bool called =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call that gives up raises where it waited: such a traceback is a stack of a rank that hung.
+// A call that times out raises where it waited: such a traceback is the stack of a hung rank.
 #pragma once
 
 #include <map>
@@ -13,26 +13,26 @@
 
 namespace ddpdoctor::imports {
 
-/// How job_of_dumps names these stacks.
+/// The name of these stacks in job_of_dumps.
 inline constexpr std::string_view kTimedOut = model::kOfTraceback;
 
 struct LastStack {
   StackDump dump;
-  bool timed_out = false;  // else another rank had given up before
+  bool timed_out = false;  // false: another rank had given up before
 };
 
-/// The stack of the last traceback in these lines of one rank, when it ends in a wait for other
-/// ranks, and the rank raised nothing of its own before.
+/// The stack of the last traceback in these lines of one rank, if it ends in a wait for other ranks
+/// and the rank raised no exception of its own before.
 std::optional<LastStack> last_stack(std::span<const std::string_view> lines);
 
-/// The rank that a line of torch's says it waits for.
+/// The rank for which torch waits, according to this line.
 std::optional<model::Rank> awaited_rank(std::string_view line);
 
-/// Ranks that wrote to the log and did not raise (`raised` says who did), beside others that timed
-/// out: they live and are elsewhere, unless the log tells of their call. The job stands still.
+/// Ranks that wrote to the log and did not raise (`raised` says which did), while others timed out:
+/// they run and are elsewhere, unless the log shows their call. The job is still.
 void settle_timed_out(std::map<model::Rank, bool> raised, model::JobModel& job);
 
-/// The process stands for a rank that timed out: how it ended then says nothing.
+/// The process is a rank that timed out: how it ended then proves nothing.
 bool has_timed_out(const model::Process& process);
 
 }  // namespace ddpdoctor::imports

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// torch.distributed.elastic: ChildFailedError's table, and what @record writes.
+// torch.distributed.elastic: the table of ChildFailedError, and the files that @record writes.
 #include "collector/imports/logs/torchrun_text.h"
 
 #include <algorithm>
@@ -27,7 +27,8 @@ namespace ddpdoctor::imports {
 namespace {
 
 constexpr std::size_t kMostFailures = 70'000;
-constexpr int kTerminated = 15;  // how torchrun ends the others once one has failed
+// The signal with which torchrun ends the others after one has failed.
+constexpr int kTerminated = 15;
 
 /// "exitcode  : -9 (pid: 12345)" → "-9 (pid: 12345)" for "exitcode".
 std::optional<std::string_view> field(std::string_view line, std::string_view name) {
@@ -67,7 +68,7 @@ bool begins_failure(std::string_view line) {
 
 struct Failures {
   std::vector<model::Process> own;
-  std::vector<model::Rank> ended;  // by the launcher, because another one had failed
+  std::vector<model::Rank> ended;  // ended by the launcher, because another rank had failed
   std::optional<model::Rank> first;
 };
 
@@ -90,8 +91,8 @@ Failures failures_in(std::string_view log) {
       read_field(line, out.back());
     }
   }
-  // torchrun goes by the times of error files: one that was written while the rank was being ended
-  // may be older than the end of the rank that fell first.
+  // torchrun compares the times of error files: a file written while a rank was being ended may be
+  // older than the end of the rank that failed first.
   const bool fell = std::any_of(out.begin(), out.end(), [](const model::Process& one) {
     return one.rank && one.exit && one.exit->signal != kTerminated;
   });
@@ -111,7 +112,7 @@ Failures failures_in(std::string_view log) {
   return told;
 }
 
-/// A log has only the time of its first line to say for a traceback that has none.
+/// For a traceback without a time, a log has only the time of its first line.
 std::string moment(double seconds) {
   const auto whole = static_cast<std::time_t>(seconds);
   std::tm parts{};
@@ -122,15 +123,15 @@ std::string moment(double seconds) {
                      parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 
-/// A number, or the digits of one in a text.
+/// A number, or the number in a text.
 double seconds_of(const Cursor& in) {
   const std::string text = in.name().value_or("0");
   const auto number = number_of(std::string_view(text).substr(0, text.find('.')), 4'000'000'000);
   return static_cast<double>(number.value_or(0));
 }
 
-/// NCCL's watchdog aborts every rank once a call has timed out, and its monitor one whose watchdog
-/// stands still: that says nothing of who was missing.
+/// NCCL's watchdog aborts every rank after a timeout, and its monitor aborts a rank with a stuck
+/// watchdog: neither shows which rank was missing.
 bool fell_by_watchdog(const model::Process& process, const model::JobModel& job) {
   return process.exit && process.exit->signal == SIGABRT &&
          (std::any_of(job.collectives.begin(), job.collectives.end(),
@@ -141,7 +142,7 @@ bool fell_by_watchdog(const model::Process& process, const model::JobModel& job)
 }
 
 /// "failed (exitcode: -9) local_rank: 3 (pid: 4242) of binary": for a log without the table. The
-/// first one is told; others are ended for it.
+/// first such line counts; the other ranks are ended because of it.
 std::optional<model::Process> failure_in_line(std::string_view log) {
   constexpr std::string_view kFailed = "failed (exitcode: ";
   const std::size_t at = log.find(kFailed);
@@ -164,8 +165,8 @@ std::optional<model::Process> failure_in_line(std::string_view log) {
   return process;
 }
 
-/// A crash report of faulthandler that names no rank is that of the one rank that the launcher saw
-/// end by this signal.
+/// A faulthandler crash report without a rank belongs to the only rank that the launcher saw end by
+/// this signal.
 void name_crashed(const std::vector<model::Process>& ended, model::JobModel& job) {
   for (const model::Process& process : ended) {
     const auto same_signal = [&process](const model::Process& other) {

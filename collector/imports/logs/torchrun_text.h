@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How torchrun tells of failed ranks: the table at the end of its log, and the error file of a
+// torchrun's reports of failed ranks: the table at the end of its log, and the error file of a
 // rank.
 #pragma once
 
@@ -12,14 +12,14 @@
 
 namespace ddpdoctor::imports {
 
-/// "Root Cause (first observed failure)" and what stands around it → ended processes. Yields the
-/// ranks that torchrun ended because another one had failed: they lived until then.
+/// "Root Cause (first observed failure)" and the entries around it → ended processes. Returns the
+/// ranks that torchrun ended because another had failed: they were running until then.
 std::vector<model::Rank> read_torchrun_text(std::string_view log, model::JobModel& job);
 
-/// A rank that has ended, of which nothing else is known yet.
+/// A rank that has ended, without further data.
 model::Process failed_rank();
 
-/// The processes join those of the job, each rank once.
+/// Adds the processes to those of the job, each rank once.
 void add_ended(std::vector<model::Process> ended, model::JobModel& job);
 
 /// {"message": {"message", "extraInfo": {"py_callstack", "timestamp"}}} of TORCHELASTIC_ERROR_FILE.

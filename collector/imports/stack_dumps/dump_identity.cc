@@ -13,7 +13,8 @@
 namespace ddpdoctor::imports {
 namespace {
 
-constexpr std::string_view kNumbered = "numbered-dump";  // a fact only while files are read
+// A temporary fact, used while files are read.
+constexpr std::string_view kNumbered = "numbered-dump";
 constexpr std::size_t kMostWarned = 8;
 
 using Place = std::pair<std::string, std::int64_t>;  // machine and pid
@@ -22,13 +23,13 @@ Place place_of(const model::Process& process) {
   return {process.host, process.pid};
 }
 
-/// Two containers have one pid, and no name: what their titles say tells them apart.
+/// Two containers may use the same pid and have no name: then the process titles distinguish them.
 std::string machine_of(const model::Process& process) {
   const Coordinates place = place_of_title(process.command);
   return place.empty() ? process.host : process.host + "|" + said(place);
 }
 
-/// The processes that may be the one rank of a file; empty when there are several.
+/// The processes that may be the only rank of a file; empty if there are several.
 std::vector<model::Process*> only_rank(std::vector<model::Process>& processes) {
   std::set<Identity> candidates;
   std::vector<model::Process*> out;
@@ -79,7 +80,7 @@ void note_number(std::vector<model::Process>& processes, model::Rank number, mod
     return;
   }
   const model::Process& process = *looks.front();
-  if (process.pid == 0) {  // nothing else tells it from others
+  if (process.pid == 0) {  // nothing else distinguishes it from others
     give_rank(processes, number);
     return;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which dumps are looks at one process. A pid alone does not tell: in the containers of a job every
-// rank may be pid 1, and a number in a file's name is a rank or counts looks.
+// Finds dumps that are snapshots of the same process. A pid is not enough: in containers every rank
+// may be pid 1, and a number in a file name is either a rank or counts snapshots.
 #pragma once
 
 #include <cstdint>
@@ -12,26 +12,26 @@
 
 namespace ddpdoctor::imports {
 
-/// What stays the same when a process is dumped again: its machine, its pid or main thread, its
-/// rank. Two ranks are never one process.
+/// What is the same when a process is dumped again: its machine, its pid or main thread, its rank.
+/// Two ranks are never one process.
 using Identity = std::tuple<std::string, std::int64_t, std::int64_t>;
 
 Identity identity_of(const model::Process& process);
 
-/// A dump without a rank is of the one rank that has this pid on this machine.
+/// A dump without a rank gets that of the only rank with this pid on this machine.
 void share_ranks(std::vector<model::Process>& processes);
 
-/// The one process of a file that may be a rank takes the rank that the file is named after.
+/// The only process of a file that may be a rank gets the rank in the file name.
 void give_rank(std::vector<model::Process>& processes, model::Rank rank);
 
-/// The same for a mere number ("dump_2.txt"), which is kept until all files are known.
+/// The same for a number alone ("dump_2.txt"), which is kept until all files are known.
 void note_number(std::vector<model::Process>& processes, model::Rank number, model::JobModel& job);
 
-/// Kept numbers become ranks. Several of one pid are taken for looks at it: true, and none of them
-/// is a rank.
+/// Turns kept numbers into ranks. Returns true, and makes no ranks, if several belong to one pid,
+/// because they are then snapshots of it.
 bool take_numbers(model::JobModel& job);
 
-/// Each process at most once in every observation; the last look at each is in the last one.
+/// Each process occurs at most once per observation; the last snapshot of each is in the last one.
 std::vector<model::Observation> separated(std::vector<model::Process> processes, double interval);
 
 }  // namespace ddpdoctor::imports

@@ -11,10 +11,11 @@
 namespace ddpdoctor::imports {
 namespace {
 
-constexpr std::size_t kMostLocals = 32;     // of one frame
-constexpr std::size_t kLongestValue = 200;  // of a local
+constexpr std::size_t kMostLocals = 32;     // locals of one frame
+constexpr std::size_t kLongestValue = 200;  // characters of a local
 
-/// "rank: 3" of the user's own frames; the first argument of what mp.spawn starts is its index.
+/// "rank: 3" in the user's own frames; the first argument of a function started by mp.spawn is its
+/// index.
 void claim_rank(const model::Frame& frame, std::string_view name, std::string_view value,
                 RankClaim& claim) {
   constexpr std::array<std::pair<std::string_view, int>, 4> kNames = {

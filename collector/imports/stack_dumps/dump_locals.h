@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the locals that a tool printed are good for: the arguments of torch.distributed, and the
-// rank.
+// Uses locals that a tool printed: the arguments of torch.distributed, and the rank.
 #pragma once
 
 #include <optional>
@@ -10,14 +9,14 @@
 
 namespace ddpdoctor::imports {
 
-/// A rank that a local names; better words weigh more.
+/// A rank that a local names; more specific names have more weight.
 struct RankClaim {
   std::optional<model::Rank> rank;
   int weight = 0;
 };
 
-/// Takes a local of this frame. Of others than torch.distributed's own frames values are not kept:
-/// they may hold anything.
+/// Adds a local to this frame. Values are kept only for torch.distributed's own frames, because
+/// others may contain anything.
 void take_local(model::Frame& frame, std::string_view name, std::string_view value,
                 RankClaim& claim);
 

@@ -19,7 +19,8 @@
 namespace ddpdoctor::imports {
 namespace {
 
-constexpr double kShortestInterval = 2;   // seconds; looks nearer to each other show no hang
+// Seconds; snapshots closer to each other cannot prove a hang.
+constexpr double kShortestInterval = 2;
 constexpr std::size_t kMostNumbered = 8;  // processes that a warning names
 
 bool has_file(const model::Thread& thread, std::string_view part, std::string_view function = {}) {
@@ -60,14 +61,14 @@ bool launches(const model::Process& process, const model::Thread& main) {
          names(process, "/torchrun");
 }
 
-/// SGLang and vLLM start their ranks by multiprocessing.
+/// SGLang and vLLM start their ranks with multiprocessing.
 bool serves_a_model(const model::Thread& main) {
   return has_file(main, "scheduler.py", "run_scheduler_process") ||
          has_file(main, "multiproc_executor.py", "worker_main") ||
          has_file(main, "multiproc_executor.py", "worker_busy_loop");
 }
 
-/// A process that multiprocessing started for itself or for the user, and that is no rank.
+/// A process that multiprocessing started for itself or for the user, and that is not a rank.
 bool serves(const model::Thread& main) {
   const bool started = has_file(main, "multiprocessing/process.py", "_bootstrap");
   const bool as_rank = has_file(main, "torch/multiprocessing/spawn.py", "_wrap") ||
@@ -75,7 +76,7 @@ bool serves(const model::Thread& main) {
   return started && !as_rank;
 }
 
-/// In the driver of a GPU, below torch or below the program itself.
+/// In a GPU driver, called by torch or by the program itself.
 bool uses_a_gpu(const model::Process& process) {
   return std::any_of(process.threads.begin(), process.threads.end(), [](const auto& thread) {
     return std::any_of(thread.frames.begin(), thread.frames.end(), [](const model::Frame& frame) {
@@ -91,7 +92,7 @@ model::Role role_of_native(const model::Process& process) {
   return in_job ? model::Role::kRank : model::Role::kOther;
 }
 
-/// "node10" behind "node9".
+/// Sorts "node10" after "node9".
 std::pair<std::string, std::int64_t> order_of_host(std::string_view host) {
   std::size_t digit = host.size();
   while (digit > 0 && host[digit - 1] >= '0' && host[digit - 1] <= '9') {
@@ -101,8 +102,8 @@ std::pair<std::string, std::int64_t> order_of_host(std::string_view host) {
           number_of(host.substr(digit), INT32_MAX).value_or(-1)};
 }
 
-/// Files of several machines are numbered on each of them from 0: two processes of one number are
-/// two ranks, and which ones they are is not known.
+/// Files of several machines may be numbered from 0 on each: two processes with one number are two
+/// different, unknown ranks.
 void forget_local_ranks(model::JobModel& job) {
   std::map<model::Rank, std::set<std::string>> hosts;
   const auto dumped = [](const model::Process& process) {
@@ -172,7 +173,7 @@ void number_ranks(model::JobModel& job) {
       told.empty() ? "the text" : "their pids", told));
 }
 
-/// Both newest looks show the same processes: only then does a difference mean movement.
+/// Both newest snapshots show the same processes: only then does a difference mean progress.
 bool comparable(const model::JobModel& job) {
   const model::Observation* before = model::previous(job);
   if (before == nullptr) {
@@ -189,7 +190,7 @@ bool comparable(const model::JobModel& job) {
   return then == now;
 }
 
-/// Who was not dumped was not looked at.
+/// A process that was not dumped was not observed.
 void note_unobserved(model::JobModel& job) {
   const model::RankSet seen = model::ranks_seen(job);
   for (const model::Rank rank : model::all_ranks(job)) {
@@ -199,7 +200,7 @@ void note_unobserved(model::JobModel& job) {
   }
 }
 
-/// A thread waits for its next batch, as DataLoader does it.
+/// A thread waits for its next batch, as DataLoader does.
 bool waits_for_batch(const model::Process& process) {
   return std::any_of(process.threads.begin(), process.threads.end(), [](const auto& thread) {
     return has_file(thread, "torch/utils/data/dataloader.py", "_try_get_data") ||
@@ -207,8 +208,8 @@ bool waits_for_batch(const model::Process& process) {
   });
 }
 
-/// The one process that may have started this child: the only rank, the only one that waits for a
-/// batch, or the only one of which no Python is known and that waits for no other rank.
+/// The only process that may have started this child: the only rank, the only one that waits for a
+/// batch, or the only one without known Python code that waits for no other rank.
 const model::Process* parent_of_child(const model::Observation& now) {
   std::vector<const model::Process*> ranks;
   std::vector<const model::Process*> waiting;
@@ -229,8 +230,8 @@ const model::Process* parent_of_child(const model::Observation& now) {
   return candidates.size() == 1 ? candidates.front() : nullptr;
 }
 
-/// Stands in the dataset: below the worker's loop is a file of the user's. Without Python frames:
-/// it computes.
+/// True if the worker is in the dataset: a user's file is below the worker's loop. Without Python
+/// frames: it computes.
 bool works_on_batch(const model::Process& worker) {
   const auto& frames = worker.threads.front().frames;
   if (!has_python(worker)) {
@@ -352,7 +353,7 @@ bool settle_dumps(model::JobModel& job) {
   note_unobserved(job);
   model::complete_groups(job);
   if (supposed_looks || !comparable(job)) {
-    return true;  // containers may share a pid: two places of it are no movement
+    return true;  // containers may share a pid: two positions of it are not progress
   }
   const model::Movement seen = model::movement(job);
   const bool apart = job.observations.back().time - model::previous(job)->time >= kShortestInterval;

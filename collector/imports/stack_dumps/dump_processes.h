@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stack dumps → processes of a job: what each one is, which rank, and what the dumps of one job say
-// together.
+// Builds the processes of a job from stack dumps: the role and rank of each, and what all dumps of
+// one job show together.
 #pragma once
 
 #include <optional>
@@ -13,13 +13,12 @@
 
 namespace ddpdoctor::imports {
 
-/// The rank that a file is named after: "rank_3.txt", "node0-rank3", "py-spy-3.txt",
-/// "attempt_0/3/stderr.log" of torchrun's --log-dir. A number that is the pid of a dump in it is
-/// none.
+/// The rank in a file name: "rank_3.txt", "node0-rank3", "py-spy-3.txt", "attempt_0/3/stderr.log"
+/// of torchrun's --log-dir. A number that is the pid of a dump in the file does not count.
 std::optional<model::Rank> rank_in_path(std::string_view path, const std::vector<StackDump>& dumps);
 
-/// The machine that a file or its folder is named after: "node1" of "node1/stack.txt", "worker-3"
-/// of "job-worker-3.txt". Empty when there is none.
+/// The machine in the name of a file or its folder: "node1" of "node1/stack.txt", "worker-3" of
+/// "job-worker-3.txt". Empty if there is none.
 std::string host_in_path(std::string_view path);
 
 /// "--local_rank=2", "--rank 2", "RANK=2".
@@ -28,21 +27,21 @@ std::optional<model::Rank> rank_in_command(const std::vector<std::string>& comma
 /// "=== rank 3 ===": a line above a pasted dump.
 std::optional<model::Rank> rank_in_line(std::string_view line);
 
-/// Launcher, rank, worker …, from the command and the frames.
+/// The role (launcher, rank, worker …) from the command and the frames.
 model::Role role_in_dump(const model::Process& process);
 
-/// The dumps of one file, with what its name says. Looks at one process again become later
-/// observations.
+/// The dumps of one file, with the information in its name. Further snapshots of a process become
+/// later observations.
 model::JobModel job_of_dumps(std::vector<StackDump> dumps, std::string_view path,
                              std::string_view tool);
 
-/// After all files have been merged: processes without a rank are numbered as they were started,
-/// looks at one process again become later observations, and ranks that were not dumped are
-/// unobserved. False, and nothing is done, when the job has no dumps.
+/// Call after all files are merged: numbers processes without a rank in start order, turns further
+/// snapshots of a process into later observations, and marks ranks that were not dumped as
+/// unobserved. Returns false and does nothing if the job has no dumps.
 bool settle_dumps(model::JobModel& job);
 
-/// What the user's own line says of a wait that the tool did not show: input() asks a person, `with
-/// lock:` wants that lock, store.get() a key, open() and recv() a file or socket.
+/// Derives from the user's own line a wait that the tool did not show: input() waits for a person,
+/// `with lock:` for that lock, store.get() for a key, open() and recv() for a file or socket.
 void infer_waits(model::JobModel& job);
 
 }  // namespace ddpdoctor::imports

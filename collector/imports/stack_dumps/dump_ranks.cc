@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a text names a rank.
+// Finds the rank that a text names.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -11,7 +11,7 @@ namespace ddpdoctor::imports {
 namespace {
 
 constexpr std::int64_t kMostRank = model::kMaxWorldSize - 1;
-constexpr std::int64_t kMostBareRank = 1023;  // of a file that is named by a mere number
+constexpr std::int64_t kMostBareRank = 1023;  // largest rank of a file named by a number alone
 
 bool is_letter(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0;
@@ -24,8 +24,7 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-/// The number behind the last "rank" that has one: "rank3", "rank_3", "rank-3", "rank 3", "rank:
-/// 3".
+/// The number after the last "rank" that has one: "rank3", "rank_3", "rank-3", "rank 3", "rank: 3".
 std::optional<model::Rank> rank_word(std::string_view text) {
   const std::string low = lower(text);
   std::optional<model::Rank> found;
@@ -58,7 +57,7 @@ std::optional<model::Rank> rank_of_log_folder(std::string_view path) {
   return std::nullopt;
 }
 
-/// "py-spy-3.txt", "stack.3", "3.txt": the last number of the name, when it stands alone.
+/// "py-spy-3.txt", "stack.3", "3.txt": the last number of the name, if it is a word of its own.
 std::optional<model::Rank> bare_number(std::string_view name, const std::vector<StackDump>& dumps) {
   const std::size_t dot = name.rfind('.');
   if (dot != std::string_view::npos && !number_of(name.substr(dot + 1), kMostBareRank)) {

@@ -49,7 +49,7 @@ std::map<std::string, Places> short_files(const model::JobModel& job) {
   return out;
 }
 
-/// Short names lie below sys.path, whose first folder is that of the script.
+/// Short names are relative to sys.path, whose first folder is that of the script.
 void add_script_folders(const model::JobModel& job, std::vector<std::string>& folders) {
   for (const model::Observation& observation : job.observations) {
     for (const model::Process& process : observation.processes) {
@@ -95,8 +95,8 @@ string_view plain(string_view function) {
   return dot == function.npos ? function : function.substr(dot + 1);
 }
 
-/// The line stands in a function of that name. Of lambdas, comprehensions and modules only that the
-/// line is there can be told.
+/// True if the line is in a function with that name. For lambdas, comprehensions and modules, only
+/// the existence of the line can be checked.
 bool stands_in(const std::vector<string_view>& lines, int number, string_view function) {
   const auto index = static_cast<std::size_t>(number) - 1;
   if (number <= 0 || index >= lines.size() || base::trim(lines[index]).empty()) {
@@ -115,7 +115,7 @@ bool stands_in(const std::vector<string_view>& lines, int number, string_view fu
     if (!defined.empty()) {
       return defined == plain(function);
     }
-    // A line that goes on, such as the end of a call's arguments, may be indented less.
+    // A continuation line, such as the end of a call's arguments, may be indented less.
     limit = base::trim(line).starts_with(')') ? limit : indentation(line);
   }
   return false;
@@ -128,7 +128,7 @@ bool fits(string_view text, const Places& places) {
   });
 }
 
-using Found = std::map<std::string, std::string>;  // short → full
+using Found = std::map<std::string, std::string>;  // short name → full path
 
 Found found_in(const std::map<std::string, Places>& wanted,
                const std::vector<std::string>& folders) {

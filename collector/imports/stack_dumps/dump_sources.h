@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// py-spy names "train.py" what it found below sys.path. Where that file lies here is looked for.
+// py-spy shortens names relative to sys.path ("train.py"). Finds these files on this machine.
 #pragma once
 
 #include <span>
@@ -9,9 +9,9 @@
 
 namespace ddpdoctor::imports {
 
-/// Files that a dump names in short are looked for in `folders` and beside the scripts of command
-/// lines. One is found when each line that a dump names in it lies in a function of that name;
-/// frames then name it in full. Reads Python files of at most 2 MB.
+/// Searches the files that a dump names in short form in `folders` and next to the scripts of
+/// command lines. A file matches if each of its lines in the dump is in a function with the dumped
+/// name; frames then get its full name. Reads Python files of at most 2 MB.
 void find_short_sources(model::JobModel& job, std::span<const std::string> folders);
 
 }  // namespace ddpdoctor::imports

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dump without native frames ends at a line of the user's: what that line calls and what does not
-// return is no Python. The line's text says which call it can be.
+// A dump without native frames ends at a user line: that line calls something that is not Python
+// and does not return. The text of the line shows which call it can be.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -22,13 +22,13 @@ bool contains_any(string_view text, std::initializer_list<string_view> parts) {
                      [text](string_view part) { return text.find(part) != string_view::npos; });
 }
 
-/// The text without a comment behind it; a `#` in a string ends it, too: less is known then.
+/// The text without a trailing comment; a `#` in a string also ends it, so that less is known.
 string_view code_of(string_view line) {
   return base::trim(line.substr(0, line.find('#')));
 }
 
-/// The first argument of a call of the function `call` (not of a method of that name): "path" of
-/// "open(path, 'r')". Nothing when it is not called.
+/// The first argument of a call of the function `call` (not of a method with that name): "path" of
+/// "open(path, 'r')". Nothing if it is not called.
 std::optional<string_view> argument_of(string_view code, string_view call) {
   for (std::size_t at = code.find(call); at != string_view::npos; at = code.find(call, at + 1)) {
     const bool starts = at == 0 || (!base::is_word(code[at - 1]) && code[at - 1] != '.');
@@ -40,7 +40,7 @@ std::optional<string_view> argument_of(string_view code, string_view call) {
   return std::nullopt;
 }
 
-/// What stands before `.method(`: "self.store" of "plan = self.store.get(key)"; empty when the
+/// The expression before `.method(`: "self.store" of "plan = self.store.get(key)"; empty if the
 /// method is not called.
 string_view receiver_of(string_view code, string_view method) {
   const std::size_t dot = code.find(method);
@@ -83,7 +83,7 @@ std::optional<model::WaitsOn> wait_for_lock(string_view code) {
   return is_lock(acquired) ? std::optional(waits("mutex", acquired)) : std::nullopt;
 }
 
-/// A key of a store; the detector reads the key itself from the line.
+/// A key of a store; the detector itself reads the key from the line.
 std::optional<model::WaitsOn> wait_for_key(string_view code) {
   for (const string_view method : {".get(", ".wait("}) {
     const string_view store = receiver_of(code, method);
@@ -94,7 +94,7 @@ std::optional<model::WaitsOn> wait_for_key(string_view code) {
   return std::nullopt;
 }
 
-/// The file or socket is known by the expression only.
+/// The file or socket is known only as an expression.
 std::optional<model::WaitsOn> wait_for_io(string_view code) {
   for (const string_view method : {".recv(", ".recv_into(", ".accept(", ".sendall("}) {
     if (const string_view socket = receiver_of(code, method); !socket.empty()) {
@@ -128,8 +128,8 @@ std::optional<model::WaitsOn> wait_of_line(string_view line) {
   return wait_for_io(code);
 }
 
-/// The innermost frame is Python's and the user's, so what its line calls is not Python; and it
-/// does not run.
+/// The innermost frame is a user's Python frame that is not running, so its line waits in a call
+/// that is not Python.
 std::optional<model::WaitsOn> wait_of(const model::JobModel& job, const model::Thread& thread) {
   if (thread.state == 'R' || thread.frames.empty()) {
     return std::nullopt;
@@ -138,7 +138,7 @@ std::optional<model::WaitsOn> wait_of(const model::JobModel& job, const model::T
   if (frame.language != model::Language::kPython) {
     return std::nullopt;
   }
-  // A handler of logging writes into its stream.
+  // A logging handler writes to its stream.
   if (frame.file.ends_with("logging/__init__.py") &&
       (frame.function.ends_with("emit") || frame.function.ends_with("flush"))) {
     return waits("file", "the stream of a log handler");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// eu-stack -p PID: native frames only. With -s a line below a frame names the source, with -m the
-// module stands behind the function.
+// eu-stack -p PID: native frames only. With -s, a line below a frame names the source; with -m, the
+// module follows the function.
 #include <utility>
 
 #include "base/text.h"
@@ -27,7 +27,7 @@ std::optional<model::Frame> frame_of(std::string_view line) {
     frame.module = base::elide(base::file_name(line.substr(dash + 3)), kLongestName);
     line = line.substr(0, dash);
   }
-  if (line.ends_with(" - 1")) {  // -1: the call lies one before the address
+  if (line.ends_with(" - 1")) {  // -1: the call precedes the address by one byte
     line.remove_suffix(4);
   }
   frame.function = native_name(line);

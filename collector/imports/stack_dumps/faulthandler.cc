@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python's faulthandler. It writes no pid: the address of the main thread tells processes apart.
+// Python's faulthandler. It writes no pid: the address of the main thread identifies a process.
 // Threads are written newest first, so the main thread ends a dump.
 #include <algorithm>
 #include <array>
@@ -33,7 +33,7 @@ std::optional<double> timeout_of(std::string_view line) {
   return seconds;
 }
 
-/// The signal behind "Fatal Python error: Segmentation fault"; 0 for Python's own fatal errors.
+/// The signal after "Fatal Python error: Segmentation fault"; 0 for Python's own fatal errors.
 int signal_of(std::string_view error) {
   constexpr std::array<std::pair<std::string_view, int>, 5> kErrors = {
       {{"Segmentation fault", 11},
@@ -50,7 +50,7 @@ int signal_of(std::string_view error) {
 struct Heading {
   std::string_view id;
   std::string_view name;
-  bool current = false;  // of a fatal error: the thread that met it
+  bool current = false;  // for a fatal error: the thread in which it occurred
 };
 
 /// "Thread 0x00007f26f71336c0 [loader] (most recent call first):", "Current thread 0x…".
@@ -70,8 +70,8 @@ std::optional<Heading> thread_heading(std::string_view line) {
              : std::nullopt;
 }
 
-/// What the kernel calls a thread is not said; the address stands for it, is kept apart from real
-/// numbers by its sign, and is never shown: what a person finds in the dump is the name.
+/// The kernel's thread id is unknown: the address replaces it, with a negative sign to distinguish
+/// it from real ids; it is never shown, because people know the thread by its name in the dump.
 pid_t number_for(std::string_view id) {
   return static_cast<pid_t>(
       -1 - static_cast<std::int64_t>((hex_of(id).value_or(0) >> 6U) & 0x3fffffffU));
@@ -91,13 +91,13 @@ void read_frames(Lines& lines, model::Thread& thread) {
   }
 }
 
-/// The main thread, which is the last one; of `python -m` runpy is outermost.
+/// The main thread, which is the last one; with `python -m`, runpy is its outermost frame.
 bool ends_dump(const model::Thread& thread) {
   return !thread.frames.empty() && (thread.frames.back().function == "<module>" ||
                                     thread.frames.back().function == "_run_module_as_main");
 }
 
-/// Threads up to the main one, or to the first that was seen before.
+/// Reads threads up to the main one, or up to the first that occurred before.
 void read_threads(Lines& lines, StackDump& dump) {
   while (!lines.done()) {
     if (base::trim(lines.peek()).empty()) {
@@ -116,7 +116,8 @@ void read_threads(Lines& lines, StackDump& dump) {
       return;
     }
     read_frames(lines, *thread);
-    thread->state = heading->current && dump.process.exit ? 'X' : thread->state;  // died in it
+    // It died in this thread.
+    thread->state = heading->current && dump.process.exit ? 'X' : thread->state;
     if (ends_dump(*thread)) {
       return;
     }
@@ -136,7 +137,7 @@ bool read_faulthandler(Lines& lines, std::vector<StackDump>& out) {
   }
   if (dump.after || fatal) {
     ahead.take();
-    // "Python runtime state: initialized" stands between a fatal error and its stacks.
+    // "Python runtime state: initialized" precedes the stacks of a fatal error.
     for (int i = 0; i < 4 && !ahead.done() && !thread_heading(ahead.peek()); ++i) {
       ahead.take();
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// gdb's "thread apply all bt", of several attached processes one after the other. With
-// python-gdb.py frames carry "for file train.py, line 12, in main"; py-bt writes a traceback.
+// gdb's "thread apply all bt", also for several attached processes one after the other. With
+// python-gdb.py, frames contain "for file train.py, line 12, in main"; py-bt writes a traceback.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -16,17 +16,17 @@ namespace ddpdoctor::imports {
 namespace {
 
 constexpr std::string_view kEval = "_PyEval_EvalFrame";
-constexpr std::size_t kMostContinued = 16;    // lines of one frame
-constexpr std::size_t kMostInterjected = 32;  // lines of others between two threads
+constexpr std::size_t kMostContinued = 16;    // continuation lines of one frame
+constexpr std::size_t kMostInterjected = 32;  // foreign lines between two threads
 
 struct Heading {
-  std::int64_t number = 0;  // gdb's own, 1 = the first thread of the process
+  std::int64_t number = 0;  // gdb's own number; 1 = the first thread of the process
   pid_t tid = 0;
   std::string_view name;
 };
 
 /// `Thread 2 (Thread 0x7f26f71336c0 (LWP 18823) "python"):`, `Thread 1 (LWP 7):`; the colon is
-/// sometimes not copied.
+/// optional, because copies may lack it.
 std::optional<Heading> thread_heading(std::string_view line) {
   if (!take_prefix(line, "Thread ")) {
     return std::nullopt;
@@ -52,7 +52,8 @@ bool begins_frame(std::string_view line) {
   return take_prefix(line, "#") && take_number(line, 10'000'000) && line.starts_with(' ');
 }
 
-/// Where the arguments of a function begin: the bracket after its name, not one within it.
+/// Where the arguments of a function begin: at the parenthesis after its name, not one inside the
+/// name.
 std::size_t arguments_at(std::string_view text) {
   const std::size_t space = text.find(" (");
   if (space != std::string_view::npos && !text.substr(space).starts_with(" (anonymous")) {
@@ -62,7 +63,7 @@ std::size_t arguments_at(std::string_view text) {
   return later == std::string_view::npos ? text.size() : later + 1;
 }
 
-/// " at ../csrc/x.cpp:123" and " from /usr/lib/libc.so.6" behind the arguments.
+/// " at ../csrc/x.cpp:123" and " from /usr/lib/libc.so.6" after the arguments.
 void read_place(std::string_view text, model::Frame& frame) {
   if (const std::size_t at = text.rfind(") at "); at != std::string_view::npos) {
     const std::string_view place = text.substr(at + 5);
@@ -112,7 +113,7 @@ std::optional<model::Frame> frame_in_arguments(std::string_view line) {
   return frame;
 }
 
-/// gdb breaks nothing, but pagers and mailers break long lines: a frame goes on until the next.
+/// gdb does not break lines, but pagers and mailers do: a frame continues until the next one.
 bool goes_on(std::string_view line) {
   const std::string_view text = base::trim(line);
   const bool place =
@@ -144,7 +145,7 @@ void read_bt(Lines& lines, model::Thread& thread) {
   }
 }
 
-/// py-bt, most recent call first. Its frames take the place of the interpreter's own ones.
+/// py-bt, most recent call first. Its frames replace the interpreter's own frames.
 void read_py_bt(Lines& lines, model::Thread& thread, StackDump& dump) {
   lines.take();
   std::vector<model::Frame> python;
@@ -188,7 +189,7 @@ struct Numbering {
   [[nodiscard]] bool begins_anew(std::int64_t number) const {
     return seen.contains(number) || (last == 1 && first > 1);
   }
-  /// Just the next number: what stood between was written into the dump of this process.
+  /// The next number in order: lines in between were written into the dump of this process.
   [[nodiscard]] bool goes_on_with(std::int64_t number) const {
     const bool downwards = number == last - 1;
     const bool upwards = number == last + 1 && last > first;
@@ -201,20 +202,13 @@ struct Numbering {
   }
 };
 
-/// What gdb and python-gdb.py say between threads: a thread that runs no Python has no py-bt.
+/// Messages of gdb and python-gdb.py between threads: a thread without Python has no py-bt.
 bool is_remark(std::string_view line) {
-  constexpr std::array<std::string_view, 12> kRemarks = {"[New LWP ",
-                                                         "[Thread debugging using",
-                                                         "[Switching to thread ",
-                                                         "Using host libthread_db",
-                                                         "Backtrace stopped",
-                                                         "Reading symbols",
-                                                         "(gdb)",
-                                                         "(More stack frames follow",
-                                                         "warning: ",
-                                                         "Unable to ",  // locate python frame
-                                                         "Python Exception <",
-                                                         "Error occurred in Python"};
+  constexpr std::array<std::string_view, 12> kRemarks = {
+      "[New LWP ", "[Thread debugging using", "[Switching to thread ", "Using host libthread_db",
+      "Backtrace stopped", "Reading symbols", "(gdb)", "(More stack frames follow", "warning: ",
+      // "Unable to locate python frame".
+      "Unable to ", "Python Exception <", "Error occurred in Python"};
   return std::any_of(kRemarks.begin(), kRemarks.end(),
                      [line](std::string_view remark) { return line.starts_with(remark); });
 }
@@ -233,9 +227,8 @@ bool has_thread(const StackDump& dump, pid_t tid) {
                                  [tid](const model::Thread& one) { return one.tid == tid; });
 }
 
-/// The line at the cursor is nothing of gdb's, but the next thread is of the same process: its
-/// number is the next, or it is known. Taken for another process it would be a rank that nobody
-/// started.
+/// The line at the cursor is not gdb's, but the next thread belongs to the same process: its number
+/// is the next, or it is known. As a separate process it would be a rank that does not exist.
 bool is_interjected(Lines ahead, const Numbering& numbering, const StackDump& dump) {
   for (std::size_t i = 0; i < kMostInterjected && !ahead.done(); ++i) {
     const std::string_view line = ahead.take();
@@ -249,14 +242,14 @@ bool is_interjected(Lines ahead, const Numbering& numbering, const StackDump& du
   return false;
 }
 
-/// Threads of one process from the cursor on.
+/// Reads the threads of one process at the cursor.
 void read_process(Lines& lines, StackDump& dump) {
   Numbering numbering;
   model::Thread* thread = nullptr;
   while (!lines.done()) {
     const std::string_view line = lines.peek();
     if (const auto heading = thread_heading(line)) {
-      // The same numbers again are py-bt after bt, when the threads are the same.
+      // The same numbers again are py-bt after bt, if the threads are the same.
       if (numbering.begins_anew(heading->number) && !has_thread(dump, heading->tid)) {
         return;
       }
@@ -288,14 +281,14 @@ bool begins_bare_bt(const Lines& lines) {
     return take_prefix(line, number) && line.starts_with(' ') &&
            (line.find(" in ") != line.npos || line.find(" (") != line.npos);
   };
-  std::size_t next = 1;  // a long frame goes on in lines of its own
+  std::size_t next = 1;  // a long frame continues on lines of its own
   while (next < kMostContinued && goes_on(lines.peek(next))) {
     ++next;
   }
   return numbered(0, "#0") && numbered(next, "#1");
 }
 
-/// One thread of a process that nothing else is known of.
+/// One thread of an otherwise unknown process.
 void read_bare_bt(Lines& lines, StackDump& dump) {
   model::Thread* const thread = add_thread(dump, 0, {});
   while (thread != nullptr && begins_frame(lines.peek())) {

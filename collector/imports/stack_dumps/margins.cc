@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::string_view kMarks = " \t>";
 constexpr std::size_t kWidest = 64;
-constexpr std::size_t kCodeBlock = 4;        // blanks; fewer may be the text's own
-constexpr std::size_t kLongestTitle = 1024;  // of the line that begins a dump
+constexpr std::size_t kCodeBlock = 4;        // blanks; fewer may be the text's own indentation
+constexpr std::size_t kLongestTitle = 1024;  // characters of the line that begins a dump
 
 std::string_view margin_of(std::string_view line) {
   const std::size_t end = line.find_first_not_of(kMarks);
@@ -27,7 +27,7 @@ bool is_blank(std::string_view line) {
   return line.find_first_not_of(" \t>\r") == line.npos;
 }
 
-/// A dump's first line is never indented by the tool.
+/// A tool never indents the first line of a dump.
 bool begins_dump(std::string_view line) {
   constexpr std::array<std::string_view, 6> kBeginnings = {
       "Process ", "Traceback for thread ", "Core file information:",
@@ -47,7 +47,7 @@ void take_off(std::string_view& line, std::string_view margin) {
   line = line.starts_with(margin) ? line.substr(margin.size()) : std::string_view();
 }
 
-/// What all lines begin with, when it is none that they may have of their own.
+/// The common beginning of all lines, unless it may be their own.
 std::string_view shared_margin(const std::vector<std::string_view>& lines) {
   std::optional<std::string_view> shared;
   for (const std::string_view line : lines) {
@@ -67,7 +67,7 @@ std::string_view shared_margin(const std::vector<std::string_view>& lines) {
   return margin.size() >= kCodeBlock || margin.find('>') != margin.npos ? margin : "";
 }
 
-/// Takes the margins of dumps off their lines; false when there are none.
+/// Removes the margins of dumps from their lines; false if there are none.
 bool take_off_each(std::vector<std::string_view>& lines) {
   bool any = false;
   std::size_t done = 0;  // lines before this one belong to an earlier dump
@@ -111,7 +111,7 @@ std::optional<std::string> without_margins(std::string_view text) {
     out += line;
     out += '\n';
   }
-  out.pop_back();  // behind the last line's end, or it had none
+  out.pop_back();  // after the end of the last line, or it had none
   return out;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dumps that were pasted: indented as a code block of Markdown, quoted with "> " in a mail or a
-// comment. What stands before each line then is not the dump's own indentation.
+// Pasted dumps: indented as a Markdown code block, or quoted with "> " in a mail or comment. The
+// prefix of each line is then not the dump's own indentation.
 #pragma once
 
 #include <optional>
@@ -9,12 +9,12 @@
 
 namespace ddpdoctor::imports {
 
-/// The line behind blanks and marks of quotation.
+/// The line after blanks and quotation marks.
 std::string_view behind_margin(std::string_view line);
 
-/// Without the margin that all lines share, and without that of each pasted dump: what stands
-/// before its first line is taken off it and off the lines around it that have the same. Nothing
-/// when the text has no such margin.
+/// Removes the margin that all lines share, and that of each pasted dump: the text before its first
+/// line is removed from it and from adjacent lines that have the same prefix. Nothing if the text
+/// has no such margin.
 std::optional<std::string> without_margins(std::string_view text);
 
 }  // namespace ddpdoctor::imports

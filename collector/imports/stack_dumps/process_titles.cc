@@ -20,7 +20,7 @@ struct Title {
   model::Role role;
 };
 
-/// The most special first. A task of Ray is a rank only if its stack says so.
+/// The most specific first. A task of Ray is a rank only if its stack says so.
 constexpr std::array<Title, 14> kTitles = {{{"sglang::scheduler", model::Role::kRank},
                                             {"sglang::", model::Role::kOther},
                                             {"VLLM::Worker", model::Role::kRank},
@@ -36,7 +36,7 @@ constexpr std::array<Title, 14> kTitles = {{{"sglang::scheduler", model::Role::k
                                             {"pt_elastic", model::Role::kLauncher},
                                             {"mpirun", model::Role::kLauncher}}};
 
-/// {"DP": 1} of vLLM's engine.
+/// {"DP": 1} for vLLM's engine.
 Coordinates place_of_engine(const std::vector<std::string>& command) {
   constexpr std::string_view kEngine = "VLLM::EngineCore_";
   return !command.empty() && command.front().starts_with(kEngine)
@@ -44,8 +44,8 @@ Coordinates place_of_engine(const std::vector<std::string>& command) {
              : Coordinates();
 }
 
-/// Engines without workers are the ranks of the group that they agree in: each computes itself, or
-/// its workers were not dumped.
+/// Engines without workers are the ranks of the group in which they communicate: either each
+/// computes itself, or its workers were not dumped.
 void take_engines_for_ranks(model::JobModel& job) {
   std::set<Coordinates> places;
   bool workers = false;
@@ -93,7 +93,8 @@ Coordinates place_of_title(const std::vector<std::string>& command) {
 void name_by_titles(model::JobModel& job) {
   take_engines_for_ranks(job);
   std::set<Coordinates> places;
-  bool several = false;  // processes of one place: pids of several nodes, or several servers
+  // Several processes have the same coordinates: pids of several nodes, or several servers.
+  bool several = false;
   for (const model::Observation& observation : job.observations) {
     std::map<Coordinates, std::set<std::pair<std::string, pid_t>>> here;
     for (const model::Process& process : observation.processes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What serving frameworks and Ray write over their command line, so that ps and py-spy show it:
+// Process titles of serving frameworks and Ray, which replace the command line in ps and py-spy:
 // "sglang::scheduler_TP0_PP1", "VLLM::Worker_TP2", "ray::WorkerDict.update_actor", "pt_elastic".
 #pragma once
 
@@ -12,14 +12,14 @@
 
 namespace ddpdoctor::imports {
 
-/// What such a title says its process is; absent where the command is no title.
+/// The role that such a title gives; absent if the command is not a title.
 std::optional<model::Role> role_of_title(const std::vector<std::string>& command);
 
-/// {"TP": 0, "PP": 1}; empty where the title has none.
+/// {"TP": 0, "PP": 1}; empty if the title has none.
 Coordinates place_of_title(const std::vector<std::string>& command);
 
-/// Gives ranks to processes whose titles name their place in the layout and that have none. Says
-/// which ones.
+/// Gives ranks to processes without a rank whose titles contain their coordinates. Reports which
+/// ones.
 void name_by_titles(model::JobModel& job);
 
 }  // namespace ddpdoctor::imports

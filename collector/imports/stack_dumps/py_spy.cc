@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// py-spy dump, the text. Frames are innermost first; files are shortened below sys.path unless
+// The text of py-spy dump. Frames are innermost first; file names are relative to sys.path unless
 // --full-filenames was given.
 #include <algorithm>
 #include <array>
@@ -13,7 +13,7 @@
 namespace ddpdoctor::imports {
 namespace {
 
-/// "c10d_logger.cpp:83": native debug information names such files.
+/// "c10d_logger.cpp:83": a file name from native debug information.
 bool is_native_file(std::string_view file) {
   constexpr std::array<std::string_view, 9> kEndings = {".c",   ".cc", ".cpp", ".cxx", ".h",
                                                         ".hpp", ".cu", ".S",   ".rs"};
@@ -55,7 +55,7 @@ std::optional<model::Frame> frame_of(std::string_view line) {
   return frame;
 }
 
-/// `Thread 20163 (active+gil): "MainThread"`; some leave out the number.
+/// `Thread 20163 (active+gil): "MainThread"`; some versions omit the number.
 model::Thread* begin_thread(std::string_view line, StackDump& dump) {
   if (!take_prefix(line, "Thread ")) {
     return nullptr;
@@ -118,7 +118,7 @@ bool begins(std::string_view line, StackDump& dump) {
   return true;
 }
 
-/// Columns before the text; some terminals and editors copy tabs.
+/// Column of the first character of the text; some terminals and editors copy tabs.
 std::size_t indentation(std::string_view line) {
   std::size_t columns = 0;
   for (const char c : line.substr(0, std::min(line.find_first_not_of(" \t"), line.size()))) {
@@ -127,13 +127,13 @@ std::size_t indentation(std::string_view line) {
   return columns;
 }
 
-/// The main thread has the pid of its process: without the line "Process 71: …", which is often not
-/// copied, it begins a dump.
+/// The main thread has the pid of its process: it begins a dump if the line "Process 71: …" is
+/// missing, which is often not copied.
 bool begins_main(std::string_view line) {
   return is_py_spy_thread(line) && line.ends_with(": \"MainThread\"");
 }
 
-/// False when the line is none of this dump's.
+/// False if the line is not part of this dump.
 bool read_line(std::string_view line, StackDump& dump, model::Thread*& thread, RankClaim& claim) {
   if (line.starts_with("Thread ")) {
     if (begins_main(line) && thread != nullptr && dump.process.pid == 0) {

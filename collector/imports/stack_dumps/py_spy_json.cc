@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// py-spy dump --json: an array of threads; the processes of --subprocesses stand in one array.
+// py-spy dump --json: an array of threads; with --subprocesses, the threads of all processes in one
+// array.
 #include <algorithm>
 #include <utility>
 
@@ -65,7 +66,7 @@ void read_about(const Cursor& in, StackDump& dump) {
   }
 }
 
-/// Threads of one process lie together or not: they are put together by their pid.
+/// Threads of one process may be separated in the array: they are grouped by pid.
 void read_document(const Cursor& root, std::vector<StackDump>& out) {
   const std::size_t first = out.size();
   root.each([&](const Cursor& thread) {
@@ -92,7 +93,7 @@ void read_document(const Cursor& root, std::vector<StackDump>& out) {
   }
 }
 
-/// The end of the document that begins the text: its last bracket, outside of strings.
+/// The end of the first document in the text: its last bracket, outside strings.
 std::size_t end_of_document(std::string_view text) {
   int depth = 0;
   bool quoted = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// pystack remote and core. Threads are written with their frames outermost first, and a process is
-// not announced: its main thread tells them apart.
+// pystack remote and core. Frames of a thread are outermost first, and there is no line per
+// process: main threads separate them.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -18,7 +18,7 @@ constexpr std::string_view kTraceback = "Traceback for thread ";
 constexpr std::string_view kEmpty = "The frame stack for thread ";
 constexpr std::string_view kCore = "Core file information:";
 constexpr std::size_t kNearHeading = 3;       // lines from a heading to its stacks
-constexpr std::size_t kMostInterjected = 32;  // lines of others between two threads
+constexpr std::size_t kMostInterjected = 32;  // foreign lines between two threads
 
 struct Reading {
   StackDump dump = new_dump();
@@ -73,8 +73,8 @@ void read_detail(std::string_view line, bool& in_locals, model::Thread& thread, 
   }
 }
 
-/// Everything of a thread is indented. A local's text may have lines that are not: these are none
-/// of it only where another thread follows shortly ("=== rank 3 ===").
+/// Everything in a thread is indented, but a local's text may contain lines that are not. Such a
+/// line ends the thread only if another thread follows soon ("=== rank 3 ===").
 bool stands_outside(const Lines& lines, bool in_locals) {
   if (lines.peek().starts_with(' ')) {
     return false;
@@ -146,7 +146,7 @@ int signal_of(std::string_view name) {
   return found == kNames.end() ? 0 : found->second;
 }
 
-/// What `pystack core` tells before the stacks.
+/// Reads what `pystack core` writes before the stacks.
 void read_core(Lines& lines, Reading& reading) {
   reading.from_core = true;
   while (!lines.done() && !lines.peek().starts_with(kTraceback)) {
@@ -164,9 +164,8 @@ void read_core(Lines& lines, Reading& reading) {
   }
 }
 
-/// The line at the cursor is nothing of pystack's, but the next thread is of the same process,
-/// whose main thread has not come yet. Taken for another process it would be a rank that nobody
-/// started.
+/// The line at the cursor is not pystack's, but the next thread belongs to the same process, whose
+/// main thread has not followed yet. As a separate process it would be a rank that does not exist.
 bool is_interjected(Lines ahead, const Reading& reading) {
   for (std::size_t i = 0; i < kMostInterjected && !ahead.done() && !reading.has_main; ++i) {
     const std::string_view line = ahead.take();
@@ -180,7 +179,7 @@ bool is_interjected(Lines ahead, const Reading& reading) {
   return false;
 }
 
-/// The thread at the cursor; false when it is that of another process.
+/// Reads the thread at the cursor; false if it belongs to another process.
 bool read_thread(Lines& lines, Reading& reading) {
   Lines ahead = lines;
   model::Thread thread;
@@ -190,7 +189,7 @@ bool read_thread(Lines& lines, Reading& reading) {
   const RankClaim claim = reading.claim;
   read_frames(ahead, thread, reading);
   if (reading.has_main && runs_python(thread)) {
-    reading.claim = claim;  // the locals just read are those of the next process
+    reading.claim = claim;  // the locals just read belong to the next process
     return false;
   }
   reading.has_main = reading.has_main || is_main(thread);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One reader for each tool that prints stacks. Each is given the cursor at some line: if a dump of
-// its tool begins there, it takes the dump and says true, otherwise it leaves the cursor alone.
-// Nothing is refused: a line that does not fit ends the dump.
+// One reader per tool that prints stacks. Each gets the cursor at some line: if a dump of its tool
+// begins there, it reads the dump and returns true; otherwise it leaves the cursor unchanged.
+// Nothing is refused: a line that does not match ends the dump.
 #pragma once
 
 #include <string>
@@ -13,14 +13,13 @@
 
 namespace ddpdoctor::imports {
 
-/// `py-spy dump`, plain, --native and --locals; --subprocesses writes one after the other.
+/// `py-spy dump`, plain, --native and --locals; with --subprocesses, one process after the other.
 bool read_py_spy(Lines& lines, std::vector<StackDump>& out);
 
-/// `Thread 71 (idle): "MainThread"`: a dump may begin with it, when "Process 71: …" was not copied.
+/// `Thread 71 (idle): "MainThread"`: the first line of a dump if "Process 71: …" was not copied.
 bool is_py_spy_thread(std::string_view line);
 
-/// `py-spy dump --json`, one document or several one after the other. Refuses what is no such
-/// document.
+/// `py-spy dump --json`, one or several consecutive documents. Refuses other documents.
 base::Result<std::vector<StackDump>> read_py_spy_json(std::string_view text,
                                                       const std::string& name);
 
@@ -30,7 +29,7 @@ bool read_pystack(Lines& lines, std::vector<StackDump>& out);
 /// gdb's `thread apply all bt`, with and without symbols, and py-bt of python-gdb.py.
 bool read_gdb(Lines& lines, std::vector<StackDump>& out);
 
-/// gdb's `bt` of one thread, without a heading that names it.
+/// gdb's `bt` of one thread, without a heading.
 bool is_bare_backtrace(std::string_view head);
 
 /// `eu-stack -p PID`, also with -s, -m, -i, -b.

@@ -28,7 +28,7 @@ bool is_module_level(const model::Thread& thread) {
 
 StackDump new_dump() {
   StackDump dump;
-  dump.process.ppid = -1;  // no pid, so that nobody is taken for its parent
+  dump.process.ppid = -1;  // no pid, so that no process is taken for its parent
   return dump;
 }
 
@@ -130,7 +130,7 @@ std::optional<model::Frame> python_frame(std::string_view line) {
   frame.file = base::elide(line.substr(6, file_end - 6), kLongestName);
   frame.line = static_cast<int>(*number);
   if (take_prefix(rest, ", in ") || take_prefix(rest, " in ")) {
-    constexpr std::string_view kModuleInHtml = "&lt;module&gt;";  // its line ends a dump
+    constexpr std::string_view kModuleInHtml = "&lt;module&gt;";  // the line after it ends a dump
     frame.function = rest == kModuleInHtml ? "<module>" : base::elide(rest, kLongestName);
   }
   return frame;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the readers of stack dumps share: lines under a cursor, the process being read, and the
-// words that all tools write alike. A reader looks at one line; if a dump of its tool begins there,
-// it reads to the end of that dump. So dumps may follow each other in one file, with anything
+// Common parts of the stack dump readers: lines under a cursor, the current process, and the
+// notations that all tools share. A reader examines one line; if a dump of its tool begins there,
+// it reads to the end of that dump. So dumps may follow each other in one file, with any text in
 // between.
 #pragma once
 
@@ -18,12 +18,12 @@
 
 namespace ddpdoctor::imports {
 
-constexpr std::size_t kMostDumps = 70'000;  // processes of one file: a world and its workers
-constexpr std::size_t kMostThreads = 4096;  // of one process
-constexpr std::size_t kMostFrames = 2000;   // of one thread; Python stops at 1,000 by itself
-constexpr std::size_t kLongestName = 4096;  // of a function, a file, a value
+constexpr std::size_t kMostDumps = 70'000;  // processes in one file: a world and its workers
+constexpr std::size_t kMostThreads = 4096;  // threads of one process
+constexpr std::size_t kMostFrames = 2000;   // frames of one thread; Python's own limit is 1,000
+constexpr std::size_t kLongestName = 4096;  // characters of a function, a file or a value
 
-/// Lines and a place among them.
+/// Lines with a cursor.
 class Lines {
  public:
   explicit Lines(std::span<const std::string_view> all) : all_(all) {}
@@ -47,38 +47,39 @@ class Lines {
   std::size_t at_ = 0;
 };
 
-/// One process as one tool saw it once.
+/// One process in one snapshot of one tool.
 struct StackDump {
-  model::Process process;  // pid 0: the tool does not say
-  std::string identity;    // what stays the same when the process is dumped again and has no pid
-  std::optional<double> after;  // seconds without progress that a timer of faulthandler had waited
+  model::Process process;       // pid 0: the tool does not show it
+  std::string identity;         // what is the same when a process without a pid is dumped again
+  std::optional<double> after;  // seconds without progress after which a faulthandler timer fired
   std::map<std::string, std::map<int, std::string>> sources;
 };
 
-/// A process that nobody is the parent of, as far as the text says.
+/// A process without a known parent.
 StackDump new_dump();
 
-/// Appends within the caps; false when the thread has all it may have.
+/// Appends within the limits; false if the thread is full.
 bool add_frame(model::Thread& thread, model::Frame frame);
 
-/// nullptr when the process has all it may have.
+/// nullptr if the process is full.
 model::Thread* add_thread(StackDump& dump, pid_t tid, std::string_view name);
 
-/// Main thread first: that of the pid, else the one whose outermost Python frame is a module.
+/// Puts the main thread first: the one with tid = pid, else the one whose outermost Python frame is
+/// a module.
 void put_main_first(StackDump& dump);
 
-/// The whole text as a number within [0, most].
+/// The whole text as a number in [0, most].
 std::optional<std::int64_t> number_of(std::string_view text, std::int64_t most);
-/// The digits at the front of the text, taken off.
+/// Removes and returns the digits at the front of the text.
 std::optional<std::int64_t> take_number(std::string_view& text, std::int64_t most);
 std::optional<std::uint64_t> hex_of(std::string_view text);
 
 std::optional<pid_t> pid_of(std::string_view text);
 
-/// Taken off when it is there.
+/// Removes the prefix if the text has it.
 bool take_prefix(std::string_view& text, std::string_view prefix);
 
-/// What stands between two words; absent when one of them is.
+/// The text between two words; absent if either is missing.
 std::optional<std::string_view> between(std::string_view text, std::string_view from,
                                         std::string_view to);
 
@@ -86,13 +87,13 @@ std::optional<std::string_view> between(std::string_view text, std::string_view 
 /// (faulthandler): a Python frame.
 std::optional<model::Frame> python_frame(std::string_view line);
 
-/// "clock_nanosleep@GLIBC_2.2.5" → "clock_nanosleep"; arguments of C++ stay.
+/// "clock_nanosleep@GLIBC_2.2.5" → "clock_nanosleep"; C++ arguments are kept.
 std::string native_name(std::string_view name);
 
-/// Words of a command line as a person sees it; quoting is not undone.
+/// The words of a command line as printed; quoting is not undone.
 std::vector<std::string> words_of(std::string_view command);
 
-/// Whether a line of `head` begins with one of these (after blanks when `indented`).
+/// True if a line of `head` begins with one of these (after blanks if `indented`).
 bool has_line_with(std::string_view head, std::span<const std::string_view> beginnings);
 
 }  // namespace ddpdoctor::imports

@@ -22,7 +22,7 @@ std::string from_python(PythonReader& python) {
   return version ? objects.string(*version, kMaxVersion).value_or("") : "";
 }
 
-/// torch/version.py beside torch/lib/libtorch_cpu.so, in the target's own file system.
+/// torch/version.py next to torch/lib/libtorch_cpu.so, in the target's own file system.
 std::string from_installation(Target& target) {
   for (const Mapping& mapping : target.maps().all()) {
     constexpr std::string_view kLibrary = "/lib/libtorch_cpu.so";
