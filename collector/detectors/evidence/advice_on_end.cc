@@ -11,7 +11,7 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-/// The most that /dev/shm was filled, of 1; nothing when nobody looked.
+/// The highest usage of /dev/shm as a share of 1; nothing if it was not measured.
 std::optional<double> shm_share(const model::JobModel& job) {
   std::optional<double> most;
   for (const model::Fact* usage : model::facts(job, "shm-usage")) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions that many detectors share: who waits, who was not seen, which ranks agree with each
-// other and who is alone.
+// Queries that many detectors share: which ranks wait, which are unobserved, which agree with each
+// other, and which differ.
 #pragma once
 
 #include <functional>
@@ -14,59 +14,60 @@
 
 namespace ddpdoctor::detectors {
 
-/// Ranks that did or said the same.
+/// Ranks with the same value.
 struct Camp {
   model::RankSet ranks;
   std::string key;
 };
 
-/// Ranks grouped by what they say, the largest camp first (equal sizes: lowest rank first).
+/// Ranks grouped by value, the largest group first (equal sizes: lowest rank first).
 std::vector<Camp> camps(const std::map<model::Rank, std::string>& said);
 
-/// True when the first camp is larger than all the others together or than each of them; a tie of
-/// the two largest is no majority.
+/// True if the first group is larger than each of the others; if the two largest are equal, there
+/// is no majority.
 bool has_majority(const std::vector<Camp>& camps);
 
-/// Everyone outside the largest camp; empty when there is no majority.
+/// All ranks outside the largest group; empty if there is no majority.
 model::RankSet minority(const std::vector<Camp>& camps);
 
-/// Ranks whose standing answers yes.
+/// Ranks whose standing satisfies the predicate.
 model::RankSet ranks_where(const graph::Examination& examination,
                            const std::function<bool(const graph::Standing&)>& question);
 
-/// Ranks in something that only other ranks can end.
+/// Ranks in a wait that only other ranks can end.
 model::RankSet waiting_ranks(const graph::Examination& examination);
 
-/// Ranks that wait for no other rank and are at work: they compute, get on, or pause for a moment.
-/// The others may simply be waiting for them.
+/// Ranks that wait for no other rank and work: they compute, make progress, or pause briefly. The
+/// other ranks may only be waiting for them.
 model::RankSet working_ranks(const graph::Examination& examination);
 
-/// Ranks that we have no evidence about: neither a stack nor an end nor a recorded call.
+/// Ranks without any evidence: no stack, no exit, no recorded call.
 model::RankSet unobserved_ranks(const graph::Examination& examination);
 
-/// Members of the group that have not come to this sequence although we know how far they came.
+/// Members of the group with known progress that have not reached this sequence number.
 model::RankSet absent_from(const graph::GroupView& group, std::int64_t sequence);
 
-/// A rank is dead, has exited or never came: its peers' connections and kernels fail because of
-/// that.
+/// Some rank was killed, has exited or never started: that alone makes its peers' connections and
+/// kernels fail.
 bool somebody_is_gone(const graph::Examination& examination);
 
-/// A call that failed or never ended because members had not come to it when the job was over.
+/// A call that failed or never completed because some members had not called it when the job ended.
 struct Forsaken {
   std::string group;
   std::int64_t sequence = 0;
   std::string operation = {};
-  model::RankSet ranks = {};    // who called
-  model::RankSet missing = {};  // who never did
+  model::RankSet ranks = {};    // ranks that called it
+  model::RankSet missing = {};  // ranks that did not
 };
 
 /// Empty while the job runs.
 std::vector<Forsaken> forsaken_calls(const graph::Examination& examination);
 
-/// Nothing moves, or it is over, or nobody could tell; false only when movement was seen.
+/// True if nothing makes progress, the job has ended, or progress is unknown; false only if
+/// progress was observed.
 bool may_hang(const graph::Examination& examination);
 
-/// Fewer than two facts make a finding likely, two make it certain; none a resemblance.
+/// No fact: possible; one fact: likely; two or more: certain.
 Confidence confidence_of(int facts);
 
 /// The lower of two.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host with a GPU is in three places: at its line, in the call that its device is stuck in, and
-// past the newest call that it launched.
+// A host with a GPU has three positions: its current line, the call in which its device is stuck,
+// and the newest call that it launched.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace ddpdoctor::detectors {
 
-/// "; its host is at train.py:40 in metrics and has launched up to all_reduce #7": said behind the
-/// call that the device is stuck in. Empty where the host is in that call itself.
+/// "; its host is at train.py:40 in metrics and has launched up to all_reduce #7": appended after
+/// the call in which the device is stuck. Empty if the host is in that call itself.
 std::string ahead_of_device(const graph::Examination& examination, const graph::Standing& standing);
 
 }  // namespace ddpdoctor::detectors

@@ -18,7 +18,7 @@ bool has_ended(const graph::Standing& standing) {
          standing.activity == kAbsent || standing.activity == kUnobserved;
 }
 
-/// Not a single rank changed its stack: a step that goes on would show it.
+/// No rank's stack changed: a step that makes progress would change one.
 bool nobody_moved(const graph::Examination& examination) {
   return std::none_of(examination.standings.begin(), examination.standings.end(),
                       [](const graph::Standing& standing) { return standing.moved; });

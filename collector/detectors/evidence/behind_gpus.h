@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that wait for their GPUs while no record tells what is queued there: the stacks alone show
-// who is elsewhere. A collective of NCCL blocks the stream, and the host stops at the next
-// `.item()`.
+// Ranks that wait for their GPUs without records of the queued work: only stacks show which ranks
+// are elsewhere. A collective of NCCL blocks the stream, and the host stops at the next `.item()`.
 #pragma once
 
 #include <optional>
@@ -12,16 +11,17 @@
 
 namespace ddpdoctor::detectors {
 
-/// Ranks in a call that waits for CUDA work; empty when calls were recorded, which tell more.
+/// Ranks in a call that waits for CUDA work; empty if calls were recorded, because records show
+/// more.
 model::RankSet behind_their_gpus(const graph::Examination& examination);
 
-/// Ranks whose process computes on a GPU and whose hosts stayed at one line each, in nothing that a
-/// stack names: what their devices wait for decides. Empty when the job is not still, or a rank is
+/// Ranks whose process computes on a GPU and whose hosts stayed at one line each, in no wait that
+/// the stack shows: they wait for their devices. Empty if the job is not still, or a rank is
 /// elsewhere.
 model::RankSet stay_at_their_lines(const graph::Examination& examination);
 
-/// A minority is elsewhere while all the others wait for their GPUs: that is where to look. At most
-/// possible, because a long kernel looks the same.
+/// A minority of ranks is elsewhere while all others wait for their GPUs: the cause is probably
+/// there. At most possible, because a long kernel looks the same.
 std::optional<Finding> elsewhere_than_gpus(const graph::Examination& examination);
 
 }  // namespace ddpdoctor::detectors

@@ -36,14 +36,14 @@ bool process_runs_python(const Process& process) {
   return std::any_of(process.threads.begin(), process.threads.end(), runs_python);
 }
 
-/// In a call of torch.distributed.rpc that waits for an answer.
+/// In a call of torch.distributed.rpc that waits for its response.
 bool waits_for_answer(const Thread& thread) {
   return asleep(thread) && (python_frame_in(thread, "torch/distributed/rpc/api.py",
                                             {"rpc_sync", "_invoke_rpc", "remote"}) != nullptr ||
                             model::has_native_frame(thread, "PyRRef::toHere"));
 }
 
-/// A thread of the agent's pool that runs what another process asked for.
+/// A thread of the agent's pool that serves a request of another process.
 bool answers(const Thread& thread) {
   return python_frame_in(thread, "torch/distributed/rpc/internal.py", {"_run_function"}) != nullptr;
 }
@@ -57,13 +57,13 @@ bool uses_rpc(const Process& process) {
   });
 }
 
-/// Answers requests about shared memory, or redraws a progress bar: it ends nobody's wait.
+/// Serves requests about shared memory, or redraws a progress bar: no other thread waits for it.
 bool only_assists(const Thread& thread) {
   return python_frame_in(thread, "multiprocessing/resource_sharer.py", {"_serve"}) != nullptr ||
          python_frame_in(thread, "tqdm/_monitor.py", {"run"}) != nullptr;
 }
 
-/// "server_read" of `rpc_sync("server", server_read)`, as the user's line that waits is written.
+/// "server_read" in the user's waiting line `rpc_sync("server", server_read)`.
 std::string function_asked(const model::JobModel& job, const Thread& thread) {
   constexpr std::array<std::string_view, 3> kCalls = {"rpc_sync", "rpc_async", "remote"};
   const model::Frame* user = own_user_frame(thread);
@@ -81,20 +81,20 @@ std::string function_asked(const model::JobModel& job, const Thread& thread) {
   return {};
 }
 
-/// The thread of the pool runs this function for somebody.
+/// This thread of the pool runs that function for another process.
 bool runs_for_others(const Thread& thread, const std::string& function) {
   return std::any_of(thread.frames.begin(), thread.frames.end(), [&](const model::Frame& frame) {
     return program::last_name(frame.function) == function;
   });
 }
 
-/// DataLoader asks its queue every five seconds, on either side, for ever.
+/// DataLoader polls its queue every five seconds, on both sides, without limit.
 bool asks_for_ever(const Thread& thread) {
   return waits_for_batch(thread) || waits_for_indices(thread);
 }
 
-/// Python's own read or write: what is in the way of C++ (gloo, the store, gRPC) may be moved on by
-/// a thread without Python.
+/// Python's own read or write. A wait in C++ code (gloo, the store, gRPC) may be ended by a thread
+/// without Python.
 bool is_pythons_own(const Thread& thread) {
   for (const model::Frame& frame : thread.frames) {
     if (frame.language == model::Language::kPython) {
@@ -109,7 +109,7 @@ bool is_pythons_own(const Thread& thread) {
   return true;  // a program without Python
 }
 
-/// `stop.wait()` in the main thread: what a handler of a signal ends.
+/// `stop.wait()` in the main thread: a signal handler ends it.
 bool awaits_signal(const Process& process, const Thread& thread) {
   const model::Frame* user = own_user_frame(thread);
   const auto called = called_by_user(thread);
@@ -121,7 +121,7 @@ bool awaits_signal(const Process& process, const Thread& thread) {
 }
 
 /// In Event.wait of multiprocessing, which waits in a Condition: a program that serves until a
-/// signal tells it to stop looks like that.
+/// signal stops it looks the same.
 bool awaits_event(const Thread& thread) {
   return std::count_if(thread.frames.begin(), thread.frames.end(), [](const model::Frame& frame) {
            return frame.file.ends_with("multiprocessing/synchronize.py") &&
@@ -189,7 +189,7 @@ class Builder {
     }
   }
 
-  /// Ran between the looks: what it waits at comes and goes.
+  /// Ran between snapshots: the object it waits for changes.
   [[nodiscard]] bool ran(const Process& process, const Thread& thread) const {
     if (before_ == nullptr) {
       return false;
@@ -204,7 +204,7 @@ class Builder {
         }
       }
     }
-    return true;  // it is new
+    return true;  // it is a new process
   }
 
   void block(std::size_t at, Blockage how, std::vector<std::size_t> enders, bool all = false) {
@@ -254,7 +254,7 @@ class Builder {
     }
   }
 
-  /// It waits for ranks, and this is its thread that does.
+  /// This is the thread in which the rank waits for other ranks.
   const graph::Standing* standing_in(const Process& process, const Thread& thread) const {
     if (process.role != model::Role::kRank || !process.rank) {
       return nullptr;
@@ -277,7 +277,7 @@ class Builder {
                              ? std::nullopt
                              : place_of(found->thread);
       if (by_ranks && !place) {
-        return;  // a rank that nothing is known of
+        return;  // a rank without evidence
       }
       if (place) {
         enders.push_back(*place);
@@ -288,10 +288,10 @@ class Builder {
     }
   }
 
-  /// A request that was sent long ago is being answered by a thread of the pool, or by nobody.
+  /// A request sent long ago is being served by a thread of the pool, or by none.
   void decide_rpc(std::size_t at) {
     std::vector<std::size_t> enders;
-    for (const bool own : {false, true}) {  // what a process asks of itself is rare
+    for (const bool own : {false, true}) {  // requests of a process to itself are rare
       for (std::size_t i = 0; i < out_.threads.size() && (!own || enders.empty()); ++i) {
         const bool same = out_.threads[i].process == out_.threads[at].process;
         if (i != at && same == own && answers(*out_.threads[i].thread)) {
@@ -342,9 +342,9 @@ class Builder {
       const auto theirs = threads_of(pid, at);
       const bool own = pid == one.process->pid;
       if (theirs.empty() && !own) {
-        return;  // of another job, or unreadable, or over
+        return;  // it belongs to another job, is unreadable, or has exited
       }
-      // A process ends when its main thread does.
+      // A process ends when its main thread ends.
       const auto first = joins ? theirs.begin() : theirs.end();
       enders.insert(enders.end(), theirs.begin(), first == theirs.end() ? theirs.end() : first + 1);
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads of all processes of the job, what each waits for, and who could end it: kernel objects as
-// the sources read them, locks of Python by the source, calls of torch.distributed.rpc by who
-// answers them, collectives by who has not joined. What is not known is taken for a thread that
-// goes on.
+// The threads of all processes of the job, what each waits for, and which threads could end the
+// wait: kernel objects from the sources, Python locks from the source code, calls of
+// torch.distributed.rpc by the thread that serves them, collectives by the ranks that have not
+// joined. A thread with an unknown wait counts as able to continue.
 #pragma once
 
 #include <string>
@@ -13,24 +13,24 @@
 
 namespace ddpdoctor::detectors {
 
-/// What a thread waits at.
+/// The kind of object that a thread waits for.
 enum class Blockage { kNone, kObject, kPrivateLock, kRpc, kRanks };
 
 struct BlockedThread {
   const model::Process* process = nullptr;
   const model::Thread* thread = nullptr;
   Blockage blockage = Blockage::kNone;
-  const model::Fact* object = nullptr;  // its blocked-on fact, where there is one
-  bool owner_known = false;             // of a lock of Python: the source names one who has it
+  const model::Fact* object = nullptr;  // its blocked-on fact, if any
+  bool owner_known = false;             // for a Python lock: the source shows its owner
 };
 
-/// Threads and, at the same places, what the search for knots takes.
+/// Threads and, at the same indices, the nodes for the knot search.
 struct BlockedThreads {
   std::vector<BlockedThread> threads;
   std::vector<graph::ChoiceNode> nodes;
 };
 
-/// Empty when no thread of the newest observation waits at a kernel object.
+/// Empty if no thread of the newest observation waits for a kernel object.
 BlockedThreads blocked_threads(const graph::Examination& examination);
 
 }  // namespace ddpdoctor::detectors

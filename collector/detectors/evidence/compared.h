@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which parts of one call were known on every rank, so that they could be compared at all.
+// The parts of a call that were known on every rank and could be compared.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace ddpdoctor::detectors {
 
-/// What one rank passes to a call and the others must pass alike.
+/// A part of a call that must be equal on all ranks.
 enum class Compared { kSize, kDtype, kSplits, kReduceOp, kRoot, kMembers };
 
 std::string_view name_of(Compared part);
 
-/// Parts that matter for this operation and that some member's record of it lacks.
+/// Parts that matter for this operation but are missing in the record of some member.
 std::vector<Compared> not_compared(const graph::Examination& examination,
                                    const graph::GroupView& view, std::int64_t sequence);
 

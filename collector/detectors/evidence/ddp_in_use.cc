@@ -20,7 +20,7 @@ bool in_ddp(const graph::Standing& standing) {
          standing.activity == kDdpConstructor;
 }
 
-/// "model = DDP(model)" in a file of the user's; not the import, not a comment.
+/// "model = DDP(model)" in a user's file; imports and comments do not count.
 std::optional<Evidence> wrapped_in_source(const model::JobModel& job) {
   for (const auto& [file, lines] : job.sources) {
     for (const auto& [number, text] : lines) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the job trains with DistributedDataParallel: torch says many things alike with and
+// Whether the job trains with DistributedDataParallel: many messages of torch are the same with and
 // without it.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace ddpdoctor::detectors {
 
-/// The surest sign: a stack, the agent's record, the user's source, or a traceback in a log.
+/// The best evidence: a stack, the agent's record, the user's source, or a traceback in a log.
 std::optional<Evidence> ddp_in_use(const graph::Examination& examination);
 
 }  // namespace ddpdoctor::detectors

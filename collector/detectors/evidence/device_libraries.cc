@@ -55,7 +55,7 @@ bool contains(std::string_view text, std::string_view part) {
   return !part.empty() && text.find(part) != std::string_view::npos;
 }
 
-/// Rows of one library are told as the first of them.
+/// Several rows of one library are reported as its first row.
 const DeviceLibrary* first_of_name(const DeviceLibrary& row) {
   return std::find_if(kLibraries.begin(), kLibraries.end(),
                       [&row](const DeviceLibrary& one) { return one.name == row.name; });
@@ -95,8 +95,8 @@ std::optional<model::Rank> rank_behind(std::string_view text, std::string_view w
   return number ? std::optional(static_cast<model::Rank>(*number)) : std::nullopt;
 }
 
-/// "RDMA: 1, nvl: 3, src RDMA: 0, src nvl: 3", "…, src RDMA lane: 0, dst NVL: 5": node and place in
-/// it.
+/// "RDMA: 1, nvl: 3, src RDMA: 0, src nvl: 3", "…, src RDMA lane: 0, dst NVL: 5": node, and rank on
+/// that node.
 void read_lanes(std::string_view line, DeviceTimeout& out) {
   const auto node = rank_behind(line, ", RDMA: ");
   const auto place = rank_behind(line, ", nvl: ");
@@ -150,7 +150,7 @@ std::optional<InLibrary> library_in(std::span<const model::Frame> frames) {
         out.frame = &frame;
         return out;
       }
-      continue;  // its wrapper stands further out
+      continue;  // its wrapper is further out
     }
     if (python && (out.library == nullptr || !model::is_torch_file(frame.file))) {
       break;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Libraries whose own kernels wait for other ranks without NCCL: how their wrappers, symbols,
-// kernels and timeouts are spelled. A table, one row each.
+// Libraries whose own kernels wait for other ranks without NCCL: the names of their wrappers,
+// symbols, kernels and timeouts. A table with one row each.
 #pragma once
 
 #include <optional>
@@ -14,28 +14,29 @@
 namespace ddpdoctor::detectors {
 
 struct DeviceLibrary {
-  std::string_view name;    // as people call it
-  std::string_view python;  // piece of the path of its wrappers
-  std::string_view native;  // piece of a symbol or of a module's path
-  std::string_view kernel;  // piece of its kernels' names
-  std::string_view check;   // what to do when all ranks are in it; first word is a verb
+  std::string_view name;    // common name
+  std::string_view python;  // part of the path of its wrappers
+  std::string_view native;  // part of a symbol or of a module's path
+  std::string_view kernel;  // part of its kernels' names
+  std::string_view check;   // fix if all ranks are in it; the first word is a verb
 };
 
-/// Where a thread is in such a library: the function of its wrapper, and the caller's view of it.
+/// The position of a thread in such a library: the wrapper's function and its frame.
 struct InLibrary {
   const DeviceLibrary* library = nullptr;
   std::string function;                 // "internode_dispatch"
-  const model::Frame* frame = nullptr;  // the wrapper's
+  const model::Frame* frame = nullptr;  // frame of the wrapper
 };
 
-/// The innermost wrapper of these frames; absent also where torch.distributed or the user's code
-/// was called from it since.
+/// The innermost wrapper among these frames; absent if it has called torch.distributed or user code
+/// in turn.
 std::optional<InLibrary> library_in(std::span<const model::Frame> frames);
 
-/// The library that a kernel is of; nullptr for NCCL's and for computing ones.
+/// The library of a kernel; nullptr for NCCL's and for compute kernels.
 const DeviceLibrary* library_of_kernel(std::string_view kernel);
 
-/// A timeout that such a kernel, or its host, wrote: who waited, and for whom where it says so.
+/// A timeout reported by such a kernel or its host: the waiting rank, and the awaited one if it is
+/// named.
 struct DeviceTimeout {
   const DeviceLibrary* library = nullptr;
   std::optional<model::Rank> waiting;

@@ -10,7 +10,7 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-/// Exceptions that steer a program: an empty queue, the end of an iterator, an optional module.
+/// Exceptions that control a program: an empty queue, the end of an iterator, an optional module.
 bool steers(std::string_view exception) {
   constexpr std::array<std::string_view, 9> kTypes = {
       "StopIteration", "StopAsyncIteration",  "GeneratorExit",  "Empty",          "Full",

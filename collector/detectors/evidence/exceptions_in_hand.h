@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the interpreters of the ranks say of their exceptions: one that is being handled at the
-// moment, one that the program has failed with.
+// Exceptions in the interpreters of the ranks: one that is being handled now, or one that ended the
+// program.
 #pragma once
 
 #include <optional>
@@ -11,21 +11,21 @@
 namespace ddpdoctor::detectors {
 
 struct ExceptionInHand {
-  std::string exception;       // "ValueError: no such shard"
-  model::CallSite raised;      // the user's innermost line of its traceback; unknown when none
-  bool in_task = false;        // a task of its event loop ended with it, and nobody took it
-  bool in_users_hand = false;  // a function of the user's on the rank's stack handles it
+  std::string exception;   // "ValueError: no such shard"
+  model::CallSite raised;  // the user's innermost line in its traceback; unknown if there is none
+  bool in_task = false;    // it ended a task of the event loop, and its result was never retrieved
+  bool in_users_hand = false;  // a user's function on the rank's stack handles it
 };
 
-/// What the rank's main thread is in an except or finally block for.
+/// The exception of the except or finally block that the rank's main thread is in.
 std::optional<ExceptionInHand> handled_by(const model::JobModel& job,
                                           const graph::Standing& standing);
 
-/// An exception leads it out of a `with`: it stands in its __exit__, or in the generator behind it.
+/// An exception makes it leave a `with`: it is in __exit__, or in the generator behind the `with`.
 bool leaves_a_with(const model::JobModel& job, const graph::Standing& standing);
 
-/// What the rank's program has failed with and printed, on its way to its end since; or what a task
-/// of its event loop has failed with unseen, since when the loop has nothing to do.
+/// The exception that ended the rank's program and was printed, if the rank has been exiting since;
+/// or the unnoticed exception of a task in its event loop, which has been idle since.
 std::optional<ExceptionInHand> failed_with(const model::JobModel& job,
                                            const graph::Standing& standing);
 

@@ -25,7 +25,7 @@ bool contains_any(std::string_view text, std::span<const std::string_view> words
   });
 }
 
-/// What torch, gloo and NCCL say when the process at the other end is gone.
+/// Exceptions of torch, gloo and NCCL when the process at the other end has exited.
 bool says_lost_connection(std::string_view exception) {
   constexpr std::array<std::string_view, 4> kWords = {
       "Connection closed by peer", "Connection reset by peer", "Broken pipe",
@@ -33,20 +33,21 @@ bool says_lost_connection(std::string_view exception) {
   return contains_any(exception, kWords);
 }
 
-/// Raised by who starts ranks, when one of them has failed.
+/// Raised by launchers after one of their ranks has failed.
 bool is_of_launcher(std::string_view exception) {
   constexpr std::array<std::string_view, 4> kWords = {"ChildFailedError", "ProcessRaisedException",
                                                       "ProcessExitedException", "SignalException"};
   return contains_any(exception, kWords);
 }
 
-/// What logs say, when nobody raised for reasons of its own.
+/// The content of the logs if every exception is a consequence of another rank's failure.
 struct Consequences {
-  std::map<model::Rank, Traceback> of_ranks;  // the last one of each
+  std::map<model::Rank, Traceback> of_ranks;  // the last traceback of each
   std::size_t nameless = 0;
 };
 
-/// Nothing where somebody did, or may have: a traceback could not be read to its end.
+/// Nothing if a rank raised for its own reasons, or may have: a traceback could not be read
+/// completely.
 std::optional<Consequences> consequences(const model::JobModel& job) {
   Consequences out;
   for (const LogStream& stream : log_streams(job)) {
@@ -73,7 +74,8 @@ std::optional<Consequences> consequences(const model::JobModel& job) {
   return out;
 }
 
-/// Whom its launcher calls the first; nothing when nobody says it, or several launchers do.
+/// The rank that the launcher reports as the first to fail; nothing if it names none, or several
+/// launchers do.
 std::optional<model::Rank> told_first(const model::JobModel& job) {
   const auto told = model::facts(job, "first-failure");
   return told.size() == 1 ? told.front()->rank : std::nullopt;
@@ -105,7 +107,7 @@ model::RankSet lost_their_connection(const std::vector<FeltAnEnd>& all) {
 }
 
 std::vector<Failed> failed_without_word(const graph::Examination& examination) {
-  constexpr int kOfAnException = 1;  // Python's status
+  constexpr int kOfAnException = 1;  // exit status of Python
   const model::JobModel& job = examination.job;
   std::vector<Failed> out;
   if (job.logs.empty() || !job.ended || !examination.history.empty()) {

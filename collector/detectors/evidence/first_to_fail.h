@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where logs and error files are all there is of a job that has failed: who only felt another
-// rank's end, and who ended without a word.
+// For jobs known only from logs and error files: ranks that failed as a consequence of another's
+// exit, and ranks that exited without a message.
 #pragma once
 
 #include <string>
@@ -10,27 +10,28 @@
 
 namespace ddpdoctor::detectors {
 
-/// A rank whose last traceback tells of another rank's failure, and no other of its own.
+/// A rank whose last traceback is a consequence of another rank's failure, and that has no other.
 struct FeltAnEnd {
   model::Rank rank = 0;
-  bool lost_its_connection = false;  // else it gave up waiting, or was ended
-  model::CallSite place = {};        // where it stood
+  bool lost_its_connection = false;  // otherwise it timed out or was ended
+  model::CallSite place = {};        // the line it was at
   std::string exception = {};
 };
-/// In order of ranks; empty when any rank raised for reasons of its own.
+/// Ordered by rank; empty if any rank raised for its own reasons.
 std::vector<FeltAnEnd> felt_an_end(const model::JobModel& job);
 
-/// The ranks of these that lost their connection.
+/// Those of these ranks that lost their connection.
 model::RankSet lost_their_connection(const std::vector<FeltAnEnd>& all);
 
-/// A rank that a launcher saw end with a status of its own, and that wrote no traceback.
+/// A rank that exited with its own status according to a launcher, and that wrote no traceback.
 struct Failed {
   model::Rank rank = 0;
   int status = 0;
-  /// Its launcher calls it the first, or others fell after it; and no traceback may be its.
+  /// The launcher names it as the first, or others failed after it; and no traceback can belong to
+  /// it.
   bool sure = true;
 };
-/// Only the first one where its launcher tells which that was. Empty when any rank raised.
+/// Only the first one if the launcher names it. Empty if any rank raised.
 std::vector<Failed> failed_without_word(const graph::Examination& examination);
 
 }  // namespace ddpdoctor::detectors

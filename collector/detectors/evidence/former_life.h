@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranks wrote before the launcher started the job again (torchrun --max-restarts): a life that
-// only finds nobody to connect to may have failed because of the one before.
+// What ranks wrote before the launcher restarted the job (torchrun --max-restarts): an attempt that
+// only fails to connect may have failed because of the previous one.
 #pragma once
 
 #include <vector>
@@ -9,11 +9,11 @@
 
 namespace ddpdoctor::detectors {
 
-/// A rank found nobody to connect to: for a reason of its own, or since another one has ended or
-/// is started again.
+/// A rank could not connect: for its own reasons, or because another rank has exited or is being
+/// restarted.
 bool found_nobody(const Traceback& traceback);
 
-/// Exceptions of former lives that no other rank's end explains, one for each rank and place.
+/// Exceptions of previous attempts that no other rank's exit explains, one per rank and line.
 std::vector<Traceback> exceptions_of_former_life(const model::JobModel& job);
 
 }  // namespace ddpdoctor::detectors

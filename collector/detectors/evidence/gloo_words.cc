@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The check stands in the thread of gloo's sockets, whose exception nobody catches: the process
-// aborts, without a traceback.
+// The check runs in the thread of gloo's sockets, where no code catches its exception: the process
+// aborts without a traceback.
 #include "collector/detectors/evidence/gloo_words.h"
 
 #include <charconv>
@@ -49,7 +49,7 @@ std::optional<GlooSizes> sizes_in(const LogLine& line) {
                    .line = std::string(base::trim(line.text))};
 }
 
-/// The only rank that is known to have aborted.
+/// The only rank known to have aborted.
 std::optional<model::Rank> who_aborted(const model::JobModel& job) {
   model::RankSet aborted;
   for (const model::Process* process : processes(job)) {

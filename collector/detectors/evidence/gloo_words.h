@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What gloo says before it ends a process.
+// Messages of gloo before it ends a process.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,12 @@
 
 namespace ddpdoctor::detectors {
 
-/// A rank got a message of another size than its call expects.
+/// A rank received a message of another size than its call expects.
 struct GlooSizes {
-  std::optional<model::Rank> rank;  // who got it: by its line, or as the only one that aborted
-  std::int64_t received = 0;        // bytes
-  std::int64_t expected = 0;        // bytes
+  // The receiver: by its line prefix, or as the only rank that aborted.
+  std::optional<model::Rank> rank;
+  std::int64_t received = 0;  // bytes
+  std::int64_t expected = 0;  // bytes
   std::string line;
 };
 

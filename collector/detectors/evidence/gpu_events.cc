@@ -17,7 +17,7 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-constexpr std::size_t kLongestLine = 4096;  // of which anything is read
+constexpr std::size_t kLongestLine = 4096;  // longer lines are ignored
 constexpr std::size_t kLongestQuote = 240;
 constexpr std::size_t kLongestHost = 128;
 constexpr std::size_t kMostEvents = 1024;
@@ -42,7 +42,7 @@ bool hex(char c) {
   return std::isxdigit(static_cast<unsigned char>(c)) != 0;
 }
 
-/// How many hexadecimal digits begin there.
+/// The number of hexadecimal digits at `at`.
 std::size_t digits_at(std::string_view text, std::size_t at) {
   std::size_t end = at;
   while (end < text.size() && hex(text[end])) {
@@ -51,7 +51,7 @@ std::size_t digits_at(std::string_view text, std::size_t at) {
   return end - at;
 }
 
-/// "4f:00", "4f:00.0" at this place, behind the domain.
+/// "4f:00" or "4f:00.0" at `at`, after the domain.
 bool is_bus_and_device(std::string_view text, std::size_t at) {
   return digits_at(text, at) == 2 && at + 2 < text.size() && text[at + 2] == ':' &&
          digits_at(text, at + 3) == 2;
@@ -94,8 +94,8 @@ std::optional<GpuEvent> of_xid(std::string_view line) {
   return event;
 }
 
-/// "node1:3141 NCCL DIAG [INFO] Xid 79 detected 1 time on host node1. …": what NCCL's diagnostics
-/// found in the kernel logs of all hosts.
+/// "node1:3141 NCCL DIAG [INFO] Xid 79 detected 1 time on host node1. …": the result of NCCL's
+/// diagnostics on the kernel logs of all hosts.
 std::optional<GpuEvent> of_diagnostics(std::string_view line) {
   constexpr std::string_view kDiagnostics = " NCCL DIAG ";
   constexpr std::string_view kHost = " on host ";
@@ -118,7 +118,7 @@ std::optional<GpuEvent> of_diagnostics(std::string_view line) {
   return event;
 }
 
-/// A GPU that is gone says so without an Xid, too.
+/// A lost GPU may also be reported without an Xid.
 std::optional<GpuEvent> without_xid(std::string_view line) {
   const bool kernel = has(line, "NVRM: ");
   const bool gone = has(line, "fallen off the bus");
@@ -138,7 +138,7 @@ std::optional<GpuEvent> without_xid(std::string_view line) {
   return event;
 }
 
-/// Whose GPU: the fact's rank, or that of the process that the line names.
+/// The rank of the GPU: that of the fact, or of the process that the line names.
 std::optional<model::Rank> rank_of(const model::JobModel& job, pid_t pid) {
   const model::Process* process = pid == 0 ? nullptr : model::process(job, pid);
   return process == nullptr ? std::nullopt : served_rank(job, *process);
@@ -150,7 +150,7 @@ void complete(std::string_view line, const model::JobModel& job, GpuEvent& event
   event.rank = event.rank ? event.rank : rank_of(job, event.pid);
 }
 
-/// One message may be told with an Xid and in words.
+/// One event may be reported both with an Xid and in words.
 bool is_told(const std::vector<GpuEvent>& known, const GpuEvent& event) {
   return event.xid == 0 && std::any_of(known.begin(), known.end(), [&event](const GpuEvent& one) {
            return one.address == event.address && one.host == event.host &&
@@ -159,7 +159,7 @@ bool is_told(const std::vector<GpuEvent>& known, const GpuEvent& event) {
 }
 
 void read_log(std::string_view log, const model::JobModel& job, std::vector<GpuEvent>& out) {
-  std::string address;  // that a line shortly above names
+  std::string address;  // named by a line shortly above
   std::size_t since = 0;
   for (std::string_view line : base::split(log, '\n')) {
     line = line.substr(0, kLongestLine);

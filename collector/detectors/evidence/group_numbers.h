@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers that torch gives to groups: each rank counts those it has been told of, and the
-// number is the group's name. Ranks that make one group under two numbers have counted differently,
-// and so have ranks that make two groups under one.
+// The numbers that torch gives to groups: each rank counts its own new_group() calls, and the
+// number becomes the group's name. Ranks that create one group under two numbers have counted
+// differently, and so have ranks that create two groups under one number.
 #pragma once
 
 #include <optional>
@@ -12,43 +12,45 @@
 
 namespace ddpdoctor::detectors {
 
-/// Ranks in new_group that give its group different numbers.
+/// Ranks in new_group() that give their group different numbers.
 struct GroupNumbers {
-  model::RankSet behind;   // have been told of fewer groups
-  model::RankSet ahead;    // of the most
-  bool one_group = false;  // the members they give for it are the same, at one line of the program
-  /// The group that has on the ranks ahead the number which those behind give to another now.
+  model::RankSet behind;   // ranks that have made fewer groups
+  model::RankSet ahead;    // ranks that have made the most
+  bool one_group = false;  // the members are equal, and the call is at the same line of the program
+  /// The existing group, on the ranks ahead, with the number that the ranks behind now give to
+  /// another group.
   const model::ProcessGroup* unknown_behind = nullptr;
 };
 
-/// Nothing where the numbers are alike, or not known: a group with use_local_synchronization has a
-/// hash for its name.
+/// Nothing if the numbers are equal or unknown: with use_local_synchronization, a group's name is a
+/// hash.
 std::optional<GroupNumbers> group_numbers(const graph::Examination& examination);
 
-/// A group in the making, as a rank gives it.
+/// A group that a rank is creating.
 struct GroupMade {
   int number = 0;
   std::string_view members;  // "[0, 1, 2, 3]"
   const graph::Standing* by = nullptr;
 };
 
-/// Two groups of one number and other members; empty where there are none.
+/// Two groups with one number and different members; empty if there are none.
 std::vector<GroupMade> groups_of_one_number(const graph::Examination& examination);
 
-/// Two groups of one name with other members: each side took the next free number for its own.
+/// Two groups with one name and different members: each side used its next free number.
 struct SharedName {
   const model::ProcessGroup* one = nullptr;
   const model::ProcessGroup* other = nullptr;  // its id: "3:1,3", the name and the members
 };
 
-/// A name that two groups share, with ranks that wait in one of them.
+/// A name that two groups share, if ranks wait in one of them.
 std::optional<SharedName> shared_name(const graph::Examination& examination);
 
-/// The group of all ranks, which nobody makes by new_group(): ranks were told different sizes.
+/// The group of all ranks, which new_group() never creates: the ranks were given different world
+/// sizes.
 bool is_default_group(const model::JobModel& job, const SharedName& shared);
 
-/// All that are in new_group for one of them, where no rank is a member of two: each calls for its
-/// own group only. Else nobody: one call too few or too many looks like that.
+/// All ranks in new_group() for one of them, if no rank is a member of two: each calls it for its
+/// own group only. Otherwise empty, because an extra or missing call looks the same.
 model::RankSet makers_of_their_own(const graph::Examination& examination,
                                    const std::vector<GroupMade>& groups);
 

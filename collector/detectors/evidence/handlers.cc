@@ -29,8 +29,7 @@ bool stands_in(const model::JobModel& job, const Path& path, const std::string& 
   });
 }
 
-/// "for batch in loader", "for i in range(len(data))"; a count that is written down is alike
-/// everywhere.
+/// "for batch in loader", "for i in range(len(data))"; a literal count is equal on every rank.
 bool goes_over_data(const program::SourceText& lines, const Block& loop) {
   const bool over =
       loop.kind == BlockKind::kFor && (loop.text.find("range(") == std::string::npos ||
@@ -38,7 +37,7 @@ bool goes_over_data(const program::SourceText& lines, const Block& loop) {
   return over || program::data_end_of(lines, loop.line);
 }
 
-/// In the try that belongs to this finally, and in no loop that data ends.
+/// True if the line is in the try of this finally, and not in a loop that the data ends.
 bool is_in_try_of(const model::JobModel& job, const Path& path, const model::CallSite& site,
                   const Block& finally) {
   bool in_try = false;
@@ -68,7 +67,7 @@ bool is_in_try_of(const model::JobModel& job, const Path& path, const model::Cal
 bool in_handler(const model::JobModel& job, const Path& path, const Path& other) {
   for (const model::CallSite& site : path) {
     for (const Block& block : program::enclosing(lines_of(job, site.file), site.line)) {
-      // `except StopIteration: save()` is how a loop over data ends.
+      // `except StopIteration: save()` is the normal end of a loop over data.
       if (block.kind == BlockKind::kExcept && program::catches_failures(block) &&
           !stands_in(job, other, site.file, block)) {
         return true;

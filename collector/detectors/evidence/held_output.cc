@@ -18,10 +18,10 @@ namespace {
 
 constexpr std::string_view kKind = "exit-hang";
 
-/// Those outside the command's tree that hold the other end of a pipe.
+/// Processes outside the command's tree that hold the other end of a pipe.
 struct Holders {
   std::vector<const model::Fact*> strays;
-  bool idle = true;  // nobody else holds it as well, and none of them has run lately
+  bool idle = true;  // no other process holds it, and none of these has run recently
 };
 
 Holders holders_of(const model::JobModel& job, const model::Thread& reader) {
@@ -46,7 +46,7 @@ Holders holders_of(const model::JobModel& job, const model::Thread& reader) {
   return out;
 }
 
-/// Where a rank started it; by its time where its pid was not known then.
+/// The line at which a rank started it; found by time if its pid was unknown then.
 const model::Fact* start_of(const model::JobModel& job, const model::Fact& stray) {
   constexpr double kNear = 0.1;  // seconds
   const double born = stray.number("start_time").value_or(0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// exit-hang of a pipe (`torchrun … | tee log`): somebody reads the ranks' output until its last
-// holder has closed it, and that may be an idle process which a rank started and left.
+// exit-hang because of a pipe (`torchrun … | tee log`): a process reads the ranks' output until its
+// last holder closes it; the holder may be an idle process that a rank started and left running.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace ddpdoctor::detectors {
 
-/// `reader` waits for the end of a pipe that processes which ranks left behind hold open; only
-/// possible while one of them runs, or somebody else holds it as well.
+/// `reader` waits for the end of a pipe that processes left behind by ranks hold open; at most
+/// possible while one of them runs, or if another process holds it, too.
 std::optional<Finding> output_is_held(const graph::Examination& examination,
                                       const model::Process& reader);
 

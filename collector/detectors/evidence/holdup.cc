@@ -31,16 +31,17 @@ bool waits_for_threads(const model::Thread& main) {
          model::has_native_frame(main, "wait_for_thread_shutdown");
 }
 
-/// A process ends only after the feeder thread of its multiprocessing.Queue has written everything.
+/// A process exits only after the feeder thread of its multiprocessing.Queue has written
+/// everything.
 bool waits_for_reader(const model::Thread& main) {
   return python_frame_in(main, "multiprocessing/queues.py", {"_finalize_join"}) != nullptr;
 }
 
-/// The one who started it takes from the queue, and pauses in between.
+/// Its parent reads from the queue, with pauses in between.
 bool reader_goes_on(const model::JobModel& job, const model::Process& process) {
   const model::Process* parent = model::process(job, process.ppid);
   const model::Thread* main = parent == nullptr ? nullptr : model::main_thread(*parent);
-  // torchrun looks up ten times a second and reads nothing
+  // torchrun wakes ten times per second and reads nothing
   return main != nullptr && alive(*parent) && own_user_frame(*main) != nullptr &&
          (main->state == 'R' || graph::waits_for_a_moment(job, *main) ||
           graph::ran_between_looks(job, *parent, *main));
@@ -53,8 +54,7 @@ bool waits_for_children(const model::Thread& main) {
              nullptr;
 }
 
-/// A function that the program registered with atexit: called by the interpreter's end, not by its
-/// main module.
+/// A function registered with atexit: called by the interpreter's shutdown, not by the main module.
 bool runs_atexit(const model::Thread& main) {
   const bool ends = model::has_native_frame(main, "atexit_callfuncs") ||
                     model::has_native_frame(main, "Py_FinalizeEx");
@@ -74,7 +74,7 @@ std::string_view fix_for(const model::Thread& thread) {
   return maker == "Thread(" ? kEndIt : kShutPool;
 }
 
-/// `Thread(target=time.sleep, args=(40,))`: what the thread was started for is one sleep.
+/// `Thread(target=time.sleep, args=(40,))`: the thread only sleeps.
 bool sleeps_once(const model::Thread& thread) {
   const model::Frame* python = model::innermost_python(thread);
   return thread.waits_on && thread.waits_on->kind == "timer" && thread.waits_on->limit &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What keeps a process from ending whose program is over: a thread, a child, a function of atexit.
+// What keeps a finished program's process from exiting: a thread, a child, an atexit function.
 #pragma once
 
 #include <optional>
@@ -14,26 +14,25 @@ inline constexpr std::string_view kEndIt =
     "Give that thread daemon=True or a stop event, end child processes and pools before the "
     "program ends, and call destroy_process_group() on every rank.";
 
-/// What the end of a process waits for: the thread or the process to blame, and a word for it.
+/// What the exit of a process waits for: the thread or process to blame, and a word for it.
 struct Holdup {
   const model::Process* process = nullptr;
   const model::Thread* thread = nullptr;
   std::string what;
   std::string_view fix = kEndIt;
-  model::CallSite start{};      // of a thread without a line of the user's: where it is started
-  bool ends_by_itself = false;  // a timer that goes off once, a queue that is read slowly
+  model::CallSite start{};      // for a thread without a user line: where it is started
+  bool ends_by_itself = false;  // a one-shot timer, or a queue that is read slowly
 };
 
-/// A thread of Python with a line of the user's, other than the main thread. Daemons do not hold up
-/// the end, but nothing tells them apart from outside; one that sits in user code is the best
-/// candidate.
+/// A Python thread with a user line, other than the main thread. Daemon threads do not block the
+/// exit but cannot be recognized from outside; a thread in user code is the best candidate.
 const model::Thread* user_thread(const model::Process& process, const model::Thread& main);
 
-/// A thread whose end is waited for; one of the standard library with the line that starts it.
+/// The thread whose end is awaited; for a standard-library thread, with the line that starts it.
 Holdup held_by(const model::JobModel& job, const model::Process& process,
                const model::Thread& thread);
 
-/// Nothing when the main thread is still in its program.
+/// Nothing if the main thread is still in its program.
 std::optional<Holdup> holdup(const model::JobModel& job, const model::Process& process,
                              const model::Thread& main);
 

@@ -26,7 +26,7 @@ bool is_one_of(std::string_view word, const std::array<std::string_view, N>& wor
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// Calls that give the same memory again; all others make something new of it.
+/// Methods that return the same memory; all others create new memory.
 bool shares_memory(std::string_view method) {
   constexpr std::array<std::string_view, 9> kMethods = {
       "detach", "view", "reshape", "squeeze", "unsqueeze", "cpu", "numpy", "items", "values"};
@@ -39,7 +39,7 @@ bool keeps(std::string_view method) {
   return is_one_of(method, kMethods);
 }
 
-/// One of `names` itself is in this expression: not what a function makes of it, no index.
+/// The expression contains one of `names` itself: not a function's result, not an index.
 bool holds(Node node, const Names& names) {
   switch (node.kind()) {
     case NodeKind::kName:
@@ -86,7 +86,7 @@ bool appends(Node node, const Names& names) {
 }
 
 /// `kept.append(images)`, `self.cache[step] = batch`, `history += [labels]`; a plain `x = batch`
-/// only gives another name.
+/// only adds a name.
 bool is_kept_by(const program::SourceIndex& index, std::size_t statement, Names& names) {
   Names more;
   for (const program::Binding& one : program::bindings_at(index, statement)) {

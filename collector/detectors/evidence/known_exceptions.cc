@@ -21,13 +21,13 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-constexpr std::size_t kLongestLine = 240;    // of a message quoted as evidence
+constexpr std::size_t kLongestLine = 240;    // characters of a message quoted as evidence
 constexpr std::size_t kLongestMessage = 40;  // lines of one exception
 constexpr std::string_view kGpuFault = "gpu-fault";
 
 constexpr std::string_view kListsKeys = "key(s) in state_dict";
 
-/// Of the lists of missing and of unexpected keys on one line, only that which the pattern begins.
+/// If one line lists missing and unexpected keys, only the list that the pattern begins.
 std::string_view own_list(const KnownException& known, std::string_view line) {
   const std::size_t begin = line.find(known.pattern);
   if (begin == std::string_view::npos || !known.pattern.ends_with(kListsKeys)) {
@@ -37,7 +37,7 @@ std::string_view own_list(const KnownException& known, std::string_view line) {
   return line.substr(begin, end - begin);
 }
 
-/// "/dev/shm" begins a path there: it is no part of "/mnt/dev/shm2/x".
+/// A path starts at "/dev/shm" there, unlike in "/mnt/dev/shm2/x".
 bool holds_path(std::string_view line, std::string_view path) {
   const auto of_name = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '.';
@@ -78,9 +78,9 @@ bool is_signed(const KnownException& known, std::string_view line) {
          line.find("[c10d") != std::string_view::npos;
 }
 
-/// Whose words a line is, by the frames between it and the user's innermost one.
+/// The library that wrote a line, by the frames between it and the user's innermost frame.
 Speaker speaker_of(const KnownException& known, const LogStream& stream, std::size_t index) {
-  constexpr std::size_t kNear = 4;  // lines of a message, of which this is one
+  constexpr std::size_t kNear = 4;  // lines of the message that contains this one
   constexpr std::size_t kDeepest = 200;
   if (known.said_by.empty() || is_signed(known, stream[index].text)) {
     return Speaker::kItself;
@@ -104,8 +104,8 @@ Speaker speaker_of(const KnownException& known, const LogStream& stream, std::si
   return frames > 0 ? Speaker::kAnother : Speaker::kUnknown;
 }
 
-/// The exception's first line may lack what follows: load_state_dict lists its keys on the next
-/// ones, and after those that miss the unexpected ones, which are another list.
+/// The exception's first line may lack the rest: load_state_dict lists its keys on the next lines,
+/// the unexpected ones after the missing ones.
 bool matches_with_next(const KnownException& known, const LogStream& stream, std::size_t index) {
   if (matches(known, stream[index].text)) {
     return true;
@@ -116,7 +116,7 @@ bool matches_with_next(const KnownException& known, const LogStream& stream, std
          stream[index + 1].text.find(kListsKeys) == std::string_view::npos;
 }
 
-/// Something else was written after it: what was tried again went well, or another message tells.
+/// Other output follows it: the retry succeeded, or another message reports the failure.
 bool passed(const KnownException& known, const LogStream& stream, std::size_t index) {
   return known.passes &&
          std::any_of(stream.begin() + static_cast<std::ptrdiff_t>(index) + 1, stream.end(),
@@ -126,7 +126,7 @@ bool passed(const KnownException& known, const LogStream& stream, std::size_t in
                      });
 }
 
-/// The program lived on after its message: it was caught, or was a warning.
+/// The program continued after its message: it was caught, or was a warning.
 bool survived(const model::JobModel& job) {
   if (job.progress == model::Progress::kMoving) {
     return true;
@@ -135,7 +135,7 @@ bool survived(const model::JobModel& job) {
   if (!job.ended || now == nullptr || now->processes.empty()) {
     return false;
   }
-  // A program that failed before it had ranks is judged by its own end.
+  // A program that failed before it had ranks is judged by its own exit.
   const auto& all = now->processes;
   const bool any_rank = std::any_of(all.begin(), all.end(), [](const model::Process& process) {
     return process.role == model::Role::kRank;
@@ -146,8 +146,8 @@ bool survived(const model::JobModel& job) {
   });
 }
 
-/// The rank that printed it calls collectives since, and handles no exception: it was caught, or
-/// was never raised. What GPUs and their drivers report is no exception of the rank's.
+/// The rank that printed it has called collectives since and handles no exception: it was caught or
+/// never raised. Reports about GPUs and their drivers are not exceptions of the rank.
 bool went_on(const graph::Examination& examination, std::optional<model::Rank> rank) {
   const graph::Standing* standing = rank ? examination.standing(*rank) : nullptr;
   return standing != nullptr && standing->process != nullptr && alive(*standing->process) &&
@@ -156,7 +156,7 @@ bool went_on(const graph::Examination& examination, std::optional<model::Rank> r
          !in_handler(examination.job, standing->callers, {});
 }
 
-/// What the rank raised of its own accord later is what it ended by: this it got over.
+/// The rank ended because of a later exception of its own: it had recovered from this one.
 bool got_over(const std::vector<Traceback>& all, const Sighting& sighting) {
   return std::any_of(all.begin(), all.end(), [&sighting](const Traceback& later) {
     return sighting.rank && later.rank == sighting.rank && later.log == sighting.log &&
@@ -219,7 +219,7 @@ std::vector<Sighting> sightings(const model::JobModel& job, std::string_view kin
 
 namespace {
 
-/// "rank 1 loads", "ranks 0-1 load": what is past is alike for both.
+/// "rank 1 loads", "ranks 0-1 load"; the past tense is the same for both.
 std::string in_number(std::string_view meaning, bool many) {
   const std::size_t end = std::min(meaning.find(' '), meaning.size());
   std::string_view verb = meaning.substr(0, end);
@@ -231,7 +231,7 @@ std::string in_number(std::string_view meaning, bool many) {
   return std::string(verb) + std::string(meaning.substr(end));
 }
 
-/// Who says it where no line names a rank: without ranks nothing is known but a process.
+/// The subject if no line names a rank: without ranks, only a process is known.
 std::string unnamed(const graph::Examination& examination) {
   return examination.standings.empty() ? "a process" : "a rank";
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages of torch, NCCL and Python that name a cause by themselves: one table, read by the
-// detectors of each kind.
+// Messages of torch, NCCL and Python that identify a cause: one table for the detectors of all
+// kinds.
 #pragma once
 
 #include <optional>
@@ -14,35 +14,35 @@
 
 namespace ddpdoctor::detectors {
 
-/// A text that a log may hold, and what it means.
+/// A text in a log and its meaning.
 struct KnownException {
   std::string_view
-      kind{};  // the detector it speaks for; empty = a consequence of somebody else's failure
+      kind{};  // the detector that uses it; empty = a consequence of another rank's failure
   std::string_view pattern{};  // part of the line
   std::string_view also{};     // another part of the same line; empty = none
-  std::string_view said_by{};  // the library whose words they are; empty = no other one says so
-  bool common = false;         // other programs use these words, too
-  std::string_view meaning{};  // ends "rank 2 …": "touched CUDA in a forked child"
+  std::string_view said_by{};  // the library that writes it; empty = no other library does
+  bool common = false;         // other programs write it, too
+  std::string_view meaning{};  // completes "rank 2 …": "touched CUDA in a forked child"
   std::string_view fix{};
-  bool place_below = false;  // the traceback that matters follows the message
-  // Says what failed, not why: more than possible only where a line of the logs holds this text.
+  bool place_below = false;  // the relevant traceback follows the message
+  // Says what failed but not why: more than possible only if a log line contains this text.
   std::string_view because{};
-  bool passes = false;  // is tried again: counts only where its program said nothing after it
+  bool passes = false;  // is retried: counts only if its program wrote nothing after it
 };
 
 std::span<const KnownException> known_exceptions();
 
-/// True for messages that a rank writes because another one failed ("Connection closed by peer").
+/// True for messages that a rank writes because another failed ("Connection closed by peer").
 bool is_consequence(std::string_view message);
 
-/// The program lived on after a message of this rank: it was caught, was a warning, or only quoted.
+/// The program continued after a message of this rank: it was caught, a warning, or only quoted.
 bool outlived(const graph::Examination& examination, std::optional<model::Rank> rank);
 
-/// Who said a known message: the library that is meant, somebody else, or nobody can tell, as a
-/// line without a traceback has no author.
+/// The author of a known message: the meant library, another program, or unknown, because a line
+/// without a traceback has no author.
 enum class Speaker { kItself, kUnknown, kAnother };
 
-/// Where a known message was read. Another program's words are none.
+/// Where a known message was read, unless another program wrote it.
 struct Sighting {
   const KnownException* exception = nullptr;
   Speaker speaker = Speaker::kUnknown;
@@ -55,8 +55,8 @@ struct Sighting {
 
 std::vector<Sighting> sightings(const model::JobModel& job, std::string_view kind);
 
-/// One finding for each message of this kind and place. It claims to be certain with the user's
-/// line of its traceback; origins.h then weighs it.
+/// One finding per message of this kind and line. It is certain if its traceback has a user line;
+/// origins.h then weighs it.
 Findings findings_from_text(const graph::Examination& examination, std::string_view kind);
 
 }  // namespace ddpdoctor::detectors

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The known messages. `common` words are said by many programs: they count only where the code that
-// raised them, or a name on the line, is the library that is meant.
+// The known messages. Many programs write `common` messages: these count only if the code that
+// raised them, or a name on the line, belongs to the meant library.
 #include "collector/detectors/evidence/known_exceptions.h"
 
 namespace ddpdoctor::detectors {
@@ -44,11 +44,11 @@ constexpr std::string_view kMemory =
     "Lower the memory of this process (batch, workers, prefetch, offloading), or give the node or "
     "its container more.";
 
-// Who says it: part of the path of the code that raises, or of the name before the message.
+// The author: part of the path of the code that raises, or of the name before the message.
 constexpr std::string_view kTorch = "torch";
-constexpr std::string_view kPickling = "multiprocess";  // multiprocessing, and its twin of dill
+constexpr std::string_view kPickling = "multiprocess";  // multiprocessing, and its variant for dill
 
-// NCCL before 2.4 put no name before its words, only the file.
+// NCCL before 2.4 put only the file name before its messages.
 constexpr std::string_view kOldSocket = "include/socket.h:";
 
 constexpr KnownException no_interface(std::string_view pattern, std::string_view also = {}) {
@@ -67,7 +67,7 @@ constexpr KnownException cannot_connect(std::string_view pattern, std::string_vi
           .fix = kConnect};
 }
 
-/// NCCL tries again: only a line that nothing follows is a failure.
+/// NCCL retries: only a line without any following line is a failure.
 constexpr KnownException retries_connection(std::string_view pattern, std::string_view also) {
   KnownException out = cannot_connect(pattern, also);
   out.passes = true;
@@ -221,7 +221,7 @@ constexpr KnownException kTable[] = {
      .meaning = "uses the GPU of a different rank",
      .fix = kDevice},
     {.kind = "gpu-fault",
-     .pattern = "uncorrectable ECC error encountered",  // other programs speak of memory, too
+     .pattern = "uncorrectable ECC error encountered",  // other programs report memory errors, too
      .meaning = "had a memory fault of its GPU",
      .fix = kGpu},
     {.kind = "gpu-fault",

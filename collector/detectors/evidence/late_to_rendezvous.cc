@@ -10,7 +10,7 @@ namespace {
 using graph::Activity;
 using graph::Standing;
 
-/// Under torchrun each rank is a client of the launcher's store.
+/// Under torchrun, each rank is a client of the launcher's store.
 bool has_launchers_store(const model::Process& process) {
   const auto told = process.environment.find("TORCHELASTIC_USE_AGENT_STORE");
   return told != process.environment.end() && told->second == "True";
@@ -22,7 +22,7 @@ bool is_in_init(const Standing& standing) {
                                   "torch/distributed/distributed_c10d.py") != nullptr;
 }
 
-/// Of other activities their own detectors tell, or nothing says that they do not end.
+/// Other activities have detectors of their own, or there is no evidence that they do not end.
 bool waits_for_something(const Standing& standing) {
   switch (standing.activity) {
     case Activity::kSleeping:

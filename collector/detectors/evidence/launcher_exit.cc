@@ -24,13 +24,13 @@ constexpr std::string_view kEndJoined =
     "End that thread or child before joining it (a stop event, a last item for its queue, "
     "terminate()), or start it with daemon=True.";
 
-/// A process that has nothing left to do: what it waits for, and how to end that.
+/// A process without remaining work: what it waits for, and how to end that.
 struct Stay {
   Suspect suspect;
   std::string_view fix;
 };
 
-/// The thread or the process that a launcher joins in its own code.
+/// The thread or process that a launcher joins in its own code.
 std::optional<Holdup> joins(const model::JobModel& job, const model::Process& process,
                             const model::Thread& main) {
   if (python_frame_in(main, "/threading.py", {"join"}) != nullptr) {
@@ -59,14 +59,14 @@ std::optional<Holdup> joins(const model::JobModel& job, const model::Process& pr
                 .fix = kEndJoined};
 }
 
-/// A Python program that started ranks and is none.
+/// A Python program that started ranks and is not a rank itself.
 bool started_ranks(const model::JobModel& job, const model::Process& process) {
   const auto children = children_of(job, process);
   return !process.rank && std::any_of(children.begin(), children.end(),
                                       [](const auto* child) { return child->rank.has_value(); });
 }
 
-/// What it started, or a thread of its, goes on: it may still end by itself.
+/// A process it started, or one of its threads, works: it may still exit by itself.
 bool goes_on(const model::JobModel& job, const model::Process& process, const model::Thread& main) {
   const bool looks_up = main.waits_on && main.waits_on->limit;
   return main.state == 'R' || looks_up || graph::an_awaited_thread_works(job, process, main) ||
@@ -74,7 +74,7 @@ bool goes_on(const model::JobModel& job, const model::Process& process, const mo
          graph::its_server_works(job, process, main);
 }
 
-/// `process` has nothing left to do and does not exit.
+/// `process` has no remaining work and does not exit.
 std::optional<Stay> stays(const graph::Examination& examination, const model::Process& process,
                           Confidence still) {
   const model::JobModel& job = examination.job;
@@ -113,7 +113,7 @@ Finding ends_what_it_awaits(const graph::Examination& examination, Stay stay) {
   return finding;
 }
 
-/// The ranks are gone and their launcher is not.
+/// The ranks have exited, but their launcher has not.
 std::optional<Finding> launcher_stays(const graph::Examination& examination,
                                       const model::Process& process, Confidence still) {
   auto stay =

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// exit-hang of who started the ranks: all of them have ended well, and a process above them joins a
-// thread or a child that does not end, or reads a pipe that a process which they left holds open.
+// exit-hang of the process that started the ranks: all ranks have exited successfully, and a
+// process above them joins a thread or child that does not end, or reads a pipe that a process left
+// behind holds open.
 #pragma once
 
 #include "collector/detectors/finding.h"
@@ -8,14 +9,14 @@
 
 namespace ddpdoctor::detectors {
 
-/// Every rank has ended, with status 0 or while its work was done.
+/// Every rank has exited with status 0, or has finished its work.
 bool all_ranks_are_done(const graph::Examination& examination);
 
-/// A finding for each; `still` is what the standstill allows to say.
+/// One finding each; `still` is the confidence that the hang allows.
 Findings launchers_that_stay(const graph::Examination& examination, Confidence still);
 
-/// The same where no rank was ever seen: `attach` came when they were gone, or they were never
-/// started. No more than possible.
+/// The same if no rank was ever seen: they had exited before `attach`, or never started. At most
+/// possible.
 Findings programs_that_stay(const graph::Examination& examination);
 
 }  // namespace ddpdoctor::detectors

@@ -22,7 +22,7 @@ bool is_receive(const model::CollectiveCall& call) {
   return is_one_of(call, "recv", "irecv");
 }
 
-/// What `rank` sent to (or received from) `peer` with this tag, in order.
+/// The messages of `rank` to (or from) `peer` with this tag, in order.
 Messages messages(const graph::Examination& examination, model::Rank rank,
                   bool (*direction)(const model::CollectiveCall&),
                   const model::CollectiveCall& like, model::Rank peer) {
@@ -36,7 +36,7 @@ Messages messages(const graph::Examination& examination, model::Rank rank,
   return out;
 }
 
-/// From anybody: what was sent to it cannot be told apart.
+/// It receives from any rank: its messages cannot be attributed to senders.
 bool receives_from_anybody(const graph::Examination& examination, model::Rank rank) {
   const auto& all = examination.history.point_to_point(rank);
   return std::any_of(all.begin(), all.end(), [](const model::CollectiveCall* call) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages between two ranks whose sizes are not what the other side expects. gloo puts a short one
-// into a long buffer and aborts the receiver of a long one.
+// Messages between two ranks with a size that the other side does not expect. gloo accepts a short
+// message in a long buffer and aborts the receiver of a long one.
 #pragma once
 
 #include <optional>
@@ -14,8 +14,8 @@ struct UnlikeMessage {
   const model::CollectiveCall* received = nullptr;
 };
 
-/// The message longer than its buffer that `rank` was receiving when it aborted: its newest call,
-/// not over. Only where every call since the start is known, or the counting would be off.
+/// The message, longer than its buffer, that `rank` was receiving when it aborted: its newest open
+/// call. Only if every call since the start is known; otherwise the counts would be wrong.
 std::optional<UnlikeMessage> overlong_message(const graph::Examination& examination,
                                               model::Rank rank);
 

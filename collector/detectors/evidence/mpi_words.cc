@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kMostEnds = 1000;
 constexpr std::string_view kAbort = "MPI_Abort";
 
-/// What stands behind `mark`; nothing when it does not occur.
+/// The text after `mark`; nothing if it does not occur.
 std::optional<std::string_view> after(std::string_view text, std::string_view mark) {
   const std::size_t at = text.find(mark);
   return at == std::string_view::npos ? std::nullopt : std::optional(text.substr(at + mark.size()));
@@ -42,7 +42,8 @@ std::optional<model::Rank> rank_of(std::optional<std::int64_t> number) {
              : std::nullopt;
 }
 
-/// The name that the text begins with, as MPI's own: "internal_Send" and "PMPI_Send" are MPI_Send.
+/// MPI's public name of the function at the start of the text: "internal_Send" and "PMPI_Send" are
+/// MPI_Send.
 std::string function_at(std::string_view text) {
   std::size_t length = 0;
   while (length < text.size() && base::is_word(text[length])) {
@@ -85,7 +86,7 @@ std::optional<MpiEnd> abort_of_open_mpi(std::string_view line) {
   return MpiEnd{.rank = *rank, .call = std::string(kAbort), .line = std::string(base::trim(line))};
 }
 
-/// The function stands in the line before that of the process.
+/// The line before the process's line names the function.
 std::optional<MpiEnd> failure_of_open_mpi(std::string_view line, std::string_view before) {
   const auto process = after(line, "*** reported by process [");
   const auto rank = process ? rank_of(number_after(*process, ",")) : std::nullopt;

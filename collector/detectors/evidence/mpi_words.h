@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What MPI says when it ends a job.
+// Messages of MPI when it ends a job.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 
 namespace ddpdoctor::detectors {
 
-/// A rank called MPI_Abort, or a call of it failed and nobody handled the error.
+/// A rank called MPI_Abort, or one of its calls failed and the error was not handled.
 struct MpiEnd {
   model::Rank rank = 0;
-  std::string call = {};  // "MPI_Abort", else the function that failed, as MPI names it
-  std::optional<std::int64_t> code{};  // of MPI_Abort
+  std::string call = {};               // "MPI_Abort", else the failed function by its MPI name
+  std::optional<std::int64_t> code{};  // for MPI_Abort
   std::string line = {};
 };
 
-/// From the logs, OpenMPI's words and MPICH's; one for each rank, its first.
+/// From logs with messages of OpenMPI and MPICH; the first one of each rank.
 std::vector<MpiEnd> mpi_ends_told(const model::JobModel& job);
 
 }  // namespace ddpdoctor::detectors

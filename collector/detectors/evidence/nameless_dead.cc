@@ -23,8 +23,8 @@ std::set<pid_t> launchers_of_ranks(const model::JobModel& job) {
   return launchers;
 }
 
-/// Ended processes that were started beside the ranks and whose rank is not known: a zombie has no
-/// environment to read it from, but it has a pid. One without was told by halves.
+/// Ended processes that were started beside the ranks and have an unknown rank: a zombie has a pid
+/// but no environment. A process without a pid comes from incomplete evidence.
 std::vector<const model::Process*> nameless_dead(const model::JobModel& job) {
   std::vector<const model::Process*> out = processes(job);
   const std::set<pid_t> launchers = launchers_of_ranks(job);
@@ -36,13 +36,13 @@ std::vector<const model::Process*> nameless_dead(const model::JobModel& job) {
   return out;
 }
 
-/// What ends a program that nobody asked to go, and no `yes | head` of a shell.
+/// Exits of a program that was not asked to exit; excludes a shell's `yes | head`.
 bool was_cut_short(const model::Exit& exit) {
   return crashed(exit) || exit.signal == SIGKILL;
 }
 
-/// Children of a launcher of ranks that left nothing but the signal which their parent was told: a
-/// rank that dies before its first call has no record. Not while ranks may still be started.
+/// Children of a launcher of ranks that left only the signal in their parent's record: a rank that
+/// dies before its first call has no record. Not while ranks may still be starting.
 std::vector<Death> heard_of_only(const graph::Examination& examination) {
   const model::JobModel& job = examination.job;
   if (!job.ended && stuck(examination) != Confidence::kLikely) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that died before they told who they are: a zombie has no environment to read RANK from, and
-// of a child that its parent has reaped only the end is known.
+// Ranks that died before they showed their number: a zombie has no environment with RANK, and of a
+// child reaped by its parent only the exit is known.
 #pragma once
 
 #include <optional>
@@ -11,16 +11,16 @@
 
 namespace ddpdoctor::detectors {
 
-/// The end of a rank, as far as it is known.
+/// The exit of a rank, as far as known.
 struct Death {
   model::Rank rank = 0;
   std::optional<model::Exit> exit;
   const model::Process* process = nullptr;
-  pid_t pid = 0;  // also where there is no process any more
+  pid_t pid = 0;  // also if the process no longer exists
 };
 
-/// As many ended siblings of the ranks as absent ranks: then these are those. Which is which is
-/// told by the order in which they were started.
+/// If the number of ended siblings of the ranks equals that of the absent ranks, they are these
+/// ranks, numbered in start order.
 std::vector<Death> absent_and_dead(const graph::Examination& examination);
 
 }  // namespace ddpdoctor::detectors

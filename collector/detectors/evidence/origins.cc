@@ -19,9 +19,9 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-constexpr pid_t kNoParent = -1;  // of a process that only a text tells of
+constexpr pid_t kNoParent = -1;  // parent of a process known only from a text
 
-/// Made of the words of a log (imports/logs): neither ddpdoctor nor a tool saw it.
+/// Built from the text of a log (imports/logs), not seen by ddpdoctor or a tool.
 bool is_told(const model::Process& process) {
   return process.ppid == kNoParent &&
          std::none_of(process.threads.begin(), process.threads.end(), [](const model::Thread& one) {
@@ -35,7 +35,7 @@ bool is_told_fact(const model::Fact& fact) {
   return std::find(kKinds.begin(), kKinds.end(), fact.kind) != kKinds.end();
 }
 
-/// Logs are all there is of the job.
+/// Only logs are known of the job.
 bool only_text(const model::JobModel& job) {
   double told_calls = 0;
   for (const model::Fact* fact : model::facts(job, model::kCallsOfLog)) {
@@ -51,7 +51,7 @@ bool by_others(int signal) {
   return signal == SIGTERM || signal == SIGKILL || signal == SIGINT || signal == SIGHUP;
 }
 
-/// What an interpreter holds or has printed is what the log quotes.
+/// The exception that an interpreter holds or printed is the one that the log quotes.
 std::optional<Evidence> in_hand(const model::JobModel& job, model::Rank rank,
                                 const Finding& finding) {
   const model::Process* process = model::rank_process(job, rank);
@@ -72,7 +72,7 @@ std::optional<Evidence> in_hand(const model::JobModel& job, model::Rank rank,
   return std::nullopt;
 }
 
-/// Whom the finding speaks of.
+/// The ranks that the finding is about.
 model::RankSet concerned(const Finding& finding) {
   model::RankSet out = finding.culprits.united(finding.waiting);
   for (const Evidence& one : finding.evidence) {
@@ -81,7 +81,7 @@ model::RankSet concerned(const Finding& finding) {
   return out;
 }
 
-/// torchrun's error file of a rank: its launcher collected it.
+/// A rank's error file, collected by torchrun.
 bool has_error_file(const model::JobModel& job, model::Rank rank) {
   const auto all = model::facts(job, "error-file");
   return std::any_of(all.begin(), all.end(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many independent origins a finding rests on. Words are one origin, however many lines and
-// ranks repeat them: a program may print whatever it likes.
+// The number of independent origins of a finding. Text is one origin, however many lines and ranks
+// repeat it, because a program may print anything.
 #pragma once
 
 #include <optional>
@@ -14,23 +14,23 @@ namespace ddpdoctor::detectors {
 /// "exit: …", "stack: …"; without a label it is what ddpdoctor saw or recorded.
 enum class Origin {
   kSeen,      // stacks, records, files, the environment, the machine
-  kText,      // a log, a message: what a program wrote of itself
-  kLauncher,  // what its launcher wrote of a rank: a table of exit statuses, an error file
+  kText,      // a log or message: what a program wrote about itself
+  kLauncher,  // what a launcher wrote about a rank: a table of exit statuses, an error file
   kEnd,       // an exit status or a signal that ddpdoctor or its agent saw
-  kStack,     // a thread, or an exception in the hand of an interpreter
+  kStack,     // a thread, or the current exception of an interpreter
 };
 Origin origin_of(const Evidence& evidence);
 
-/// The evidence consists of what programs or launchers wrote, at least in part.
+/// At least a part of the evidence was written by programs or launchers.
 bool rests_on_text(const Finding& finding);
 
-/// That a rank failed, as its exit status or signal shows; nothing for one that ended well or that
-/// others ended.
+/// Evidence that a rank failed, from its exit status or signal; nothing if it exited successfully
+/// or was ended by another process.
 std::optional<Evidence> own_end(const model::JobModel& job, model::Rank rank);
 
-/// Adds what bears out a finding that rests on text (how its ranks ended, the exception in the hand
-/// of an interpreter), and lowers its confidence to what the number of origins allows: two are
-/// needed for certain. Other findings stay as they are.
+/// Adds evidence that supports a finding based on text (how its ranks ended, an interpreter's
+/// current exception), and limits its confidence by the number of origins: certain needs two. Other
+/// findings are unchanged.
 void weigh_origins(const graph::Examination& examination, Finding& finding);
 
 }  // namespace ddpdoctor::detectors

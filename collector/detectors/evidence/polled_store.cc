@@ -12,8 +12,8 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-/// `self.store.add("gate", 0)`, `kv.check([key])`: by what torch's Store takes, whatever the object
-/// is called. Its `get` is every dict's as well.
+/// `self.store.add("gate", 0)`, `kv.check([key])`: recognized by the arguments of torch's Store
+/// methods, whatever the object's name. `get` does not count, because every dict has it.
 bool asks_a_store(std::string_view statement) {
   const auto calls = program::calls_in(statement);
   return std::any_of(calls.begin(), calls.end(), [](const program::Call& call) {

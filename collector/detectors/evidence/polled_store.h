@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that ask a store again and again, between two sleeps: `while store.add("gate", 0) != n`.
+// Ranks that poll a store between sleeps: `while store.add("gate", 0) != n`.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ struct PolledStore {
   model::CallSite asks;
 };
 
-/// Nothing where the rank does not sleep in a `while` with such a call in it.
+/// Nothing if the rank does not sleep in a `while` that contains such a call.
 std::optional<PolledStore> polled_store(const model::JobModel& job,
                                         const graph::Standing& standing);
 

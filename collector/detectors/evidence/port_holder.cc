@@ -10,7 +10,7 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-/// "train.py", "pkg.train": what a command of Python runs.
+/// The program that a Python command runs: "train.py", "pkg.train".
 std::string program_of(const std::vector<std::string>& command) {
   for (std::size_t i = 1; i < command.size(); ++i) {
     if (command[i].ends_with(".py")) {

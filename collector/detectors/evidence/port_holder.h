@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program beside the job that listens where the ranks were told to meet: they reach it, and it
-// answers nothing, or the rank that should serve the rendezvous finds the port taken.
+// A program outside the job that listens on the rendezvous port: the ranks connect to it and get no
+// answer, or the rank that should serve the rendezvous finds the port in use.
 #pragma once
 
 #include <optional>
@@ -10,18 +10,19 @@
 
 namespace ddpdoctor::detectors {
 
-/// Who holds the port of the rendezvous and is no process of the job.
+/// The process that holds the rendezvous port and is not part of the job.
 struct PortHolder {
   pid_t pid = 0;
   std::string command;
-  bool foreign = false;  // it runs another program than the ranks: no rank that was not seen, no
-                         // earlier life of this job
+  // It runs another program than the ranks: neither an unobserved rank nor a previous attempt of
+  // this job.
+  bool foreign = false;
 };
 
-/// What a "listen" fact tells of one.
+/// The port holder in a "listen" fact.
 std::optional<PortHolder> port_holder(const model::JobModel& job, const model::Fact& listen);
 
-/// Any "listen" fact tells of one that is foreign.
+/// True if any "listen" fact shows a foreign one.
 bool stranger_holds_port(const model::JobModel& job);
 
 }  // namespace ddpdoctor::detectors

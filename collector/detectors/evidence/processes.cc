@@ -17,7 +17,7 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-constexpr int kMaxAncestors = 64;  // a hostile capture may hold a circle of parents
+constexpr int kMaxAncestors = 64;  // a hostile capture may contain a cycle of parents
 
 constexpr std::array<std::pair<int, std::string_view>, 12> kSignals = {{
     {1, "SIGHUP"},
@@ -47,7 +47,7 @@ std::optional<pid_t> number_after(std::string_view text, std::string_view prefix
   return value;
 }
 
-/// multiprocessing's way into a forked child: its outermost frames are the parent's own stack.
+/// How multiprocessing enters a forked child: the outermost frames are the parent's own stack.
 bool started_by_fork(const model::Process& process) {
   return std::any_of(process.threads.begin(), process.threads.end(), [](const auto& thread) {
     return model::has_python_frame(thread, "_launch", "multiprocessing/popen_fork.py");
@@ -62,7 +62,7 @@ void sort_by_host(std::vector<const model::Process*>& processes) {
   const auto before = [](const model::Process* a, const model::Process* b) {
     return std::tie(a->host, a->pid) < std::tie(b->host, b->pid);
   };
-  if (!std::is_sorted(processes.begin(), processes.end(), before)) {  // mostly they are
+  if (!std::is_sorted(processes.begin(), processes.end(), before)) {  // usually they are sorted
     std::stable_sort(processes.begin(), processes.end(), before);
   }
 }
@@ -71,7 +71,8 @@ bool is_child(const model::Process& process, const model::Process& parent) {
   if (&process == &parent || process.host != parent.host) {
     return false;
   }
-  // Written by hand without a parent: what serves this rank and is no rank is its child.
+  // Handwritten captures may omit the parent: a process that serves this rank and is not a rank
+  // counts as its child.
   const bool serves = process.ppid == 0 && parent.role == model::Role::kRank && parent.rank &&
                       process.rank == parent.rank && process.role != model::Role::kRank;
   return serves || (parent.pid != 0 && process.ppid == parent.pid);

@@ -37,7 +37,7 @@ bool is_same_lock(const model::Fact& a, const model::Fact& b) {
   return a.pid == b.pid && a.number("lock") && a.number("lock") == b.number("lock");
 }
 
-/// One name for one lock object, whatever a line calls it: that of the first line that was read.
+/// One name per lock object, whatever a line calls it: the name on the first line that was read.
 std::string full_name(const model::JobModel& job, const model::Thread& thread,
                       const model::Frame& frame, const std::string& lock) {
   const auto all = model::facts(job, model::kLockFact);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Locks of Python name no owner; the source around the lines of the stacks says who has entered
-// which.
+// Python locks have no owner field; the source around the lines of the stacks shows which thread
+// has entered which lock.
 #pragma once
 
 #include <optional>
@@ -11,14 +11,16 @@
 
 namespace ddpdoctor::detectors {
 
-/// The lock that the innermost line of the thread takes, by a name that tells locks of one spelling
-/// apart: `self.lock` in Buffer.add is "Buffer.lock", a module's own `lock` is "lock of buffer.py".
+/// The lock that the innermost line of the thread takes, by a name that distinguishes equal
+/// spellings: `self.lock` in Buffer.add is "Buffer.lock", a module's own `lock` is "lock of
+/// buffer.py".
 std::optional<std::string> lock_wanted_by(const model::JobModel& job, const model::Thread& thread);
 
-/// Locks entered on the way to each user line of the stack, without the one that is only wanted.
+/// Locks entered on the way to each user line of the stack, without the one that the thread waits
+/// for.
 std::set<std::string> locks_held_by(const model::JobModel& job, const model::Thread& thread);
 
-/// A thread of the process that holds the lock this one waits for; nullptr when none is seen to.
+/// A thread of the process that holds the lock this one waits for; nullptr if none is known.
 const model::Thread* holder_of_wanted_lock(const model::JobModel& job,
                                            const model::Process& process,
                                            const model::Thread& waiter);

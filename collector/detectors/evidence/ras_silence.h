@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks of which NCCL's RAS subsystem got no answer, and of whose process nothing else is known.
+// Ranks that did not answer NCCL's RAS subsystem and for which no other evidence exists.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,8 @@ namespace ddpdoctor::detectors {
 
 struct SilentRank {
   model::Rank rank = 0;
-  bool considered_dead = false;  // for RAS: no answer for a minute, over several connections
+  // According to RAS: no answer for a minute, over several connections.
+  bool considered_dead = false;
   std::optional<pid_t> pid;
   std::string host;
 
@@ -22,7 +23,7 @@ struct SilentRank {
   [[nodiscard]] std::string process() const;
 };
 
-/// Ascending by rank. Whoever was seen alive is left out: its network may be the matter.
+/// Ascending by rank. Omits ranks seen running, because their network may be the problem.
 std::vector<SilentRank> silent_for_ras(const model::JobModel& job);
 
 }  // namespace ddpdoctor::detectors

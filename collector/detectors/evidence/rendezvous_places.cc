@@ -14,7 +14,7 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-/// "tcp://10.0.0.1:29500" as the call was given it, without its options; empty when it was not.
+/// "tcp://10.0.0.1:29500": the address passed to the call, without options; empty if there is none.
 std::string place_given(const model::Thread& thread) {
   for (const model::Frame& frame : thread.frames) {
     if (frame.function != "init_process_group" ||
@@ -48,7 +48,7 @@ Findings rendezvous_places(const graph::Examination& examination, Confidence sti
   if (places.size() < 2) {
     return {};
   }
-  // The place where most are, or where rank 0 is: it serves the others.
+  // The address with the most ranks or, in case of a tie, that of rank 0, which serves the others.
   const auto right = std::max_element(places.begin(), places.end(), [](auto& one, auto& other) {
     return std::pair(one.second.size(), one.second.contains(0)) <
            std::pair(other.second.size(), other.second.contains(0));

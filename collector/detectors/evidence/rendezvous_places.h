@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// rendezvous-incomplete although all ranks have come: init_process_group was given different places
-// (init_method="tcp://…" or "file://…"), and each waits for the others at its own.
+// rendezvous-incomplete although all ranks have arrived: init_process_group() was given different
+// addresses (init_method="tcp://…" or "file://…"), and each rank waits for the others at its own.
 #pragma once
 
 #include "collector/detectors/finding.h"
@@ -8,7 +8,7 @@
 
 namespace ddpdoctor::detectors {
 
-/// Nothing when the places agree or are not told by the call (env://, a store of the user's own).
+/// Nothing if the addresses are equal or not in the call (env://, a user's own store).
 Findings rendezvous_places(const graph::Examination& examination, Confidence still);
 
 }  // namespace ddpdoctor::detectors

@@ -25,7 +25,7 @@ bool takes_without_limit(const model::Thread& thread) {
          !(thread.waits_on && thread.waits_on->limit) && own_user_frame(thread) != nullptr;
 }
 
-/// Threads of C++ run what others call; one of Python could put something into the queue.
+/// C++ threads run what other ranks call; a Python thread could fill the queue.
 bool only_rpc_could_help(const graph::Standing& standing) {
   const model::Process* process = standing.process;
   const model::Thread* main = process == nullptr ? nullptr : model::main_thread(*process);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that talk by torch.distributed.rpc, each of which waits for what only a call of another one
-// could bring: nobody is left to make that call.
+// Ranks that communicate by torch.distributed.rpc and each wait for something that only a call of
+// another rank could bring: no rank is left to make that call.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace ddpdoctor::detectors {
 
-/// All ranks of the job, when each takes from a queue of its own without a limit and has no other
-/// Python thread; empty otherwise.
+/// All ranks of the job, if each reads a queue of its own without a timeout and has no other Python
+/// thread; empty otherwise.
 std::vector<const graph::Standing*> rpc_circle(const graph::Examination& examination);
 
 }  // namespace ddpdoctor::detectors

@@ -13,7 +13,7 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-/// Is `name` among the words of a call of signal.signal() anywhere in the sources?
+/// True if `name` occurs in a call of signal.signal() anywhere in the sources.
 bool handles_a_signal(const model::JobModel& job, std::string_view name) {
   for (const auto& [file, lines] : job.sources) {
     for (const auto& [number, line] : lines) {
@@ -40,7 +40,7 @@ bool calls(const model::JobModel& job, const model::Frame& frame, std::string_vi
   const program::SourceText& lines = lines_of(job, frame.file);
   const auto line = lines.find(frame.line);
   if (line == lines.end()) {
-    return true;  // not known, so it may
+    return true;  // unknown, so it may
   }
   const auto all = program::calls_in(line->second);
   return std::any_of(all.begin(), all.end(), [name](const program::Call& call) {
@@ -55,7 +55,7 @@ std::optional<Interruption> interruption(const model::JobModel& job, const model
   for (std::size_t i = 0; i + 1 < frames.size(); ++i) {
     const std::string_view name = program::last_name(frames[i]->function);
     if (frames[i]->function == frames[i + 1]->function) {
-      continue;  // a timer that goes off again in its own handler
+      continue;  // a timer that restarts itself in its own handler
     }
     if (!name.empty() && !calls(job, *frames[i + 1], name) && handles_a_signal(job, name)) {
       return Interruption{.handler = frames[i], .interrupted = frames[i + 1]};

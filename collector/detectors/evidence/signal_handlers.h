@@ -8,14 +8,14 @@
 
 namespace ddpdoctor::detectors {
 
-/// A handler on a stack, and the frame below it, which did not call it but was interrupted.
+/// A handler on a stack, and the frame below it, which was interrupted and did not call it.
 struct Interruption {
   const model::Frame* handler = nullptr;
   const model::Frame* interrupted = nullptr;
 };
 
-/// The innermost interruption of the thread: a user function that a `signal.signal(…)` of the
-/// sources names, above a line that does not call it.
+/// The innermost interruption of the thread: a user function registered by a `signal.signal(…)` in
+/// the sources, above a line that does not call it.
 std::optional<Interruption> interruption(const model::JobModel& job, const model::Thread& thread);
 
 }  // namespace ddpdoctor::detectors

@@ -22,15 +22,15 @@ bool contains_any(std::string_view text, std::span<const std::string_view> parts
   });
 }
 
-/// Where a thread sleeps or yields: these say nothing of why.
+/// Functions in which a thread sleeps or yields: they do not show the reason.
 bool is_kernel_door(const Frame& frame) {
   constexpr std::array<std::string_view, 5> kModules = {"libc.so", "libc-2", "libpthread",
                                                         "ld-linux", "[vdso]"};
   return contains_any(frame.module, kModules) || frame.file.starts_with("../sysdeps/") ||
-         frame.file.starts_with("./nptl/");  // as gdb names libc's own sources
+         frame.file.starts_with("./nptl/");  // gdb's name of libc's own sources
 }
 
-/// A dump without Python frames still shows where the interpreter runs.
+/// Even a dump without Python frames shows where the interpreter runs.
 bool runs_interpreter(const Thread& thread) {
   return model::has_native_frame(thread, "_PyEval_") ||
          model::has_native_frame(thread, "Py_RunMain");
@@ -49,8 +49,8 @@ bool is_pool_function(std::string_view function) {
   return contains_any(function, kFunctions);
 }
 
-/// threading.Condition, Event, Thread.join, queues and everything of multiprocessing sleep on locks
-/// as well, but others end those waits by design.
+/// threading.Condition, Event, Thread.join, queues and all of multiprocessing also sleep on locks,
+/// but other threads end these waits by design.
 bool waits_on_purpose(const Frame& frame) {
   constexpr std::array<std::string_view, 9> kFiles = {
       "/queue.py",          "multiprocessing/queues.py",     "multiprocessing/synchronize.py",
@@ -68,7 +68,7 @@ bool is_name_character(char c) {
          c == ']' || c == '"' || c == '\'';
 }
 
-/// "with a.lock as x:" → "a.lock"; empty when the line is no with.
+/// "with a.lock as x:" → "a.lock"; empty if the line has no with.
 std::string_view entered_by_with(std::string_view line) {
   constexpr std::string_view kWith = "with ";
   if (!line.starts_with(kWith)) {
@@ -80,7 +80,7 @@ std::string_view entered_by_with(std::string_view line) {
   return base::trim(line.substr(0, line.find(',')));
 }
 
-/// "if a.lock.acquire():" → "a.lock"; empty when nothing is acquired.
+/// "if a.lock.acquire():" → "a.lock"; empty if nothing is acquired.
 std::string_view acquired(std::string_view line) {
   const std::size_t end = line.find(".acquire(");
   if (end == std::string_view::npos) {
@@ -101,7 +101,7 @@ const Frame* own_user_frame(const Thread& thread) {
     const std::string_view file =
         start == "_bootstrap" ? "multiprocessing/process.py" : "data/_utils/worker.py";
     const Frame* begin = model::find_python_frame(thread, start, file);
-    if (begin != nullptr && user > begin) {  // innermost first: further back is further out
+    if (begin != nullptr && user > begin) {  // innermost first: a higher index is further out
       return nullptr;
     }
   }
@@ -139,8 +139,8 @@ const Frame* waits_for_native_pool(const Thread& thread) {
     if (is_pool_function(frame.function) || is_pool_module(frame.module)) {
       return &frame;
     }
-    // The body of a parallel region runs inside the pool's entry: then the thread computes, it does
-    // not wait.
+    // The body of a parallel region runs inside the pool's entry function: then the thread computes
+    // and does not wait.
     if (!is_kernel_door(frame) && !(frame.function.empty() && frame.module.empty())) {
       return nullptr;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An all_to_all in which what one rank sends is not what another expects.
+// An all_to_all in which one rank sends a different number of elements than another expects.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,12 @@
 
 namespace ddpdoctor::detectors {
 
-/// "rank 0 sends 3 elements to rank 1, which expects 1": the first pair of the call that differs;
-/// empty where the splits of no such pair are known.
+/// "rank 0 sends 3 elements to rank 1, which expects 1": the first differing pair of the call;
+/// empty if no such pair has known splits.
 std::string split_pair(const graph::Examination& examination, const graph::Divergence& divergence);
 
-/// Where only sums are recorded: what all ranks send together is not what they expect. Which of
-/// them is wrong the sums do not tell.
+/// For calls with recorded sums only: all ranks together send a different number than they expect.
+/// The sums do not show which rank is wrong.
 std::optional<Finding> mismatched_sums(const graph::Examination& examination,
                                        const graph::GroupView& view);
 

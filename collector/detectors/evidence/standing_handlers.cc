@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t kLongestLine = 240;
 constexpr std::size_t kLongestNote = 80;
 
-/// Somebody else is not in this rank's handler: it alone has raised.
+/// Some other rank is not in this rank's handler: only this rank has raised.
 bool alone_in_handler(const graph::Examination& examination, const graph::Standing& standing) {
   return std::any_of(examination.standings.begin(), examination.standings.end(),
                      [&](const graph::Standing& other) {
@@ -31,12 +31,12 @@ bool alone_in_handler(const graph::Examination& examination, const graph::Standi
                      });
 }
 
-/// An exception is on its way through a `with` of a generator: contextlib throws it in there.
+/// An exception passes through the `with` of a generator, into which contextlib throws it.
 bool passes_through_with(const model::JobModel& job, const graph::Standing& standing) {
   return standing.thread != nullptr && throws_into_generator(job, *standing.thread);
 }
 
-/// The exception itself says more than the block that handles it.
+/// Reports the exception itself, which is more specific than the block that handles it.
 void tell_exception(const ExceptionInHand& hand, Suspect& suspect) {
   const std::string exception = base::elide(base::printable(hand.exception), kLongestLine);
   suspect.evidence += fmt::format(", for {}", exception);
@@ -47,7 +47,7 @@ void tell_exception(const ExceptionInHand& hand, Suspect& suspect) {
   }
 }
 
-/// It sleeps in an except clause that ends in another try: what it tries may still come.
+/// It sleeps in an except clause before another try: the next attempt may succeed.
 bool tries_again(const model::JobModel& job, const graph::Standing& standing) {
   return sleeps_by_choice(*standing.thread) &&
          std::any_of(standing.callers.begin(), standing.callers.end(), [&](const auto& site) {
@@ -55,7 +55,7 @@ bool tries_again(const model::JobModel& job, const graph::Standing& standing) {
          });
 }
 
-/// What has failed for so long may still come, but nobody waits for it gladly.
+/// An operation that has failed for so long may still succeed, but counts as a hang.
 Confidence of_trying_again(const model::JobModel& job, Confidence still) {
   constexpr double kLong = 60;  // seconds without progress of the job
   return job.seconds_without_progress.value_or(0) >= kLong ? at_most(still, Confidence::kLikely)
@@ -105,7 +105,7 @@ std::vector<Suspect> stand_in_handler(const graph::Examination& examination) {
       out.push_back(std::move(*suspect));
     }
   }
-  // All of them in one handler is how the program works, not one rank's trouble.
+  // If all ranks are in one handler, this is how the program works, not one rank's problem.
   return out.size() < examination.standings.size() ? out : std::vector<Suspect>{};
 }
 

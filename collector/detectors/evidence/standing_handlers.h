@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks whose own exception holds them where they stand: in a handler, or on their way out.
+// Ranks that their own exception keeps from continuing: in a handler, or while they exit.
 #pragma once
 
 #include <string_view>
@@ -13,11 +13,11 @@ namespace ddpdoctor::detectors {
 inline constexpr std::string_view kRaised = "raised";
 inline constexpr std::string_view kTriesAgain = "keeps trying what raised";
 
-/// Ranks that stand in an except or finally block, where not all of them do: that would be how the
-/// program works. One that sleeps there before it tries again is at most kPossible.
+/// Ranks in an except or finally block, unless all ranks are: that would be how the program works.
+/// A rank that sleeps there before a retry is at most kPossible.
 std::vector<Suspect> stand_in_handler(const graph::Examination& examination);
 
-/// Ranks that failed, said so, and stand on their way out while others wait for them.
+/// Ranks that failed, printed it, and are exiting while others wait for them.
 std::vector<Suspect> failed_on_their_way_out(const graph::Examination& examination);
 
 }  // namespace ddpdoctor::detectors

@@ -18,11 +18,11 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-/// Without progress for so long, a job that was looked at once may be called hung: DDP steps and
-/// batches take seconds, and `run`'s default --hang-timeout is the same.
+/// Seconds without progress after which a single snapshot may show a hang: DDP steps and batches
+/// take seconds, and `run`'s default --hang-timeout is the same.
 constexpr double kSurelyHungSeconds = 30;
 
-constexpr int kMaxEvidence = 8;  // a report is read by people; the rest is in `processes`
+constexpr int kMaxEvidence = 8;  // a report is for people; the rest is in `processes`
 
 Location location_of(const Suspect& suspect, const std::vector<Suspect>& all) {
   Location location{.rank = suspect.rank,
@@ -57,7 +57,7 @@ void add_pids(const std::vector<Suspect>& suspects, Finding& finding) {
   }
 }
 
-/// "in all_reduce", "for its GPU": to follow "is waiting here".
+/// "in all_reduce", "for its GPU": the words after "is waiting here".
 std::string waits_in(const graph::Standing& standing) {
   if (standing.call && !standing.call->operation.empty()) {
     return "in " + standing.call->operation;

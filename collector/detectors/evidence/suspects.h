@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the detectors of processes, locks, data loading, start-up and exit have in common: the
-// threads that hold a rank up, the ranks that wait because of them, and the finding built of both.
+// Common code of the detectors of processes, locks, data loading, start-up and exit: the threads
+// that block a rank, the ranks that wait because of them, and the finding about both.
 #pragma once
 
 #include <optional>
@@ -13,51 +13,51 @@
 
 namespace ddpdoctor::detectors {
 
-/// A thread in which a rank's waiting ends, and what was seen of it.
+/// A thread at the end of a rank's wait chain, with its evidence.
 struct Suspect {
-  std::optional<model::Rank> rank;  // absent: the process serves no rank we know
+  std::optional<model::Rank> rank;  // absent: the process serves no known rank
   const model::Process* process = nullptr;
   const model::Thread* thread = nullptr;  // absent: the process has no readable thread
-  model::CallSite place = {};             // the user's line to blame; unknown when there is none
+  model::CallSite place = {};             // the user's line to blame; unknown if there is none
   Confidence confidence = Confidence::kPossible;
-  std::string note = {};       // said beside the line: "worker 77 stands here"
-  std::string evidence = {};   // said below: why we think so
-  std::string_view deed = {};  // "raised": what it did, where a detector tells several deeds apart
+  std::string note = {};      // shown next to the line: "worker 77 stands here"
+  std::string evidence = {};  // shown below: why the thread is suspected
+  // "raised": what it did, for detectors that distinguish several causes.
+  std::string_view deed = {};
 };
 
 /// A suspect at the innermost user line of `thread`.
 Suspect suspect_in(const graph::Examination& examination, const model::Process& process,
                    const model::Thread* thread);
 
-/// The same cause at the same line is one finding: suspects grouped by place, places in order of
+/// The same cause at the same line is one finding: suspects grouped by line, lines in the order of
 /// their first rank.
 std::vector<std::vector<Suspect>> by_place(std::vector<Suspect> suspects);
 
-/// The finding against `suspects` (one place, at least one): culprits, the ranks that wait for
-/// them, locations, evidence and pids; summary and fix are the detector's to say.
+/// The finding about `suspects` (one line, at least one suspect): culprits, the ranks that wait for
+/// them, locations, evidence and pids; the detector adds summary and fix.
 Finding accuse(const graph::Examination& examination, std::string_view kind,
                const std::vector<Suspect>& suspects);
 
-/// Where the culprits stand now: the next best when no line is known to blame.
+/// Adds the current lines of the culprits, if no line to blame is known.
 void add_where_accused_stand(const graph::Examination& examination, Finding& finding);
 
-/// Sets `waiting` to the ranks that wait, and says where they do.
+/// Sets `waiting` to the ranks that wait, and adds their lines.
 void add_waiting(const graph::Examination& examination, Finding& finding);
 /// The same for ranks that wait for something else.
 void add_waiting(const graph::Examination& examination, model::RankSet waiting, Finding& finding);
 
-/// What may be said of a thread that seems stuck: kLikely when two observations show it at one
-/// place and nothing moved, kPossible when there was one look only, nothing when the job moves.
+/// The confidence that a thread is stuck: kLikely if two observations show it at one line without
+/// progress, kPossible after only one snapshot, nothing if the job makes progress.
 std::optional<Confidence> stuck(const graph::Examination& examination);
 
-/// At most kPossible while a process around the ranks is only pausing: it may bring what is waited
-/// for.
+/// At most kPossible while a process around the ranks only pauses: it may end the wait.
 Confidence unless_somebody_acts(const graph::Examination& examination, Confidence confidence);
 
-/// "rank 1", "ranks 0-1", "process 77": whom a finding is about.
+/// "rank 1", "ranks 0-1", "process 77": the subject of a finding.
 std::string who(const std::vector<Suspect>& suspects);
 
-/// "; ranks 0,2-3 wait for it" or nothing.
+/// "; ranks 0,2-3 wait for it", or empty.
 std::string and_who_waits(const Finding& finding);
 
 }  // namespace ddpdoctor::detectors

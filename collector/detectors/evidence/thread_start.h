@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that show no line of the user's: a Timer, a pool's. What made them, and where.
+// Threads without a user line, such as a Timer or a pool thread: what created them, and where.
 #pragma once
 
 #include <string_view>
@@ -8,16 +8,16 @@
 
 namespace ddpdoctor::detectors {
 
-/// Another thread of Python that is in the standard library alone; nullptr when there is none.
+/// Another Python thread that is only in standard-library code; nullptr if there is none.
 const model::Thread* library_thread(const model::Process& process, const model::Thread& main);
 
-/// What starts such a thread in a program: "Timer(", "ThreadPoolExecutor(", "Thread(".
+/// The call that creates such a thread: "Timer(", "ThreadPoolExecutor(", "Thread(".
 std::string_view thread_maker(const model::Thread& thread);
 
-/// The only line of the sources that starts threads of this sort and makes no daemon.
+/// The only source line that starts threads of this kind other than daemons.
 model::CallSite only_start(const model::JobModel& job, std::string_view maker);
 
-/// `def tick(): Timer(1, tick).start()`: it goes off for ever.
+/// `def tick(): Timer(1, tick).start()`: it restarts itself forever.
 bool starts_itself(const model::JobModel& job, const model::CallSite& start);
 
 }  // namespace ddpdoctor::detectors

@@ -12,7 +12,7 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-constexpr std::size_t kLongestName = 200;  // of an exception's class with its module
+constexpr std::size_t kLongestName = 200;  // characters of an exception's class with its module
 
 bool letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -22,10 +22,10 @@ bool of_name(char c) {
   return letter(c) || (c >= '0' && c <= '9');
 }
 
-/// "a.b.Name" at the front, before a colon or the end of the line.
+/// "a.b.Name" at the start, before a colon or the end of the line.
 std::string_view leading_class(std::string_view line) {
   std::size_t end = 0;
-  bool begins = true;  // of a part
+  bool begins = true;  // at the start of a part
   while (end < line.size() && end < kLongestName) {
     const char c = line[end];
     const bool fits = begins ? letter(c) : of_name(c) || c == '.';
@@ -47,7 +47,7 @@ bool named_like_exception(std::string_view name) {
                                         [name](auto ending) { return name.ends_with(ending); });
 }
 
-/// "/srv/train.py:57" → its file and line, and what stands behind.
+/// "/srv/train.py:57" → its file and line; `rest` receives the text after it.
 std::optional<model::CallSite> file_and_line(std::string_view text, std::string_view& rest) {
   const std::size_t end = text.find(".py:");
   if (end == std::string_view::npos || text.substr(0, end).find(' ') != std::string_view::npos) {
@@ -118,7 +118,7 @@ EndLike end_like(std::string_view line) {
   }
   const bool dotted = dot != std::string_view::npos && name.front() != '.';
   const bool capital = last.front() >= 'A' && last.front() <= 'Z';
-  // A constant (INFO, WARNING) is what loggers begin with.
+  // A constant (INFO, WARNING) is the prefix of a logger.
   const bool shouted =
       std::none_of(last.begin(), last.end(), [](char c) { return c >= 'a' && c <= 'z'; });
   return dotted || (capital && !shouted) ? EndLike::kPerhaps : EndLike::kNo;

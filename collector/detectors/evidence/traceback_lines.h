@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines of which tracebacks consist, one at a time: Python's own, an exception group's with its
-// margin, a rich one in its box, pytest's.
+// The lines of tracebacks, one at a time: Python's own, an exception group's with its margin, a
+// rich traceback in its box, pytest's.
 #pragma once
 
 #include <cstddef>
@@ -11,25 +11,26 @@
 
 namespace ddpdoctor::detectors {
 
-/// The rank, or line, at the front of a text; nothing when there is none below the largest world.
+/// The rank or line number at the start of a text; nothing if there is none below the largest world
+/// size.
 std::optional<int> leading_number(std::string_view text);
 
-/// The line without the margin of an exception group ("  | ") or of a box ("│ … │").
+/// Removes the margin of an exception group ("  | ") or of a box ("│ … │").
 std::string_view without_margin(std::string_view line);
 
 /// Spaces before the text.
 std::size_t indentation(std::string_view line);
 
-/// "Traceback (most recent call last):", whatever stands before it.
+/// "Traceback (most recent call last):", with any text before it.
 bool begins_traceback(std::string_view line);
 
-/// Python's sentence between an exception and the one that was raised because of it.
+/// Python's sentence between an exception and the next one in its chain.
 bool chains_tracebacks(std::string_view line);
 
-/// How far a line looks like the end of a traceback.
+/// How likely a line is the end of a traceback.
 enum class EndLike {
   kNo,       // "tensor(0.2)", "loss: 3"
-  kPerhaps,  // "OutOfShards: no", "queue.Empty": any capitalised or dotted name
+  kPerhaps,  // "OutOfShards: no", "queue.Empty": any capitalized or dotted name
   kYes       // "ValueError: no", "KeyboardInterrupt"
 };
 EndLike end_like(std::string_view line);
@@ -40,14 +41,14 @@ std::optional<model::CallSite> traceback_place(std::string_view line);
 /// "/srv/train.py:57 in main" of a rich traceback.
 std::optional<model::CallSite> boxed_place(std::string_view line);
 
-/// pytest's "train.py:57: in main", "train.py:57: ValueError" and "train.py:57:". A warning, which
-/// goes on behind its name, is none.
+/// pytest's "train.py:57: in main", "train.py:57: ValueError" and "train.py:57:". A warning has
+/// text after its name and does not count.
 std::optional<model::CallSite> pytest_place(std::string_view line);
 
-/// A line of pytest that tells the exception: "E   ValueError: no" → what follows the E.
+/// A line of pytest with the exception: "E   ValueError: no" → the text after the E.
 std::optional<std::string_view> pytest_message(std::string_view line);
 
-/// Counts as the user's where the traceback shows no file of the user's.
+/// Counts as the user's if the traceback shows no user file.
 bool may_be_users_file(std::string_view file);
 
 }  // namespace ddpdoctor::detectors

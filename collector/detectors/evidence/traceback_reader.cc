@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A traceback is open from its heading to the line of its exception. A line that is neither part of
-// it nor looks like an exception was written by somebody else, unless nothing better follows. With
-// several open, a frame goes to the one whose last line of source calls it.
+// it nor looks like an exception belongs to another writer, unless nothing better follows. If
+// several are open, a frame belongs to the one whose last source line calls its function.
 #include "collector/detectors/evidence/traceback_reader.h"
 
 #include <algorithm>
@@ -16,25 +16,25 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-constexpr std::size_t kMostOpen = 32;     // processes that print at once into one stream
-constexpr std::size_t kLongest = 600;     // lines from heading to end, those of others included
-constexpr std::size_t kMostFrames = 400;  // Python cuts deep recursion itself
-constexpr std::size_t kAhead = 200;       // lines in which a better end is looked for
+constexpr std::size_t kMostOpen = 32;     // processes that print at the same time into one stream
+constexpr std::size_t kLongest = 600;     // lines from heading to end, including foreign lines
+constexpr std::size_t kMostFrames = 400;  // Python itself shortens deep recursion
+constexpr std::size_t kAhead = 200;       // lines searched for a better end
 constexpr std::size_t kNearHeading = 3;
 constexpr std::size_t kLongestSource = 300;
 constexpr std::size_t kMostMessages = 1000;  // of pytest
 
 struct Open {
   std::size_t begun = 0;
-  std::size_t touched = 0;  // its newest line
+  std::size_t touched = 0;  // number of its newest line
   std::size_t base = 0;     // indentation of its heading and of its exception
-  bool boxed = false;       // rich's
+  bool boxed = false;       // of the package rich
   bool no_heading = false;  // of a SyntaxError in the script itself
   bool of_thread = false;
   bool ignored = false;
   bool of_batch = false;
   std::vector<model::CallSite> frames{};  // outermost first
-  std::string_view source{};              // below the newest frame
+  std::string_view source{};              // the source line below the newest frame
 };
 
 bool is_outermost(std::string_view function) {
@@ -42,7 +42,7 @@ bool is_outermost(std::string_view function) {
          function == "_bootstrap_inner";
 }
 
-/// The name without its class.
+/// The function name without its class.
 std::string_view plain(std::string_view function) {
   const std::size_t dot = function.rfind('.');
   return dot == std::string_view::npos ? function : function.substr(dot + 1);
@@ -106,9 +106,10 @@ class Reader {
   std::vector<Open> open_;
   std::vector<Traceback> out_;
   bool chained_ = false;
-  std::size_t messages_ = 0;    // of pytest
-  bool in_message_ = false;     // of pytest
-  std::size_t not_before_ = 0;  // no traceback ends at a line that is none before this one
+  std::size_t messages_ = 0;  // of pytest
+  bool in_message_ = false;   // of pytest
+  // Before this line, no traceback ends at a line that does not look like an exception.
+  std::size_t not_before_ = 0;
 };
 
 void Reader::begin(std::size_t i, std::string_view line) {
@@ -132,7 +133,7 @@ void Reader::begin(std::size_t i, std::string_view line) {
 void Reader::add_frame(std::size_t i, model::CallSite frame, std::string_view line) {
   if (open_.empty()) {
     if (!frame.function.empty()) {
-      return;  // a stack that nobody called a traceback
+      return;  // a stack without a traceback heading
     }
     open_.push_back({.begun = i, .touched = i, .base = 0, .no_heading = true});
   }
@@ -147,7 +148,7 @@ void Reader::add_frame(std::size_t i, model::CallSite frame, std::string_view li
   }
 }
 
-/// Nothing that follows is a better end, and none of the frames that follow are of this one.
+/// No following line is a better end, and no following frame belongs to this traceback.
 bool Reader::ends_here(std::size_t i, std::string_view text, std::size_t base) {
   if (i < not_before_) {
     return false;
@@ -176,7 +177,7 @@ bool Reader::ends_here(std::size_t i, std::string_view text, std::size_t base) {
 
 void Reader::keep(Traceback traceback) {
   if (chained_ && !out_.empty() && !is_consequence(traceback.exception)) {
-    // It was caught; this is how the program ended.
+    // It was caught; a later one ended the program.
     if (!traceback.place.known()) {
       traceback.place = out_.back().place;
       traceback.frames = out_.back().frames;
@@ -233,7 +234,8 @@ void Reader::end_pytest(std::size_t i, std::string_view message) {
   end(i, exception);
 }
 
-/// To the newest that lacks its line: of two processes that print at once, each writes one.
+/// Adds the line to the newest traceback without one: of two processes that print at once, each
+/// writes one.
 void Reader::add_source(std::string_view line, Open& newest) {
   line = base::trim(line);
   if (line.find_first_not_of("^~ ") == std::string_view::npos) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tracebacks of one stream, also where other lines fall between theirs and where several
-// processes print theirs at once.
+// Reads the tracebacks of one stream, even if other lines are mixed in or several processes print
+// theirs at the same time.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +11,17 @@
 
 namespace ddpdoctor::detectors {
 
-/// In the order of their ends. Of a chain the last is kept, and the one before it where the last
-/// only says that another rank failed.
+/// In the order of their ends. Of a chain, keeps the last one, or the previous one if the last only
+/// reports another rank's failure.
 std::vector<Traceback> read_tracebacks(const LogStream& stream);
 
-/// What stands around a message of pytest.
+/// The lines around a message of pytest.
 struct PytestFrames {
   std::vector<model::CallSite> frames;  // outermost first
-  std::string exception;                // its class, where the place below the message names it
+  std::string exception;                // its class, if the line below the message names it
 };
 
-/// The place that raised stands below the message, in pytest's short style above it.
+/// The line that raised is below the message; in pytest's short style, above it.
 PytestFrames pytest_frames(const LogStream& stream, std::size_t index);
 
 }  // namespace ddpdoctor::detectors

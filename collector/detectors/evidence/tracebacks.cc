@@ -21,11 +21,11 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-constexpr std::size_t kMostBytes = 4U << 20U;   // of one log; a crash writes kilobytes
-constexpr std::size_t kLongestTraceback = 400;  // lines; deep recursion is cut by Python itself
+constexpr std::size_t kMostBytes = 4U << 20U;   // bytes of one log; a crash writes kilobytes
+constexpr std::size_t kLongestTraceback = 400;  // lines; Python itself shortens deep recursion
 
-/// "-- Process 1 terminated with the following error:": torch's spawn passes on what a child
-/// raised.
+/// "-- Process 1 terminated with the following error:": torch's spawn re-raises an exception of its
+/// child.
 std::optional<int> spawned_child(std::string_view line) {
   constexpr std::string_view kStart = "-- Process ";
   line = pytest_message(line).value_or(line);
@@ -51,7 +51,8 @@ bool begins_pytest_section(std::string_view line) {
   return line.starts_with("____") || line.starts_with("====");
 }
 
-/// "  rank      : 3 (local_rank: 1)" in torchrun's table of failures: what follows is of that rank.
+/// "  rank      : 3 (local_rank: 1)" in torchrun's table of failures: the following lines belong to
+/// that rank.
 std::optional<int> rank_of_table(std::string_view line) {
   constexpr std::string_view kRank = "  rank      : ";
   return line.starts_with(kRank) ? leading_number(line.substr(kRank.size())) : std::nullopt;
@@ -62,13 +63,13 @@ bool ends_table_entry(std::string_view line) {
          (line.starts_with('[') && line.ends_with("]:"));
 }
 
-/// The line after the frames: not indented.
+/// The first line after the frames that is not indented.
 bool ends_traceback(std::string_view line) {
   return !line.empty() && line.front() != ' ' && !begins_traceback(line);
 }
 
-/// "During handling of the above exception, …" stands above this line: a signal handler that raises
-/// shows where it was called only there.
+/// "During handling of the above exception, …" precedes this line: only the traceback before it
+/// shows where a raising signal handler was called.
 bool follows_another(const LogStream& stream, std::size_t index) {
   while (index > 0 && base::trim(stream[index - 1].text).empty()) {
     --index;
@@ -131,7 +132,7 @@ model::CallSite user_place_above(const LogStream& stream, std::size_t index) {
     if (site && !installed.known() && may_be_users_file(site->file)) {
       installed = *site;
     }
-    // A worker's own traceback stands inside that of the process that waits for its batch.
+    // A worker's own traceback is inside that of the process that waits for its batch.
     const bool inner = line.find("Original Traceback") != std::string_view::npos;
     if (back > 0 && begins_traceback(line) && !inner && !follows_another(stream, index - back)) {
       break;
@@ -160,9 +161,9 @@ model::CallSite user_place_below(const LogStream& stream, std::size_t index) {
 
 namespace {
 
-/// Torch puts ranks before lines since 2.2 only. In an older log the one rank that failed by
-/// itself, as its launcher tells, is who raised what does not follow from another's failure; so are
-/// several that raised at one line.
+/// Torch writes rank prefixes only since 2.2. In an older log, the one rank that failed by itself
+/// according to its launcher raised the exceptions that are not consequences of another failure;
+/// the same applies to several ranks that raised at one line.
 void name_those_that_failed(const model::JobModel& job, std::vector<Traceback>& all) {
   model::RankSet failed;
   for (const model::Process* process : processes(job)) {

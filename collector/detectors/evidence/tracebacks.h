@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranks wrote, taken apart: which rank each line is from (torchrun mixes them into one
-// stream), and the tracebacks with the user's line in each.
+// The output of ranks: the rank of each line (torchrun mixes them into one stream), and the
+// tracebacks with the user's line in each.
 #pragma once
 
 #include <optional>
@@ -16,21 +16,21 @@ namespace ddpdoctor::detectors {
 struct LogLine {
   std::string_view text;
   std::optional<model::Rank> rank;
-  std::optional<double> time;  // of this line or of the last one before it that has a time
+  std::optional<double> time;  // of this line, or of the last earlier line with a time
   std::size_t log = 0;         // index in JobModel::logs
   std::size_t number = 0;      // line of the log, from 1
 };
 
-/// The lines of one rank, or of one log that does not tell its ranks apart.
+/// The lines of one rank, or of one log in which ranks cannot be distinguished.
 using LogStream = std::vector<LogLine>;
 
-/// Every log as streams, told apart by the rank before each line (model/log_lines.h). Of a very
-/// long log only the end is read: the cause of a crash stands there.
+/// Every log as streams, separated by the rank prefix of each line (model/log_lines.h). Only the
+/// end of a very long log is read, because it contains the cause of a crash.
 std::vector<LogStream> log_streams(const model::JobModel& job);
 
 /// The user's line nearest above `index`, within its traceback.
 model::CallSite user_place_above(const LogStream& stream, std::size_t index);
-/// The user's innermost line of the traceback that begins below `index` ("Original Traceback").
+/// The user's innermost line in the traceback that begins below `index` ("Original Traceback").
 model::CallSite user_place_below(const LogStream& stream, std::size_t index);
 
 /// An exception that ended in a traceback.
@@ -39,21 +39,20 @@ struct Traceback {
   std::optional<double> time;  // as LogLine
   std::size_t log = 0;
   std::size_t number = 0;
-  model::CallSite place;                  // the user's innermost line; unknown when there is none
-  std::vector<model::CallSite> frames{};  // the user's, innermost first
+  model::CallSite place;                  // the user's innermost line; unknown if there is none
+  std::vector<model::CallSite> frames{};  // the user's frames, innermost first
   std::string exception;                  // "ValueError: no such shard"
   bool of_thread = false;                 // ended a thread, not the program
   bool of_batch = false;  // raised while the rank fetched a batch from a DataLoader worker
-  bool ignored = false;   // raised in __del__ or atexit: Python went on
+  bool ignored = false;   // raised in __del__ or atexit: Python continued
 };
 
 std::vector<Traceback> tracebacks(const model::JobModel& job);
 
-/// True when `a` is known to have been written before `b`: by their times, or by their lines in one
-/// log.
+/// True if `a` was certainly written before `b`: by their times, or by their lines in one log.
 bool earlier(const Traceback& a, const Traceback& b);
 
-/// The rank printed an exception of its own and stands in a `finally` of its own code since.
+/// The rank printed its own exception and has been in a `finally` of its own code since.
 bool cleans_up_after_exception(const model::JobModel& job, model::Rank rank,
                                const std::vector<model::CallSite>& callers);
 

@@ -23,10 +23,10 @@ constexpr std::string_view kSelf = "self.";
 
 struct Use {
   model::CallSite place;
-  std::string module;  // "self.block", what is checkpointed or called
+  std::string module;  // "self.block": the module that is checkpointed or called
 };
 
-/// The whole statement of a line; empty for a line that goes on with one.
+/// The whole statement that starts on a line; empty for a continuation line.
 std::string statement_of(const program::SourceText& lines, int line) {
   const auto at = lines.find(line);
   const std::string text = program::statement_at(lines, line);
@@ -38,7 +38,7 @@ model::CallSite site(const program::SourceText& lines, const std::string& file, 
   return {.file = file, .line = line, .function = function_around(lines, line)};
 }
 
-/// checkpoint(f, x) without use_reentrant=False: what torch takes for True.
+/// checkpoint(f, x) without use_reentrant=False, whose default is True.
 bool is_reentrant(const Call& call) {
   const std::string_view name = last_name(call.callee);
   if (name != "checkpoint" && name != "checkpoint_sequential") {
@@ -69,7 +69,7 @@ std::vector<Use> checkpoints_in(const std::string& file, const program::SourceTe
   return found;
 }
 
-/// Calls of a module of its own in a function `forward`, by function and module.
+/// Calls of the object's own modules in a function `forward`, by function and module.
 std::map<std::pair<int, std::string>, std::vector<Use>> calls_of_modules(
     const std::string& file, const program::SourceText& lines) {
   std::map<std::pair<int, std::string>, std::vector<Use>> found;
@@ -93,7 +93,7 @@ std::map<std::pair<int, std::string>, std::vector<Use>> calls_of_modules(
   return found;
 }
 
-/// "block.0.weight" after "with name "; empty when the message names none.
+/// "block.0.weight" after "with name "; empty if the message names none.
 std::string_view parameter_in(std::string_view message) {
   constexpr std::string_view kName = "with name ";
   const std::size_t at = message.find(kName);
@@ -104,7 +104,7 @@ std::string_view parameter_in(std::string_view message) {
   return rest.substr(0, rest.find(' '));
 }
 
-/// "self.block" leads to "module.block.0.weight".
+/// "self.block" contains "module.block.0.weight".
 bool leads_to(const Use& use, std::string_view parameter) {
   const std::string name = "." + std::string(last_name(use.module)) + ".";
   return ("." + std::string(parameter)).find(name) != std::string::npos;
@@ -152,7 +152,7 @@ UsedTwice used_twice(const model::JobModel& job, const std::string& message) {
   if (!checkpoints.empty()) {
     return {.places = places_of(checkpoints), .by_checkpoint = true, .module = {}};
   }
-  // Several modules that are used twice: which it was is not known.
+  // Several modules are used twice: unknown which one is the cause.
   return repeated.size() == 1 ? UsedTwice{.places = places_of(repeated.front()),
                                           .by_checkpoint = false,
                                           .module = repeated.front().front().module}

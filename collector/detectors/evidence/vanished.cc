@@ -12,13 +12,13 @@ namespace {
 
 using enum graph::Activity;
 
-/// It polls in a loop of its own: for a key of the store, a file, a flag of another rank.
+/// It polls in a loop: for a store key, a file, or a flag of another rank.
 bool polls_for_something(const model::JobModel& job, const graph::Standing& standing) {
   return standing.activity == kSleeping && !standing.on_cpu && standing.thread != nullptr &&
          polls(job, *standing.thread);
 }
 
-/// Groups of torch exist in memory or records, and everybody who is left waits or polls.
+/// Torch groups exist in memory or records, and all remaining ranks wait or poll.
 bool all_wait_past_the_start(const graph::Examination& examination) {
   return !examination.job.groups.empty() &&
          std::all_of(examination.standings.begin(), examination.standings.end(),
@@ -28,7 +28,7 @@ bool all_wait_past_the_start(const graph::Examination& examination) {
                      });
 }
 
-/// Somebody waits in a group that it belongs to, or where is not known.
+/// A rank waits in a group that includes it, or in an unknown group.
 bool is_waited_for(const graph::Examination& examination, model::Rank rank) {
   return std::any_of(examination.standings.begin(), examination.standings.end(),
                      [&](const graph::Standing& standing) {

@@ -23,8 +23,8 @@ using model::Language;
 using model::Thread;
 using program::last_name;
 
-/// A call of the standard library that waits for another thread of the process, and what that one
-/// calls to end it.
+/// A standard-library call that waits for another thread of the process, and the calls with which
+/// that thread ends the wait.
 struct Wait {
   std::string_view file;
   std::string_view function;
@@ -37,7 +37,7 @@ constexpr std::array<Wait, 11> kWaits = {{
     {"/queue.py", "join", {".task_done(", "", ""}},
     {"/threading.py", "wait", {".set(", ".notify(", ".notify_all("}},
     {"/threading.py", "wait_for", {".notify(", ".notify_all(", ""}},
-    {"/threading.py", "acquire", {".release(", "", ""}},  // of a semaphore
+    {"/threading.py", "acquire", {".release(", "", ""}},  // for a semaphore
     {"/threading.py", "join", {}},
     {"concurrent/futures/_base.py", "result", {".set_result(", "", ""}},
     {"concurrent/futures/_base.py", "exception", {".set_exception(", "", ""}},
@@ -45,7 +45,7 @@ constexpr std::array<Wait, 11> kWaits = {{
     {"concurrent/futures/_base.py", "result_iterator", {}},
 }};
 
-/// The function that the innermost user line called; nullptr when that is C.
+/// The function called by the innermost user line; nullptr if it is a C function.
 const Frame* called_directly(const Thread& thread) {
   const auto frames = called_by_user(thread);
   const auto found = std::find_if(frames.rbegin(), frames.rend(), [](const Frame& frame) {
@@ -54,7 +54,7 @@ const Frame* called_directly(const Thread& thread) {
   return found == frames.rend() ? nullptr : &*found;
 }
 
-/// The wait of the standard library that the user line is in; nullptr when it is in none.
+/// The standard-library wait that the user line is in; nullptr if there is none.
 const Wait* waits_in(const Thread& thread) {
   const Frame* user = own_user_frame(thread);
   const Frame* called = user == nullptr ? nullptr : called_directly(thread);
@@ -70,7 +70,7 @@ const Wait* waits_in(const Thread& thread) {
   return found == kWaits.end() || is_lock ? nullptr : found;
 }
 
-/// The kernel, the arguments or the line say that the wait ends by itself.
+/// The kernel, the arguments or the line show that the wait has a timeout.
 bool has_limit(const model::JobModel& job, const Thread& thread) {
   if (thread.waits_on && thread.waits_on->limit) {
     return true;
@@ -89,7 +89,7 @@ bool has_limit(const model::JobModel& job, const Thread& thread) {
              std::string::npos;
 }
 
-/// "self.incoming" before ".put(" in the user's line; empty when the line does not tell.
+/// "self.incoming" before ".put(" in the user's line; empty if the line does not show it.
 std::string awaited_object(const model::JobModel& job, const Thread& thread, const Wait& wait) {
   const Frame* user = own_user_frame(thread);
   const std::string text = program::statement_at(lines_of(job, user->file), user->line);
@@ -102,7 +102,7 @@ std::string awaited_object(const model::JobModel& job, const Thread& thread, con
   return {};
 }
 
-/// A condition gives back its lock while it waits: its own, or the one it was made of.
+/// A condition releases its lock while it waits: its own, or the lock it was constructed with.
 bool gives_back(const model::JobModel& job, const Thread& holder, const Wait& wait,
                 const std::string& awaited, const std::string& lock) {
   if (!wait.file.ends_with("threading.py") || !wait.function.starts_with("wait")) {
@@ -120,7 +120,7 @@ bool gives_back(const model::JobModel& job, const Thread& holder, const Wait& wa
       return text.find(')', made) != made + std::string_view("Condition(").size();
     }
   }
-  // Made elsewhere: an Event keeps the lock, and shows as a wait in a wait.
+  // Created elsewhere: an Event keeps the outer lock, and appears as a wait inside a wait.
   return std::count_if(holder.frames.begin(), holder.frames.end(), [](const Frame& frame) {
            return frame.file.ends_with("/threading.py") && last_name(frame.function) == "wait";
          }) < 2;
@@ -153,11 +153,11 @@ bool wants_lock_for_ever(const model::JobModel& job, const Thread& thread) {
          !has_limit(job, thread);
 }
 
-/// Nobody but another thread of its kind can wake it: it does nothing for others.
+/// Only another such thread can wake it: it does nothing for others.
 bool is_idle(const model::JobModel& job, const Thread& thread) {
   const Frame* python = innermost_python(thread);
   if (python == nullptr || wants_lock_for_ever(job, thread)) {
-    return true;  // a native thread ends no wait of Python
+    return true;  // a native thread cannot end a Python wait
   }
   if (own_user_frame(thread) != nullptr) {
     return waits_in(thread) != nullptr && !has_limit(job, thread);
@@ -169,7 +169,7 @@ bool is_idle(const model::JobModel& job, const Thread& thread) {
          });
 }
 
-/// The one that the holder waits for by name, or that runs the work of its future.
+/// The thread that the holder joins by name, or that runs the work of its future.
 bool is_awaited(const Thread& holder, const Wait& wait, const Thread& wanter) {
   if (holder.waits_on && holder.waits_on->target == "thread:" + std::to_string(wanter.tid)) {
     return true;

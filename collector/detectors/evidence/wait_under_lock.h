@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread that holds a lock and waits in its block for what another thread of the process has to
-// do first, while that one wants the lock.
+// A thread holds a lock and waits inside its block for something that another thread of the process
+// must do first, while that thread waits for the lock.
 #pragma once
 
 #include <optional>
@@ -10,16 +10,16 @@
 
 namespace ddpdoctor::detectors {
 
-/// Both threads of one process; neither of them can go on.
+/// The two threads of one process; neither can continue.
 struct WaitUnderLock {
   const model::Thread* holder = nullptr;
   const model::Thread* wanter = nullptr;
-  std::string lock;     // as python_locks names it
-  std::string awaited;  // "self.incoming.put"; empty when the holder's line does not tell
-  bool proven = false;  // the wanter's source does what the holder waits for
+  std::string lock;     // its name from python_locks
+  std::string awaited;  // "self.incoming.put"; empty if the holder's line does not show it
+  bool proven = false;  // the other thread's source does what the holder waits for
 };
 
-/// Nothing when the holder's wait has a limit, or when a third thread may end it.
+/// Nothing if the holder's wait has a timeout, or a third thread may end it.
 std::optional<WaitUnderLock> wait_under_lock(const model::JobModel& job,
                                              const model::Process& process);
 

@@ -24,10 +24,10 @@ using graph::Activity;
 
 constexpr std::size_t kLongestQuote = 80;
 
-/// What a class of the standard library is waited in; the first that fits.
+/// A waiting method of a standard-library class; the first match wins.
 struct Primitive {
   std::string_view file;
-  std::string_view function;  // its end: "Event.wait"
+  std::string_view function;  // end of its name: "Event.wait"
   std::string_view doing;
   std::string_view advice;
 };
@@ -81,12 +81,12 @@ bool is_at(const model::Frame& frame, const Primitive& primitive) {
       !frame.function.ends_with(primitive.function)) {
     return false;
   }
-  // Before 3.11 a function has no class: then only the last row fits "wait".
+  // Before 3.11, function names have no class: then only the last row matches "wait".
   const std::size_t before = frame.function.size() - primitive.function.size();
   return before == 0 || frame.function[before - 1] == '.';
 }
 
-/// The outermost that the user's line called: an Event waits in a Condition.
+/// The outermost call below the user's line, because an Event waits in a Condition.
 const Primitive* primitive_of(const model::Thread& thread) {
   const auto frames = called_by_user(thread);
   for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {

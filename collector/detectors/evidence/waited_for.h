@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank waits for that is no other rank, in the words of the program it runs: an Event, an
-// item of a queue, a process, the condition of a loop around a sleep.
+// What a rank waits for if it is not another rank, in terms of its program: an Event, a queue item,
+// a process, the condition of a loop around a sleep.
 #pragma once
 
 #include <optional>
@@ -11,14 +11,14 @@
 
 namespace ddpdoctor::detectors {
 
-/// In words; `loop` is known where it sleeps in one.
+/// A description; `loop` is set if it sleeps in one.
 struct WaitedFor {
   std::string doing;   // "waiting for a threading.Event"
-  std::string advice;  // imperative: what to find out, and how to make it an error
+  std::string advice;  // imperative: what to check, and how to make it an error
   model::CallSite loop = {};
 };
 
-/// Nothing where the stack does not say it better than the activity's name.
+/// Nothing if the stack shows no more than the name of the activity.
 std::optional<WaitedFor> waited_for(const model::JobModel& job, const graph::Standing& standing);
 
 }  // namespace ddpdoctor::detectors

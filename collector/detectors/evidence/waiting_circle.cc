@@ -15,10 +15,11 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-constexpr std::size_t kMostMembers = 64;  // of a knot that is searched; a person reads a few
+// Members of a knot that are searched; people read only a few.
+constexpr std::size_t kMostMembers = 64;
 
-/// How little an arrow says: one who alone could end a wait says most; a semaphore never tells who
-/// has taken it, nor does a lock of Python without its source.
+/// How unspecific an edge is: a wait that only one thread can end is the most specific; a semaphore
+/// never shows its holders, nor does a Python lock without source.
 bool is_nameless(const BlockedThread& one) {
   return object_kind(one) == "semaphore" ||
          (one.blockage == Blockage::kPrivateLock && !one.owner_known);
@@ -30,8 +31,8 @@ std::size_t vagueness(const BlockedThreads& blocked, std::size_t at) {
   return blocked.nodes[at].enders.size() + (is_nameless(blocked.threads[at]) ? kNameless : 0);
 }
 
-/// A forked process has both ends of its parent's pipes: it could serve itself, but another one is
-/// meant to.
+/// A forked process has both ends of its parent's pipes: it could serve itself, but another process
+/// is more likely.
 std::size_t unlikeliness(const BlockedThreads& blocked, std::size_t at, std::size_t next) {
   const auto own = [&blocked, at](std::size_t ender) {
     return blocked.threads[ender].process == blocked.threads[at].process;
@@ -44,7 +45,7 @@ std::size_t unlikeliness(const BlockedThreads& blocked, std::size_t at, std::siz
 
 using Path = std::vector<std::size_t>;
 
-/// The clearest way from `start` back to itself, and how vague it is.
+/// The most specific path from `start` back to itself, and its vagueness.
 std::pair<std::size_t, Path> way_back(const BlockedThreads& blocked, const Path& knot,
                                       std::size_t start) {
   constexpr auto kFar = std::numeric_limits<std::size_t>::max();
@@ -102,8 +103,8 @@ bool crosses_processes(const BlockedThreads& blocked, const Path& knot) {
   return object && pids.size() > 1;
 }
 
-/// Taken by the user's own line, not by a queue or pool of multiprocessing, whose locks are held by
-/// the one that reads or writes.
+/// Acquired by the user's own line, not by a queue or pool of multiprocessing, whose locks are held
+/// by the reader or writer.
 bool takes_semaphore_itself(const BlockedThread& one) {
   const auto called = called_by_user(*one.thread);
   return object_kind(one) == "semaphore" &&
@@ -113,7 +114,7 @@ bool takes_semaphore_itself(const BlockedThread& one) {
          });
 }
 
-/// All of `knot` that wait at the semaphore which most of them wait at.
+/// The members of `knot` that wait for the most frequent semaphore.
 Path at_one_semaphore(const BlockedThreads& blocked, const Path& knot) {
   std::map<std::string, Path> by_object;
   for (const std::size_t at : knot) {
@@ -127,7 +128,7 @@ Path at_one_semaphore(const BlockedThreads& blocked, const Path& knot) {
   return most == by_object.end() ? Path{} : most->second;
 }
 
-/// Nothing but locks without an owner closes it: the semaphore says more.
+/// Only locks without an owner close the cycle: the semaphore is more informative.
 bool is_guess(const BlockedThreads& blocked, const Path& circle) {
   return circle.empty() || std::any_of(circle.begin(), circle.end(), [&blocked](std::size_t at) {
            return is_nameless(blocked.threads[at]);

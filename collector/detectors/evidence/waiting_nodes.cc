@@ -19,12 +19,12 @@ namespace {
 
 constexpr std::string_view kKind = "rendezvous-incomplete";
 
-/// What one agent was told on its command line.
+/// The command-line options of one agent.
 struct Agent {
   const model::Process* process = nullptr;
   std::optional<int> nodes;
-  std::optional<int> node;       // its own number, where it was given one
-  std::optional<int> processes;  // a node
+  std::optional<int> node;       // number of its node, if given
+  std::optional<int> processes;  // number per node
   std::string place;             // "127.0.0.1:29500"; empty = the default
   std::string id;
 };
@@ -38,8 +38,8 @@ std::optional<int> number(std::string_view text) {
              : std::nullopt;
 }
 
-/// "--rdzv-id=7", "--rdzv_id 7" → {"rdzv_id": "7"}; those of the script behind it are not taken,
-/// because the first of a name counts.
+/// "--rdzv-id=7", "--rdzv_id 7" → {"rdzv_id": "7"}; the first occurrence counts, so options of the
+/// script that follows do not.
 std::map<std::string, std::string> options(const std::vector<std::string>& command) {
   std::map<std::string, std::string> out;
   for (std::size_t i = 0; i < command.size(); ++i) {
@@ -62,7 +62,7 @@ bool waits_for_nodes(const model::Process& process) {
   const model::Thread* main = model::main_thread(process);
   return alive(process) && main != nullptr &&
          std::any_of(main->frames.begin(), main->frames.end(), [](const model::Frame& frame) {
-           return frame.function.ends_with("_rendezvous") &&  // also once its own part is done
+           return frame.function.ends_with("_rendezvous") &&  // also after its own part is complete
                   frame.file.find("torch/distributed/elastic/") != std::string::npos;
          });
 }
@@ -92,7 +92,7 @@ Agent agent_of(const model::Process& process) {
   return agent;
 }
 
-/// Ranks of the nodes that nobody here claims to be.
+/// Ranks of the nodes that no visible agent represents.
 model::RankSet absent_ranks(const std::vector<Agent>& agents) {
   std::set<int> here;
   for (const Agent& agent : agents) {
@@ -119,7 +119,7 @@ std::string list(const std::set<std::string>& names) {
   return out;
 }
 
-/// All nodes wait, at one place, but not for each other.
+/// All nodes wait at one address, but not for each other.
 std::optional<Finding> told_differently(const graph::Examination& examination,
                                         const std::vector<Agent>& agents, Confidence still) {
   std::set<std::string> ids;
@@ -150,7 +150,7 @@ std::optional<Finding> told_differently(const graph::Examination& examination,
   return finding;
 }
 
-/// Every agent has been here for so long that a node started at the same time would have come.
+/// Every agent has waited so long that a node started at the same time would have arrived.
 bool all_wait_for_long(const model::JobModel& job, const std::vector<Agent>& agents) {
   constexpr double kLong = 60;  // seconds; imports of torch on a loaded machine take half of it
   const model::Observation* now = model::latest(job);
@@ -181,7 +181,7 @@ Findings waiting_nodes(const graph::Examination& examination) {
   }
   Finding finding;
   finding.kind = kKind;
-  // The others may be on their way, elsewhere.
+  // The others may still be starting on other machines.
   finding.confidence = all_wait_for_long(examination.job, agents)
                            ? unless_somebody_acts(examination, Confidence::kLikely)
                            : Confidence::kPossible;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// rendezvous-incomplete before there is a rank: torchrun's agents, one for each node, wait for each
-// other and start nobody until all have come.
+// rendezvous-incomplete before any rank exists: torchrun's agents, one per node, wait for each
+// other and start no rank until all have arrived.
 #pragma once
 
 #include "collector/detectors/finding.h"
@@ -8,8 +8,8 @@
 
 namespace ddpdoctor::detectors {
 
-/// Nothing when no agent waits. No more than possible where the other nodes may be machines that we
-/// do not see.
+/// Nothing if no agent waits. At most possible if the other nodes may be machines that were not
+/// observed.
 Findings waiting_nodes(const graph::Examination& examination);
 
 }  // namespace ddpdoctor::detectors

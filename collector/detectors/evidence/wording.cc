@@ -16,10 +16,10 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-// More than this many ranks are counted, not listed one by one (NCCL RAS's rule for outliers).
+// Larger sets of ranks are counted instead of listed (NCCL RAS's rule for outliers).
 constexpr std::size_t kMostRanksListed = 10;
 
-// Ranges beyond this length stop being readable.
+// Longer range lists are not readable.
 constexpr std::size_t kLongestRanges = 60;
 
 bool waits_in_call(const graph::Standing& standing) {
@@ -49,7 +49,7 @@ std::string doing(const model::JobModel& job, const graph::Standing& standing) {
   const model::WaitsOn* wait = standing.thread == nullptr || !standing.thread->waits_on
                                    ? nullptr
                                    : &*standing.thread->waits_on;
-  if (wait != nullptr && wait->kind == "elsewhere") {  // a log names the rank, not its line
+  if (wait != nullptr && wait->kind == "elsewhere") {  // a log names the rank but not its line
     return "is not in that call";
   }
   if (waits_in_call(standing)) {
@@ -61,7 +61,7 @@ std::string doing(const model::JobModel& job, const graph::Standing& standing) {
   return "is " + std::string(graph::activity_name(standing.activity));
 }
 
-/// The words of `doing` by which a reader knows it again: the number of the call, its name, or what
+/// The words of `doing` that identify it for a reader: the number of the call, its name, or what
 /// the rank waits for.
 std::string shown_words(const model::JobModel& job, const graph::Standing& standing) {
   const auto& call = standing.call;
@@ -75,7 +75,7 @@ std::string shown_words(const model::JobModel& job, const graph::Standing& stand
   return text.substr(text.find(' ') + 1);
 }
 
-/// Where the sentence of this standing is shown already; nothing where it holds more than that.
+/// Where this standing is already shown; nothing if its sentence contains more.
 std::optional<Shown> shown_by(const model::JobModel& job, const graph::Standing& standing,
                               std::string_view more) {
   const bool framework = standing.thread != nullptr && model::is_framework_file(standing.user.file);
@@ -86,7 +86,7 @@ std::optional<Shown> shown_by(const model::JobModel& job, const graph::Standing&
       .file = standing.user.file, .line = standing.user.line, .words = shown_words(job, standing)};
 }
 
-/// "is in barrier" of one rank with these as its subject: "ranks 0-2 are in barrier".
+/// "is in barrier" of one rank with these ranks as subject: "ranks 0-2 are in barrier".
 std::string with_subject(const model::RankSet& ranks, std::string text) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kVerbs{
       {{"is ", "are "}, {"has ", "have "}, {"was ", "were "}}};
@@ -130,7 +130,7 @@ std::string call_name(const model::JobModel& job, std::string_view operation,
   if (sequence && *sequence > 0) {
     text += fmt::format(" #{}", *sequence);
   }
-  // A group that neither a record nor a process tells of is only assumed to be the world.
+  // A group without a record or process is only assumed to be the world.
   const bool told = sequence || model::group(job, group) != nullptr;
   if (const std::string name = group_name(job, group); told && !name.empty()) {
     text += " of " + name;
@@ -257,7 +257,7 @@ void add_whereabouts(Finding& finding, const graph::Examination& examination,
     model::RankSet ranks;
     std::optional<Shown> shown;
   };
-  std::vector<Alike> alike;  // in the order of their first rank
+  std::vector<Alike> alike;  // ordered by their first rank
   for (const model::Rank rank : ranks) {
     const graph::Standing* standing = examination.standing(rank);
     if (standing == nullptr) {

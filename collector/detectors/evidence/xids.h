@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each Xid of NVIDIA's driver says: who failed (the GPU, the driver, the program, or nobody)
-// and what to do about it.
+// The meaning of each Xid of NVIDIA's driver: what failed (the GPU, the driver, the program, or
+// nothing) and what to do about it.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace ddpdoctor::detectors {
 
-/// Who an Xid speaks of, the worst last.
+/// What an Xid is about, the most serious last.
 enum class XidClass {
-  kNotice,       // a note of the driver; work goes on
-  kCleanup,      // channels were removed because of something before
-  kApplication,  // the program gave the GPU something that it cannot do
-  kUnknown,      // a number that the table does not have
+  kNotice,       // a note of the driver; work continues
+  kCleanup,      // channels were removed because of an earlier error
+  kApplication,  // the program made the GPU do something it cannot do
+  kUnknown,      // a number that is not in the table
   kDriver,       // the driver or the GPU's own controller stopped answering
   kLink,         // NVLink
   kHardware,     // memory, power, the bus
@@ -26,7 +26,7 @@ struct Xid {
   std::string_view what{};  // "Xid 79 (the GPU has fallen off the bus)"
 };
 
-/// The row of a number; kUnknown where there is none.
+/// The row of a number; kUnknown if there is none.
 Xid xid(std::int64_t number);
 
 /// What to do about an Xid of this class.

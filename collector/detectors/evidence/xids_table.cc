@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// After NVIDIA's catalogue of Xids: its immediate action decides the class. "Restart the
-// application" is the program's own error, unless memory or a link is named.
+// From NVIDIA's catalogue of Xids: its immediate action decides the class. "Restart the
+// application" means the program's own error, unless memory or a link is named.
 #include <algorithm>
 #include <array>
 
