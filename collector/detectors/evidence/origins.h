@@ -10,8 +10,8 @@
 
 namespace ddpdoctor::detectors {
 
-/// Where a fact comes from. The label before an evidence's text tells it: "log: …", "launcher: …",
-/// "exit: …", "stack: …"; without a label it is what ddpdoctor saw or recorded.
+/// The origin of a fact. The label before an evidence's text shows it: "log: …", "launcher: …",
+/// "exit: …", "stack: …"; evidence without a label was seen or recorded by ddpdoctor.
 enum class Origin {
   kSeen,      // stacks, records, files, the environment, the machine
   kText,      // a log or message: what a program wrote about itself

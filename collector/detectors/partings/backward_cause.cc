@@ -13,7 +13,7 @@ namespace {
 
 using graph::Examination;
 
-// A condition on the way of the odd ranks to their call; it may have led them there a step early.
+// A condition on the path of the odd ranks to their call; it may have led them there a step early.
 std::optional<Branch> own_way_to_call(const model::JobModel& job, const Explanation& explanation) {
   if (!explanation.fork) {
     return std::nullopt;
@@ -49,12 +49,12 @@ bool read_unused(const Examination& examination, Explanation& explanation) {
   const Order order =
       explanation.fork ? order_of(examination, parting, *explanation.fork) : Order{};
   if (order.behind == Behind::kOdd) {
-    return false;  // its own backward is still to come
+    return false;  // its own backward has not run yet
   }
   const Passes passes =
       explanation.fork ? passes_of(examination, parting, *explanation.fork) : Passes{};
   if (passes.differ()) {
-    return false;  // whoever is in backward is in that of the next step
+    return false;  // a rank in backward is in that of the next step
   }
   explanation.branch = own_choice_of_sync(examination.job, parting.rest.path);
   if (!explanation.branch && passes.ahead == Ahead::kUnknown && parting.recorded) {

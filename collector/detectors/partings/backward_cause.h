@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Partings at a backward: some ranks wait for a bucket that the odd ones, who are past their own
-// backward, never reduced.
+// Divergence at a backward pass: some ranks wait for a bucket that the odd ones, which are past
+// their own backward, never reduced.
 #pragma once
 
 #include <string_view>
@@ -12,14 +12,15 @@ namespace ddpdoctor::detectors {
 inline constexpr std::string_view kOrUnused =
     "Parameters that went unused in backward would look the same.";
 
-/// Somebody waits in backward for those behind it in the loop, and nothing tells whether that is
-/// theirs of this step or of the next one. The explanation must have a fork and a branch.
+/// True if ranks wait in backward for others behind them in the loop, and no evidence shows whether
+/// these lack the backward of this step or of the next. The explanation must have a fork and a
+/// branch.
 bool may_lack_a_bucket(const graph::Examination& examination, const Explanation& explanation);
 
-/// By where both stand.
+/// From the lines of both sides.
 bool read_unused(const graph::Examination& examination, Explanation& explanation);
 
-/// By the reducers, however few or many ranks lack gradients.
+/// From the reducers, whatever the number of ranks without gradients.
 bool read_recorded_unused(const graph::Examination& examination, Explanation& explanation);
 
 }  // namespace ddpdoctor::detectors

@@ -25,14 +25,14 @@ bool each_of_rest_made(const Examination& examination, const Parting& parting, Q
   });
 }
 
-/// Whoever comes to this function comes to the line.
+/// Every rank that enters this function reaches the line.
 bool is_unconditional(const Lines& lines, int line) {
   const std::vector<Block> blocks = program::deciding_branches(lines, line);
   return lines.contains(line) &&
          std::all_of(blocks.begin(), blocks.end(), [](const Block& one) { return is_loop(one); });
 }
 
-/// Further down, or in the next round of a loop around both.
+/// Further down, or in the next iteration of a loop around both.
 bool stands_ahead(const Lines& lines, const Fork& fork) {
   if (fork.theirs.line < fork.ours.line) {
     return true;

@@ -16,7 +16,7 @@ namespace {
 using program::Block;
 using Lines = program::SourceText;
 
-/// Everybody who is in the loops around `in` comes to `out` after it.
+/// Every rank in the loops around `in` reaches `out` afterwards.
 bool follows(const model::JobModel& job, const Lines& lines, int in, int out) {
   const auto loop = program::loop_around(lines, in);
   if (loop && !encloses(lines, *loop, out)) {

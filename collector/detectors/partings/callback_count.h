@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One side is in a function that a library calls once more, the other is behind the line that
-// handed it over: the loops and conditions in that function are alike on all ranks, and the number
-// of its calls is not.
+// One side is in a function that a library calls once more; the other is after the line that passed
+// the function to the library. Loops and conditions in that function are the same on all ranks, but
+// the number of its calls differs.
 #pragma once
 
 #include "collector/detectors/partings/cause.h"

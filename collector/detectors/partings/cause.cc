@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions in their order: what the source says plainly (a test of the rank), what it only allows
-// (a loop left early), at last the bare fact that a rank is missing.
+// The checks in their order: first what the source shows directly (a test of the rank), then what
+// it only permits (a loop left early), finally the bare fact that a rank is missing.
 #include "collector/detectors/partings/cause.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ using graph::Disagreement;
 using graph::Examination;
 using graph::Standing;
 
-// A branch explains a call only on the side it leads to.
+// A branch explains only the call to which it leads.
 bool explains(const Branch& branch, const Parting& parting) {
   return branch.leads_to_ours ? parting.odd.calls() : parting.rest.calls();
 }
@@ -67,7 +67,7 @@ bool read_rank_branch(const Examination& examination, Explanation& explanation) 
   return true;
 }
 
-// The condition whose value, read on every rank, differs along the sides: no name is asked.
+// The condition whose value was read on every rank and differs between the sides.
 bool read_valued_branch(const Examination& examination, Explanation& explanation) {
   explanation.branch = branch_by_values(examination.job, *explanation.fork, explanation.parting);
   if (!explanation.branch || !explains(*explanation.branch, explanation.parting)) {
@@ -130,20 +130,20 @@ bool read_libraries(const Examination& examination, Explanation& explanation) {
   const Standing* rest = explanation.parting.rest.standing;
   const bool generating = (odd != nullptr && in_generate(examination.job, *odd)) !=
                           (rest != nullptr && in_generate(examination.job, *rest));
-  // In a tie whoever has left generate() is the odd one, not the higher number.
+  // In a tie, the side that has left generate() is the odd one.
   if (generating && explanation.parting.tie && odd != nullptr &&
       in_generate(examination.job, *odd)) {
     explanation.turn();
   }
   const bool other_unit = gather_different_units(examination.job, explanation.parting);
   if (other_unit && explanation.parting.tie && is_before(explanation.parting)) {
-    explanation.turn();  // who is further on left a unit out
+    explanation.turn();  // the side that is further skipped a unit
   }
   const bool sharded = other_unit || (rest != nullptr && in_sharded_module(*rest));
   if (sharded && explanation.fork && read_rank_branch(examination, explanation)) {
-    return true;  // its own gather, where a test of the rank alone leads
+    return true;  // its own gather, to which only a test of the rank leads
   }
-  // Who has left the loop that the others gather parameters in did not skip a module in it.
+  // A rank that left the loop in which the others gather parameters skipped no module in it.
   const auto loop = (generating || sharded) && explanation.fork
                         ? left_loop(examination.job, *explanation.fork)
                         : std::nullopt;
@@ -154,7 +154,7 @@ bool read_libraries(const Examination& examination, Explanation& explanation) {
   return generating || sharded || read_trainer_loop(examination, explanation);
 }
 
-// Two ranks called different things, one of them under a flag: nothing else is left to explain it.
+// Two ranks made different calls, one of them under a flag: no other explanation is left.
 bool read_flag(const Examination& examination, Explanation& explanation) {
   explanation.branch = explanation.fork && explanation.parting.recorded
                            ? any_branch(examination.job, *explanation.fork)
@@ -168,7 +168,7 @@ bool read_flag(const Examination& examination, Explanation& explanation) {
   return explanation.branch.has_value();
 }
 
-// Records keep few frames: two that share no function still show what guards them.
+// Records have few frames: even sides without a common function show what guards their calls.
 bool read_loose_rank_branch(const Examination& examination, Explanation& explanation) {
   const Parting& parting = explanation.parting;
   if (explanation.fork || parting.odd.path.empty() || parting.rest.path.empty()) {
@@ -185,8 +185,8 @@ bool read_loose_rank_branch(const Examination& examination, Explanation& explana
   return false;
 }
 
-// By stacks alone: a few ranks in DDP's forward; the others wait for them in a call of their own,
-// or in backward while the few evaluate.
+// From stacks alone: a few ranks are in DDP's forward; the others wait for them in a call of their
+// own, or in backward while the few evaluate.
 bool read_lonely_forward(const Examination& examination, Explanation& explanation) {
   const auto in_forward = [&](const Side& side) {
     return !explanation.parting.shifted && side.activity() == Activity::kDdpForward;
@@ -196,7 +196,7 @@ bool read_lonely_forward(const Examination& examination, Explanation& explanatio
     explanation.turn();
   }
   const Parting& parting = explanation.parting;
-  // Who waits behind a forward that they made as well is a step behind, and it is nobody's own.
+  // A rank that waits after a forward which it made as well is a step behind: both made it.
   if (explanation.fork &&
       (order_of(examination, parting, *explanation.fork).behind == Behind::kRest ||
        all_called_before(examination, parting))) {
@@ -212,7 +212,7 @@ bool read_lonely_forward(const Examination& examination, Explanation& explanatio
   return true;
 }
 
-// Two sides of one size, and nothing in the source: who does what nobody did before is the odd one.
+// A tie, and the source shows nothing: the side that does something new is the odd one.
 void settle_by_habit(const Examination& examination, Explanation& explanation) {
   const Newcomer odd =
       explanation.parting.tie ? newcomer(examination, explanation.parting) : Newcomer::kNobody;
@@ -256,8 +256,8 @@ void read_source(const Examination& examination, Explanation& explanation) {
       settle_by_habit(examination, explanation);
     }
   } else if (about == Disagreement::kShape || about == Disagreement::kDtype) {
-    // Calls of one function are one call with another size; those of two are two ways of the
-    // program.
+    // Calls of one function are one call with different sizes; calls of two functions are two paths
+    // of the program.
     const model::CallSite& odd = explanation.parting.odd.site();
     const model::CallSite& rest = explanation.parting.rest.site();
     const bool two_ways =
@@ -266,14 +266,14 @@ void read_source(const Examination& examination, Explanation& explanation) {
   }
 }
 
-// The bare fact: who is alone, those who came or those who did not?
+// The bare fact: which side is alone, the ranks that called or those that did not.
 Cause plain_cause(const Parting& parting) {
   const bool few_wait = parting.about == Disagreement::kMissing &&
                         parting.rest.ranks.size() < parting.odd.ranks.size();
   return few_wait ? Cause::kExtra : Cause::kMissing;
 }
 
-// Few ranks in a call that most never reach: those few are the odd ones.
+// A few ranks in a call that most never reach are the odd ones.
 void blame_the_few(Explanation& explanation) {
   const Parting& parting = explanation.parting;
   if (parting.extra) {
@@ -299,17 +299,17 @@ Explanation explain(const Examination& examination, const Parting& parting) {
   if ((is_gone(parting.odd) && !is_recorded_behind(examination, parting)) ||
       roots_contradict(examination, parting.group) ||
       awaits_an_outsider(examination, parting.odd)) {
-    explanation.cause = Cause::kNone;  // dead-rank, mismatched-root, io-stall tell it
+    explanation.cause = Cause::kNone;  // dead-rank, mismatched-root or io-stall reports it
     return explanation;
   }
   if (is_blocked_elsewhere(parting.odd)) {
     if (!parting.odd.ranks.empty() && misses_its_thread(examination, parting.odd.ranks.front())) {
-      explanation.cause = Cause::kNone;  // rank-raised tells it
+      explanation.cause = Cause::kNone;  // rank-raised reports it
     }
     return explanation;
   }
   if (parted_by_exception(examination, parting)) {
-    explanation.cause = Cause::kNone;  // rank-raised tells it
+    explanation.cause = Cause::kNone;  // rank-raised reports it
     return explanation;
   }
   blame_the_few(explanation);
@@ -327,7 +327,7 @@ Explanation explain(const Examination& examination, const Parting& parting) {
   return explanation;
 }
 
-// An order of groups, unless one side's call stands alone under a test of the rank.
+// An order of groups, unless only one side's call is under a test of the rank.
 bool is_order(const Examination& examination, const Explanation& explanation,
               const std::vector<Parting>& all, const Parting& parting) {
   const bool plain = explanation.cause == Cause::kMissing || explanation.cause == Cause::kExtra;
@@ -338,8 +338,8 @@ bool is_order(const Examination& examination, const Explanation& explanation,
          (plain || are_arms(examination, explanation));
 }
 
-// Ranks that wait for each other in two groups, in a call that all make again and again and in one
-// that is new: no order of the two. Who made the new call is alone in it; the others' lacks them.
+// Ranks wait for each other in two groups, in a call that all repeat and in a new one: not an
+// order. The rank that made the new call is alone in it and missing in the others' call.
 void settle_calls_too_many(const Examination& examination, const std::vector<Parting>& parted,
                            std::vector<Explanation>& all) {
   std::vector<bool> is_new;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why ranks part: the one reading of a parting that its detectors share, so that no parting is told
-// twice in different words.
+// Why ranks diverge: one analysis of each divergence that its detectors share, so that none is
+// reported twice in different words.
 #pragma once
 
 #include <optional>
@@ -14,37 +14,37 @@
 namespace ddpdoctor::detectors {
 
 enum class Cause {
-  kNone,             // the odd ranks are dead, absent or unseen: nothing to read in the source
-  kSlow,             // they work, or the job moves
+  kNone,             // the odd ranks are dead, absent or unobserved: the source shows nothing
+  kSlow,             // they work, or the job makes progress
   kGenerate,         // text generation on sharded parameters ended at different lengths
   kSharded,          // a sharded module ran on some ranks only
   kRankDdpForward,   // DDP's forward under a test of the rank
   kMismatchedOp,     // two operations at one point of the program
   kOrder,            // two groups used in different order
   kRankConditional,  // a collective under a test of the rank
-  kDivergent,        // a collective under a condition each rank decides by itself
+  kDivergent,        // a collective under a condition that each rank decides by itself
   kUneven,           // some ranks left the training loop earlier
-  kCount,            // some ranks go round a loop over names more often
+  kCount,            // some ranks run more iterations of a loop over names
   kUnused,           // backward waits for a bucket the odd ranks never fill
-  kExtra,            // few ranks are in a collective that most never reach
-  kMissing,          // few ranks never came
+  kExtra,            // a few ranks are in a collective that most never reach
+  kMissing,          // a few ranks have not called it
 };
 
-/// A parting with its cause; odd are the ranks to blame.
+/// A divergence with its cause; `odd` are the ranks to blame.
 struct Explanation {
   Cause cause = Cause::kNone;
   Parting parting;
   std::optional<Fork> fork;
   std::optional<Branch> branch;
   std::optional<LeftLoop> loop;
-  std::optional<Callback> callback{};  // that a library called more often on one side
-  std::string_view otherwise{};        // what fits, too, where no counts decide
+  std::optional<Callback> callback{};  // a function that a library called more often on one side
+  std::string_view otherwise{};        // another possible cause, if no counts decide
 
-  /// Exchanges odd and rest, and what is said of them.
+  /// Exchanges odd and rest and everything said about them.
   void turn();
 };
 
-/// One for each parting of the job; computed once for an examination.
+/// One for each divergence of the job; computed once per examination.
 const std::vector<Explanation>& explanations(const graph::Examination& examination);
 
 /// Those with this cause.

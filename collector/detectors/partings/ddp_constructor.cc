@@ -13,7 +13,7 @@ bool has_one_element(const model::CollectiveCall& call) {
   return call.count ? *call.count == 1 : call.shape && *call.shape == std::vector<std::int64_t>{1};
 }
 
-/// How many parameters: the first thing that DDP's constructor says.
+/// The number of parameters: the first call of DDP's constructor.
 bool tells_how_many(const model::CollectiveCall& call) {
   return call.operation == "all_gather" && call.dtype == kInteger && has_one_element(call);
 }

@@ -36,7 +36,7 @@ void add_side(const graph::Examination& examination, const model::RankSet& ranks
   finding.evidence.push_back({.rank = ranks.front(), .text = std::move(text)});
 }
 
-// Stacks that stand in this very call are the second fact.
+// Stacks in exactly this call are the second fact.
 bool stands_there(const graph::Examination& examination, const graph::Divergence& divergence) {
   return std::any_of(examination.standings.begin(), examination.standings.end(),
                      [&divergence](const graph::Standing& standing) {
@@ -50,7 +50,7 @@ bool same_size(const model::CollectiveCall& a, const model::CollectiveCall& b) {
   return a.count == b.count && a.shape == b.shape;
 }
 
-/// The line of `call` passes the other's size everywhere else, and its own only here.
+/// The line of `call` passes the other's size everywhere else, and its own size only here.
 bool breaks_its_habit(const graph::Examination& examination, const model::CollectiveCall& call,
                       const model::CollectiveCall& other) {
   constexpr std::size_t kHabit = 2;
@@ -68,7 +68,7 @@ bool breaks_its_habit(const graph::Examination& examination, const model::Collec
   return call.call_site.known() && others >= kHabit;
 }
 
-/// Of two sides of one size the one whose line never did this before is the odd one.
+/// Of two sides of equal size, the one whose line never did this before is the odd one.
 void break_tie(const graph::Examination& examination, Disagreed& disagreed) {
   const bool rest = breaks_its_habit(examination, *disagreed.rest_call, *disagreed.odd_call);
   const bool odd = breaks_its_habit(examination, *disagreed.odd_call, *disagreed.rest_call);
@@ -130,7 +130,7 @@ bool is_out_of_step(const graph::Examination& examination, const graph::Divergen
   const model::CollectiveCall* after_rest = next(sides.rest);
   if (after_odd != nullptr && after_rest != nullptr &&
       after_odd->call_site == after_rest->call_site) {
-    return false;  // they go on together: two branches with one call each
+    return false;  // they continue with equal calls: two branches with one call each
   }
   const graph::Shift shift =
       graph::shift_between(examination.history, divergence.group, divergence.sequence,
@@ -141,7 +141,7 @@ bool is_out_of_step(const graph::Examination& examination, const graph::Divergen
   if (shift != graph::Shift::kUnknown) {
     return false;
   }
-  // Records that end here show no shift; two branches of one decision stand in one function, unless
+  // Records that end here show no shift; two branches of one decision are in one function, unless
   // one side has left a loop that the other is in.
   const bool one_function = odd.file == rest.file && odd.function == rest.function;
   const std::vector<Explanation> all = explanations(examination);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One call that all ranks made, with different arguments: who differs, and the part of the finding
-// that is the same for shape, type, reduce operation and root.
+// One call that all ranks made with different arguments: which rank differs, and the part of the
+// finding that shape, type, reduce operation and root share.
 #pragma once
 
 #include <string>
@@ -22,22 +22,23 @@ struct Disagreed {
 
 Disagreed disagreed_at(const graph::Examination& examination, const graph::Divergence& divergence);
 
-/// Culprits (nobody in a tie), waiting ranks, both call sites, and both calls as evidence.
+/// Sets culprits (none if the sides are of equal size), waiting ranks, both call sites, and both
+/// calls as evidence.
 Finding finding_of(const graph::Examination& examination, const graph::Divergence& divergence,
                    const Disagreed& disagreed);
 
-/// Operations that need one size on all ranks.
+/// Operations that need the same size on all ranks.
 bool has_equal_sizes(std::string_view operation);
 
-/// The ranks are in two different calls of the program, one of them out of step: what they pass
-/// there differs because the calls do, and says nothing of its own.
+/// The ranks are in two different calls of the program, one of them out of step: their arguments
+/// differ because the calls differ.
 bool is_out_of_step(const graph::Examination& examination, const graph::Divergence& divergence);
 
 /// No cause was found why ranks of this group are in different calls.
 bool is_unexplained(const graph::Examination& examination, const std::string& group);
 
 /// The newest call of this rank is one in which the ranks disagree: it fails there, or because of
-/// it ("MPI_ERR_TRUNCATE", gloo's check of sizes).
+/// it ("MPI_ERR_TRUNCATE", gloo's size check).
 bool fails_by_disagreement(const graph::Examination& examination, model::Rank rank);
 
 }  // namespace ddpdoctor::detectors

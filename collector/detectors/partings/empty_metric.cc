@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// torchmetrics gathers the shape of each state first, an int64 for each dimension, then the state,
-// padded to the largest. A list of values that nothing was added to becomes one empty dimension of
-// the metric's own type, which is a floating one (Metric._sync_dist, gather_all_tensors). So the
-// padded sizes agree, and what tells the empty side is the type, or the number of dimensions.
+// torchmetrics first gathers the shape of each state (one int64 per dimension), then the state,
+// padded to the largest. An empty list of values becomes one empty dimension of the metric's own
+// type, which is a floating-point type (Metric._sync_dist, gather_all_tensors). So the padded sizes
+// are equal, and the type or the number of dimensions shows the empty side.
 #include "collector/detectors/partings/empty_metric.h"
 
 #include <algorithm>
@@ -28,11 +28,11 @@ using program::Block;
 using program::BlockKind;
 using Lines = program::SourceText;
 
-/// Where the values come from that a metric computes.
+/// Where a metric's values come from.
 struct Update {
   std::string call;  // "metric.update"
   model::CallSite where;
-  std::optional<Block> under;  // what each rank decides by itself before it
+  std::optional<Block> under;  // the condition before it that each rank decides by itself
 };
 
 bool is_floating(std::string_view dtype) {
@@ -63,7 +63,7 @@ bool uses_torchmetrics(const graph::Examination& examination) {
          });
 }
 
-/// What `compute` is asked of in this statement: "self.auc"; empty when it is none.
+/// The object of `compute` in this statement: "self.auc"; empty if it is not such a call.
 std::string_view metric_of(std::string_view statement) {
   constexpr std::string_view kCompute = ".compute";
   for (const program::Call& call : program::calls_in(statement)) {
@@ -83,9 +83,8 @@ bool updates(const Lines& lines, int line, std::string_view metric) {
   });
 }
 
-/// The first update in the function of `compute` (of an attribute: in its file) that a rank may
-/// have passed by: one under a condition before one in a loop, which may have had nothing to go
-/// over.
+/// The first update, in the function of `compute` (for an attribute: in its file), that a rank may
+/// have skipped: one under a condition before one in a loop, which may have had no items.
 std::optional<Update> update_of(const model::JobModel& job, const model::CallSite& compute,
                                 std::string_view metric) {
   const Lines& lines = lines_of(job, compute.file);
@@ -118,7 +117,8 @@ std::optional<Update> update_of(const model::JobModel& job, const model::CallSit
   return found;
 }
 
-/// Whose state is empty; nullopt where the calls show no such thing.
+/// True if the odd side's state is empty, false if the rest's is; nullopt if the calls show
+/// neither.
 std::optional<bool> odd_is_empty(const Disagreed& disagreed) {
   const model::CollectiveCall& odd = *disagreed.odd_call;
   const model::CollectiveCall& rest = *disagreed.rest_call;
@@ -136,7 +136,7 @@ std::optional<bool> odd_is_empty(const Disagreed& disagreed) {
   };
   const std::int64_t ours = dimensions(odd);
   const std::int64_t theirs = dimensions(rest);
-  constexpr std::int64_t kMost = 8;  // a metric's values have few dimensions
+  constexpr std::int64_t kMost = 8;  // number of dimensions; a metric's values have few
   const bool one_is_flat = (ours == 1) != (theirs == 1);
   return odd.dtype == "int64" && one_is_flat && ours > 0 && theirs > 0 && ours <= kMost &&
                  theirs <= kMost

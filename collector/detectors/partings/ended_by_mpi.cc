@@ -19,21 +19,21 @@ namespace {
 constexpr std::string_view kAbort = "MPI_Abort";
 constexpr std::size_t kLongestLine = 240;
 
-/// One rank's end: as its agent saw it, else as MPI told it.
+/// One rank's end, as seen by its agent, else as reported by MPI.
 struct End {
   model::Rank rank = 0;
   std::string call = {};
   std::optional<std::int64_t> status = {};
   double time = std::numeric_limits<double>::infinity();
   model::CallSite place = {};
-  std::string line = {};  // MPI's own words
+  std::string line = {};  // MPI's own message
 };
 
 bool is_abort(const End& end) {
   return end.call == kAbort;
 }
 
-/// Calls that were under way, or all: the newest of this rank; nullptr when there is none.
+/// The newest call of this rank, among those in progress or among all; nullptr if there is none.
 const model::CollectiveCall* newest_call(const model::JobModel& job, model::Rank rank, bool open) {
   const model::CollectiveCall* newest = nullptr;
   for (const model::CollectiveCall& call : job.collectives) {
@@ -53,7 +53,7 @@ End recorded_end(const model::Fact& fact, const std::string& call) {
   return end;
 }
 
-/// MPI's words name no line: that of the rank's newest call is the nearest.
+/// MPI's message names no line: the line of the rank's newest call is the closest.
 End told_end(const model::JobModel& job, const MpiEnd& told) {
   End end{.rank = told.rank, .call = told.call, .line = told.line};
   end.status = told.code;
@@ -64,7 +64,7 @@ End told_end(const model::JobModel& job, const MpiEnd& told) {
   return end;
 }
 
-/// In order of time.
+/// Ordered by time.
 std::vector<End> ends_in_mpi(const model::JobModel& job) {
   std::vector<End> out;
   for (const model::Fact* fact : model::facts(job, "ended-at")) {
@@ -89,7 +89,7 @@ bool launcher_ended(const model::JobModel& job, model::Rank rank) {
   return process != nullptr && was_cleaned_up(job, *process);
 }
 
-/// Somebody else is known to have fallen or left: calls to it fail because of that.
+/// Another rank is known to have failed or exited: calls to it fail because of that.
 bool others_were_gone(const graph::Examination& examination, const std::vector<End>& ends) {
   const model::RankSet gone = ranks_where(examination, [&](const graph::Standing& standing) {
     const bool over = standing.activity == graph::Activity::kDead ||
@@ -125,7 +125,7 @@ Suspect suspect_of(const model::JobModel& job, const End& end) {
   return suspect;
 }
 
-/// Who called MPI_Abort; where nobody did, who failed for reasons of its own.
+/// The ranks that called MPI_Abort; if there are none, those that failed for their own reasons.
 std::vector<End> first_ends(const graph::Examination& examination) {
   std::vector<End> ends = ends_in_mpi(examination.job);
   if (std::any_of(ends.begin(), ends.end(), is_abort)) {

@@ -22,7 +22,7 @@ bool mentions(std::string_view text, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-/// `for e in events:` at this line, with one name for the item; empty when it is something else.
+/// `for e in events:` at this line, with a single name for the item; empty for anything else.
 std::string item_of(const Lines& lines, int line) {
   const std::string statement = program::statement_at(lines, line);
   const auto words = program::words_in(statement);
@@ -30,8 +30,8 @@ std::string item_of(const Lines& lines, int line) {
   return statement.starts_with("for " + item + " in ") ? item : std::string();
 }
 
-/// What marks the items that the generator gives out behind the loop, of the words of a condition:
-/// it stands in a `yield` there and in none within.
+/// The word of a condition that marks the items yielded after the generator's loop: it occurs in a
+/// `yield` there and in none inside the loop.
 bool is_given_out_behind(const Lines& lines, const Block& loop, int in_loop,
                          const std::vector<std::string_view>& words) {
   const auto extent = program::function_extent(lines, in_loop);
@@ -58,7 +58,7 @@ bool is_given_out_behind(const Lines& lines, const Block& loop, int in_loop,
   });
 }
 
-/// `consumer`: the side at the branch; `producer`: the one that fetches the next item.
+/// `consumer` is the side at the branch; `producer` fetches the next item.
 bool is_at_the_next_item(const model::JobModel& job, const model::CallSite& consumer,
                          const model::CallSite& producer, const Path& below_producer,
                          const Branch& branch) {

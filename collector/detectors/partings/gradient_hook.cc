@@ -18,7 +18,7 @@ using program::Dependence;
 constexpr std::string_view kOrBatches =
     "Ranks with different numbers of batches would look the same: compare those.";
 
-/// Where the hook made the call that a thread in backward waits for; empty when none did.
+/// The path to the hook's call for which a thread in backward waits; empty if no hook made it.
 Path way_of_hook(const Side& side) {
   Path way = side.call == nullptr ? Path{} : graph::callers_of(*side.call);
   const bool on_the_stack =

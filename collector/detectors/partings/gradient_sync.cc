@@ -42,7 +42,7 @@ std::optional<Branch> choice_at(const model::JobModel& job, const Path& path,
   return std::nullopt;
 }
 
-/// "micro" where `with accumulator.micro(batch):` stands around a line of this path.
+/// "micro" if `with accumulator.micro(batch):` encloses a line of this path.
 std::set<std::string> entered_around(const model::JobModel& job, const Path& path) {
   std::set<std::string> names;
   for (const model::CallSite& site : path) {
@@ -94,7 +94,7 @@ std::optional<model::CallSite> branch_in_forward(const model::JobModel& job) {
       if (!header.starts_with("if ") || header.find("self.training") != std::string_view::npos) {
         continue;
       }
-      // As torch.nn.Module calls it.
+      // torch.nn.Module calls it by this name.
       const bool in_forward = program::last_name(function_around(lines, number)) == "forward";
       if (!in_forward || program::always_fails(lines, number)) {
         continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What keeps gradients from being reduced: a backward below `model.no_sync()`, on purpose, and a
-// branch of the model that leaves parameters out.
+// What prevents the reduction of gradients: a backward inside `model.no_sync()`, on purpose, and a
+// branch of the model that does not use some parameters.
 #pragma once
 
 #include <optional>
@@ -9,12 +9,13 @@
 
 namespace ddpdoctor::detectors {
 
-/// What decides on each rank by itself whether a backward reduces its gradients: the condition
-/// around a no_sync() in the files of this path, unless it is alike on all ranks (a step counter).
+/// The condition with which each rank decides by itself whether a backward reduces its gradients:
+/// the one around a no_sync() in the files of this path, unless it is equal on all ranks (a step
+/// counter).
 std::optional<Branch> own_choice_of_sync(const model::JobModel& job, const Path& path);
 
-/// A condition in a forward() that leaves part of the model out, when there is exactly one; those
-/// that only raise are none.
+/// A condition in a forward() that skips part of the model, if there is exactly one; conditions
+/// that only raise do not count.
 std::optional<model::CallSite> branch_in_forward(const model::JobModel& job);
 
 }  // namespace ddpdoctor::detectors

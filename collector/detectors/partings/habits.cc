@@ -10,11 +10,11 @@ namespace {
 
 using graph::Calls;
 
-// Of one rank; a longer history is taken for one whose start is gone.
+// Calls of one rank; with a longer history, its start counts as lost.
 constexpr std::size_t kMostCalls = 1 << 16;
 
-/// Who of `ranks` came to a call on this way before `sequence`; nothing when some rank's records do
-/// not begin at its first call.
+/// The ranks of `ranks` that reached a call through these lines before `sequence`; nothing if some
+/// rank's records do not begin at its first call.
 std::optional<model::RankSet> who_came_before(const graph::Examination& examination,
                                               const Parting& parting, const model::RankSet& ranks,
                                               const Path& path) {
@@ -56,7 +56,7 @@ Newcomer newcomer(const graph::Examination& examination, const Parting& parting)
 
 bool is_first_of_its_kind(const graph::Examination& examination,
                           const model::CollectiveCall& call) {
-  constexpr std::size_t kHabit = 2;  // calls of the rank that are no chance
+  constexpr std::size_t kHabit = 2;  // number of calls of the rank that excludes chance
   std::size_t before = 0;
   for (const auto& [rank, calls] : examination.history.ranks(call.group)) {
     for (const model::CollectiveCall* other : calls) {

@@ -18,10 +18,10 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-// Calls from one place before it counts as repeated: more than the buckets of most backwards.
+// Calls from one line before it counts as repeated: more than most backward passes have buckets.
 constexpr std::ptrdiff_t kRounds = 8;
 
-/// "map(partial(step, model), loader)" of a statement; empty where it has none.
+/// "map(partial(step, model), loader)" in a statement; empty if it contains none.
 std::string map_in(const std::string& statement) {
   for (const program::Call& call : program::calls_in(statement)) {
     if (call.callee == "map") {
@@ -31,7 +31,7 @@ std::string map_in(const std::string& statement) {
   return {};
 }
 
-/// Nothing in the source repeats any of these lines.
+/// No loop in the source repeats any of these lines.
 bool has_no_loop(const model::JobModel& job, const Path& path) {
   return std::all_of(path.begin(), path.end(), [&job](const model::CallSite& site) {
     const program::SourceText& lines = lines_of(job, site.file);
@@ -39,7 +39,7 @@ bool has_no_loop(const model::JobModel& job, const Path& path) {
   });
 }
 
-/// Every rank of the side has called from here, again and again.
+/// Every rank of the side has called from here repeatedly.
 bool repeat(const graph::Examination& examination, const Parting& parting,
             const model::RankSet& ranks, const model::CallSite& from) {
   return std::all_of(ranks.begin(), ranks.end(), [&](model::Rank rank) {
@@ -50,7 +50,7 @@ bool repeat(const graph::Examination& examination, const Parting& parting,
   });
 }
 
-/// `in`: the side that would still be in it.
+/// `in` is the side that would still be in it.
 std::optional<LeftLoop> left_by(const graph::Examination& examination, const Parting& parting,
                                 const Fork& fork, bool ours_left) {
   const Side& in = ours_left ? parting.rest : parting.odd;
@@ -77,7 +77,7 @@ std::optional<LeftLoop> left_by(const graph::Examination& examination, const Par
   return std::nullopt;
 }
 
-/// Libraries that make one call for each element of what they are given.
+/// Libraries that make one call per element of their argument.
 bool goes_over_elements(const Side& side) {
   constexpr std::array<std::string_view, 4> kFunctions = {
       "recursively_apply", "apply_to_collection", "tree_map", "tree_map_"};
@@ -89,7 +89,7 @@ bool goes_over_elements(const Side& side) {
                      });
 }
 
-/// What "for k, v in sorted(sums)" goes over.
+/// The iterable of "for k, v in sorted(sums)".
 program::Items items_in(const model::JobModel& job, const model::CallSite& site,
                         std::string_view header) {
   const std::size_t in = header.find(" in ");
@@ -100,7 +100,7 @@ program::Items items_in(const model::JobModel& job, const model::CallSite& site,
                                  job.sources);
 }
 
-/// All came from this very place with their last call together, and `in` calls from it once more.
+/// The last common call of all ranks was from exactly this line, and `in` calls from it once more.
 bool calls_once_more(const graph::Examination& examination, const Parting& parting,
                      const Side& in) {
   if (!parting.recorded || parting.shifted || !parting.sequence || in.call == nullptr ||
@@ -115,7 +115,7 @@ bool calls_once_more(const graph::Examination& examination, const Parting& parti
   return came_from_there(parting.odd) && came_from_there(parting.rest);
 }
 
-/// "all_gather_object" of the line that makes an all_gather; empty where it does not name it.
+/// "all_gather_object" on a line that makes an all_gather; empty if the line does not name it.
 std::string named_call(const graph::Examination& examination, const Side& in) {
   const std::string statement =
       program::statement_at(lines_of(examination.job, in.site().file), in.site().line);
@@ -128,7 +128,7 @@ std::string named_call(const graph::Examination& examination, const Side& in) {
   return {};
 }
 
-/// One execution of a line that makes several calls: one more on the ranks that are still at it.
+/// One execution of a line makes several calls: the ranks still in it make one more.
 std::optional<LeftLoop> repeated_by(const graph::Examination& examination, const Parting& parting,
                                     bool ours_left) {
   const Side& in = ours_left ? parting.rest : parting.odd;
@@ -136,7 +136,7 @@ std::optional<LeftLoop> repeated_by(const graph::Examination& examination, const
     return std::nullopt;
   }
   const std::string innermost = named_call(examination, in);
-  std::string_view callee = innermost;  // what the line calls: the function of the frame below it
+  std::string_view callee = innermost;  // the function that the line calls: the frame below it
   for (const model::CallSite& site : in.path) {
     const std::string statement =
         program::statement_at(lines_of(examination.job, site.file), site.line);
@@ -159,7 +159,7 @@ std::optional<LeftLoop> repeated_by(const graph::Examination& examination, const
   return std::nullopt;
 }
 
-/// Whoever makes more of a few calls is told of, and of two alike the one with more.
+/// Prefers the side that makes more of a few calls; of two equal ones, that with more calls.
 bool read_repeated(const graph::Examination& examination, Explanation& explanation) {
   auto loop = repeated_by(examination, explanation.parting, true);
   loop = loop ? loop : repeated_by(examination, explanation.parting, false);

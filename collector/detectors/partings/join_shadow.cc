@@ -23,7 +23,8 @@ bool is_shadow(const Side& side) {
                                  "torch/distributed/algorithms/join.py");
 }
 
-/// Neither in backward nor in the forward of a wrapped module: those are what Join shadows.
+/// Neither in backward nor in the forward of a wrapped module, which are the calls that Join
+/// shadows.
 bool makes_a_call_of_its_own(const Side& side) {
   return side.calls() && !is_shadow(side) && side.activity() == Activity::kCollective;
 }

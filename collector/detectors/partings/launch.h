@@ -8,7 +8,7 @@
 
 namespace ddpdoctor::detectors {
 
-/// A call of the source that other ranks have to make as well.
+/// A call in the source that other ranks must make as well.
 struct Launch {
   enum class Is { kCollective, kMessage, kNewGroup };
   std::string operation;

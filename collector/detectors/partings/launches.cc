@@ -26,7 +26,7 @@ const program::SourceText& any_text(const model::JobModel& job) {
   return job.sources.empty() ? kNone : job.sources.begin()->second;
 }
 
-/// `group=g`, or one more argument than a call of the default group needs: `all_reduce(x, op, g)`.
+/// `group=g`, or one more argument than a call on the default group needs: `all_reduce(x, op, g)`.
 bool names_a_group(Node call, std::string_view function) {
   const std::size_t needed = function == "barrier" ? 0 : 2;
   std::size_t positional = 0;
@@ -40,7 +40,7 @@ bool names_a_group(Node call, std::string_view function) {
   return positional > needed;
 }
 
-/// Every call inside a node, the inner ones first; not those of functions that are defined there.
+/// Every call inside a node, inner ones first, without those in functions defined there.
 void calls_inside(Node node, std::vector<Node>& out) {
   for (const Node child : node.children()) {
     if (!child.is(program::NodeKind::kFunction) && !child.is(program::NodeKind::kClass) &&
@@ -53,7 +53,7 @@ void calls_inside(Node node, std::vector<Node>& out) {
   }
 }
 
-/// A row of the libraries' tables for a call that is none of the user's.
+/// A row of the library tables for a call that is not a user function.
 const program::CallRow* row_of(const Definition& is) {
   return is.kind == Definition::Kind::kLibrary ? program::call_of_name(is.qualified) : nullptr;
 }
@@ -125,7 +125,7 @@ std::vector<Launch> Launches::of(Node call, const Where& where) {
 const std::vector<Launch>& Launches::of_function(const Callee& callee) {
   const auto [at, fresh] = known_.try_emplace({callee.file, callee.scope});
   if (!fresh) {
-    return at->second;  // empty while it is being read: it calls itself
+    return at->second;  // empty while it is being analysed: a recursive call
   }
   const program::Scope& function = callee.function();
   std::vector<Node> calls;

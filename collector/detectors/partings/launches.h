@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the calls of the user's source launch: collectives of the job, in the call itself or in the
-// functions that it runs.
+// The collectives that calls in the user's source launch, directly or in the functions that they
+// run.
 #pragma once
 
 #include <map>
@@ -25,9 +25,10 @@ class Launches {
   Launches& operator=(Launches&&) = delete;
   ~Launches() = default;
 
-  /// Those of one call, in the order of the source; of two arms of an `if` both.
+  /// The launches of one call, in source order; for an `if`, those of both branches.
   std::vector<Launch> of(program::Node call, const program::Where& where);
-  /// Those of one call itself: it is a function of torch.distributed or of a library that calls it.
+  /// The launch of the call itself: a function of torch.distributed, or of a library that calls
+  /// one.
   std::optional<Launch> made_by(program::Node call, const program::Where& where) const;
 
   /// The user's functions that a call runs.
@@ -36,7 +37,7 @@ class Launches {
   [[nodiscard]] const program::Files& files() const {
     return files_;
   }
-  /// A place in a scope, as the slicer asks for it.
+  /// A position in a scope, in the slicer's form.
   static program::Where where_in(const program::File& file, std::size_t scope, program::Node node);
 
  private:

@@ -7,9 +7,9 @@
 
 namespace ddpdoctor::detectors {
 
-/// `standing` waits in a send or recv without partner. Where the source shows that its peer
-/// (without one on record: all who exchange nothing) has left the loop around it, says that of the
-/// finding: who left, which loop. Else the finding stays as it is.
+/// `standing` waits in a send or recv without a partner. If the source shows that its peer (or,
+/// without a recorded peer, every rank that exchanges nothing) has left the loop around it, adds to
+/// the finding which ranks left and which loop. Otherwise the finding is unchanged.
 void tell_left_exchange(const graph::Examination& examination, const graph::Standing& standing,
                         Finding& finding);
 

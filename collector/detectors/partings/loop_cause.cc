@@ -26,13 +26,13 @@ constexpr std::string_view kOrLength =
 constexpr std::string_view kOrBatches =
     "Ranks with different numbers of batches would look the same: compare those.";
 
-// Out of the loop for good: in another collective, at the end, or gone with status 0.
+// Has left the loop for good: in another collective, at the end, or exited with status 0.
 bool has_gone_on(const Side& side) {
   return side.calls() || side.activity() == Activity::kExit || side.activity() == Activity::kExited;
 }
 
 /// Not every backward in the loop reduces its gradients, and each rank decides which: then fewer
-/// calls are not fewer batches.
+/// calls do not mean fewer batches.
 bool read_choice_of_sync(const Examination& examination, Explanation& explanation) {
   auto choice = in_backward(examination, explanation.parting.rest)
                     ? own_choice_of_sync(examination.job, explanation.parting.rest.path)
@@ -46,8 +46,8 @@ bool read_choice_of_sync(const Examination& examination, Explanation& explanatio
   return true;
 }
 
-/// Each pass of the loop makes several calls that differ; who is out of it made whole passes only,
-/// and the others begin one more: a pass was left out, none was shorter.
+/// Each iteration of the loop makes several different calls; the side outside made only complete
+/// iterations, and the other begins one more: an iteration was skipped, none was shorter.
 bool made_whole_passes(const Examination& examination, const Parting& parting, const Side& in_loop,
                        const Side& out) {
   if (!parting.sequence || in_loop.call == nullptr) {
@@ -128,7 +128,7 @@ bool read_left_loop(const Examination& examination, Explanation& explanation) {
   return true;
 }
 
-// "for x, y in val": its iterator says that it is a DataLoader.
+// "for x, y in val": its iterator shows that it is a DataLoader.
 bool goes_over_a_loader(const Examination& examination, const LeftLoop& loop,
                         const Parting& parting) {
   const Side& in = loop.ours_left ? parting.rest : parting.odd;
@@ -136,8 +136,8 @@ bool goes_over_a_loader(const Examination& examination, const LeftLoop& loop,
   return seen && seen->over.over.starts_with("DataLoader");
 }
 
-// Those behind make a call that the others passed by: under a condition, or in a loop that the
-// others went round less often. What they repeat they had reached together: no condition led there.
+// The side behind makes a call that the others skipped: under a condition, or in a loop with fewer
+// iterations on the others. If both reached it together before, no condition led there.
 bool read_next_pass(const Examination& examination, Explanation& explanation,
                     const Passes& passes) {
   const bool odd_is_behind = passes.ahead == Ahead::kRest;
@@ -167,9 +167,9 @@ bool read_next_pass(const Examination& examination, Explanation& explanation,
   return read_left_loop(examination, explanation);
 }
 
-// Of ranks that wait in a loop which the others have left: in the pass that those left early, or in
-// the next one.
-// kBegun: in its first round, which is the next one unless the others went round less often before.
+// For ranks that wait in a loop which the others have left: whether they are in the iteration that
+// those left early, or in the next one. kBegun: in its first iteration, which is the next one
+// unless the others made fewer iterations before.
 enum class Pass { kUnknown, kSame, kBegun, kNext };
 
 Pass pass_of(const Examination& examination, const Explanation& explanation,
@@ -188,8 +188,8 @@ Pass pass_of(const Examination& examination, const Explanation& explanation,
   return counted ? Pass::kBegun : Pass::kUnknown;
 }
 
-// Behind two loops at once: what led out of the outer one, where nothing says that the inner one
-// was left first.
+// After two loops at once: the condition that left the outer one, unless something shows that the
+// inner one was left first.
 void look_further_out(const Examination& examination, Explanation& explanation) {
   const LeftLoop& inner = *explanation.loop;
   if (inner.over_keys || inner.way_out) {

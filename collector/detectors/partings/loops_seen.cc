@@ -29,7 +29,7 @@ std::vector<Block> loops_around(const Lines& lines, int line) {
   return out;
 }
 
-/// Items are fetched on the loop's own line, while the loop's iterator lies there already.
+/// While items are fetched on the loop's own line, the loop's iterator is already on the stack.
 std::optional<Block> loop_on(const Lines& lines, int line) {
   for (auto next = lines.upper_bound(line); next != lines.end() && next->first < line + 40;
        ++next) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops of the user's source that a thread is in, each with what its iterator tells.
+// The loops of the user's source that a thread is in, each with the state of its iterator.
 #pragma once
 
 #include <optional>
@@ -13,24 +13,24 @@
 namespace ddpdoctor::detectors {
 
 struct LoopSeen {
-  model::CallSite where;  // its header
+  model::CallSite where;  // position of its header
   std::string header;     // "for batch in loader"
   model::Iteration over;
 };
 
-/// Outermost first. A frame whose iterators are not as many as the loops that its source shows is
-/// left out, and so is one without source.
+/// Outermost first. Omits frames without source, and frames whose number of iterators differs from
+/// the number of loops in the source.
 std::vector<LoopSeen> loops_seen(const model::JobModel& job, const model::Thread& thread);
 
-/// The loop with its header at this line that a rank is in now; nothing when it is in none.
+/// The loop with its header at this line that a rank is in now; nothing if it is in none.
 std::optional<LoopSeen> loop_seen_at(const model::JobModel& job, model::Rank rank,
                                      const model::CallSite& header);
 
-/// "in step 3 of 21 (DataLoader with DistributedSampler)"; what is unknown is left out.
+/// "in step 3 of 21 (DataLoader with DistributedSampler)"; unknown parts are omitted.
 std::string steps_text(const model::Iteration& over);
 
-/// One sentence for all ranks of whom the same is to be said, at most ten: "ranks 0-2 are in step
-/// 3 of 21 (tuple)". Ranks without a count are left out.
+/// One sentence for all ranks with the same text, at most ten: "ranks 0-2 are in step 3 of 21
+/// (tuple)". Omits ranks without a count.
 void add_steps(const std::vector<std::pair<model::Rank, model::Iteration>>& steps,
                Finding& finding);
 

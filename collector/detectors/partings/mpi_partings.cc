@@ -28,7 +28,7 @@ bool is_rooted(std::string_view operation) {
   return std::find(kRooted.begin(), kRooted.end(), operation) != kRooted.end();
 }
 
-/// All but the root are done when they have sent their part.
+/// All ranks but the root are done when they have sent their part.
 bool ends_at_root(std::string_view operation) {
   return operation == "reduce" || operation.starts_with("gather");
 }
@@ -46,8 +46,7 @@ std::string place_of(const Standing& standing) {
   return fmt::format("{}:{}", standing.user.file, standing.user.line);
 }
 
-/// An `else` stands between the two lines, or they are one: two arms of a branch, of which nobody
-/// passes both.
+/// An `else` is between the two lines, or they are equal: two branches, of which no rank runs both.
 bool are_arms(const model::JobModel& job, const model::CallSite& a, const model::CallSite& b) {
   constexpr int kFar = 12;  // lines
   if (a.file != b.file || a.function != b.function || std::abs(a.line - b.line) > kFar) {
@@ -61,7 +60,7 @@ bool are_arms(const model::JobModel& job, const model::CallSite& a, const model:
   return found;
 }
 
-/// Ranks of a few among many that stand at another place than most; empty when none do.
+/// A few ranks, among many, that are at another line than most; empty if there are none.
 model::RankSet apart_from_most(const Examination& examination, const model::RankSet& ranks) {
   std::map<model::Rank, std::string> places;
   for (const model::Rank rank : ranks) {
@@ -85,14 +84,14 @@ void set_odd(const Examination& examination, const model::RankSet& odd, Parting&
   parting.settled = true;
 }
 
-/// "MPI_COMM_WORLD.4:0" and "MPI_COMM_WORLD.4:1" came from one split of the world.
+/// "MPI_COMM_WORLD.4:0" and "MPI_COMM_WORLD.4:1" were created by one split of the world.
 std::string_view split_of(std::string_view group) {
   const std::size_t colon = group.rfind(':');
   return group.starts_with("MPI_COMM") && colon != std::string_view::npos ? group.substr(0, colon)
                                                                           : std::string_view{};
 }
 
-/// How many calls each rank has made in its communicator of the split.
+/// The number of calls that each rank made in its communicator of the split.
 std::map<model::Rank, std::string> calls_in_split(const Examination& examination,
                                                   std::string_view split) {
   std::map<model::Rank, std::size_t> counted;
@@ -115,7 +114,7 @@ std::map<model::Rank, std::string> calls_in_split(const Examination& examination
   return out;
 }
 
-/// Who made another number of calls than a clear majority; nobody when there is none.
+/// Ranks whose number of calls differs from a clear majority's; empty if there is no majority.
 model::RankSet odd_in_split(const Examination& examination, std::string_view split) {
   const auto counted = calls_in_split(examination, split);
   const std::vector<Camp> all = camps(counted);
@@ -123,7 +122,7 @@ model::RankSet odd_in_split(const Examination& examination, std::string_view spl
   return clear ? all[1].ranks : model::RankSet{};
 }
 
-/// True when the parting is told by the odd rank of the split.
+/// True if the odd rank of the split explains the divergence.
 bool settle_split(const Examination& examination, Parting& parting) {
   const model::RankSet odd = odd_in_split(examination, split_of(parting.group));
   if (odd.empty()) {
@@ -140,8 +139,8 @@ bool settle_split(const Examination& examination, Parting& parting) {
   return true;
 }
 
-/// Few wait in another communicator than most do: somebody of most may belong to it as well and
-/// have left that call out, unless the source says who.
+/// A few ranks wait in another communicator than most: one of the majority may belong to it as well
+/// and have skipped that call, unless the source shows which.
 bool settle_communicators(const Examination& examination, Parting& parting) {
   const model::JobModel& job = examination.job;
   const std::string few = communicator_at(job, parting.odd.site());
@@ -197,7 +196,8 @@ void settle_rooted(const Examination& examination, Parting& parting) {
     parting.settled = true;
     parting.tie = false;
   } else if (odd_is_rooted && !ends_at_root(parting.rest.operation)) {
-    parting.turn();  // few wait for the root, which has gone on: they are alone in it, most likely
+    // A few ranks wait for the root, which has continued: most likely they are alone in the call.
+    parting.turn();
   } else if (differ && others.size() > 1) {
     const model::RankSet apart = apart_from_most(examination, others);
     parting.undecided = apart.empty();

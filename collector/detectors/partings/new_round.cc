@@ -16,7 +16,7 @@ namespace {
 
 using graph::Examination;
 
-/// As its iterator says of every rank that is in it; nullopt where it does not for all of them.
+/// From the iterators of all ranks in it; nullopt if some are unknown.
 std::optional<bool> is_in_first_round(const Examination& examination, const Side& in,
                                       const LeftLoop& loop) {
   for (const model::Rank rank : in.ranks) {
@@ -31,8 +31,9 @@ std::optional<bool> is_in_first_round(const Examination& examination, const Side
   return true;
 }
 
-/// As the records say: what came from this line before are whole passes, and the call that waits is
-/// as the first of each. Passes of one call cannot be told from the rounds of one.
+/// From the records: the earlier calls from this line are complete iterations, and the waiting call
+/// equals the first of each. If an iteration makes one call, it cannot be distinguished from
+/// repeated calls.
 bool follows_whole_passes(const Examination& examination, const Parting& parting, const Side& in) {
   if (!parting.recorded || parting.shifted || !parting.sequence || in.call == nullptr) {
     return false;
@@ -46,14 +47,14 @@ bool follows_whole_passes(const Examination& examination, const Parting& parting
          begins_alike(*longest, runs.back()) && same_content(*longest->front(), *in.call);
 }
 
-/// Where the path comes through the function of the loop; its end when it does not.
+/// The frame of the path in the loop's function; its end if there is none.
 Path::const_iterator at_loop(const Path& path, const LeftLoop& loop) {
   return std::find_if(path.begin(), path.end(), [&loop](const model::CallSite& site) {
     return site.file == loop.where.file && site.function == loop.where.function;
   });
 }
 
-/// A condition that was decided above the loop, in its function or in those between it and the
+/// A condition that was decided before the loop, in its function or in those between it and the
 /// fork.
 std::optional<Branch> branch_above(const model::JobModel& job, Fork fork, const LeftLoop& loop) {
   Path& below = fork.below_theirs;

@@ -34,7 +34,7 @@ constexpr std::string_view kOrBatches =
     "Ranks with different numbers of batches would look the same: compare those.";
 constexpr std::size_t kMostAlternatives = 2;
 
-/// "except Stop as e", "except* (A, errors.B)": the classes by their last names.
+/// "except Stop as e", "except* (A, errors.B)": the last names of the classes.
 std::set<std::string_view> caught_by(const Block& clause) {
   constexpr std::string_view kExcept = "except";
   std::string_view text = base::trim(clause.text);
@@ -65,7 +65,7 @@ bool raises(std::string_view code, std::string_view name) {
              kRaise.size(), code.find_first_of("( ;#", kRaise.size()) - kRaise.size())) == name;
 }
 
-/// The tests that lead to where the program raises this.
+/// The tests that lead to the line where the program raises this.
 std::vector<Branch> tests_that_raise(const model::JobModel& job, std::string_view name) {
   std::vector<Branch> tests;
   for (const auto& [file, lines] : job.sources) {
@@ -87,7 +87,8 @@ std::vector<Branch> tests_that_raise(const model::JobModel& job, std::string_vie
   return tests;
 }
 
-/// The frames of those in the loop, from its own to the one where the others part from them.
+/// The frames of the side in the loop, from the loop's own frame to the one at which the sides
+/// diverge.
 Path around_the_loop(const Fork& fork, const LeftLoop& loop) {
   Path path = fork.below_theirs;
   path.push_back(fork.theirs);
@@ -98,7 +99,7 @@ Path around_the_loop(const Fork& fork, const LeftLoop& loop) {
   return path;
 }
 
-/// An except clause whose try has all of the loop in it, and not those who are out of it.
+/// Except clauses whose try contains the whole loop but not the side outside it.
 std::vector<Block> clauses_around(const model::JobModel& job, const Fork& fork,
                                   const LeftLoop& loop) {
   std::vector<Block> found;
@@ -113,7 +114,7 @@ std::vector<Block> clauses_around(const model::JobModel& job, const Fork& fork,
   return found;
 }
 
-/// A try around the loop is there to catch what the program raises itself to end it.
+/// A try around the loop that catches an exception which the program itself raises to end it.
 std::optional<Branch> raised_out(const model::JobModel& job, const std::vector<Block>& clauses) {
   for (const Block& clause : clauses) {
     for (const std::string_view name : caught_by(clause)) {
@@ -131,7 +132,7 @@ std::optional<Branch> raised_out(const model::JobModel& job, const std::vector<B
   return std::nullopt;
 }
 
-/// `except Skip: continue` ahead of the call in the loop: its ranks have gone on to the next round.
+/// `except Skip: continue` before the call in the loop: its ranks have gone to the next iteration.
 std::optional<Branch> caught_before(const model::JobModel& job, const Side& in,
                                     const LeftLoop& loop) {
   const Lines& lines = lines_of(job, loop.where.file);

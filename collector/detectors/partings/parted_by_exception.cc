@@ -30,7 +30,7 @@ bool is_in_retried_try(const model::JobModel& job, const model::CallSite& site) 
   return found != around.end() && std::any_of(found, around.end(), is_loop);
 }
 
-/// The line from which both sides were called in such a try; unknown when there is none.
+/// The line in such a try from which both sides were called; unknown if there is none.
 model::CallSite shared_try(const model::JobModel& job, const Path& one, const Path& other) {
   const auto found = std::find_if(one.begin(), one.end(), [&](const model::CallSite& site) {
     return std::find(other.begin(), other.end(), site) != other.end() &&
@@ -43,7 +43,7 @@ bool in_one_function(const model::CallSite& a, const model::CallSite& b) {
   return a.file == b.file && a.function == b.function;
 }
 
-/// `back` calls again what it called before `on` went further down the same function.
+/// `back` repeats calls that it made before `on` went further down in the same function.
 std::optional<Attempt> attempt_of(const graph::Examination& examination, const Side& back,
                                   const Side& on) {
   if (back.call == nullptr || on.call == nullptr) {

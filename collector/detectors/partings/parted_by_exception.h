@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether an exception led one side of a parting out of what the other still does.
+// Whether an exception took one side of a divergence away from what the other still does.
 #pragma once
 
 #include <optional>
@@ -11,25 +11,25 @@
 
 namespace ddpdoctor::detectors {
 
-/// A rank that made its first calls of a function once more where the others went on in it: a loop
+/// A rank that repeated its first calls of a function while the others continued in it: a loop
 /// around a try began another attempt.
 struct Attempt {
   model::RankSet ranks;
-  model::CallSite call;   // made again
-  model::CallSite again;  // the line in the try that began the function anew
+  model::CallSite call;   // the repeated call
+  model::CallSite again;  // the line in the try that called the function again
 };
 std::optional<Attempt> another_attempt(const graph::Examination& examination,
                                        const Parting& parting);
 
-/// One side stands in a handler of its own, was led on by an exception that was printed, or has
-/// begun another attempt: rank-raised tells it, whatever branches lie around.
+/// One side is in a handler of its own, continued after a printed exception, or has begun another
+/// attempt: rank-raised reports it, whatever branches are around.
 bool parted_by_exception(const graph::Examination& examination, const Parting& parting);
 
-/// Suspect::deed of those whom attempts() accuses.
+/// Suspect::deed of the ranks accused by attempts().
 inline constexpr std::string_view kStartedOver = "raised, was caught and started over";
 
-/// Ranks that began a function anew in which the others went on: what raised was caught and tried
-/// again.
+/// Ranks that restarted a function in which the others continued: an exception was caught and the
+/// call retried.
 std::vector<Suspect> attempts(const graph::Examination& examination);
 
 }  // namespace ddpdoctor::detectors

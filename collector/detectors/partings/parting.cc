@@ -33,7 +33,7 @@ bool stands_in_group(const Standing& standing, const std::string& group) {
   return in_collective(standing) && standing.call->group == group;
 }
 
-/// The rank stands in this very call, so that its stack is the better path.
+/// The rank's stack is in exactly this call, so the stack is the better path.
 bool stands_in_call(const Standing* standing, const model::CollectiveCall& call) {
   return standing != nullptr && standing->call && standing->call->group == call.group &&
          standing->call->sequence == call.sequence && !standing->callers.empty();
@@ -55,7 +55,7 @@ std::string place_key(const Standing& standing) {
                      standing.user.line);
 }
 
-// The side of ranks that are elsewhere, told by the place where most of them stand.
+// The side of the ranks that are elsewhere, at the line where most of them are.
 Side side_of_standing(const Examination& examination, const model::RankSet& ranks) {
   Side side{.ranks = ranks, .operation = {}, .path = {}, .standing = nullptr, .call = nullptr};
   std::map<model::Rank, std::string> said;
@@ -94,7 +94,7 @@ model::RankSet all_but_first(const Divergence& divergence) {
   return ranks;
 }
 
-// Ranks of one side of a divergence; a side without a call is where its ranks stand.
+// The ranks of one side of a divergence; a side without a call is at its current line.
 Side side_at(const Examination& examination, const Divergence& divergence,
              const graph::DivergentCall& call) {
   const model::CollectiveCall* record =
@@ -150,8 +150,7 @@ std::optional<Parting> parting_of_missing(const Examination& examination,
   return parting;
 }
 
-// A call that paired by order: the paths that count are those of the first difference, not those of
-// today.
+// A call that was matched by order only: the paths at the first difference count.
 void walk_back(const Examination& examination, const GroupView& view, Parting& parting) {
   if (!view.first_site_divergence || view.first_site_divergence->calls.size() < 2) {
     return;
@@ -171,7 +170,7 @@ void walk_back(const Examination& examination, const GroupView& view, Parting& p
   parting.rest = side_at(examination, divergence, divergence.calls[0]);
   parting.odd = side_at(examination, divergence, divergence.calls[1]);
   parting.odd.ranks = odd;
-  // In a tie the one with a call too many is the odd one until the source says otherwise.
+  // In a tie, the side with an extra call is the odd one unless the source shows otherwise.
   if (parting.tie && parting.odd_skipped) {
     parting.turn();
     parting.odd_skipped = false;
@@ -193,8 +192,8 @@ std::optional<Parting> parting_from_records(const Examination& examination, cons
   return parting;
 }
 
-/// It waits for its device at the line in which another rank is in the call: it has not come to the
-/// call yet, and it will.
+/// It waits for its device at the line at which another rank is in the call: it has not reached the
+/// call yet, but will.
 bool is_before_the_call(const Examination& examination, const Standing& standing,
                         const std::string& group) {
   return standing.activity == Activity::kGpu && !standing.moved && !standing.on_cpu &&
@@ -205,7 +204,7 @@ bool is_before_the_call(const Examination& examination, const Standing& standing
                      });
 }
 
-// Only stacks: those who stand in one call of the group, and those who do not.
+// From stacks only: the ranks that are in one call of the group, and those that are not.
 std::optional<Parting> parting_from_stacks(const Examination& examination, const GroupView& view) {
   std::map<model::Rank, std::string> said;
   model::RankSet elsewhere;
@@ -227,7 +226,7 @@ std::optional<Parting> parting_from_stacks(const Examination& examination, const
   }
   const std::vector<Camp> operations = camps(said);
   if (elsewhere.empty() && operations.size() == 1) {
-    elsewhere = absent;  // ranks that are not listed matter when the others agree
+    elsewhere = absent;  // ranks that are not listed matter if the others agree
   }
   Parting parting;
   parting.standing = true;
@@ -242,7 +241,7 @@ std::optional<Parting> parting_from_stacks(const Examination& examination, const
         return camp.key.empty() ||
                on_two_backends(examination, operations[0].ranks.front(), camp.ranks.front());
       })) {
-    return std::nullopt;  // unknown never differs; native frames do not always say the operation
+    return std::nullopt;  // unknown never differs; native frames do not always show the operation
   }
   if (operations.size() == 1) {
     std::erase_if(said, [&](const auto& one) {
@@ -267,14 +266,14 @@ std::optional<Parting> parting_from_stacks(const Examination& examination, const
   return parting;
 }
 
-/// The call is another than that of the parting: in another group, or before it in this one.
+/// The call differs from that of the divergence: it is in another group, or before it in this one.
 bool is_another(const graph::BlockedCall& call, const Parting& parting) {
   return call.group != parting.group ||
          (parting.sequence && call.sequence && *call.sequence < *parting.sequence);
 }
 
-// Kernels are launched ahead: a rank that is known by records may have many open calls and waits in
-// the oldest of them only.
+// Kernels are launched ahead: a rank known from records may have many open calls and waits only in
+// the oldest.
 model::RankSet who_wait_here(const Examination& examination, const Parting& parting) {
   std::vector<model::Rank> ranks;
   for (const model::Rank rank : parting.rest.ranks) {
@@ -288,17 +287,17 @@ model::RankSet who_wait_here(const Examination& examination, const Parting& part
   return model::RankSet(std::move(ranks));
 }
 
-// Nobody waits in this call yet: those who have it are held up before it.
+// No rank waits in this call yet: those that have it are blocked before it.
 bool is_only_queued(const Examination& examination, const Parting& parting) {
   return parting.about == Disagreement::kMissing && parting.recorded &&
          who_wait_here(examination, parting).empty();
 }
 
-/// Who parted in which group.
+/// Group → its divergence.
 using ByGroup = std::map<std::string, const Parting*, std::less<>>;
 
-// The rank waits in another parted group for somebody who does not wait for it in turn.
-// `waiting`: those who wait in this group.
+// The rank waits in another diverged group for a rank that does not wait for it in turn. `waiting`:
+// the ranks that wait in this group.
 bool is_held_elsewhere(const Examination& examination, const Parting& parting,
                        const model::RankSet& waiting, model::Rank rank, const ByGroup& all) {
   const Standing* standing = examination.standing(rank);
@@ -307,7 +306,8 @@ bool is_held_elsewhere(const Examination& examination, const Parting& parting,
     return false;
   }
   const auto other = all.find(standing->call->group);
-  // A group in which all have launched the call ahead does not part: somebody in it is held up.
+  // A group in which all ranks have launched the call does not diverge: one of its ranks is
+  // blocked.
   if (other == all.end() && standing->process == nullptr) {
     return !has_one_known_member(examination, standing->call->group);
   }
@@ -315,7 +315,7 @@ bool is_held_elsewhere(const Examination& examination, const Parting& parting,
          other->second->odd.ranks.common(waiting).empty();
 }
 
-// Ranks that are only held up elsewhere are not what this group waits for; nothing when all are.
+// Removes ranks that are only blocked in another group; nothing if all are.
 std::optional<Parting> without_held(const Examination& examination, const Parting& parting,
                                     const ByGroup& all) {
   std::vector<model::Rank> left;
@@ -354,7 +354,7 @@ void Parting::turn() {
 
 std::vector<Parting> partings(const Examination& examination) {
   const model::RankSet unseen = unobserved_ranks(examination);
-  // Ranks that call two groups by one name do not part in it: new-group-subset tells it.
+  // Ranks that use one name for two groups do not diverge in it: new-group-subset reports it.
   const auto shared = shared_name(examination);
   std::vector<Parting> all;
   for (const GroupView& view : examination.groups) {
@@ -392,7 +392,7 @@ std::vector<Parting> partings(const Examination& examination) {
       result.push_back(std::move(*cause));
     }
   }
-  // Each group is held up by another one: the waiting goes round, and all of them are the cause.
+  // Each group is blocked by another one: the waits form a cycle, and all of them are the cause.
   return result.empty() && !examination.waits.cycles(1).empty() ? all : result;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the ranks of a group part: who waits in which call, who is not there, and where those are
-// instead. From records, from stacks, or from both; detectors then ask why.
+// Where the ranks of a group diverge: which ranks wait in which call, which are missing, and where
+// those are. From records, stacks, or both; detectors then determine the cause.
 #pragma once
 
 #include <optional>
@@ -12,39 +12,39 @@
 
 namespace ddpdoctor::detectors {
 
-/// Ranks that did the same; `path` is the user's way to the call (or, without one, to where they
-/// stand), innermost first.
+/// Ranks that did the same; `path` is the user's call string to the call (or, without a call, to
+/// their current line), innermost first.
 struct Side {
   model::RankSet ranks;
   std::string operation;  // empty: no call
   Path path;
-  const graph::Standing* standing = nullptr;    // one of them, nullptr when none was seen
-  const model::CollectiveCall* call = nullptr;  // its recorded call at the parting
+  const graph::Standing* standing = nullptr;    // one of them, nullptr if none was observed
+  const model::CollectiveCall* call = nullptr;  // its recorded call at the divergence
 
   [[nodiscard]] graph::Activity activity() const;
   [[nodiscard]] const model::CallSite& site() const;
-  /// In a collective, by record or by stack.
+  /// In a collective, according to records or stacks.
   [[nodiscard]] bool calls() const {
     return !operation.empty();
   }
 };
 
-/// One parting in one group. `odd` deviates, `rest` is the largest side of the others.
+/// One divergence in one group. `odd` deviates; `rest` is the largest side of the others.
 struct Parting {
   std::string group;
   std::optional<std::int64_t> sequence;
   graph::Disagreement about = graph::Disagreement::kMissing;
   Side odd;
   Side rest;
-  model::RankSet unobserved;  // members of whom nothing is known
-  bool tie = false;           // no majority: odd and rest may be exchanged when the source says so
-  bool recorded = false;      // sequence numbers show it
-  bool standing = false;      // stacks show it
-  bool shifted = false;       // an earlier call paired by order; odd.path leads to that call
-  bool odd_skipped = false;   // then: odd left the call out (else it made one too many)
-  bool settled = false;       // other evidence than the number of ranks says who is odd
-  bool extra = false;         // then: odd is alone in a call that the rest have no part in
-  bool undecided = false;     // somebody of odd left the call out, the others went on from it
+  model::RankSet unobserved;  // members without evidence
+  bool tie = false;           // no majority: odd and rest may be exchanged if the source shows it
+  bool recorded = false;      // shown by sequence numbers
+  bool standing = false;      // shown by stacks
+  bool shifted = false;  // an earlier call was matched by order only; odd.path leads to that call
+  bool odd_skipped = false;  // if shifted: odd skipped the call (otherwise it made an extra one)
+  bool settled = false;      // other evidence than the number of ranks shows which side is odd
+  bool extra = false;  // if settled: odd is alone in a call in which the rest does not take part
+  bool undecided = false;  // some rank of odd skipped the call, the others continued after it
 
   [[nodiscard]] int facts() const {
     return (recorded ? 1 : 0) + (standing ? 1 : 0);
@@ -53,8 +53,8 @@ struct Parting {
   void turn();
 };
 
-/// The partings that explain themselves: one for each group, without those whose odd ranks only
-/// wait in another parted group.
+/// The independent divergences: one per group, without those whose odd ranks only wait in another
+/// diverged group.
 std::vector<Parting> partings(const graph::Examination& examination);
 
 }  // namespace ddpdoctor::detectors

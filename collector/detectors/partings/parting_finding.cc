@@ -23,7 +23,7 @@ namespace {
 
 using graph::Examination;
 
-/// At a place that says nothing of a wait.
+/// At a line that does not indicate a wait.
 bool on_its_way(const Side& side) {
   return !side.calls() &&
          (side.activity() == graph::Activity::kUnknown ||
@@ -34,27 +34,28 @@ bool on_its_way(const Side& side) {
 
 Confidence confidence(const Examination& examination, const Parting& parting, int extra_facts) {
   Confidence result = confidence_of(parting.facts() + extra_facts);
-  // Ranks of whom nothing is known cannot turn a recorded majority.
+  // Unobserved ranks cannot change a recorded majority.
   const bool decided =
       parting.unobserved.empty() ||
       (parting.recorded &&
        parting.rest.ranks.size() > parting.odd.ranks.size() + parting.unobserved.size());
-  // A host runs ahead of its device. Who waits for it at one line may be busy there, round after
-  // round, and come yet; who stays in a call behind a branch that decides is not only further on.
+  // A host runs ahead of its device. A rank that waits for its device at one line may be busy
+  // there, iteration after iteration, and still arrive; a rank that stays in a call after a
+  // deciding branch is not only further ahead.
   const bool odd_on_device = parting.odd.activity() == graph::Activity::kGpu;
   const bool rest_on_device = parting.rest.activity() == graph::Activity::kGpu;
   if (!parting.recorded && (odd_on_device || rest_on_device)) {
     const bool decided_there = !odd_on_device && extra_facts > 0;
     result = at_most(result, decided_there ? Confidence::kLikely : Confidence::kPossible);
   }
-  // What a host launched before the line that it waits in is read in the source.
+  // The source shows what a host launched before the line in which it waits.
   const auto is_read = [](const Side& side) {
     return side.standing != nullptr && side.standing->launched;
   };
   if (!parting.recorded && (is_read(parting.odd) || is_read(parting.rest))) {
     result = at_most(result, examination.still() ? Confidence::kLikely : Confidence::kPossible);
   }
-  // A call that was lost may be the one that breaks a tie.
+  // A lost call may be the one that decides between sides of equal size.
   const bool undecided = parting.tie && examination.job.coverage.events_lost > 0;
   if (!decided || undecided || !may_hang(examination)) {
     return Confidence::kPossible;
@@ -63,7 +64,7 @@ Confidence confidence(const Examination& examination, const Parting& parting, in
     result = at_most(result, Confidence::kLikely);
   }
   const bool provable = parting.recorded && parting.about != graph::Disagreement::kMissing;
-  // One look at ranks of which some are on their way: any step of a healthy job looks like that.
+  // One snapshot in which some ranks are between calls: every step of a healthy job looks the same.
   if (!provable && !examination.job.ended && on_its_way(parting.odd) &&
       stuck(examination) != Confidence::kLikely) {
     return Confidence::kPossible;
@@ -82,7 +83,7 @@ bool has_crashed(const Examination& examination, model::Rank rank) {
   return exit && crashed(*exit);
 }
 
-/// "rank 1 died here, in all_reduce: …" where its newest call is this one; empty otherwise.
+/// "rank 1 died here, in all_reduce: …" if this is its newest call; empty otherwise.
 std::string death_note(const Examination& examination, const Side& side) {
   const auto in_this_call = [&](model::Rank rank) {
     const model::CollectiveCall* last =
@@ -118,14 +119,14 @@ std::string culprit_note(const Examination& examination, const Explanation& expl
   return fmt::format("{} {} here", who, is_or_are(odd.ranks));
 }
 
-/// "ranks 1-3 are waiting here, in all_reduce, for 2.2 s"; only where they are in a call.
+/// "ranks 1-3 are waiting here, in all_reduce, for 2.2 s"; only if they are in a call.
 std::string waiting_note(const Examination& examination, const Parting& parting) {
   const Side& rest = parting.rest;
   return rest.calls() ? waiting_here(examination.job, rest.ranks, "in " + rest.operation)
                       : ranks_do(rest.ranks, "is here", "are here");
 }
 
-// A rank that is known by records only: the newest of them is the nearest to where it is.
+// For a rank known only from records, the newest record is closest to its position.
 void add_newest_call(const Parting& parting, Finding& finding) {
   const graph::Standing* standing = parting.odd.standing;
   if (standing != nullptr && standing->activity == graph::Activity::kBetweenCalls &&
@@ -136,7 +137,7 @@ void add_newest_call(const Parting& parting, Finding& finding) {
   }
 }
 
-// A rank whose call paired by order stands somewhere else now.
+// A rank whose call was matched by order is now at another line.
 void add_present_place(const Parting& parting, Finding& finding) {
   const graph::Standing* standing = parting.odd.standing;
   if (parting.shifted && standing != nullptr && standing->user.known() &&
@@ -156,7 +157,7 @@ const char* note_of(const Branch& branch) {
   return branch.or_else.empty() ? "decides which ranks call it" : "may decide which ranks call it";
 }
 
-/// Ranks of a side that make the same call from another line (the arm of another case): by lines.
+/// Ranks of a side that make the same call from another line (the branch of another case), by line.
 std::map<model::CallSite, model::RankSet> other_places(const Examination& examination,
                                                        const Parting& parting, const Side& side) {
   std::map<model::CallSite, model::RankSet> places;
@@ -269,7 +270,7 @@ void add_recorded(const Examination& examination, const Side& side, Finding& fin
                                                   side.ranks.size() == 1 ? "call" : "calls")});
 }
 
-/// Records say in which call a device is stuck; its host may be lines further.
+/// Records show in which call a device is stuck; its host may be some lines further.
 void add_hosts_ahead(const Examination& examination, const Side& side, Finding& finding) {
   const graph::Standing* standing = side.call == nullptr ? nullptr : side.standing;
   const std::string text =
@@ -282,7 +283,8 @@ void add_hosts_ahead(const Examination& examination, const Side& side, Finding& 
   }
 }
 
-/// All but where the ranks are: what a cause adds is more than the lines above say again.
+/// The finding without the positions of the ranks: details added by a cause are more useful than a
+/// repetition of the lines above.
 Finding without_standings(const Examination& examination, const Explanation& explanation,
                           int extra_facts) {
   const Parting& parting = explanation.parting;
@@ -316,7 +318,7 @@ void add_standings(const Examination& examination, const Parting& parting, Findi
   add_whereabouts(finding, examination, parting.rest.ranks);
 }
 
-/// Where the value that decides comes from, when another line says it; or that none does.
+/// Adds where the deciding value comes from, if another line shows it, or that no line does.
 void add_origin(const model::JobModel& job, const Branch& branch, Finding& finding) {
   const program::Origin origin = origin_of(job, branch);
   const bool elsewhere = !origin.chain.empty() && (origin.chain.back().line != branch.where.line ||
@@ -350,7 +352,7 @@ Findings findings_with(const Examination& examination, Cause cause, std::string_
                        const std::function<void(const Explanation&, Finding&)>& tell) {
   Findings findings;
   for (const Explanation& explanation : explanations(examination, cause)) {
-    // The branch as the source has it, and its values as the ranks had them.
+    // The branch in the source, and its values on the ranks.
     const bool differs =
         explanation.branch && values_say(examination.job, explanation.branch->where,
                                          explanation.parting) == ValuesSay::kDiffers;
@@ -358,7 +360,7 @@ Findings findings_with(const Examination& examination, Cause cause, std::string_
                                         (explanation.branch ? 1 : 0) + (differs ? 1 : 0));
     finding.kind = kind;
     tell(explanation, finding);
-    // That it separates them is seen; what it asks, nothing or a name alone says.
+    // The branch is known to separate them, but its operands are unknown or known by name only.
     if (explanation.branch && explanation.branch->unproven && !differs) {
       finding.confidence = at_most(finding.confidence, Confidence::kLikely);
     }

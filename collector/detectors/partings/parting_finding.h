@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of a finding that is the same for every cause of a parting: who, who waits, which lines,
-// what was seen.
+// The part of a finding that is the same for every cause of a divergence: culprits, waiting ranks,
+// lines, evidence.
 #pragma once
 
 #include <functional>
@@ -12,8 +12,8 @@
 
 namespace ddpdoctor::detectors {
 
-/// Culprits, waiting ranks, confidence, locations (culprit's line, waiting line, branch) and
-/// evidence. `extra_facts` come on top of records and stacks.
+/// Sets culprits, waiting ranks, confidence, locations (culprit's line, waiting line, branch) and
+/// evidence. `extra_facts` are added to records and stacks.
 Finding finding_of(const graph::Examination& examination, const Explanation& explanation,
                    int extra_facts = 0);
 

@@ -15,7 +15,7 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-// Conditions and statements longer than this are cut in a sentence.
+// Longer conditions and statements are shortened in a sentence.
 constexpr std::size_t kLongestQuote = 80;
 
 }  // namespace

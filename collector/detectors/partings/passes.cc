@@ -22,8 +22,8 @@ using model::CollectiveCall;
 using program::Block;
 using Lines = program::SourceText;
 
-/// `dist.all_gather(…)` on the innermost line, and no comprehension on the way there: each
-/// execution makes one call.
+/// `dist.all_gather(…)` on the innermost line and no comprehension on the path: each execution
+/// makes one call.
 bool calls_once(const model::JobModel& job, const CollectiveCall& call, const Path& path) {
   const auto text =
       path.empty() ? std::nullopt : model::source_line(job, path.front().file, path.front().line);
@@ -39,8 +39,9 @@ bool calls_once(const model::JobModel& job, const CollectiveCall& call, const Pa
 enum class Whole { kUnknown, kYes, kNo };
 
 /// One execution of a line may make several calls: the buckets of a backward, the two gathers of
-/// all_gather_object. Whether those right before `sequence` are whole executions, so that the next
-/// call from there begins another one. Runs between calls from elsewhere hold whole ones.
+/// all_gather_object. Determines whether the calls directly before `sequence` are complete
+/// executions, so that the next call from this line begins another one. Calls from other lines
+/// separate complete executions.
 Whole are_whole(const model::JobModel& job, const Calls& calls, const Path& path,
                 std::int64_t sequence) {
   std::vector<Run> runs = runs_from(calls, path, sequence);
@@ -52,7 +53,7 @@ Whole are_whole(const model::JobModel& job, const Calls& calls, const Path& path
   std::size_t divisor = 0;
   std::size_t period = 0;
   for (const Run& run : runs) {
-    if (begins_alike(run, last)) {  // others: before DDP rebuilt its buckets
+    if (begins_alike(run, last)) {  // differs: before DDP rebuilt its buckets
       divisor = std::gcd(divisor, run.size());
       period = std::max(period, period_of(run));
     }
@@ -63,23 +64,23 @@ Whole are_whole(const model::JobModel& job, const Calls& calls, const Path& path
   if (last.size() % divisor == 0) {
     return Whole::kYes;
   }
-  if (period == 1) {  // steps of one bucket, or buckets of one size
+  if (period == 1) {  // steps with one bucket, or buckets of equal size
     return Whole::kUnknown;
   }
   return last.size() % period == 0 ? Whole::kYes : Whole::kNo;
 }
 
-/// From the last call that both made to the next one of a side: further down in the source, round a
-/// loop that the other side is not in, or round one that both are in.
+/// How a side got from the last common call to its next one: further down in the source, through a
+/// loop that the other side is not in, or through a loop that both are in.
 enum class Went { kUnknown, kOn, kRoundOwn, kRoundShared };
 
-/// Everything that the question is about, looked up once.
+/// The data of the analysis, looked up once.
 struct Question {
   const Examination& examination;
   const Parting& parting;
   const Fork& fork;
-  Path last;              // of the last call that both made
-  std::size_t depth = 0;  // of the fork's function, from the outermost frame
+  Path last;              // of the last common call
+  std::size_t depth = 0;  // index of the fork's function, from the outermost frame
 
   [[nodiscard]] const Lines& lines() const {
     return lines_of(examination.job, fork.ours.file);
@@ -137,8 +138,8 @@ std::optional<Question> question(const Examination& examination, const Parting& 
   return reaches ? std::optional(std::move(result)) : std::nullopt;
 }
 
-/// The innermost loop that leads from the last call back to this line: the other side is in it, or
-/// not. A function without such a loop was called anew by one further out.
+/// The innermost loop that leads from the last call back to this line, and whether the other side
+/// is in it. A function without such a loop was called again by a loop further out.
 Went round_of(const Question& asked, int line, int other) {
   const Lines& lines = asked.lines();
   for (const Block& block : program::enclosing(lines, line)) {
@@ -154,7 +155,7 @@ Went round_of(const Question& asked, int line, int other) {
   return Went::kUnknown;
 }
 
-/// Both calls came through one line of the fork's function: what lies below it tells.
+/// Both calls came through one line of the fork's function: the frames below it decide.
 Went went_below(const Question& asked, const Side& side, int other) {
   const model::JobModel& job = asked.examination.job;
   const int line = asked.last_site().line;
@@ -206,9 +207,9 @@ Went went(const Question& asked, const Side& side, int other) {
   return to > from ? Went::kOn : round_of(asked, to, other);
 }
 
-/// The side is at the very line of the last call again, of which a comprehension may make several,
-/// and nobody comes there in a new round without the call at `other` first: it is the same
-/// execution. Not where a loop of its own goes round that line.
+/// The side is again at exactly the line of the last call, where a comprehension may make several
+/// calls, and no rank reaches it in a new iteration without first making the call at `other`: it is
+/// the same execution. Not if a loop of its own repeats that line.
 bool goes_on_in_one_line(const Question& asked, const Side& side, int other) {
   const model::JobModel& job = asked.examination.job;
   if (!same_path(side.path, asked.last) ||
@@ -227,7 +228,7 @@ bool goes_on_in_one_line(const Question& asked, const Side& side, int other) {
          });
 }
 
-/// By the lines of recorded calls.
+/// From the lines of recorded calls.
 Passes recorded_passes(const Examination& examination, const Parting& parting, const Fork& fork) {
   const auto asked = question(examination, parting, fork);
   if (!asked) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How each side of a parting came from the last call that both made together to the one at which
-// they part: further on in the same pass of a loop, or round it once more. A rank in the first step
-// of the next epoch waits at the same line as one that has a step more in this one.
+// How each side of a divergence got from the last common call to the next one: further on in the
+// same iteration of a loop, or in another one. A rank in the first step of the next epoch waits at
+// the same line as one with an extra step in this epoch.
 #pragma once
 
 #include "collector/detectors/partings/parting.h"
@@ -10,7 +10,7 @@
 
 namespace ddpdoctor::detectors {
 
-/// The answer, and of those behind: they went round a loop of their own again, in which both made
+/// The result; for the side behind, also whether it repeated a loop of its own in which both made
 /// calls before.
 struct Passes {
   Ahead ahead = Ahead::kUnknown;
@@ -21,34 +21,35 @@ struct Passes {
   }
 };
 
-/// By what the loops' iterators count, else by the lines that recorded calls come from; kUnknown
-/// without either.
+/// From the counts of the loops' iterators, else from the lines of recorded calls; kUnknown without
+/// either.
 Passes passes_of(const graph::Examination& examination, const Parting& parting, const Fork& fork);
 
-/// Who has not come yet to where the others are.
+/// The side that has not reached the position of the other.
 enum class Behind { kUnknown, kOdd, kRest };
 
-/// A condition parts them only where it leads to the call of those behind: the others have been
-/// there already, and passed it by.
+/// A condition separates them only if it leads to the call of the side behind: the other side has
+/// been there already and skipped it.
 struct Order {
   Behind behind = Behind::kUnknown;
-  bool loose = false;      // as Turns::loose
+  bool loose = false;      // same as Turns::loose
   bool same_turn = false;  // of all loops around both
 };
 
-/// By the loops' iterators, and by the lines of those who are in the same turn; kUnknown where the
+/// From the loops' iterators, and from the lines of ranks in the same iteration; kUnknown if the
 /// records contradict a loose count.
 Order order_of(const graph::Examination& examination, const Parting& parting, const Fork& fork);
 
-/// As branches between two paths are asked for, with odd as `ours`.
+/// In the form for branch queries between two paths, with odd as `ours`.
 std::optional<bool> ours_behind(const Order& order);
 
-/// The rest waits in a further call of a step (a bucket of the same backward) of which the odd
-/// ranks made the calls before.
+/// The rest waits in a later call of a step (a bucket of the same backward) of which the odd ranks
+/// made the earlier calls.
 bool waits_within_a_step(const graph::Examination& examination, const Parting& parting);
 
-/// Their last call together came from behind this loop, which both had been in, and whoever is out
-/// of it has gone on from there: both made equally many rounds, and who is in it began it anew.
+/// Their last common call was from after this loop, which both had left, and the side outside has
+/// continued from there: both made the same number of iterations, and the side inside began the
+/// loop again.
 bool both_had_left(const graph::Examination& examination, const Parting& parting, const Fork& fork,
                    const LeftLoop& loop);
 

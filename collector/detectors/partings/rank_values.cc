@@ -10,7 +10,7 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-/// "iteration 3 of 8": 8; nothing where its end is not known.
+/// "iteration 3 of 8": 8; nothing if the total is unknown.
 std::string total_of(const std::string& text) {
   const std::size_t of = text.rfind(" of ");
   return of == std::string::npos ? std::string() : text.substr(of + 4);

@@ -31,14 +31,14 @@ using graph::Activity;
 using graph::Examination;
 using graph::Standing;
 
-// Whoever spins in the driver at one place does not work: its device waits.
+// A rank that spins in the driver at one line does not work: it waits for its device.
 bool works(const Examination& examination, const Standing& standing) {
   const bool on_device = standing.activity == Activity::kGpu && !may_hang(examination);
   return standing.on_cpu || standing.moved || standing.activity == Activity::kComputing ||
          on_device || standing.activity == Activity::kCompiling;
 }
 
-// It waits for a batch, and a DataLoader worker of it gets on with one.
+// It waits for a batch, and one of its DataLoader workers makes progress with one.
 bool is_served(const Examination& examination, const Standing& standing) {
   if (standing.activity != Activity::kDataLoader || standing.process == nullptr) {
     return false;
@@ -51,7 +51,7 @@ bool is_served(const Examination& examination, const Standing& standing) {
   });
 }
 
-// It waits for a lock, and the thread of its own that holds it gets on.
+// It waits for a lock, and the thread of its process that holds the lock makes progress.
 bool is_let_in_soon(const Examination& examination, const Standing& standing) {
   if (standing.process == nullptr || standing.thread == nullptr ||
       !waits_for_private_lock(examination.job, *standing.thread)) {
@@ -63,7 +63,7 @@ bool is_let_in_soon(const Examination& examination, const Standing& standing) {
          (holder->state == 'R' || graph::waits_for_a_moment(examination.job, *holder));
 }
 
-/// `while not os.path.exists(path): time.sleep(d)`: any process may write the file.
+/// `while not os.path.exists(path): time.sleep(d)`: any process may create the file.
 bool polls_for_a_file(const model::JobModel& job, const model::Thread& thread) {
   const model::Frame* user = model::user_frame(thread);
   if (user == nullptr || waits_on(thread, "timer") == nullptr) {
@@ -84,14 +84,14 @@ bool is_of_mpi(const Examination& examination, const Side& side) {
   return group != nullptr && group->backend == "mpi";
 }
 
-/// Python called it: DDP broadcasts its buffers from C++.
+/// Python code called it: DDP broadcasts its buffers from C++.
 bool calls_broadcast_itself(const Side& side) {
   return side.standing != nullptr && side.standing->thread != nullptr &&
          graph::same_line(side.standing->user, side.site()) &&
          model::has_python_frame(*side.standing->thread, "broadcast", "distributed_c10d.py");
 }
 
-/// broadcast_object_list: the size of its bytes, then the bytes.
+/// broadcast_object_list: first the size of the bytes, then the bytes.
 bool sends_an_object(const Examination& examination, const Side& side) {
   if (side.call == nullptr || side.call->dtype != "int64" || side.ranks.empty()) {
     return false;
@@ -102,7 +102,7 @@ bool sends_an_object(const Examination& examination, const Side& side) {
          graph::same_line(next->call_site, side.call->call_site);
 }
 
-/// The forward announces a backward; none of its parameters is ready before it begins.
+/// The forward prepares a backward; no parameter is ready before that begins.
 bool has_only_announced(const model::Fact& reducer) {
   if (const auto ready = reducer.number("ready")) {
     return *ready == 0;
@@ -111,13 +111,13 @@ bool has_only_announced(const model::Fact& reducer) {
   return missing > 0 && reducer.number("parameters") == missing;
 }
 
-/// The odd side stands further down in the function in which the two part.
+/// The odd side is further down in the function in which the two diverge.
 bool is_behind_the_call(const Parting& parting) {
   const auto fork = fork_of(parting.odd.path, parting.rest.path);
   return fork && fork->ours.file == fork->theirs.file && fork->ours.line > fork->theirs.line;
 }
 
-/// A member of the group works: the others may simply wait for it.
+/// A member of the group works: the others may only be waiting for it.
 bool somebody_is_still_to_come(const Examination& examination, const Parting& parting) {
   const model::ProcessGroup* group = model::group(examination.job, parting.group);
   const model::RankSet working = working_ranks(examination);
@@ -126,7 +126,7 @@ bool somebody_is_still_to_come(const Examination& examination, const Parting& pa
              : !working.common(model::RankSet(group->ranks)).empty();
 }
 
-/// A call that a library's table knows to gather, by the name that the library gives it.
+/// A call that a library table lists as a gather under the library's own name.
 bool calls_a_gather(std::string_view statement) {
   const auto calls = program::calls_in(statement);
   return std::any_of(calls.begin(), calls.end(), [](const program::Call& call) {
@@ -141,7 +141,7 @@ bool is_slow(const Examination& examination, const Parting& parting) {
   if (of_calls && !parting.shifted) {
     return false;
   }
-  if (of_calls) {  // calls of one kind that were paired by order: nothing is wrong until all wait
+  if (of_calls) {  // calls of one kind matched by order: not a problem until all wait
     return somebody_is_still_to_come(examination, parting);
   }
   if (!may_hang(examination) || somebody_is_still_to_come(examination, parting)) {
@@ -332,7 +332,7 @@ bool is_mutual(const Parting& a, const std::vector<Parting>& all) {
                      [&a](const Parting& b) { return hold_each_other(a, b); });
 }
 
-/// Within one group a circle of waiting is a mismatch, no matter of order.
+/// Within one group, a cycle of waits is a mismatch, not a matter of order.
 bool goes_over_groups(const Examination& examination, const std::vector<std::string>& cycle) {
   std::set<std::string> groups;
   for (const Standing& one : examination.standings) {

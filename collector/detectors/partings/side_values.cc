@@ -29,7 +29,7 @@ using program::Dependence;
 
 constexpr std::size_t kMostShown = 3;
 
-/// The one value of all ranks of a side; nothing when one of them has none, or another one.
+/// The common value of all ranks of a side; nothing if one of them has none or a different one.
 std::optional<std::string> value_of(const std::vector<const SeenValue*>& seen,
                                     const model::RankSet& ranks) {
   std::optional<std::string> common;
@@ -58,7 +58,7 @@ bool is_at(const SeenValue& seen, std::string_view file, int line) {
   return seen.line == line && seen.file == file;
 }
 
-/// Decisions at a line that came out on somebody, all of the first expression there.
+/// Decisions at a line with a known result on some rank, all for the first expression there.
 std::vector<const SeenValue*> decided_at(const std::vector<SeenValue>& all, std::string_view file,
                                          int line) {
   std::vector<const SeenValue*> out;
@@ -80,7 +80,7 @@ ValuesSay say(const std::vector<const SeenValue*>& seen, const Parting& parting)
   return *odd == *rest ? ValuesSay::kSame : ValuesSay::kDiffers;
 }
 
-/// Something that the decision reads is the number of the rank, on every rank.
+/// On every rank, something that the decision reads equals the rank's number.
 bool reads_the_rank(const std::vector<SeenValue>& all, std::string_view file, int line) {
   std::map<std::string, std::pair<bool, std::set<model::Rank>>> by_expression;
   for (const SeenValue& seen : all) {
@@ -96,7 +96,7 @@ bool reads_the_rank(const std::vector<SeenValue>& all, std::string_view file, in
   });
 }
 
-/// The last decision on the way to a line whose value differs along the sides.
+/// The last decision before a line whose value differs between the sides.
 std::optional<Branch> branch_before(const model::JobModel& job, const std::vector<SeenValue>& all,
                                     const model::CallSite& site, const Parting& parting) {
   const auto& lines = lines_of(job, site.file);
@@ -117,7 +117,7 @@ std::optional<Branch> branch_before(const model::JobModel& job, const std::vecto
   return found;
 }
 
-/// Numbers that go with the rank (seeds, ports, process ids) differ on purpose.
+/// Numbers that follow the rank (seeds, ports, pids) differ on purpose.
 bool goes_with_the_rank(const std::string& odd, const std::string& rest, const Parting& parting) {
   const auto a = number(odd);
   const auto b = number(rest);
@@ -149,7 +149,7 @@ std::optional<Branch> branch_by_values(const model::JobModel& job, const Fork& f
       found->leads_to_ours = ours;
     }
   };
-  // From the fork outward to the calls: the first that differs parted them.
+  // From the fork outward to the calls: the first difference separated them.
   if (!graph::same_line(fork.ours, fork.theirs)) {
     ask(fork.ours, true);
     ask(fork.theirs, false);

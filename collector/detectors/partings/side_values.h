@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was read from the memory of the ranks, asked along the sides of a parting: a decision that
-// came out alike on both did not part them, one that differs did.
+// Compares values read from the ranks' memory between the sides of a divergence: a decision with
+// equal values on both did not separate them, one with different values did.
 #pragma once
 
 #include <cstdint>
@@ -13,32 +13,32 @@
 namespace ddpdoctor::detectors {
 
 enum class ValuesSay {
-  kNothing,  // not read, stale, or not alike within a side
-  kDiffers,  // one value on the odd ranks, another one on the rest
-  kSame,     // one value on all of them: this did not part them
+  kNothing,  // not read, stale, or not equal within a side
+  kDiffers,  // one value on the odd ranks, a different one on the rest
+  kSame,     // one value on all of them: this did not separate them
 };
 
-/// Of the decision at a line.
+/// For the decision at a line.
 ValuesSay values_say(const model::JobModel& job, const model::CallSite& decision,
                      const Parting& parting);
 
-/// What the branch came out to is known on both sides, and is the same.
+/// The result of the branch is known on both sides and is equal.
 bool refuted_by_values(const model::JobModel& job, const Branch& branch, const Parting& parting);
 
-/// The condition on the way from the fork to one of the two calls whose value differs between the
-/// sides. It rests on no name: `on` is kRank where what it reads is the
-/// number of the rank on every rank, or the source says so.
+/// The condition between the fork and one of the two calls whose value differs between the sides.
+/// It needs no names: `on` is kRank if what it reads equals the rank's number on every rank, or if
+/// the source shows it.
 std::optional<Branch> branch_by_values(const model::JobModel& job, const Fork& fork,
                                        const Parting& parting);
 
-/// How many items the container has that a loop of these ranks went over to its end; nothing where
-/// they are not alike, or one is not known.
+/// The number of items in the container that these ranks have iterated completely; nothing if the
+/// numbers differ or one is unknown.
 std::optional<std::int64_t> length_gone_over(const model::JobModel& job,
                                              const model::CallSite& header,
                                              const model::RankSet& ranks);
 
-/// What the functions that both sides are in have at hand that differs along the sides, at most
-/// three, in sentences: "`self.mode` is 'ro' on rank 2, 'rw' on ranks 0-1,3 (fit)".
+/// Held values, in the functions of both sides, that differ between the sides; at most three
+/// sentences: "`self.mode` is 'ro' on rank 2, 'rw' on ranks 0-1,3 (fit)".
 std::vector<std::string> unlike_values(const model::JobModel& job, const Parting& parting);
 
 }  // namespace ddpdoctor::detectors

@@ -45,8 +45,7 @@ bool has_clause(const Lines& lines, int line, const Block& clause) {
                      [&clause](const Block& one) { return one.line == clause.line; });
 }
 
-/// The clause that a slice comes from, whatever the helper behind it answered and however it was
-/// asked.
+/// The except clause at the end of a slice, whatever the helper returned and however it was tested.
 std::optional<Branch> clause_of(const model::JobModel& job, const program::Origin& origin,
                                 const Lines& asked) {
   for (const program::OriginStep& step : origin.chain) {
@@ -61,7 +60,7 @@ std::optional<Branch> clause_of(const model::JobModel& job, const program::Origi
   return std::nullopt;
 }
 
-/// A helper caught it, and by its answer its caller left out the rest.
+/// A helper caught the exception, and its caller skipped the rest because of the helper's result.
 std::optional<Branch> caught_in_helper(const model::JobModel& job, const model::CallSite& site) {
   const Lines& lines = lines_of(job, site.file);
   for (const program::Branching& one : program::branches_to(lines, site.line)) {
@@ -76,7 +75,7 @@ std::optional<Branch> caught_in_helper(const model::JobModel& job, const model::
   return std::nullopt;
 }
 
-/// Below the line where they part, in what only the others have called, or around that line.
+/// Below the line of the fork, in functions that only the others have called, or around that line.
 std::optional<Branch> caught_on_the_way(const model::JobModel& job, const Fork& fork,
                                         const std::optional<Block>& round) {
   for (const model::CallSite& site : fork.below_theirs) {
@@ -92,7 +91,7 @@ std::optional<Branch> caught_on_the_way(const model::JobModel& job, const Fork& 
   }
   const Lines& lines = lines_of(job, fork.theirs.file);
   for (const Block& clause : program::swallowing_clauses(lines, fork.theirs.line)) {
-    // One around the whole loop would have ended it.
+    // A clause around the whole loop would have ended it.
     if (round ? encloses(lines, *round, clause.line) : !has_clause(lines, fork.ours.line, clause)) {
       return caught(clause, fork.theirs);
     }
@@ -115,8 +114,8 @@ std::optional<Branch> skip_by_data(const model::JobModel& job, const Lines& line
   return std::nullopt;
 }
 
-/// Something in the round was left out: by the nearest test before the call that leads past it and
-/// is not alike on all ranks. It may come from the rank's own share of the data.
+/// Part of the iteration was skipped, by the nearest test before the call that leads past it and
+/// may differ between ranks. Its value may come from the rank's own share of the data.
 std::optional<Branch> passed_by(const model::JobModel& job, const Lines& lines, const Block& round,
                                 const model::CallSite& waiting) {
   std::optional<Branch> nearest;
@@ -135,8 +134,8 @@ std::optional<Branch> passed_by(const model::JobModel& job, const Lines& lines, 
   return nearest;
 }
 
-/// Who has more backwards behind it waits for the one that left one out; else the one further on in
-/// the source has left something out.
+/// The side with more backward passes waits for the one that skipped one; otherwise the side that
+/// is further in the source skipped something.
 bool odd_waits(const graph::Examination& examination, const Explanation& explanation) {
   const Parting& parting = explanation.parting;
   const bool odd = in_backward(examination, parting.odd);
@@ -144,7 +143,7 @@ bool odd_waits(const graph::Examination& examination, const Explanation& explana
   return odd != rest ? odd : explanation.fork->ours.line < explanation.fork->theirs.line;
 }
 
-/// The odd ranks left out what the others are in.
+/// The odd ranks skipped the call in which the others are.
 bool read_skip_of_odd(const graph::Examination& examination, Explanation& explanation) {
   const Parting& parting = explanation.parting;
   if (!parting.odd.calls() || !parting.rest.calls()) {
@@ -152,7 +151,7 @@ bool read_skip_of_odd(const graph::Examination& examination, Explanation& explan
   }
   if (in_backward(examination, parting.rest)) {
     const auto fewer = began_fewer_backwards(examination.job, parting);
-    // A branch of the model explains it as well, and is seen on more jobs.
+    // A branch of the model also explains it, and is more common.
     if (fewer ? !*fewer : branch_in_forward(examination.job).has_value()) {
       return false;
     }
@@ -231,8 +230,8 @@ bool read_skipped_step(const graph::Examination& examination, Explanation& expla
     explanation = std::move(turned);
     return true;
   }
-  // Who is past a backward has left it out, or else those in it left out what the others are in:
-  // an exception that was caught on the way there says so.
+  // Either the side after a backward skipped it, or the side in it skipped the call in which the
+  // others are: a caught exception on the path shows the latter.
   Explanation as_it_is = explanation;
   if (turns && read_skip_of_odd(examination, as_it_is) && as_it_is.branch->catches) {
     explanation = std::move(as_it_is);

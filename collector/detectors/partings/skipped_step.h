@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step that one rank left out and went on after: by a `continue` on its own data, or because an
-// exception was caught. Its next calls pair with those of a step before.
+// A step that one rank skipped before it continued: by a `continue` on its own data, or because an
+// exception was caught. Its next calls are matched with those of the previous step.
 #pragma once
 
 #include <optional>
@@ -9,24 +9,24 @@
 
 namespace ddpdoctor::detectors {
 
-/// What can have let `ours` go on without the call in which `theirs` wait: an except clause around
-/// it that goes on, or a `continue` before it on what the round reads. Both are in one loop, or
-/// ours is behind the try.
+/// What may have let `ours` continue without the call in which `theirs` waits: an except clause
+/// around it that continues, or a `continue` before it that depends on the iteration's data. Both
+/// are in one loop, or ours is after the try.
 std::optional<Branch> skipped_step(const model::JobModel& job, const Fork& fork);
 
-/// The same where ours has left `loop`, which goes round equally often on all ranks.
+/// The same if ours has left `loop`, which has the same number of iterations on all ranks.
 std::optional<Branch> skipped_in(const model::JobModel& job, const Fork& fork,
                                  const LeftLoop& loop);
 
-/// As the reducers say, the odd side began fewer backwards than the rest; nullopt when they say
-/// nothing.
+/// According to the reducers, the odd side began fewer backward passes than the rest; nullopt if
+/// they do not show it.
 std::optional<bool> began_fewer_backwards(const model::JobModel& job, const Parting& parting);
 
-/// The branch asks by a helper's answer whether something failed, and a step was left out behind
-/// it: sets the clause that caught the failure as the branch.
+/// The branch tests by a helper's result whether something failed, and a step was skipped because
+/// of it: sets the clause that caught the failure as the branch.
 bool read_caught_step(const graph::Examination& examination, Explanation& explanation);
 
-/// Sets branch and cause where a step was left out.
+/// Sets branch and cause if a step was skipped.
 bool read_skipped_step(const graph::Examination& examination, Explanation& explanation);
 
 }  // namespace ddpdoctor::detectors

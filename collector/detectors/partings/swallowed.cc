@@ -19,7 +19,7 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-/// Tracebacks print "step" for what 3.11's frames call "Regressor.step".
+/// Tracebacks print "step" for what frames since 3.11 call "Regressor.step".
 std::string_view plain(std::string_view function) {
   const std::size_t dot = function.rfind('.');
   return dot == std::string_view::npos ? function : function.substr(dot + 1);
@@ -29,7 +29,7 @@ bool is_swallowed_at(const model::JobModel& job, const model::CallSite& site) {
   return !program::swallowing_clauses(lines_of(job, site.file), site.line).empty();
 }
 
-/// The exception came up through the frame that has the try.
+/// The exception passed through the frame with the try.
 bool passed(const Traceback& traceback, const model::CallSite& site) {
   return std::any_of(
       traceback.frames.begin(), traceback.frames.end(), [&site](const model::CallSite& frame) {
@@ -37,7 +37,7 @@ bool passed(const Traceback& traceback, const model::CallSite& site) {
       });
 }
 
-/// An exception of `odd` that passed a try in which `rest` wait and that those did not print.
+/// An exception of `odd` that passed a try in which `rest` wait, and that those did not print.
 std::optional<Traceback> swallowed_by(const model::JobModel& job, const Side& odd,
                                       const Side& rest) {
   std::vector<model::CallSite> tries;

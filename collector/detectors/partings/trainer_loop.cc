@@ -25,14 +25,14 @@ constexpr std::string_view kOrData =
 constexpr std::string_view kOrHook =
     "A collective that only some ranks call in a hook of the validation would look the same.";
 
-/// Where the call came from in which a rank waits among the batches of an epoch.
+/// The origin of the call in which a rank waits among the batches of an epoch.
 enum class Before {
   kUnknown,
-  kBatch,     // from the batch before: the others had no more of them
-  kElsewhere  // from behind a validation, which the others are still in: all had equally many
+  kBatch,     // the previous batch: the others had no more batches
+  kElsewhere  // after a validation that the others are still in: all had the same number
 };
 
-/// By the call before it: most batches follow a batch. With few batches in an epoch it is not told.
+/// Judged by the previous call: most batches follow a batch. Undecided if an epoch has few batches.
 Before came_from(const graph::Examination& examination, const Side& side,
                  const std::string& group) {
   constexpr std::size_t kEnough = 2;
@@ -81,7 +81,8 @@ bool stands_in(const Side& side, std::string_view function, std::string_view fil
          model::has_python_frame(*side.standing->thread, function, file);
 }
 
-/// A statement that logs a value which all ranks reduce together, those at an epoch's end first.
+/// A statement that logs a value which all ranks reduce together; those at the end of an epoch
+/// first.
 std::optional<model::CallSite> logs_for_all(const model::JobModel& job) {
   constexpr std::string_view kReduced = "sync_dist=True";
   std::optional<model::CallSite> found;
@@ -101,7 +102,7 @@ std::optional<model::CallSite> logs_for_all(const model::JobModel& job) {
   return found;
 }
 
-/// One side reduces what was logged with sync_dist=True, and the other had fewer such values.
+/// One side reduces values logged with sync_dist=True, and the other had fewer of them.
 bool read_logged(const graph::Examination& examination, Explanation& explanation) {
   const auto reduces = [](const Side& side) {
     return stands_in(side, "compute", "logger_connector/result.py");
@@ -131,7 +132,7 @@ bool read_logged(const graph::Examination& examination, Explanation& explanation
   return true;
 }
 
-/// All had equally many batches, and the odd side is still among those of the validation.
+/// All had the same number of batches, and the odd side is still in those of the validation.
 bool read_validation(const model::CallSite& fit, Explanation& explanation) {
   const bool odd = stands_in(explanation.parting.odd, "_evaluation_step", "evaluation_loop.py");
   const bool rest = stands_in(explanation.parting.rest, "_evaluation_step", "evaluation_loop.py");
@@ -147,7 +148,7 @@ bool read_validation(const model::CallSite& fit, Explanation& explanation) {
   return true;
 }
 
-/// The test of the rank's own data around a line of the user's, the first line that is `wanted`.
+/// The test of the rank's own data around the first `wanted` user line.
 template <typename Wanted>
 std::optional<Branch> own_test_of(const model::JobModel& job, Wanted wanted) {
   for (const auto& [file, lines] : job.sources) {
@@ -180,7 +181,7 @@ std::optional<Branch> own_stop(const model::JobModel& job) {
   });
 }
 
-/// The test under which a hook of the user's leaves out a batch or what is left of the epoch.
+/// The test under which a user's hook skips a batch or the rest of the epoch.
 std::optional<Branch> own_omission(const model::JobModel& job) {
   return own_test_of(job, [](const auto& lines, int line, std::string_view text) {
     const std::string_view code = base::trim(text);
@@ -194,8 +195,8 @@ std::optional<Branch> own_omission(const model::JobModel& job) {
   });
 }
 
-/// Between epochs in a hook of the user's, behind a test: whoever is among batches has perhaps
-/// passed the hook and not the test. A call that the hook always makes leaves only the data.
+/// Between epochs, in a user's hook, after a test: a rank among the batches may have passed the
+/// hook but failed the test. If the hook always makes the call, only the data remains as a cause.
 bool read_hook(const graph::Examination& examination, Explanation& explanation) {
   if (!explanation.fork || explanation.fork->below_ours.empty()) {
     return false;
@@ -212,8 +213,8 @@ bool read_hook(const graph::Examination& examination, Explanation& explanation) 
   return true;
 }
 
-/// Both are among the batches, one in a call of the user's and the other in one of the trainer's
-/// own, without a frame of the user's: it passed the user's call by.
+/// Both are among the batches, one in a call of the user's and the other in a call of the trainer
+/// without user frames: the latter skipped the user's call.
 bool read_lone_call(const graph::Examination& examination, Explanation& explanation) {
   Explanation turned = explanation;
   if (!turned.parting.odd.site().known()) {
@@ -240,8 +241,8 @@ bool read_lone_call(const graph::Examination& examination, Explanation& explanat
   return true;
 }
 
-/// One begins a batch while the other is in the backward of one, which the first left out, and no
-/// line of the user's parts them.
+/// One side begins a batch while the other is in the backward of one that the first skipped, and no
+/// user line separates them.
 bool read_omitted_batch(const graph::Examination& examination, Explanation& explanation) {
   const auto begins = [](const Side& side) {
     return stands_in(side, "_broadcast_sigterm_tensor", "loops/training_epoch_loop.py");

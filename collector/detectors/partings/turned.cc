@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An explanation told from the other side.
+// An explanation with odd and rest exchanged.
 #include <utility>
 
 #include "collector/detectors/partings/cause.h"

@@ -30,13 +30,13 @@ using Lines = program::SourceText;
 /// Outermost first.
 using Frames = std::vector<const Frame*>;
 
-/// A record may hold the innermost frames only.
+/// A record may contain only the innermost frames.
 bool begins_with(const Path& path, const Path& recorded) {
   return recorded.size() <= path.size() &&
          std::equal(recorded.begin(), recorded.end(), path.begin(), graph::same_line);
 }
 
-/// They call what is below them once.
+/// Functions that call what is below them exactly once.
 bool only_wraps(const Frame& frame) {
   constexpr std::array<std::string_view, 8> kFiles = {
       "torch/utils/_contextlib.py",
@@ -53,8 +53,8 @@ bool only_wraps(const Frame& frame) {
          });
 }
 
-/// The user's frames down to this depth, when nothing of a library that may have a loop of its own
-/// lies among them, and the side stands where its call is.
+/// The user's frames down to this depth, if no library function with a possible loop is among them
+/// and the side is at its call.
 Frames frames_of(const Side& side, std::size_t depth) {
   const model::Thread* thread = side.standing == nullptr ? nullptr : side.standing->thread;
   const bool there =
@@ -77,7 +77,7 @@ Frames frames_of(const Side& side, std::size_t depth) {
   return users;
 }
 
-/// All of the function is at hand from its start to this line.
+/// The function is known completely from its start to this line.
 bool is_whole(const Lines& lines, int line) {
   const auto extent = program::function_extent(lines, line);
   const int first = extent ? extent->first : (lines.empty() ? line : lines.begin()->first);
@@ -85,8 +85,8 @@ bool is_whole(const Lines& lines, int line) {
   return lines.contains(line) && std::distance(begin, lines.find(line)) == line - first;
 }
 
-/// Whoever is at a loop's own line fetches or tests, at one end of a turn or the other; whoever is
-/// at a `with` enters or leaves it.
+/// A rank at a loop's own line fetches or tests, at either end of an iteration; a rank at a `with`
+/// enters or leaves it.
 bool says_no_moment(const Lines& lines, int line) {
   const std::string statement = program::statement_at(lines, line);
   constexpr std::array<std::string_view, 6> kHeaders = {"for ",      "while ",     "with ",
@@ -105,7 +105,7 @@ std::vector<Block> loops_around(const Lines& lines, int line) {
   return out;
 }
 
-/// How many turns further the first is; nullopt when nothing counts them.
+/// How many iterations further the first is; nullopt if nothing counts them.
 std::optional<std::int64_t> turns_between(const Iteration& odd, const Iteration& rest) {
   if (odd.index && rest.index) {
     return *odd.index - *rest.index;

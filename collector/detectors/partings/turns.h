@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who of two sides is further on, as the iterators of the loops around both of them count: in a
-// later turn of one, or in the same turn at a later line. A condition can part them only where it
-// leads to the call of those behind: the others have been there already, and passed it by.
+// Which of two sides is further, according to the iterators of the loops around both: in a later
+// iteration, or at a later line of the same iteration. A condition can separate them only if it
+// leads to the call of the side behind: the other side has been there already and skipped it.
 #pragma once
 
 #include "collector/detectors/partings/parting.h"
@@ -9,20 +9,20 @@
 
 namespace ddpdoctor::detectors {
 
-/// Who has begun another turn of a loop that both are in, while the other is still in the turn
-/// before.
+/// The side that has begun another iteration of a common loop while the other is still in the
+/// previous one.
 enum class Ahead { kUnknown, kNobody, kOdd, kRest };
 
 struct Turns {
   Ahead ahead = Ahead::kUnknown;
-  bool loose = false;  // by items that were read, of which some may have given no turn
+  bool loose = false;  // counts items that were read, some of which may have caused no iteration
 };
 
-/// kUnknown unless each loop on the way to both is counted.
+/// kUnknown unless each loop around both is counted.
 Turns turns_of(const model::JobModel& job, const Parting& parting, const Fork& fork);
 
-/// Both are in a loop that this condition leads out of for good, and nothing leads back into it: it
-/// came out alike.
+/// Both are in a loop that this condition leaves for good, and nothing leads back into it: so its
+/// result was equal on both.
 bool would_have_left(const model::JobModel& job, const Parting& parting, const Fork& fork,
                      const Branch& branch);
 

@@ -10,7 +10,7 @@ namespace {
 
 using graph::Standing;
 
-/// A program of a framework's own: no frame is the user's.
+/// A framework's own program without user frames.
 bool is_of_framework(const model::Thread& thread) {
   const model::Frame* place = model::user_frame(thread);
   return place != nullptr && model::is_framework_file(place->file);

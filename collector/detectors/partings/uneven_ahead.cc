@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loop over more batches on one rank than on another is harmless when its steps call nothing,
-// when a test cuts it short, skips a step or evens it out afterwards, when Join takes part for
-// those who are through, when only each n-th step reduces. So the source must show a plain way from
-// the loop to the call, and nothing of that sort anywhere in the files that the way leads through.
+// A loop with more batches on one rank is harmless if its steps make no calls, if a test ends it
+// early, skips a step or compensates afterwards, if Join takes part for finished ranks, or if only
+// every n-th step reduces. So the source must show a direct path from the loop to the call, and
+// none of these constructs in any file on that path.
 #include "collector/detectors/partings/uneven_ahead.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ using program::Block;
 using program::BlockKind;
 using Lines = program::SourceText;
 
-// A rank runs ahead of the others by what fits into a step; more is another epoch.
+// A rank runs ahead of the others by at most what fits into a step; more is another epoch.
 constexpr std::int64_t kApart = 2;
 
 /// The loops that one rank is in, outermost first.
@@ -46,7 +46,7 @@ struct Seat {
 struct SharedLoop {
   model::CallSite where;
   std::string header;
-  std::vector<std::pair<model::Rank, model::Iteration>> steps;  // by rank
+  std::vector<std::pair<model::Rank, model::Iteration>> steps;  // rank and its iteration
 
   [[nodiscard]] std::pair<std::int64_t, std::int64_t> extent() const {
     std::pair<std::int64_t, std::int64_t> out{INT64_MAX, 0};
@@ -66,7 +66,7 @@ struct SharedLoop {
   }
 };
 
-/// Every rank that is there, each in some loop; empty when one is in none.
+/// Every existing rank, each in some loop; empty if one is in none.
 std::vector<Seat> seats_of(const model::JobModel& job, const model::Observation& look) {
   std::map<model::Rank, Seat> seats;
   for (const model::Process& process : look.processes) {
@@ -87,14 +87,13 @@ std::vector<Seat> seats_of(const model::JobModel& job, const model::Observation&
   return out;
 }
 
-/// Epochs: the same one on all ranks, and as many to come.
+/// Epochs: the same one on all ranks, with the same number remaining.
 bool are_same_epoch(const LoopSeen& a, const LoopSeen& b) {
   return a.where == b.where && a.over.over == "range" && b.over.over == "range" &&
          a.over.done == b.over.done && a.over.left == b.over.left;
 }
 
-/// The loop at this depth, when all ranks are in it, at about the same step, and all lengths are
-/// known.
+/// The loop at this depth, if all ranks are in it at about the same step and all lengths are known.
 std::optional<SharedLoop> shared_at(const std::vector<Seat>& seats, std::size_t depth) {
   const LoopSeen& first = seats.front().loops[depth];
   SharedLoop out{.where = first.where, .header = first.header, .steps = {}};
@@ -117,7 +116,7 @@ std::optional<SharedLoop> shared_at(const std::vector<Seat>& seats, std::size_t 
   return high - low <= kApart ? std::optional(std::move(out)) : std::nullopt;
 }
 
-/// The innermost loop with different lengths; nothing when all that can be compared are equal.
+/// The innermost loop with different lengths; nothing if all comparable ones are equal.
 std::optional<SharedLoop> uneven_loop(const std::vector<Seat>& seats) {
   if (seats.size() < 2) {
     return std::nullopt;
@@ -138,9 +137,9 @@ bool are_as_long(const SharedLoop& a, const SharedLoop& b) {
                     });
 }
 
-/// The same loop in the newest look in which all ranks are in one. Nobody is stopped for a look: a
-/// DataLoader between two of its own statements seems a step shorter than it is. So a second look
-/// must say the same, and none may say otherwise.
+/// The same loop in the newest snapshot in which all ranks are in one. No thread is stopped for a
+/// snapshot: a DataLoader between two of its own statements seems one step shorter than it is. So a
+/// second snapshot must confirm it, and none may contradict it.
 std::optional<SharedLoop> uneven_in_all_looks(const model::JobModel& job) {
   std::optional<SharedLoop> found;
   bool confirmed = false;
@@ -169,7 +168,8 @@ const Lines* source_of(const model::JobModel& job, const model::CallSite& site) 
   return found == job.sources.end() ? nullptr : &found->second;
 }
 
-/// Nothing decides whether this line is reached once `loop` (0: the function) goes round.
+/// No decision controls whether this line is reached in an iteration of `loop` (0: a call of the
+/// function).
 bool is_reached_always(const Lines& lines, int line, int loop) {
   for (const Block& block : program::enclosing(lines, line)) {
     if (block.line == loop) {
@@ -187,7 +187,7 @@ bool is_reached_always(const Lines& lines, int line, int loop) {
                       [loop](const Block& block) { return block.line > loop; });
 }
 
-/// The outermost frame of a path that lies in the loop; path.size() when none does.
+/// Index of the outermost frame of a path inside the loop; path.size() if there is none.
 std::size_t frame_in_loop(const model::JobModel& job, const SharedLoop& loop, const Path& path) {
   for (std::size_t i = path.size(); i-- > 0;) {
     const Lines* lines = source_of(job, path[i]);
@@ -203,7 +203,7 @@ std::size_t frame_in_loop(const model::JobModel& job, const SharedLoop& loop, co
   return path.size();
 }
 
-/// Each round of the loop makes the call at the end of this path, once.
+/// Each iteration of the loop makes the call at the end of this path exactly once.
 bool every_step_calls(const model::JobModel& job, const SharedLoop& loop, const Path& path) {
   const std::size_t inside = frame_in_loop(job, loop, path);
   if (inside == path.size()) {
@@ -219,7 +219,7 @@ bool every_step_calls(const model::JobModel& job, const SharedLoop& loop, const 
   return true;
 }
 
-/// Ways to end the loop early that may make the lengths equal after all; a bad loss does not.
+/// Early exits that may make the lengths equal after all; a test for a bad loss does not count.
 bool may_end_early(const model::JobModel& job, const Lines& lines, const SharedLoop& loop,
                    int inside) {
   const std::vector<Block> exits = program::loop_exits(lines, inside);
@@ -233,7 +233,7 @@ std::size_t indent_of(std::string_view line) {
   return indent == std::string_view::npos ? line.size() : indent;
 }
 
-/// Behind the loop, in the same function: one that may take part for those who are through.
+/// A call after the loop, in the same function, that may take part for finished ranks.
 bool may_even_out(const Lines& lines, const SharedLoop& loop) {
   const auto header = lines.find(loop.where.line);
   const auto extent = program::function_extent(lines, loop.where.line);
@@ -261,7 +261,7 @@ bool joins_all(const Examination& examination, const SharedLoop& loop, std::stri
                      [&members](const auto& step) { return members.contains(step.first); });
 }
 
-/// Where the ranks make the call of each step, innermost first; empty when none was seen.
+/// The path to the call of each step, innermost first; empty if none was seen.
 Path path_of_step(const Examination& examination, const SharedLoop& loop) {
   const auto fits = [&](const Path& path, std::string_view group) {
     return joins_all(examination, loop, group) && every_step_calls(examination.job, loop, path);
@@ -291,7 +291,7 @@ Path path_of_step(const Examination& examination, const SharedLoop& loop) {
   return {};
 }
 
-/// Nothing in the source takes care of a different number of steps.
+/// Nothing in the source handles a different number of steps.
 bool is_plain(const model::JobModel& job, const SharedLoop& loop, const Path& path) {
   const Lines* lines = source_of(job, loop.where);
   const std::size_t inside = frame_in_loop(job, loop, path);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that will run a different number of steps, said while all of them are still at it.
+// Ranks that will run a different number of steps, reported while all of them are still running.
 #pragma once
 
 #include <optional>
@@ -10,14 +10,14 @@
 
 namespace ddpdoctor::detectors {
 
-/// What helps against a different number of steps.
+/// The fix for a different number of steps.
 inline constexpr std::string_view kEqualSteps =
     "Give every rank the same number of steps: DistributedSampler with drop_last=True, equal "
     "shards, or wrap the loop in torch.distributed.algorithms.join.Join.";
 
-/// uneven-inputs before it happens: all ranks stand in one loop, its iterators have different
-/// lengths, and every step of it calls a collective that all of them must join. Nothing whenever
-/// the source leaves room for another reading.
+/// uneven-inputs before it happens: all ranks are in one loop, its iterators have different
+/// lengths, and every step calls a collective that all of them must join. Nothing if the source
+/// permits another interpretation.
 std::optional<Finding> uneven_ahead(const graph::Examination& examination);
 
 }  // namespace ddpdoctor::detectors

@@ -25,9 +25,10 @@ using program::DecisionKind;
 using program::File;
 using program::Node;
 
-constexpr int kDeepest = 4;                  // calls from a function on the stack
-constexpr std::size_t kMostFunctions = 300;  // read for one answer
-constexpr int kStepsOfACall = 1000;          // what is inside lies further back than its call
+constexpr int kDeepest = 4;                  // depth of calls below a function on the stack
+constexpr std::size_t kMostFunctions = 300;  // functions analysed for one result
+// Distance added for code inside a call, so that it is further back than the call.
+constexpr int kStepsOfACall = 1000;
 
 bool loops(DecisionKind kind) {
   return kind == DecisionKind::kFor || kind == DecisionKind::kIterate ||
@@ -38,7 +39,7 @@ bool goes_over(DecisionKind kind) {
   return kind == DecisionKind::kFor || kind == DecisionKind::kIterate;
 }
 
-/// What is called, in an order that does not matter.
+/// The called operations, sorted.
 std::vector<std::string> operations(const std::vector<Launch>& launches) {
   std::vector<std::string> out;
   for (const Launch& one : launches) {
@@ -48,14 +49,14 @@ std::vector<std::string> operations(const std::vector<Launch>& launches) {
   return out;
 }
 
-/// `except StopIteration: break`, `if batch is None: break`: the data of a loop ends there.
+/// `except StopIteration: break`, `if batch is None: break`: the end of a loop's data.
 bool ends_data(const Decision& decision, const program::SourceText& text) {
   const auto loop = program::loop_around(text, decision.line);
   const auto end = loop ? program::data_end_of(text, loop->line) : std::nullopt;
   return end && end->noticed == decision.line;
 }
 
-/// Follows what lies behind a line through the functions that were called there.
+/// Follows the code before a line through the functions that were called there.
 class Search {
  public:
   Search(const model::JobModel& job, const graph::Standing& standing, const model::RankSet& ranks)
@@ -63,7 +64,7 @@ class Search {
 
   std::vector<Candidate> read() {
     const auto& callers = standing_.callers;
-    bool again = false;  // a frame further out is in a loop
+    bool again = false;  // an outer frame is in a loop
     int distance = 0;
     std::vector<Seat> seats;
     for (std::size_t i = callers.size(); i-- > 0;) {
@@ -119,7 +120,7 @@ class Search {
 
   void read_seat(const Seat& seat, int distance) {
     for (const Choice& choice : seat.behind.choices) {
-      if (choice.returns || seat.again) {  // who went the other way would not be here
+      if (choice.returns || seat.again) {  // a rank that took the other branch would not be here
         consider(choice, seat, distance, /*of_stack=*/true);
       }
     }
@@ -156,8 +157,8 @@ class Search {
             .function = seat.file->scopes()[seat.scope].qualified};
   }
 
-  /// `messages`: those, too. A message is for one rank alone, so a test of the rank that leads to
-  /// it separates no ranks.
+  /// `messages`: includes messages. A message is for one rank only, so a test of the rank that
+  /// leads to it does not separate ranks.
   std::vector<Launch> launched(const std::vector<Node>& calls, const Seat& seat, bool messages) {
     std::vector<Launch> out;
     for (const Node call : calls) {
@@ -170,7 +171,7 @@ class Search {
     return out;
   }
 
-  /// The first of these calls, which all are of this function, that launches a collective.
+  /// The first of these calls, all in this function, that launches a collective.
   model::CallSite first_in(const std::vector<Node>& calls, const Seat& seat) {
     for (const Node call : calls) {
       if (!launched({call}, seat, false).empty()) {
@@ -217,7 +218,7 @@ class Search {
     }
   }
 
-  /// False: it came out alike on all ranks.
+  /// Returns false if the decision had the same result on all ranks.
   bool weigh(const Choice& choice, const Seat& seat, bool of_stack, Candidate& one) {
     const Decision& decision = choice.decision;
     if (one.ends_loop) {
@@ -231,7 +232,8 @@ class Search {
       return true;
     }
     const RankValues read = rank_values(job_, one.where, goes_over(decision.kind), ranks_);
-    const bool final = of_stack && choice.once && !seat.again;  // no earlier one went otherwise
+    // No earlier decision had another result.
+    const bool final = of_stack && choice.once && !seat.again;
     if (read.known && !read.differs() && final) {
       return false;
     }
@@ -250,13 +252,13 @@ class Search {
         !(goes_over(decision.kind) && origin.object)) {
       return false;  // a counter: hosts that ran ahead are at different steps
     }
-    // Values are those of now: of an earlier iteration, or of a function that has returned, only
-    // what every iteration has alike says anything.
+    // Values are current ones: for an earlier iteration, or a function that has returned, only what
+    // is equal in every iteration is evidence.
     const bool as_then = goes_over(decision.kind) || origin.source == program::Source::kRank ||
                          origin.source == program::Source::kEnvironment ||
                          (of_stack && ((choice.once && !seat.again) || are_at_one_step(job_)));
     if (read.differs() && as_then) {
-      // "True" is more than "False" by its letters only: it is the shorter word.
+      // "True" sorts before "False" by length
       one.differ = read.odd(goes_over(decision.kind) ? one.of_batches : one.inside);
       one.speaks = Speaks::kValues;
       return true;
@@ -267,7 +269,7 @@ class Search {
                      .line = last.line,
                      .function = {}};
     }
-    // Whether there is a value, each n-th time: alike, unless what it comes from never is.
+    // Whether there is a value, every n-th time: equal, unless its source never is.
     const bool option = origin.like_an_option && origin.source < program::Source::kQueue;
     one.speaks = origin.source == program::Source::kRank     ? Speaks::kRank
                  : program::is_own(origin.source) && !option ? Speaks::kOwn
@@ -276,7 +278,7 @@ class Search {
            origin.source == program::Source::kData;
   }
 
-  /// Of a comprehension never: it is over elements.
+  /// Never for a comprehension, which iterates over elements.
   [[nodiscard]] bool is_over_batches(const Choice& choice, const Seat& seat) {
     const program::SourceText& text = *seat.file->text;
     const int loop = choice.decision.line;
@@ -286,7 +288,7 @@ class Search {
     const program::Node over = choice.decision.condition;
     if (over.is(program::NodeKind::kCall) &&
         over.field(program::Field::kFunction).text() == "sorted") {
-      return false;  // what has an order is no batch
+      return false;  // items with an order are not batches
     }
     const program::Items items = program::items_of(text, loop, job_.sources);
     return items == program::Items::kBatches ||
@@ -294,7 +296,7 @@ class Search {
             !program::reduces_each(text, loop, first_in(choice.if_taken, seat).line, job_.sources));
   }
 
-  /// The rank's share of something: `data[rank::world]`, `batches(rank)`.
+  /// The rank's share of a collection: `data[rank::world]`, `batches(rank)`.
   [[nodiscard]] bool rests_on_rank(const program::Origin& origin, const Seat& seat) const {
     if (origin.source == program::Source::kRank || origin.chain.empty()) {
       return origin.source == program::Source::kRank;
@@ -317,7 +319,7 @@ class Search {
       one.speaks = origin.source == program::Source::kRank ? Speaks::kRank : Speaks::kOwn;
       return true;
     }
-    // A loop over batches that all are in has ended for some only where it is begun again.
+    // A loop over batches that all ranks are in has ended for some only if it is begun again.
     const bool begun_again = !choice.once && rests_on_rank(origin, seat);
     one.speaks = Speaks::kOwnBatches;
     return !of_stack || !choice.led_here || begun_again;

@@ -18,7 +18,7 @@ namespace {
 
 using program::DecisionKind;
 
-constexpr std::size_t kMostRivals = 3;  // beside the nearest
+constexpr std::size_t kMostRivals = 3;  // in addition to the nearest
 constexpr std::size_t kLongest = 80;
 
 std::string_view kind_of(const Candidate& one) {
@@ -38,7 +38,7 @@ std::string_view kind_of(const Candidate& one) {
   return one.source == program::Source::kRank ? "rank-conditional-collective" : "divergent-branch";
 }
 
-/// As the source has it: "for x in xs", "except OSError", "if x".
+/// As in the source: "for x in xs", "except OSError", "if x".
 std::string quote(const Candidate& one) {
   std::string text = base::elide(one.condition, kLongest);
   if (one.kind == DecisionKind::kExcept) {
@@ -70,8 +70,8 @@ std::optional<UnseenDecision> choose(const graph::Examination& examination) {
   return out;
 }
 
-/// Of several operands the one that compares the rank: the others came out alike, or the ranks
-/// would not have parted there by their number.
+/// Of several operands, the one that compares the rank: the others had equal values, or the ranks
+/// would not have been separated by their number.
 std::optional<bool> holds_on(const Candidate& one, model::Rank rank) {
   std::optional<bool> found;
   if (one.source != program::Source::kRank || one.is_loop()) {
@@ -87,7 +87,7 @@ std::optional<bool> holds_on(const Candidate& one, model::Rank rank) {
   return found;
 }
 
-/// Those who took the way that fewer took, where anything says who; in a tie those who called.
+/// The ranks on the branch that fewer took, if any evidence shows it; if equal, those that called.
 model::RankSet odd_ranks(const Candidate& one, const model::RankSet& all) {
   if (!one.differ.empty()) {
     return one.differ;
@@ -104,7 +104,7 @@ model::RankSet odd_ranks(const Candidate& one, const model::RankSet& all) {
   }
   const model::RankSet others = all.minus(called);
   if (one.is == Launch::Is::kNewGroup) {
-    return others;  // all have to make it
+    return others;  // all must make it
   }
   return others.empty() || called.size() <= others.size() ? called : others;
 }
@@ -169,7 +169,7 @@ std::string fix_of(const UnseenDecision& unseen) {
                      one.operation, condition, kRecord);
 }
 
-/// What has to change comes first, and the line where all wait last.
+/// The line to change comes first, the line where all wait last.
 void add_locations(const UnseenDecision& unseen, Finding& finding) {
   const Candidate& one = unseen.decision;
   const Location call =
@@ -181,12 +181,12 @@ void add_locations(const UnseenDecision& unseen, Finding& finding) {
   if (one.handler.known()) {
     out.push_back(location(one.handler, finding.culprits, "its value comes from here"));
   }
-  if (unseen.kind == "uneven-inputs") {  // where those are who ended the loop earlier
+  if (unseen.kind == "uneven-inputs") {  // the position of the ranks that left the loop earlier
     out.push_back(one.after.known() ? location(one.after, finding.culprits, "called after the loop")
                                     : here);
     out.push_back(location(one.where, {}, one.ends_loop ? "the loop ends here" : "this loop"));
     out.push_back(location(one.call, {}, "each iteration calls this"));
-  } else if (one.kind == DecisionKind::kExcept || one.skips) {  // the call itself is right
+  } else if (one.kind == DecisionKind::kExcept || one.skips) {  // the call itself is correct
     out.insert(out.end(), {decision, call});
   } else {
     out.insert(out.end(), {call, decision});

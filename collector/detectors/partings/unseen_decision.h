@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// All ranks wait at one line and nothing is recorded: hosts that ran ahead of their devices. What
-// parted them lies behind them. The choice or loop of the source that most speaks for is told:
-// where the memory of the ranks shows that it came out differently, as likely; else as possible.
+// All ranks wait at one line and nothing is recorded: their hosts ran ahead of the devices. The
+// cause is before that line. Reports the choice or loop of the source with the strongest evidence:
+// as likely if the ranks' memory shows different results, otherwise as possible.
 #pragma once
 
 #include <optional>
@@ -17,20 +17,20 @@ namespace ddpdoctor::detectors {
 
 struct UnseenDecision {
   Candidate decision;
-  std::vector<Candidate> rivals;  // of which as much speaks for, further back
-  std::string_view kind;          // of the finding
-  model::CallSite standing;       // where all ranks are
+  std::vector<Candidate> rivals;  // with equally strong evidence, further back
+  std::string_view kind;          // kind of the finding
+  model::CallSite standing;       // current line of all ranks
 };
 
-/// Without records: one of the ranks where all wait, for a device or for others, and do so at one
-/// line; else nullptr.
+/// Without records: any of the ranks if all wait, for a device or for other ranks, at one line;
+/// otherwise nullptr.
 const graph::Standing* common_standing(const graph::Examination& examination);
 
-/// Nothing where ranks are at different lines, where calls are recorded, where no choice fits or
-/// too many do.
+/// Nothing if ranks are at different lines, if calls are recorded, if no choice matches or too many
+/// do.
 const std::optional<UnseenDecision>& unseen_decision(const graph::Examination& examination);
 
-/// The finding of this kind that tells it; none where it is of another kind.
+/// The finding if it has this kind; otherwise none.
 Findings unseen_findings(const graph::Examination& examination, std::string_view kind);
 
 }  // namespace ddpdoctor::detectors

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A frame of Python 3.11 and later knows which columns of its line are being executed; without them
-// a line with one call is as good.
+// A frame of Python 3.11 or later has the columns of the current call; without columns, a line with
+// one call is equally good.
 #include "collector/detectors/partings/user_call.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kLongestName = 48;
 
-/// The name of the call that `text` ends with: "net.metrics.compute".
+/// The name of the call at the end of `text`: "net.metrics.compute".
 std::string_view callee_of(std::string_view text) {
   for (const program::Call& call : program::calls_in(text)) {
     if (call.end == text.size()) {
@@ -28,7 +28,7 @@ std::string_view callee_of(std::string_view text) {
   return {};
 }
 
-/// The frame of the side's line; nullptr when its stack is elsewhere.
+/// The frame of the side's line; nullptr if its stack is elsewhere.
 const model::Frame* frame_of(const Side& side) {
   if (side.standing == nullptr || side.standing->thread == nullptr) {
     return nullptr;
@@ -48,7 +48,7 @@ std::string_view by_columns(std::string_view line, const model::Frame* frame) {
                : std::string_view();
 }
 
-/// The call of a statement that is nothing but that call, or that binds what it returns.
+/// The call of a statement that consists of only that call, or assigns its result.
 std::string_view by_statement(std::string_view statement) {
   for (const program::Call& call : program::calls_in(statement)) {
     const std::string_view before = statement.substr(0, call.begin);
@@ -59,8 +59,8 @@ std::string_view by_statement(std::string_view statement) {
   return {};
 }
 
-/// What runs for the side's line: the next function inwards, without its class; empty where no
-/// stack tells.
+/// The function that runs for the side's line: the next inner frame, without its class; empty if no
+/// stack shows it.
 std::string_view function_called_by(const Side& side, const model::Frame* user) {
   if (user == nullptr) {
     return {};
@@ -74,7 +74,7 @@ std::string_view function_called_by(const Side& side, const model::Frame* user) 
   return {};
 }
 
-/// Of a call in the arguments of another one, the one that runs.
+/// Of nested calls in a statement, the one that is running.
 std::string_view by_function(std::string_view statement, std::string_view function) {
   for (const program::Call& call : program::calls_in(statement)) {
     if (program::last_name(call.callee) == function) {
@@ -107,7 +107,7 @@ std::string user_call(const model::JobModel& job, const Side& side) {
   }
   const std::size_t dot = name.rfind('.');
   if (dot == 0) {
-    name.remove_prefix(1);  // a call on the result of another one: f(x).mean()
+    name.remove_prefix(1);  // a call on the result of another call: f(x).mean()
   }
   const bool says_it = names_operation(statement, side.operation);
   return name.empty() || says_it || name.size() > kLongestName ? std::string()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the user's line calls where a library makes the collective: trainer.save_checkpoint(), not
+// The function on the user's line if a library makes the collective: trainer.save_checkpoint(), not
 // barrier.
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace ddpdoctor::detectors {
 
-/// "trainer.save_checkpoint()", as the side's line says it; empty where the line names the
-/// collective itself, has several calls and no column tells which, or is not known.
+/// "trainer.save_checkpoint()", as written on the side's line; empty if the line names the
+/// collective itself, has several calls without columns, or is unknown.
 std::string user_call(const model::JobModel& job, const Side& side);
 
 /// "trainer.save_checkpoint() (it calls barrier)", else the operation.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recorded calls of one rank from one place, cut where another place called in between: what
-// came of one pass of a loop, or of one execution of a line.
+// The recorded calls of one rank from one line, separated by calls from other lines: the calls of
+// one iteration, or of one execution of the line.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,26 @@
 
 namespace ddpdoctor::detectors {
 
-// Calls read backwards: more than torch's recorder keeps, fewer than a long job makes.
+// Number of calls read backwards: more than torch's recorder keeps, fewer than a long job makes.
 inline constexpr std::size_t kMostRead = 4096;
 
 bool same_path(const Path& a, const Path& b);
 
-/// The same operation with the same numbers.
+/// The same operation with the same arguments.
 bool same_content(const model::CollectiveCall& a, const model::CollectiveCall& b);
 
-/// Consecutive calls from one place.
+/// Consecutive calls from one line.
 using Run = std::vector<const model::CollectiveCall*>;
 
-/// The calls from this place before `sequence`, oldest first, cut where another place called. The
-/// last run ends right before `sequence` or is empty; one whose start is not recorded is left out
-/// unless it is the last.
+/// The calls from this line before `sequence`, oldest first, separated where another line called.
+/// The last run ends directly before `sequence` or is empty; a run whose start is not recorded is
+/// omitted unless it is the last.
 std::vector<Run> runs_from(const graph::Calls& calls, const Path& path, std::int64_t sequence);
 
-/// They begin alike, as far as both go.
+/// The common part of both is equal.
 bool begins_alike(const Run& a, const Run& b);
 
-/// The shortest stretch of which a run is made, one or several times.
+/// The length of the shortest sequence that the run repeats.
 std::size_t period_of(const Run& run);
 
 }  // namespace ddpdoctor::detectors

@@ -14,7 +14,7 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-/// Right below the user's line a library stands that calls what it was given again.
+/// Directly below the user's line is a library function that calls its argument repeatedly.
 bool is_called_again(const model::Thread& thread, const model::CallSite& site) {
   const auto& frames = thread.frames;  // innermost first
   const auto outer = std::find_if(frames.begin(), frames.end(), [&site](const model::Frame& frame) {
@@ -36,13 +36,13 @@ bool is_called_again(const model::Thread& thread, const model::CallSite& site) {
   return false;
 }
 
-/// "self.closure" of `closure=self.closure`.
+/// "self.closure" in `closure=self.closure`.
 std::string_view value_of(std::string_view argument) {
   const std::size_t equals = argument.find('=');
   return equals == std::string_view::npos ? argument : base::trim(argument.substr(equals + 1));
 }
 
-/// "self.closure", "closure", "lambda: self.loss(x)" where this is the function.
+/// True for "self.closure", "closure", "lambda: self.loss(x)" if this is the function.
 bool passes(std::string_view argument, std::string_view function) {
   return function == "<lambda>" ? argument.find("lambda") != std::string_view::npos
                                 : program::last_name(value_of(argument)) == function;

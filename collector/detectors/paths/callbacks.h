@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of the program that a library calls as often as it decides by what they return: the
-// closure of an optimizer with a line search, the function that scipy minimizes, what is retried.
+// Functions of the program that a library calls a number of times that depends on their results:
+// the closure of an optimizer with a line search, the function that scipy minimizes, a retried
+// function.
 #pragma once
 
 #include <optional>
@@ -11,13 +12,13 @@
 namespace ddpdoctor::detectors {
 
 struct Callback {
-  model::CallSite where;  // the line that hands it over
+  model::CallSite where;  // the line that passes it
   std::string caller;     // "self.opt.step"
   std::string called;     // "self.closure"
 };
 
-/// The line at `site`, where this thread stands, hands the function that `below` begins with to
-/// such a library.
+/// The line at `site`, where this thread is, passes the function at the start of `below` to such a
+/// library.
 std::optional<Callback> callback_below(const model::JobModel& job, const model::Thread& thread,
                                        const model::CallSite& site, const Path& below);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For which ranks a comparison with numbers holds.
+// The ranks for which a comparison with numbers is true.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -46,13 +46,13 @@ bool compare(long long left, std::string_view sign, long long right) {
   return sign == "<" ? left < right : left > right;
 }
 
-/// One value: a name, an attribute, a call, an item; not "not x", not a sum.
+/// A single value: a name, an attribute, a call, an item; not "not x", not a sum.
 bool is_one_value(std::string_view text) {
   return !text.empty() && text.find_first_of(" +-*/%<>=") == std::string_view::npos;
 }
 
-/// "(0, 1)", "[0]", "{2, 3}", "range(2)", "range(2, 4)" hold this number; nullopt for anything but
-/// numbers.
+/// "(0, 1)", "[0]", "{2, 3}", "range(2)", "range(2, 4)" contain this number; nullopt for anything
+/// but numbers.
 std::optional<bool> is_among(std::string_view list, long long number) {
   constexpr std::string_view kRange = "range(";
   const bool range = list.starts_with(kRange);

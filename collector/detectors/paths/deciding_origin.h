@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the value comes from that leads ranks apart.
+// The origin of the value that separates the ranks.
 #pragma once
 
 #include <string_view>
@@ -9,13 +9,13 @@
 
 namespace ddpdoctor::detectors {
 
-/// Of the branch's condition; unknown where it is no expression (an except clause, a decorator) or
-/// no source of it is at hand.
+/// For the branch's condition; unknown if it is not an expression (an except clause, a decorator)
+/// or its source is unknown.
 program::Origin origin_of(const model::JobModel& job, const Branch& branch);
 program::Origin origin_of(const model::JobModel& job, const Test& test);
 
-/// "clock", "random state", "file system", …: what of the rank's own decides; empty where nothing
-/// of its own is known to.
+/// "clock", "random state", "file system", …: the rank's own state that decides; empty if none is
+/// known.
 std::string_view decider(program::Source source);
 
 }  // namespace ddpdoctor::detectors

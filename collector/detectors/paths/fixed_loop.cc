@@ -19,7 +19,7 @@ using program::Block;
 using program::BlockKind;
 using Lines = program::SourceText;
 
-/// "lines" of `for line in lines(rank)`; nothing for methods and for what is more than one call.
+/// "lines" of `for line in lines(rank)`; nothing for methods and for more than one call.
 std::string_view called_in(const Block& loop) {
   const std::string_view text = loop.text;
   const std::size_t in = text.find(" in ");
@@ -32,7 +32,7 @@ std::string_view called_in(const Block& loop) {
   return std::all_of(name.begin(), name.end(), base::is_word) ? name : std::string_view();
 }
 
-/// `def lines(…)` gives out its items in a loop of fixed length only, whatever they are.
+/// `def lines(…)` yields its items only in a loop with a fixed number of iterations.
 bool gives_fixed_number(const model::JobModel& job, const Lines& lines, std::string_view function) {
   bool gives = false;
   for (const auto& [number, text] : lines) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loop that every rank goes round equally often: nobody leaves it a step early, so what differs
-// lies inside it.
+// A loop with the same number of iterations on every rank: no rank leaves it early, so the
+// difference is inside it.
 #pragma once
 
 #include "collector/detectors/paths/source_path.h"
@@ -9,14 +9,14 @@
 
 namespace ddpdoctor::detectors {
 
-/// "for step in range(300)", "for p in model.parameters()": what it goes over is as long on every
-/// rank, by its origin, or a generator of the file that is made so; and there is no way out of it
-/// before its end on the way to line `inside`. An exception that is caught inside is such a way.
+/// "for step in range(300)", "for p in model.parameters()": by its origin, the iterable has the
+/// same length on every rank, or is a generator with such a loop in the file; and there is no exit
+/// before its end on the path to line `inside`. A caught exception inside counts as an exit.
 bool is_fixed(const model::JobModel& job, const program::SourceText& lines,
               const program::Block& loop, int inside);
 
-/// A test that drops some of what a loop goes over ("if p.grad is not None") stands between the
-/// loop and line `inside`.
+/// A test that skips some items of the loop ("if p.grad is not None") is between the loop and line
+/// `inside`.
 bool is_filtered(const program::SourceText& lines, const program::Block& loop, int inside);
 
 }  // namespace ddpdoctor::detectors

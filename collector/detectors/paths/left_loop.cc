@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop that some ranks have left while the others are still in it, and what led out of it.
+// The loop that some ranks have left while others are still in it, and the condition that left it.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -48,7 +48,7 @@ std::optional<Branch> skip_of(const model::JobModel& job, const Lines& lines, co
   return std::nullopt;
 }
 
-// "if not found_inf: for p in parameters: …": who did not enter the loop has not left it either.
+// "if not found_inf: for p in parameters: …": a rank that did not enter the loop has not left it.
 std::optional<Branch> guard_of(const model::JobModel& job, const Lines& lines, const Block& loop,
                                const model::CallSite& in) {
   for (const Block& block : program::enclosing(lines, loop.line)) {
@@ -78,7 +78,7 @@ std::optional<Branch> parted_by(const model::JobModel& job, const Lines& lines, 
   return guard_of(job, lines, loop, in);
 }
 
-// "while True: chunk = next(stream)": what a loop goes over when its header does not say it.
+// "while True: chunk = next(stream)": the data of a loop whose header does not name it.
 std::string header_of(const Lines& lines, const Block& loop, const std::optional<DataEnd>& end) {
   constexpr std::size_t kLongest = 60;
   return !end || end->taken == loop.line
@@ -103,8 +103,8 @@ LeftLoop loop_of(const model::JobModel& job, const Lines& lines, const Block& lo
   return left;
 }
 
-// The innermost loop around a line that repeats it: one that tries again after an exception does
-// not.
+// The innermost loop around a line that repeats it; a loop that only retries after an exception
+// does not count.
 std::optional<Block> repeating_loop(const Lines& lines, int line) {
   for (const Block& block : program::enclosing(lines, line)) {
     if (is_loop(block) && program::comes_round(lines, block.line, line)) {
@@ -114,7 +114,7 @@ std::optional<Block> repeating_loop(const Lines& lines, int line) {
   return std::nullopt;
 }
 
-// A loop around `in` that `out` is not in: `out` lies behind it, or both lie in a further loop.
+// A loop around `in` that `out` is not in: `out` is after it, or both are in a further loop.
 std::optional<Block> loop_without(const Lines& lines, int in, int out) {
   std::optional<Block> found;
   bool shared_outer = false;
@@ -134,14 +134,14 @@ std::optional<Block> loop_without(const Lines& lines, int in, int out) {
   return behind ? found : std::nullopt;
 }
 
-// A comprehension or a lambda: the statements around its line are those of the function it is in.
+// A comprehension or lambda: the statements around its line belong to the function around it.
 bool has_no_statements(const model::CallSite& site) {
   const std::string_view name = program::last_name(site.function);
   return name.starts_with('<') && name != "<module>";
 }
 
-// All loops on the way were left: the innermost, or the one around it that a condition of the data
-// leads out of, or where the inner one is as long on every rank.
+// All loops on the path were left: the innermost one, or the one around it that a condition on data
+// leaves, or if the inner one has the same length on every rank.
 std::optional<LeftLoop> loop_below(const model::JobModel& job, const Path& below, bool ours_left) {
   std::optional<LeftLoop> found;
   for (const model::CallSite& site : below) {
@@ -159,8 +159,8 @@ std::optional<LeftLoop> loop_below(const model::JobModel& job, const Path& below
   return found;
 }
 
-// What ranks may go round differently in one round of a loop that they all go round equally often:
-// a loop over batches below it, or one over names or over what a test lets through.
+// What may have a different number of iterations inside a loop with a fixed number: a loop over
+// batches below it, or one over names or over filtered items.
 std::optional<LeftLoop> differing_inside(const model::JobModel& job, const Path& below,
                                          bool ours_left) {
   std::optional<LeftLoop> over_keys;
@@ -183,7 +183,7 @@ std::optional<LeftLoop> differing_inside(const model::JobModel& job, const Path&
   return over_keys;
 }
 
-// The name by which a line calls what lies below it; comprehensions have frames of their own.
+// The name by which a line calls the frame below it; comprehensions have frames of their own.
 std::string_view called_below(const Path& below) {
   for (auto site = below.rbegin(); site != below.rend(); ++site) {
     const std::string_view name = program::last_name(site->function);
@@ -194,7 +194,7 @@ std::string_view called_below(const Path& below) {
   return {};
 }
 
-// "losses = [step(x) for x in loader]": who stands behind the statement has left it.
+// "losses = [step(x) for x in loader]": a rank after the statement has left it.
 std::optional<LeftLoop> comprehension_left(const model::JobModel& job, const Fork& fork,
                                            bool ours_left) {
   const model::CallSite& in = ours_left ? fork.theirs : fork.ours;
@@ -216,7 +216,7 @@ std::optional<LeftLoop> comprehension_left(const model::JobModel& job, const For
   return left;
 }
 
-// "trainer.fit().save()": one line calls both, the second after the first has returned.
+// "trainer.fit().save()": one line makes both calls, the second after the first has returned.
 bool are_chained(const model::JobModel& job, const Fork& fork) {
   const auto text = model::source_line(job, fork.ours.file, fork.ours.line);
   const auto calls = [&text](const Path& below) {
@@ -257,7 +257,7 @@ std::optional<LeftLoop> left_loop(const model::JobModel& job, const Fork& fork) 
     auto inside = loop.fixed ? differing_inside(job, below, ours_left) : std::nullopt;
     return inside ? std::move(inside) : std::optional(std::move(loop));
   }
-  // Both may be in loops of their own functions: who stands further down has left the other's.
+  // Both may be in loops of their own functions: the side further down has left the other's loop.
   const auto around_theirs = loop_below(job, fork.below_theirs, true);
   const auto around_ours = loop_below(job, fork.below_ours, false);
   if (around_theirs && around_ours) {

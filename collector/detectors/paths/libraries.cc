@@ -66,7 +66,7 @@ TrainerPlace place_in_trainer(const graph::Standing* standing) {
       model::has_python_frame(*standing->thread, "on_run_start", "loops/training_epoch_loop.py")) {
     return TrainerPlace::kInEpoch;
   }
-  // Validation ends an epoch; before its end, all ranks reach it at the same batch.
+  // Validation ends an epoch; before the end of the epoch, all ranks reach it at the same batch.
   const bool validates =
       model::has_python_frame(*standing->thread, "on_advance_end",
                               "loops/training_epoch_loop.py") &&
@@ -78,7 +78,7 @@ TrainerPlace place_in_trainer(const graph::Standing* standing) {
   if (between) {
     return TrainerPlace::kBetweenEpochs;
   }
-  // Hooks before the loop come from _run as well; of those behind it, the names tell.
+  // _run also calls hooks before the loop; hooks after the loop are recognized by name.
   const auto& frames = standing->thread->frames;
   const bool after =
       model::has_python_frame(*standing->thread, "_fit_impl", "trainer/trainer.py") &&

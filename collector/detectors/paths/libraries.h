@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the frames of training libraries say of a rank: where in their loops and modules it is.
+// What frames of training libraries show about a rank: its position in their loops and modules.
 #pragma once
 
 #include "collector/graph/standing.h"
@@ -13,16 +13,16 @@ bool in_sharded_module(const graph::Standing& standing);
 /// Inside generate() of a language model.
 bool in_generate(const model::JobModel& job, const graph::Standing& standing);
 
-/// The user's own generation: above a sharded module the line of a loop that gives the module what
-/// it returned one iteration before, and that a test ends; nullptr outside one.
+/// The user's own generation: above a sharded module, the line of a loop that passes the module its
+/// previous result and that a test ends; nullptr outside such a loop.
 const model::Frame* own_generation(const model::JobModel& job, const graph::Standing& standing);
 
-/// Where Lightning's fit() or Hugging Face's train() is: among the batches of an epoch, or behind
-/// them, in the validation that ends it and in the hooks between epochs. kAfterFit: in what it does
-/// when all epochs are over.
+/// The position in Lightning's fit() or Hugging Face's train(): among the batches of an epoch, or
+/// after them, in the final validation and the hooks between epochs. kAfterFit: in the code after
+/// all epochs.
 enum class TrainerPlace { kUnknown, kInEpoch, kBetweenEpochs, kAfterFit };
 
-/// Of nobody (nullptr) nothing is known.
+/// kUnknown for nullptr.
 TrainerPlace place_in_trainer(const graph::Standing* standing);
 
 }  // namespace ddpdoctor::detectors

@@ -14,7 +14,7 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-/// The name that ends right before `at`, spaces left out.
+/// The name that ends directly before `at`, skipping spaces.
 std::string_view name_before(std::string_view text, std::size_t at) {
   while (at > 0 && text[at - 1] == ' ') {
     --at;
@@ -37,8 +37,8 @@ std::string_view bare_name(std::string_view written) {
 
 std::string last_argument(std::string_view call);
 
-/// The name is what `MPI_Comm_rank(comm, &name)` fills, in any C source at hand, or what a Python
-/// file computes from the rank.
+/// `MPI_Comm_rank(comm, &name)` sets this name in any known C source, or a Python file computes it
+/// from the rank.
 bool is_rank(const model::JobModel& job, const model::CallSite& site, std::string_view name) {
   const auto& here = lines_of(job, site.file);
   if (site.file.ends_with(".py")) {
@@ -61,10 +61,10 @@ bool is_rank(const model::JobModel& job, const model::CallSite& site, std::strin
 struct Comparison {
   std::string_view name;
   RankTest test;
-  std::string_view rest;  // behind the number
+  std::string_view rest;  // the text after the number
 };
 
-/// The comparison by == or != whose first sign stands at `sign`.
+/// The comparison with == or != whose operator begins at `sign`.
 std::optional<Comparison> comparison_at(std::string_view text, std::size_t sign) {
   if (sign + 2 >= text.size() || text[sign + 1] != '=') {
     return std::nullopt;
@@ -80,7 +80,7 @@ std::optional<Comparison> comparison_at(std::string_view text, std::size_t sign)
   return error == std::errc() && whole && !found.name.empty() ? std::optional(found) : std::nullopt;
 }
 
-/// All comparisons with a number behind the word `if`.
+/// All comparisons with a number after the word `if`.
 std::vector<Comparison> comparisons(std::string_view text) {
   const std::size_t condition = text.find("if");
   const bool alone = condition != std::string_view::npos &&
@@ -103,7 +103,7 @@ bool has_more_conditions(std::string_view text) {
          text.find(" and ") != text.npos || text.find(" or ") != text.npos;
 }
 
-/// The statement leaves the block or function: what follows is not run.
+/// The statement leaves the block or function: the following code is skipped.
 bool leaves(std::string_view text) {
   const std::string_view trimmed = base::trim(text);
   constexpr std::array<std::string_view, 3> kWords = {"return", "continue", "break"};
@@ -114,7 +114,7 @@ bool leaves(std::string_view text) {
   });
 }
 
-/// The test on this line, when it says that one rank does not pass.
+/// The rank excluded by the test on this line, if the test excludes exactly one.
 std::optional<model::Rank> sent_away_at(const model::JobModel& job, const model::CallSite& site,
                                         int line) {
   const auto text = model::source_line(job, site.file, line);
@@ -180,7 +180,7 @@ std::optional<RankTest> test_of_line(const model::JobModel& job, const model::Ca
       return found;
     }
     if (text && text->find('}') != std::string_view::npos) {
-      break;  // what stood above is closed
+      break;  // the blocks above are closed
     }
   }
   return std::nullopt;

@@ -26,7 +26,7 @@ bool calls(const Lines& lines, int line, std::string_view operation) {
   });
 }
 
-/// It tests the rank, or compares with numbers what no source at hand shows.
+/// It tests the rank, or compares numbers with something of unknown origin.
 bool may_be_rank(const model::JobModel& job, const Lines& lines, const Block& block,
                  const model::RankSet& ranks) {
   const program::Origin origin = origin_of(job, lines, block);
@@ -35,7 +35,8 @@ bool may_be_rank(const model::JobModel& job, const Lines& lines, const Block& bl
           holds_for(block.condition, ranks.front()).has_value());
 }
 
-/// A test of the rank that is not around `first` leads these ranks to the line, as far as it says.
+/// A test of the rank, not around `first`, leads these ranks to the line, as far as it can be
+/// evaluated.
 bool is_for(const model::JobModel& job, const Lines& lines, int line, int first,
             const model::RankSet& ranks) {
   for (const Block& block : program::enclosing(lines, line)) {

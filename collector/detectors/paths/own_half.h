@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A call in two halves: `if rank != 0: barrier()`, the first rank's work, `if rank == 0:
-// barrier()`. The test of the rank round the half that others wait in is right as it is.
+// barrier()`. The test of the rank around the half in which others wait is correct.
 #pragma once
 
 #include <optional>
@@ -10,14 +10,14 @@
 
 namespace ddpdoctor::detectors {
 
-/// The half of those who do not make the other one.
+/// The half of the ranks that do not make the other one.
 struct OwnHalf {
   model::CallSite call;
-  std::optional<Test> way_out;  // leads out of the function between the two
+  std::optional<Test> way_out;  // leaves the function between the two
 };
 
-/// The call of this operation that a test of the rank leads `ranks` to, further down in the
-/// function than `first`, which it leads them past.
+/// The call of this operation, further down in the function than `first`, to which a test of the
+/// rank leads `ranks` past `first`.
 std::optional<OwnHalf> own_half(const model::JobModel& job, const model::CallSite& first,
                                 std::string_view operation, const model::RankSet& ranks);
 

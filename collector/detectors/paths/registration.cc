@@ -23,7 +23,7 @@ using Lines = program::SourceText;
 constexpr std::string_view kLocals = "<locals>.";
 
 /// "MeanOverRanks" of "MeanOverRanks.filter", "collect" of "install.<locals>.collect"; empty for a
-/// plain function, which is called by its name where it is needed.
+/// plain function, which is called by its name.
 std::string_view registered_name(std::string_view qualified) {
   const std::size_t local = qualified.rfind(kLocals);
   if (local != qualified.npos) {
@@ -43,7 +43,7 @@ Branch branch_at(const std::string& file, int line, const std::string& function,
           .guarded = guarded};
 }
 
-/// The test of the rank that leads to this line, or `condition`, which stands in it.
+/// The test of the rank that leads to this line, or `condition`, which is part of it.
 std::optional<Branch> rank_test_at(const model::JobModel& job, const std::string& file,
                                    const Lines& lines, int line, const std::string& condition) {
   const std::string function = function_around(lines, line);
@@ -61,7 +61,7 @@ std::optional<Branch> rank_test_at(const model::JobModel& job, const std::string
   return std::nullopt;
 }
 
-/// Every place that puts `name` in place stands under a test of the rank.
+/// Every place that registers `name` is under a test of the rank.
 std::optional<Branch> under_rank(const model::JobModel& job, std::string_view name) {
   std::optional<Branch> found;
   for (const auto& [file, lines] : job.sources) {
@@ -76,7 +76,7 @@ std::optional<Branch> under_rank(const model::JobModel& job, std::string_view na
   return found;
 }
 
-/// A function inside another one exists only where that came to its `def`.
+/// An inner function exists only after the outer one reached its `def`.
 std::optional<Branch> defined_under_rank(const model::JobModel& job, const model::CallSite& site) {
   const Lines& lines = lines_of(job, site.file);
   for (const Block& block : program::enclosing(lines, site.line)) {
@@ -87,15 +87,15 @@ std::optional<Branch> defined_under_rank(const model::JobModel& job, const model
   return std::nullopt;
 }
 
-/// What the logging module calls of the program's: only where the logger's level lets a record
-/// through, and for the handlers it has there.
+/// Functions of the program that the logging module calls: only for records that the logger's level
+/// passes, and for its handlers.
 bool is_logging_hook(std::string_view function) {
   return function.find('.') != function.npos &&
          program::log_call(program::last_name(function)) == program::LogCall::kHook;
 }
 
-/// `log.info("loss %s", Mean(loss))`: an argument becomes text where the record is let through, and
-/// not before; `f"loss {mean}"` becomes text first.
+/// `log.info("loss %s", Mean(loss))`: an argument is formatted only if the record passes; `f"loss
+/// {mean}"` is formatted first.
 bool is_formatted_late(const model::JobModel& job, const model::CallSite& caller,
                        const model::CallSite& method) {
   const std::string_view name = program::last_name(method.function);
@@ -105,7 +105,7 @@ bool is_formatted_late(const model::JobModel& job, const model::CallSite& caller
   return !program::makes_text_at_once(lines_of(job, caller.file), caller.line);
 }
 
-/// `log.setLevel(INFO if rank == 0 else WARNING)`: some ranks have records that others do not.
+/// `log.setLevel(INFO if rank == 0 else WARNING)`: some ranks create records that others do not.
 std::optional<Branch> logging_for_ranks(const model::JobModel& job) {
   for (const auto& [file, lines] : job.sources) {
     for (const program::Use& setup : program::logging_setups(lines)) {
@@ -117,8 +117,8 @@ std::optional<Branch> logging_for_ranks(const model::JobModel& job) {
   return std::nullopt;
 }
 
-/// `self.run = accelerator.on_main_process(self.run)`: a function that is given, without being
-/// called, to what lets single ranks in.
+/// `self.run = accelerator.on_main_process(self.run)`: a function passed, without a call, to
+/// something that runs it on some ranks only.
 std::optional<Branch> wrapped_for_ranks(const model::JobModel& job, const model::CallSite& site) {
   const std::string_view name = program::last_name(site.function);
   for (const auto& [file, lines] : job.sources) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Callbacks, handlers and strategies: the line that runs them is alike on all ranks, and the line
-// that put them in place stood under a test of the rank.
+// Callbacks, handlers and strategies: the line that runs them is the same on all ranks, and the
+// line that registered them is under a test of the rank.
 #pragma once
 
 #include <optional>
@@ -9,12 +9,12 @@
 
 namespace ddpdoctor::detectors {
 
-/// The test of the rank under which a function on one side of the fork, or the class it belongs to,
-/// was put in place; nothing when some place that names it has no such test.
+/// The test of the rank under which a function on one side of the fork, or its class, was
+/// registered; nothing if some place that names it has no such test.
 std::optional<Branch> registered_for_ranks(const model::JobModel& job, const Fork& fork);
 
-/// A line that writes to the log led to `below`, a filter or handler of the program's: whether a
-/// rank comes there is decided by its logger, not by any condition below.
+/// A line that writes to the log led to `below`, a filter or handler of the program: its logger
+/// decides whether a rank gets there, not a condition below.
 bool comes_through_logging(const model::JobModel& job, const model::CallSite& caller,
                            const Path& below);
 

@@ -35,7 +35,7 @@ bool encloses(const Lines& lines, const Block& block, int line) {
 std::string function_around(const program::SourceText& lines, int line) {
   for (const program::Block& block : program::enclosing(lines, line)) {
     if (block.kind == program::BlockKind::kFunction) {
-      const std::size_t start = block.text.find("def ");  // also behind "async"
+      const std::size_t start = block.text.find("def ");  // also after "async"
       const std::size_t end = block.text.find('(');
       return start == std::string::npos || end == std::string::npos || end < start + 4
                  ? std::string()

@@ -29,8 +29,8 @@ bool is_arm(const Block& block) {
          block.kind == BlockKind::kElse;
 }
 
-// An early exit ("if rank != 0: return") leads to what comes after it; anything else to what it
-// holds.
+// An early exit ("if rank != 0: return") leads to the code after it; any other block to the code
+// inside it.
 bool leads_to_first(const Lines& lines, const Block& block, int first, int second) {
   if (block.within) {
     return program::statement_at(lines, first) == program::statement_at(lines, block.line);
@@ -43,7 +43,7 @@ bool leads_to_first(const Lines& lines, const Block& block, int first, int secon
   return first > second;
 }
 
-// Tests such as "rank != -1" are true everywhere and separate nobody.
+// Tests such as "rank != -1" are true on every rank and separate none.
 bool can_separate(const Block& block, const model::RankSet& ours, const model::RankSet& theirs) {
   if (ours.empty() || theirs.empty()) {
     return true;
@@ -65,15 +65,15 @@ bool can_separate(const Block& block, const model::RankSet& ours, const model::R
   return false;
 }
 
-/// Options of the environment are alike on all ranks, but for those that were seen to differ.
+/// Environment variables are equal on all ranks, except those known to differ.
 bool tests_environment(const model::JobModel& job, const Lines& lines, const Block& block,
                        Dependence wanted) {
   return wanted == Dependence::kData &&
          !unlike_variable(job, lines, block.condition, block.line).empty();
 }
 
-// Nothing at hand says what is compared, and the ranks lie on both sides of the comparison as if it
-// were the number of the rank: `x == 0` with rank 0 alone on one side.
+// The compared value is unknown, and the ranks are on both sides of the comparison as if it were
+// the rank's number: `x == 0` with only rank 0 on one side.
 bool splits_by_number(const Block& block, const program::Origin& origin, const model::RankSet& ours,
                       const model::RankSet& theirs) {
   const auto all = [&block](const model::RankSet& ranks, bool wanted) {
@@ -86,14 +86,14 @@ bool splits_by_number(const Block& block, const program::Origin& origin, const m
          ((all(ours, true) && all(theirs, false)) || (all(ours, false) && all(theirs, true)));
 }
 
-/// A condition of the wanted kind that can have parted the ranks.
+/// A condition of the wanted kind that can have separated the ranks.
 bool leads(const model::JobModel& job, const Lines& lines, const Block& block,
            const program::Origin& origin, Dependence wanted, const model::RankSet& ours,
            const model::RankSet& theirs) {
   if (wanted != Dependence::kRank) {
     return dependence_of(origin) == wanted || tests_environment(job, lines, block, wanted);
   }
-  // Of a number that was computed from the rank, no comparison can be worked out here.
+  // A comparison with a number computed from the rank cannot be evaluated here.
   const bool by_rank = dependence_of(origin) == Dependence::kRank &&
                        (!origin.number_compared || can_separate(block, ours, theirs));
   return by_rank || splits_by_number(block, origin, ours, theirs);
@@ -104,7 +104,7 @@ Branch told_of(Branch branch, const program::Origin& origin) {
   return branch;
 }
 
-/// The condition around one frame below the fork; `callers` are those further out.
+/// The condition around one frame below the fork; `callers` are the outer frames.
 std::optional<Branch> branch_around(const model::JobModel& job, const Path& callers,
                                     const model::CallSite& site, bool ours, Dependence wanted,
                                     const model::RankSet& our_ranks,
@@ -153,7 +153,7 @@ std::optional<Branch> branch_below(const model::JobModel& job, const Fork& fork,
     if (!decorator) {
       continue;
     }
-    // The frame around is the decorator's own wrapper, where it is the user's: it has the test.
+    // If the enclosing frame is the user's own decorator wrapper, it contains the test.
     const Path outer(callers.begin() + 1, callers.end());
     auto test = i + 1 < below.size()
                     ? branch_around(job, outer, below[i + 1], ours, wanted, our_ranks, their_ranks)
@@ -163,8 +163,8 @@ std::optional<Branch> branch_below(const model::JobModel& job, const Fork& fork,
   return std::nullopt;
 }
 
-// Only one of the two lines can be read. A test of the rank around it that holds for its ranks and
-// not for the others still separates them.
+// Only one of the two lines is readable. A test of the rank around it that is true for its ranks
+// and false for the others still separates them.
 std::optional<Branch> branch_at_half(const model::JobModel& job, const Lines& lines,
                                      const Fork& fork, const model::RankSet& ours,
                                      const model::RankSet& theirs) {
@@ -191,7 +191,7 @@ std::optional<Branch> branch_at_half(const model::JobModel& job, const Lines& li
   return std::nullopt;
 }
 
-// `if x is END: break`: a loop over data that is out of data.
+// `if x is END: break`: the end of a loop over data.
 bool ends_the_data(const Lines& lines, const Block& block) {
   const auto loop = program::loop_around(lines, block.line);
   const auto end = loop ? program::data_end_of(lines, loop->line) : std::nullopt;
@@ -236,7 +236,7 @@ bool is_arm_header(std::string_view text) {
   return text.starts_with("else") || text.starts_with("elif ");
 }
 
-// Two arms at one indent with nothing but arms of that indent between them.
+// Two branches at one indentation with only branches of that indentation between them.
 bool same_chain(const Lines& lines, const Block& first, const Block& second) {
   const Block& upper = first.line < second.line ? first : second;
   const Block& lower = first.line < second.line ? second : first;
@@ -254,8 +254,8 @@ bool same_chain(const Lines& lines, const Block& first, const Block& second) {
   return true;
 }
 
-/// An early exit below the fork that asks whether anything came: counters of steps are alike
-/// everywhere, what a rank has collected is not.
+/// An early exit below the fork that tests whether anything was collected: step counters are equal
+/// everywhere, collected items are not.
 std::optional<Branch> empty_below(const model::JobModel& job, const Path& below, bool ours) {
   for (const model::CallSite& site : below) {
     const Lines& lines = lines_of(job, site.file);
@@ -339,13 +339,13 @@ std::optional<Branch> data_branch(const model::JobModel& job, const Fork& fork, 
   if (auto found = branch_at(job, fork, Dependence::kData, {}, {}, ours_behind)) {
     return found;
   }
-  // The others' own conditions count only when they plainly read data: options guard half of all
-  // training code. Of two equal sides either may have taken the branch.
+  // The others' own conditions count only if they directly read data, because options guard half of
+  // all training code. If the sides are of equal size, either may have taken the branch.
   auto theirs = ours_behind.value_or(false)
                     ? std::nullopt
                     : branch_below(job, fork, false, Dependence::kData, {}, {});
   const bool tests =
-      theirs && theirs->condition.find_first_of("<>=(") != std::string::npos;  // no bare flag
+      theirs && theirs->condition.find_first_of("<>=(") != std::string::npos;  // not a bare flag
   const bool unlike = theirs && !unlike_variable(job, lines_of(job, theirs->where.file),
                                                  theirs->condition, theirs->where.line)
                                      .empty();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two ways through the user's source: where they part, which condition or loop separates them.
+// Two paths through the user's source: where they diverge, and which condition or loop separates
+// them.
 #pragma once
 
 #include <optional>
@@ -14,7 +15,8 @@ namespace ddpdoctor::detectors {
 /// The user's frames of a rank, innermost first.
 using Path = std::vector<model::CallSite>;
 
-/// The function in which two paths part, and what lies below it on either side (innermost first).
+/// The function in which two paths diverge, and the frames below it on either side (innermost
+/// first).
 struct Fork {
   model::CallSite ours;
   model::CallSite theirs;
@@ -22,11 +24,11 @@ struct Fork {
   Path below_theirs;
 };
 
-/// nullopt when the paths have no function in common or are the same.
+/// nullopt if the paths have no common function or are equal.
 std::optional<Fork> fork_of(const Path& ours, const Path& theirs);
 
-/// They part at two lines of which no source is at hand, and ours leads into another function: a
-/// branch there may have led to a collective that the others do not call.
+/// They diverge at two lines without known source, and ours leads into another function: a branch
+/// there may have led to a collective that the others do not call.
 bool may_hide_a_branch(const model::JobModel& job, const std::optional<Fork>& fork);
 
 /// A condition in the user's source.
@@ -35,73 +37,74 @@ struct Test {
   std::string condition;
 };
 
-/// A condition that leads to one of two paths and not to the other.
+/// A condition that leads to one of two paths but not to the other.
 struct Branch {
-  model::CallSite where;  // the line of the condition
-  std::string condition;  // as the user wrote it
+  model::CallSite where;  // line of the condition
+  std::string condition;  // as written in the source
   program::Dependence on = program::Dependence::kNone;
   bool leads_to_ours = true;
   model::CallSite guarded;         // the line that it guards
-  bool skips = false;              // leads to a `continue`: leaves out what is left of the round
-  bool catches = false;            // an except clause: leaves out what stands behind the exception
-  std::vector<Test> or_else{};     // what leads out of the same loop and may have been it as well
-  model::CallSite equal_rounds{};  // the loop in a round of which a side left out its call
-  bool unproven = false;  // where its value comes from is not at hand, or only a name says it
+  bool skips = false;              // leads to a `continue`: skips the rest of the iteration
+  bool catches = false;            // an except clause: skips the code after the exception
+  std::vector<Test> or_else{};     // other conditions that may have left the same loop
+  model::CallSite equal_rounds{};  // the loop in one iteration of which a side skipped its call
+  bool unproven = false;           // the origin of its value is unknown, or known only by a name
 };
 
 /// The branch that tests the rank, if one separates these paths.
 std::optional<Branch> rank_branch(const model::JobModel& job, const Fork& fork,
                                   const model::RankSet& ours, const model::RankSet& theirs);
 
-/// The branch that tests something each rank decides by itself; conditions that are alike on all
-/// ranks (step counts, options) are not taken. `ours_behind`: it is known whose call comes first,
-/// so that only a branch that leads there can part them.
+/// The branch that tests something each rank decides by itself; conditions that are equal on all
+/// ranks (step counts, options) do not count. `ours_behind`: it is known whose call comes first, so
+/// that only a branch leading there can separate them.
 std::optional<Branch> data_branch(const model::JobModel& job, const Fork& fork, bool tie = false,
                                   std::optional<bool> ours_behind = std::nullopt);
 
-/// Any condition below the fork that may differ between ranks, also a bare flag: for ranks that are
-/// known to have called different things, when nothing better separates them.
+/// Any condition below the fork that may differ between ranks, even a bare flag: for ranks that
+/// certainly made different calls, if nothing better separates them.
 std::optional<Branch> any_branch(const model::JobModel& job, const Fork& fork);
 
-/// True when the paths part in two arms of one if.
+/// True if the paths diverge into two branches of one if.
 bool are_siblings(const model::JobModel& job, const Fork& fork);
 
-/// A loop that one path is in and the other has left (or goes round once more outside).
+/// A loop that one path is in and the other has left (or is iterating again further out).
 struct LeftLoop {
   model::CallSite where;  // the loop's header
   std::string header;     // "for batch in loader"
   bool ours_left = true;
-  bool over_keys = false;         // goes over names or tensors, not over batches
-  bool over_batches = false;      // of a DataLoader, of an iterator; steps of a range
-  bool fixed = false;             // every rank goes round it equally often: nobody left it early
-  bool in_step = false;           // lies within one round of such a loop, and is not over batches
-  bool shadowed = false;          // those out of it answer for others in torch's Join
+  bool over_keys = false;     // iterates over names or tensors, not over batches
+  bool over_batches = false;  // over batches of a DataLoader or iterator, or steps of a range
+  bool fixed = false;     // every rank makes the same number of iterations: no rank left it early
+  bool in_step = false;   // inside one iteration of such a loop, and not over batches
+  bool shadowed = false;  // ranks that have left it participate for others in torch's Join
   std::optional<Branch> way_out;  // a condition that leaves it, decided by rank or data
 };
 
 std::optional<LeftLoop> left_loop(const model::JobModel& job, const Fork& fork);
 
-/// How sure it is that whoever is in a loop began it anew, so that the others left one further out.
+/// How certain it is that the ranks in a loop began it again, so that the others left an outer one.
 enum class BegunAnew { kMaybe, kProbably, kCertainly };
 
-/// A loop around `inner` that was left with it: over epochs, left by a test that each rank decides
-/// by itself. Maybe: by one that plainly reads data, or a flag to stop. Certainly: by whatever.
+/// A loop around `inner` that was left together with it: over epochs, left by a test that each rank
+/// decides by itself. kMaybe: the test must read data directly, or be a stop flag. kCertainly: any
+/// test.
 std::optional<LeftLoop> loop_left_with(const model::JobModel& job, const Fork& fork,
                                        const LeftLoop& inner, BegunAnew begun);
 
-/// The loop that one side makes its calls in and that the other is not in: it may be in its next
-/// pass of everything around it.
+/// The loop in which one side makes its calls and which the other is not in: the side may be in the
+/// next iteration of everything around it.
 std::optional<LeftLoop> loop_of_calls(const model::JobModel& job, const Fork& fork, bool of_ours);
 
-/// A loop over batches or steps, or one that a condition leads out of; not one over modules.
+/// A loop over batches or steps, or one that a condition leaves; not one over modules.
 bool is_over_batches(const std::optional<LeftLoop>& loop);
 
-/// The condition stands in a loop that one side has left for good and leads the others, who are in
-/// it still, to their call: it says nothing of those who are out.
+/// The condition is in a loop that one side has left for good, and leads the others, who are still
+/// in it, to their call: it says nothing about the side outside.
 bool stands_in_left_loop(const model::JobModel& job, const Fork& fork, const Branch& branch);
 
-/// Whether a condition holds for a rank when what it compares is the number of the rank ("x == 0");
-/// nullopt when the expression is more than one comparison with numbers.
+/// Whether a condition is true for a rank if it compares the rank's number ("x == 0"); nullopt if
+/// the expression is more than one comparison with numbers.
 std::optional<bool> holds_for(std::string_view condition, model::Rank rank);
 
 }  // namespace ddpdoctor::detectors

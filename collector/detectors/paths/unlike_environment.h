@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conditions that ask for a variable of the environment which the ranks were given differently.
+// Conditions that read an environment variable with different values on the ranks.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace ddpdoctor::detectors {
 
-/// The name of such a variable, which the condition reads itself or through a name that a line of
-/// its file binds to it (`debug = os.getenv("DEBUG")`); empty when there is none.
+/// The name of such a variable, read by the condition itself or through a name that a line of its
+/// file binds to it (`debug = os.getenv("DEBUG")`); empty if there is none.
 std::string unlike_variable(const model::JobModel& job, const program::SourceText& lines,
                             std::string_view condition, int line);
 

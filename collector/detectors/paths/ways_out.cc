@@ -19,7 +19,7 @@ using program::DataEnd;
 using program::Dependence;
 using Lines = program::SourceText;
 
-// A sentence with more alternatives than this helps nobody.
+// A sentence with more alternatives is not helpful.
 constexpr std::size_t kMostAlternatives = 2;
 
 struct WayOut {
@@ -34,7 +34,7 @@ int weight(const WayOut& way) {
   return way.on == Dependence::kRank ? 0 : (program::is_own(way.source) ? 1 : 2);
 }
 
-// A test of the rank first, then what plainly reads data; of two alike the one inside of the loop.
+// A test of the rank first, then what directly reads data; of two equal ones, that inside the loop.
 std::vector<WayOut> ways_out(const model::JobModel& job, const Lines& lines, const Block& loop,
                              int in, const std::optional<DataEnd>& end) {
   std::vector<WayOut> ways;

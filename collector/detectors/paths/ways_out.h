@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tests that lead out of a loop and that ranks may answer differently: its own condition and
-// the `break` or `return` under an `if` inside of it. Where there are several, nothing in the
-// source says which of them it was.
+// The tests that leave a loop and that may differ between ranks: its own condition, and a `break`
+// or `return` under an `if` inside it. If there are several, the source does not show which one it
+// was.
 #pragma once
 
 #include <optional>
@@ -13,17 +13,17 @@
 
 namespace ddpdoctor::detectors {
 
-/// "self.should_stop": a flag that something set, where ranks leave a loop at different times.
-/// `if stop: break`: a bare name or attribute, nothing compared, nothing called.
+/// "self.should_stop": a flag set elsewhere, if ranks leave a loop at different times. `if stop:
+/// break`: a bare name or attribute without comparison or call.
 bool is_flag(std::string_view condition);
 
-/// A condition that leaves this loop on some ranks only, the likeliest first, the others as its
-/// `or_else`. Who notices that there is no more data (`end`) only ends as any loop over data does.
+/// A condition that leaves this loop on some ranks only, the most likely first, the others as its
+/// `or_else`. A rank that detects the end of the data (`end`) ends like any loop over data.
 std::optional<Branch> way_out_of(const model::JobModel& job, const program::SourceText& lines,
                                  const program::Block& loop, const model::CallSite& in,
                                  const std::optional<program::DataEnd>& end);
 
-/// What else leads out of the loop that the branch leaves, where `in` is in it and `out` is not.
+/// Adds other conditions that leave the branch's loop, if `in` is in it and `out` is not.
 void add_other_ways_out(const model::JobModel& job, const program::SourceText& lines,
                         const model::CallSite& in, const model::CallSite& out, Branch& branch);
 
