@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// batchnorm-single-sample: the last batch of one rank holds a single sample; BatchNorm cannot
-// normalise it and raises there, the other ranks wait.
+// batchnorm-single-sample: the last batch of one rank has a single sample. BatchNorm cannot
+// normalize it and raises there; the other ranks wait.
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 

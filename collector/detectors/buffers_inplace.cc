@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// buffers-inplace: with broadcast_buffers=True each forward of DistributedDataParallel overwrites
+// buffers-inplace: with broadcast_buffers=True, each forward of DistributedDataParallel overwrites
 // the buffers (BatchNorm's running statistics); two forwards before one backward change what the
 // first one saved.
 #include "collector/detectors/detector.h"
@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::string_view kKind = "buffers-inplace";
 
-/// torch says the same of any tensor that the user's own code changes in place: without
-/// DistributedDataParallel it is a plain exception, and with it the buffers are only the usual
-/// cause.
+/// torch writes the same message for any tensor that the user's own code changes in place: without
+/// DistributedDataParallel it is an ordinary exception, and with it the buffers are only the most
+/// common cause.
 Findings detect(const graph::Examination& examination) {
   Findings findings = findings_from_text(examination, kKind);
   const auto ddp = findings.empty() ? std::nullopt : ddp_in_use(examination);

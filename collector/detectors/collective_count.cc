@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kLongestStatement = 80;
 
-/// No loop of the source: a statement that logs values which the ranks reduce together.
+/// No loop in the source: a statement that logs values which the ranks reduce together.
 void tell_logged(const Explanation& explanation, Finding& finding) {
   const Parting& parting = explanation.parting;
   finding.confidence = at_most(finding.confidence, Confidence::kLikely);
@@ -34,13 +34,13 @@ void tell_logged(const Explanation& explanation, Finding& finding) {
   finding.fix =
       "Log the same names on every rank, with a zero where a value is missing; or log without "
       "sync_dist and reduce one stacked tensor.";
-  // Before the line that started the trainer, at which all ranks stand.
+  // Goes before the line that started the trainer, where all ranks are.
   finding.locations.insert(finding.locations.begin(),
                            location(explanation.loop->where, parting.odd.ranks,
                                     "logs values that every rank has to reduce"));
 }
 
-/// `if p.grad is not None:` between the loop and the call of those who are in it.
+/// `if p.grad is not None:` between the loop and the call of the ranks in it.
 std::optional<Test> filter_of(const model::JobModel& job, const Explanation& explanation) {
   const LeftLoop& loop = *explanation.loop;
   const Side& in = loop.ours_left ? explanation.parting.rest : explanation.parting.odd;

@@ -18,7 +18,7 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-/// Who waits for whom, back to the first; empty where the ranks are in no cycle.
+/// The cycle of waiting ranks, back to the first; empty if the ranks are in none.
 std::vector<std::string> cycle_of(const graph::Examination& examination,
                                   const model::RankSet& ranks) {
   for (const auto& cycle : examination.waits.cycles()) {
@@ -53,8 +53,8 @@ std::pair<std::string, std::string> groups_of(const graph::Examination& examinat
   return {group_name(examination.job, groups[0]), group_name(examination.job, groups[1])};
 }
 
-/// ": rank 0 is in all_reduce #4 of a0, rank 1 in all_reduce #4 of b0"; a longer circle as the
-/// graph says it.
+/// ": rank 0 is in all_reduce #4 of a0, rank 1 in all_reduce #4 of b0"; a longer cycle in the
+/// graph's words.
 std::string circle_of_waits(const graph::Examination& examination,
                             const std::vector<std::string>& cycle) {
   std::vector<std::string> calls;
@@ -83,7 +83,7 @@ void add_places(const graph::Examination& examination, Finding& finding) {
   }
 }
 
-/// From stacks alone: which groups they are is not known, only that it cannot be one.
+/// From stacks alone: the groups are unknown, but it cannot be a single group.
 void tell_calls_that_did_not_meet(const graph::Examination& examination, const Parting& parting,
                                   Finding& finding) {
   const auto there = [](const Side& side) {
@@ -105,7 +105,7 @@ void tell_calls_that_did_not_meet(const graph::Examination& examination, const P
 Findings detect(const graph::Examination& examination) {
   const std::vector<Explanation> all = explanations(examination, Cause::kOrder);
   if (all.empty() || shared_name(examination)) {
-    return {};  // two groups of one name are no order of two: new-group-subset tells it
+    return {};  // two groups with one name are not an order of groups: new-group-subset reports it
   }
   Finding finding = finding_of(examination, all.front());
   finding.kind = "collective-order";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making a communicator, splitting one and registering a window are collective, too: some ranks do
-// it while the others call something else, or in another order. It often happens inside the first
-// collective of a group, where no line of the program says so.
+// Creating a communicator, splitting one and registering a window are collective, too: some ranks
+// do it while the others call something else, or in a different order. It often happens inside the
+// first collective of a group, without a line of the program for it.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -31,7 +31,7 @@ enum class Step { kSplit, kWindow, kInit };
 /// A native function that waits for all ranks of a communicator. NCCL 2.18 – 2.32, torch 2.1
 /// – 2.14.
 struct SetupRow {
-  std::string_view function;  // piece of its name
+  std::string_view function;  // part of its name
   Step step = Step::kInit;
 };
 
@@ -58,7 +58,7 @@ struct InSetup {
   const graph::Standing* standing = nullptr;
   Step step = Step::kInit;
   std::string function;                    // "ncclCommSplit"
-  std::optional<graph::BlockedCall> call;  // as its frames tell: no record knows the group yet
+  std::optional<graph::BlockedCall> call;  // from its frames: no record contains the group yet
 };
 
 std::optional<InSetup> setup_of(const model::JobModel& job, const graph::Standing& standing) {
@@ -80,7 +80,7 @@ std::optional<InSetup> setup_of(const model::JobModel& job, const graph::Standin
   return std::nullopt;
 }
 
-/// The first call of a group makes its communicator: what the program called.
+/// The first call of a group creates its communicator: what the program called.
 std::string called(const model::JobModel& job, const InSetup& one) {
   if (!one.call || one.call->operation.empty()) {
     return {};
@@ -98,15 +98,15 @@ std::string doing(const model::JobModel& job, const InSetup& one) {
   return fmt::format("{} ({}{}{})", what, one.function, call.empty() ? "" : ", ", call);
 }
 
-/// What must be alike on those who make one communicator together; a group that is not known may be
-/// the same.
+/// The values that ranks creating one communicator must share; an unknown group may be the same
+/// one.
 std::string key_of(const InSetup& one) {
   const auto& call = one.call;
   return fmt::format("{} {}", static_cast<int>(one.step), call ? call->group : std::string());
 }
 
-/// Whom those inside can be waiting for: the other side of a message, the rest of the group; of a
-/// split anybody.
+/// The ranks that those inside can wait for: the peer of a message, the rest of the group; for a
+/// split, any rank.
 model::RankSet expected(const graph::Examination& examination, const InSetup& one) {
   const auto& call = one.call;
   if (call && graph::is_point_to_point(call->operation) && call->peer) {
@@ -118,7 +118,7 @@ model::RankSet expected(const graph::Examination& examination, const InSetup& on
                                                   : model::RankSet(group->ranks);
 }
 
-/// "are in all_reduce …" of several.
+/// "are in all_reduce …" for several ranks.
 std::string whereabouts_of(const model::JobModel& job, const graph::Standing& standing,
                            const model::RankSet& ranks) {
   const std::string text = whereabouts(job, standing);
@@ -180,7 +180,7 @@ void add_order(const graph::Examination& examination, const model::RankSet& rank
   }
 }
 
-/// Ranks that do one thing together, the most first.
+/// Ranks that do the same, the largest set first.
 struct Party {
   InSetup one;
   model::RankSet ranks;
@@ -206,7 +206,7 @@ std::vector<Party> parties_of(const graph::Examination& examination) {
   return out;
 }
 
-/// Observed, in none of the parties, and not on the way into the job.
+/// Observed ranks that are in none of the parties and not starting up.
 model::RankSet outside_of(const graph::Examination& examination,
                           const std::vector<Party>& parties) {
   return ranks_where(examination, [&](const graph::Standing& one) {
@@ -217,7 +217,7 @@ model::RankSet outside_of(const graph::Examination& examination,
   });
 }
 
-/// In another call, not in a file, a lock or a worker of their own.
+/// In another call, and not in a file, a lock or a worker of their own.
 bool all_wait_for_ranks(const graph::Examination& examination, const model::RankSet& ranks) {
   return std::all_of(ranks.begin(), ranks.end(), [&examination](model::Rank rank) {
     const graph::Standing* one = examination.standing(rank);
@@ -229,14 +229,14 @@ Findings detect(const graph::Examination& examination) {
   const std::vector<Party> parties = parties_of(examination);
   const auto sure = stuck(examination);
   if (parties.empty() || !sure || !working_ranks(examination).empty() || shared_name(examination)) {
-    return {};  // two groups of one name were never made alike: new-group-subset tells it
+    return {};  // two groups with one name were created differently: new-group-subset reports it
   }
   const Party& first = parties.front();
   const model::RankSet outside = outside_of(examination, parties);
   const model::RankSet missing =
       outside.common(expected(examination, first.one)).minus(first.ranks);
   if (parties.size() == 1 && (missing.empty() || !all_wait_for_ranks(examination, missing))) {
-    return {};  // they are all there; or who is missing has a trouble of its own
+    return {};  // all are there, or the missing rank has a problem of its own
   }
   Finding finding;
   finding.kind = kKind;

@@ -23,7 +23,7 @@ Findings detect(const graph::Examination& examination) {
   const graph::Standing* standing = examination.standing(compiling.front());
   Finding finding;
   finding.kind = "compile-skew";
-  finding.confidence = Confidence::kPossible;  // a compiler at work is slow, not hung
+  finding.confidence = Confidence::kPossible;  // a running compiler is slow, not hung
   finding.culprits = compiling;
   finding.waiting = waiting;
   finding.summary =

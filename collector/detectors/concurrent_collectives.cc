@@ -19,7 +19,7 @@ namespace {
 struct Pair {
   graph::Standing first;
   graph::Standing second;
-  bool group_known = true;  // else both are taken for calls of the default group
+  bool group_known = true;  // false: both are assumed to be calls of the default group
 };
 
 bool is_collective(const graph::Standing& standing) {
@@ -28,7 +28,7 @@ bool is_collective(const graph::Standing& standing) {
          standing.activity == graph::Activity::kDdpForward;
 }
 
-/// Python's threading started it. Threads of autograd and of NCCL are torch's own.
+/// Started by Python's threading. Threads of autograd and NCCL are torch's own.
 bool started_in_python(const model::Thread& thread) {
   const model::Frame* outermost = nullptr;
   for (const model::Frame& frame : thread.frames) {
@@ -50,7 +50,7 @@ bool on_two_backends(const graph::Standing& a, const graph::Standing& b) {
   return !one.empty() && !other.empty() && one != other;
 }
 
-// The two threads of a process that are in collectives of one group.
+// The two threads of a process in collectives of one group.
 std::optional<Pair> pair_in(const graph::Examination& examination, const model::Process& process) {
   std::vector<graph::Standing> found;
   for (const model::Thread& thread : process.threads) {
@@ -76,7 +76,7 @@ std::optional<Pair> pair_in(const graph::Examination& examination, const model::
   return std::nullopt;
 }
 
-/// Calls of two groups would end where every rank is in both: nobody is missing in either.
+/// If every rank is in both, calls of two groups would complete: no rank is missing in either.
 bool is_told_by_all(const graph::Examination& examination, const model::RankSet& paired) {
   return paired.size() > 1 && paired.size() == examination.standings.size();
 }

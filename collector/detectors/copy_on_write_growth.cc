@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // copy-on-write-growth: a dataset keeps millions of Python objects in a list; each forked worker
-// touches their reference counts and so copies the pages one by one, until the memory limit kills a
-// worker. The kill is what is seen; the list is the cause.
+// changes their reference counts and so copies the pages one by one, until the memory limit kills a
+// worker. The kill is visible; the list is the cause.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -18,10 +18,10 @@ namespace ddpdoctor::detectors {
 namespace {
 
 constexpr std::string_view kKind = "copy-on-write-growth";
-constexpr double kNearLimit = 0.9;  // of the group's memory limit
+constexpr double kNearLimit = 0.9;  // share of the group's memory limit
 constexpr std::size_t kFewestWorkers = 2;
 constexpr double kWorthIt =
-    1 << 20;  // bytes copied between two looks; a worker at rest copies less
+    1 << 20;  // bytes copied between two snapshots; an idle worker copies less
 constexpr std::string_view kFix =
     "Keep samples in numpy or torch arrays (or pyarrow) instead of lists and dicts of Python "
     "objects, or lower num_workers.";
@@ -47,7 +47,7 @@ const model::Fact* short_of_memory(const model::JobModel& job) {
   return nullptr;
 }
 
-/// Workers that were seen to copy, and what all of them together have still to copy.
+/// Workers seen copying, and what all of them together may still copy.
 struct Copying {
   std::vector<const model::Process*> workers;
   double per_second = 0;
@@ -75,8 +75,8 @@ Copying copying(const model::JobModel& job) {
   return out;
 }
 
-/// Their memory was measured to grow by what they no longer share, and there is not enough for all
-/// of it.
+/// Their memory grows by what they no longer share, and the free memory is not enough for all of
+/// it.
 Findings seen_to_copy(const graph::Examination& examination) {
   const Copying seen = copying(examination.job);
   if (examination.job.ended || seen.workers.size() < kFewestWorkers || seen.left < seen.room) {
@@ -123,7 +123,7 @@ Findings detect(const graph::Examination& examination) {
   }
   Finding finding;
   finding.kind = kKind;
-  finding.confidence = Confidence::kPossible;  // memory may be short for a hundred reasons
+  finding.confidence = Confidence::kPossible;  // memory may be short for many other reasons
   add_waiting(examination, finding);
   finding.summary = fmt::format(
       "memory is low, and {} forked DataLoader workers may each copy the Python objects of the "

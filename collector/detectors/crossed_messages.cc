@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages between two ranks pair in the order of the calls (NCCL knows no tags): one side sends
-// them in another order, or of another size, than the other receives them.
+// Messages between two ranks are matched in the order of the calls (NCCL has no tags): one side
+// sends them in another order, or with other sizes, than the other side receives them.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -20,7 +20,7 @@ namespace ddpdoctor::detectors {
 namespace {
 
 constexpr std::string_view kKind = "crossed-messages";
-constexpr std::size_t kMostShown = 4;  // messages of a side in a sentence
+constexpr std::size_t kMostShown = 4;  // messages of a side shown in a sentence
 
 using Messages = std::vector<const model::CollectiveCall*>;
 
@@ -32,12 +32,12 @@ bool is_receive(const model::CollectiveCall& call) {
   return call.operation == "recv" || call.operation == "irecv";
 }
 
-/// Messages that pair with each other by order alone.
+/// Messages that are matched with each other by order alone.
 struct Lane {
   model::Rank from = 0;
   model::Rank to = 0;
   std::string group;
-  std::optional<int> tag;  // absent: the backend ignores it
+  std::optional<int> tag;  // absent: the backend ignores tags
   auto operator<=>(const Lane&) const = default;
 };
 
@@ -52,7 +52,7 @@ bool ignores_tags(const model::JobModel& job, const std::string& group) {
                               known->backend.find("rccl") != std::string::npos);
 }
 
-/// All of the job's messages, or those under way where older ones may be lost.
+/// All messages of the job, or only open ones if older messages may be lost.
 std::map<Lane, Sides> lanes_of(const graph::Examination& examination, bool complete) {
   std::map<Lane, Sides> lanes;
   std::set<std::pair<model::Rank, std::string>> from_anybody;
@@ -76,7 +76,7 @@ std::map<Lane, Sides> lanes_of(const graph::Examination& examination, bool compl
       (sends ? lanes[lane].sent : lanes[lane].received).push_back(call);
     }
   }
-  // Who receives from anybody may have taken any of them.
+  // A rank that receives from any sender may have received any of them.
   std::erase_if(lanes, [&](const auto& one) {
     return from_anybody.contains({one.first.to, one.first.group});
   });
@@ -95,7 +95,7 @@ std::size_t bytes_of(std::string_view dtype) {
   return 0;
 }
 
-/// Nothing where one of the sizes is not known.
+/// Nothing if one of the sizes is unknown.
 std::optional<bool> same_size(const model::CollectiveCall& a, const model::CollectiveCall& b) {
   if (!a.count || !b.count) {
     return std::nullopt;
@@ -118,12 +118,12 @@ bool differ(const model::CollectiveCall& sent, const model::CollectiveCall& rece
   return tags || !same_size(sent, received).value_or(true);
 }
 
-/// The first messages that meet and were not meant for each other.
+/// The first matched messages that were not meant for each other.
 struct Crossing {
   Lane lane;
   Sides sides;
   std::size_t at = 0;
-  bool permuted = false;  // what each of the two was meant for comes in another place
+  bool permuted = false;  // the right partner of each comes at another position
 
   [[nodiscard]] const model::CollectiveCall& sent() const {
     return *sides.sent[at];
@@ -154,7 +154,7 @@ std::optional<Crossing> crossing_in(const Lane& lane, const Sides& sides) {
   return std::nullopt;
 }
 
-/// The crossing keeps one of the two from going on: its call is not over, or it was ended in it.
+/// The crossing blocks one of the two: its call is open, or it was ended in it.
 bool is_stuck(const graph::Examination& examination, const Crossing& crossing) {
   const auto open = [&](const Messages& messages) {
     return std::any_of(
@@ -170,7 +170,7 @@ std::string message_text(const model::CollectiveCall& call) {
   return out + (call.tag && *call.tag != 0 ? fmt::format(" (tag {})", *call.tag) : "");
 }
 
-/// "4 float32, 8 float32" from the crossing on.
+/// "4 float32, 8 float32" from the crossing onwards.
 std::string listed(const Messages& messages, std::size_t from) {
   std::string out;
   for (std::size_t i = from; i < messages.size() && i < from + kMostShown; ++i) {
@@ -205,7 +205,8 @@ Finding finding_of(const graph::Examination& examination, const Crossing& crossi
   const bool sure = complete && crossing.permuted && (examination.still() || examination.job.ended);
   finding.confidence = sure ? Confidence::kCertain : Confidence::kLikely;
   if (!complete && !crossing.permuted) {
-    finding.confidence = Confidence::kPossible;  // the ends of what was lost may not meet
+    // The remaining messages after a loss may not match.
+    finding.confidence = Confidence::kPossible;
   }
   finding.summary = fmt::format(
       "rank {} sends {} to rank {}, which receives {}: messages between two ranks pair in the "
@@ -238,7 +239,7 @@ Findings detect(const graph::Examination& examination) {
       examination.job.history_complete && examination.job.coverage.events_lost == 0;
   for (const auto& [lane, sides] : lanes_of(examination, complete)) {
     const auto crossing = crossing_in(lane, sides);
-    // gloo accepts a message that is shorter than its buffer.
+    // gloo accepts a message that is shorter than the receiver's buffer.
     if (crossing && !crossing->permuted && !ignores_tags(examination.job, lane.group)) {
       continue;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuda-implicit-sync: one rank is in cudaFree, cudaMalloc or another call that waits for the
-// whole device, while a NCCL kernel on that device waits for a call that this very thread has not
-// made yet.
+// cuda-implicit-sync: one rank is in cudaFree, cudaMalloc or another call that waits for the whole
+// device, while an NCCL kernel on that device waits for a call that the same thread has not made
+// yet.
 #include <array>
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kKind = "cuda-implicit-sync";
 
-/// Calls that wait for all work of the device, by themselves and unseen.
+/// Calls that implicitly wait for all work of the device.
 constexpr std::array<std::string_view, 7> kCalls = {
     "cudaFree",   "cudaMalloc",         "cudaHostAlloc", "cuMemFree",
     "cuMemAlloc", "cudaHostUnregister", "cuModuleLoad"};
@@ -58,7 +58,7 @@ Findings detect(const graph::Examination& examination) {
   for (const auto& there : by_place(std::move(suspects))) {
     Finding finding = accuse(examination, kKind, there);
     if (finding.waiting.empty()) {
-      continue;  // everybody allocates: that is only slow
+      continue;  // all ranks allocate: that is only slow
     }
     finding.summary =
         fmt::format("{} {} blocked in {} ({}) until all kernels of the GPU finish{}", who(there),

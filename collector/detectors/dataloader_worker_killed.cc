@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // dataloader-worker-killed: a DataLoader worker was killed (out of memory, bus error, a crash in
-// native code). The rank raises, or waits when nobody looks; the other ranks wait for it.
+// native code). The rank raises, or waits if nothing detects it; the other ranks wait for it.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -22,8 +22,8 @@ namespace {
 constexpr std::string_view kKind = "dataloader-worker-killed";
 constexpr int kBusError = 7;
 
-/// A worker that ended by a signal while its rank lives. SIGTERM is how DataLoader itself ends
-/// them.
+/// A worker that was ended by a signal while its rank is running. DataLoader itself ends its
+/// workers with SIGTERM.
 std::optional<Suspect> killed_worker(const graph::Examination& examination,
                                      const model::Process& worker) {
   const auto exit = exit_of(examination.job, worker);
@@ -45,8 +45,8 @@ std::optional<Suspect> killed_worker(const graph::Examination& examination,
   return suspect;
 }
 
-/// A rank that could not fetch a batch because the worker at the other end of the connection was
-/// gone: it ended itself (os._exit), where torch has no message of its own.
+/// A rank that could not fetch a batch because the worker at the other end of the connection had
+/// exited by itself (os._exit), for which torch has no message of its own.
 Findings lost_connections(const graph::Examination& examination) {
   Findings out;
   for (const Traceback& one : tracebacks(examination.job)) {

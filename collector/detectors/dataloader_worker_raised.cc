@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// dataloader-worker-raised: the dataset raised in a worker process; the rank that asked for the
-// batch raises it again, the other ranks wait for that rank. The traceback that matters is the
-// worker's own, which follows the message.
+// dataloader-worker-raised: the dataset raised in a worker process; the rank that requested the
+// batch re-raises it, and the other ranks wait for that rank. The worker's own traceback, which
+// follows the message, is the relevant one.
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 

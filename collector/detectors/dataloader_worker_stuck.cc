@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // dataloader-worker-stuck: a rank waits for its next batch, and the DataLoader worker that should
-// bring it stands still in the user's __getitem__, in a lock or in input/output. The other ranks
-// wait for that rank in a collective, where the hang shows.
+// deliver it hangs in the user's __getitem__, in a lock or in input/output. The other ranks wait
+// for that rank in a collective, where the hang is visible.
 #include <algorithm>
 #include <array>
 
@@ -21,11 +21,11 @@ namespace {
 
 constexpr std::string_view kKind = "dataloader-worker-stuck";
 
-/// A batch that takes longer than this is not merely slow to load; below it a sleeping worker may
-/// be reading or pacing itself.
+/// A batch that takes longer is not merely slow to load; below this, a sleeping worker may be
+/// reading or pacing itself.
 constexpr double kLongBatchSeconds = 30;
 
-/// The main thread, or the pin-memory thread behind it, asks the workers' queue.
+/// The main thread, or the pin-memory thread behind it, reads the workers' queue.
 bool rank_waits_for_batch(const model::Process& rank) {
   const model::Thread* main = model::main_thread(rank);
   return main != nullptr && waits_for_batch(*main);
@@ -61,7 +61,7 @@ std::string what_it_does(const model::JobModel& job, const model::Process& worke
   return asleep(thread) ? "is sleeping" : "is computing";
 }
 
-/// For input that comes from outside of the job: a slow server, a pipe that nobody writes to yet.
+/// Waits for input from outside the job: a slow server, a pipe without a writer so far.
 bool waits_for_strangers(const model::JobModel& job, const model::Thread& thread) {
   constexpr std::array<std::string_view, 3> kChannels = {"fifo", "pipe", "socket"};
   if (!thread.waits_on ||
@@ -72,8 +72,8 @@ bool waits_for_strangers(const model::JobModel& job, const model::Thread& thread
   return !peer || model::process(job, *peer) == nullptr;
 }
 
-/// A sleep, a computation or a download may end by itself; a wait in a poll loop, a lock, a device
-/// or for a process of the job does not promise to.
+/// A sleep, a computation or a download may end by itself; a wait in a poll loop, for a lock, a
+/// device or a process of the job need not.
 Confidence how_sure(const model::JobModel& job, const model::Process& worker,
                     const model::Thread& thread, Confidence still) {
   if (long_without_progress(job)) {
@@ -96,10 +96,10 @@ std::optional<Suspect> stuck_worker(const graph::Examination& examination,
   }
   const model::Frame* user = own_user_frame(*main);
   if (user == nullptr) {
-    return std::nullopt;  // between batches: nothing of the user's to name
+    return std::nullopt;  // between batches: no user line to name
   }
   if (graph::standing_of(examination.job, examination.history, worker, *main).moved) {
-    return std::nullopt;  // it gets on with its batch: slow, not stuck
+    return std::nullopt;  // it makes progress with its batch: slow, not stuck
   }
   const std::string doing = what_it_does(examination.job, worker, *main);
   Suspect suspect = suspect_in(examination, worker, main);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parameters differ between ranks when the model is wrapped: DDP compares them in its
-// constructor and some ranks raise or wait.
+// constructor, and some ranks raise or wait.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -51,7 +51,7 @@ bool has_ended(const graph::Standing& standing) {
          standing.activity == graph::Activity::kExit;
 }
 
-/// The lines at which the ranks that complain wrapped their model, from their tracebacks.
+/// The lines at which ranks with an error wrapped their model, from their tracebacks.
 void add_complaints(const graph::Examination& examination, Finding& finding) {
   std::map<model::CallSite, model::RankSet> places;
   for (const LogStream& stream : log_streams(examination.job)) {
@@ -85,7 +85,7 @@ void add_constructor(const graph::Examination& examination, const model::RankSet
   }
 }
 
-/// The source line or a traceback says whose calls these are.
+/// The source line or a traceback shows that these calls belong to DDP's constructor.
 bool is_named(const model::JobModel& job, const model::CollectiveCall& call) {
   constexpr std::array<std::string_view, 2> kInTorch = {"_sync_module_states",
                                                         "_verify_param_shape_across_processes"};
@@ -100,7 +100,7 @@ bool is_named(const model::JobModel& job, const model::CollectiveCall& call) {
          std::any_of(kInTorch.begin(), kInTorch.end(), in_logs);
 }
 
-/// What a rank's model brought to the call, in words.
+/// What a rank's model contributed to the call, in words.
 std::string brought(const model::CollectiveCall& call, BuiltWith what) {
   const std::string size = call.count   ? fmt::format("{}", *call.count)
                            : call.shape ? shape_text(*call.shape)
@@ -120,7 +120,7 @@ std::string who_differs(const Disagreed& disagreed) {
                      disagreed.odd.size() == 1 ? "wraps" : "wrap", said(disagreed.rest));
 }
 
-/// The ranks passed contents of different size or type to a call of the constructor.
+/// The ranks passed contents with different size or type to a call of the constructor.
 std::optional<Finding> from_records(const graph::Examination& examination,
                                     const graph::Divergence& divergence) {
   if (!is_between_models(examination, divergence)) {

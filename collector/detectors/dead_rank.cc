@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// dead-rank: a rank was killed (out of memory, a crash in native code, kill -9) and nobody told the
-// others: they wait for it in a collective or in the store.
+// dead-rank: a rank was killed (out of memory, a crash in native code, kill -9) without notice to
+// the others: they wait for it in a collective or in the store.
 #include <algorithm>
 #include <csignal>
 #include <map>
@@ -31,7 +31,7 @@ using enum graph::Activity;
 
 constexpr std::string_view kKind = "dead-rank";
 constexpr int kTerminated =
-    15;  // SIGTERM: what launchers send to the innocent when somebody else has died
+    15;  // SIGTERM: what launchers send to the other ranks after one has died
 constexpr std::size_t kLongestLine = 200;
 
 std::optional<model::Exit> exit_fact(const model::JobModel& job, model::Rank rank) {
@@ -44,7 +44,7 @@ std::optional<model::Exit> exit_fact(const model::JobModel& job, model::Rank ran
   return std::nullopt;
 }
 
-/// One that ended with a status of its own: the launcher then ends the others.
+/// A rank exited with its own status: the launcher then ends the others.
 bool a_rank_failed(const model::JobModel& job) {
   const auto all = processes(job);
   return std::any_of(all.begin(), all.end(), [&job](const model::Process* process) {
@@ -53,7 +53,7 @@ bool a_rank_failed(const model::JobModel& job) {
   });
 }
 
-/// Its last call failed because others were gone already: it fell because of them.
+/// Its last call failed because others had exited already: it failed because of them.
 bool fell_after(const graph::Examination& examination, model::Rank rank) {
   const auto forsaken = forsaken_calls(examination);
   return std::any_of(forsaken.begin(), forsaken.end(), [&](const Forsaken& one) {
@@ -66,8 +66,8 @@ bool fell_after(const graph::Examination& examination, model::Rank rank) {
   });
 }
 
-/// gloo ends a process whose call meets one of another size: it aborted in the call in which the
-/// ranks disagree.
+/// gloo ends a process whose call is matched with one of another size: it aborted in the call in
+/// which the ranks disagree.
 bool fell_by_disagreement(const graph::Examination& examination, const Death& death) {
   if (!death.exit || death.exit->signal != SIGABRT) {
     return false;
@@ -110,7 +110,7 @@ std::vector<Death> deaths(const graph::Examination& examination) {
     return cleaned_up || fell_after(examination, death.rank) ||
            fell_by_disagreement(examination, death);
   });
-  // The first to fall was not asked to go.
+  // The first to fail was not asked to exit.
   const bool by_itself =
       by_disagreement || a_rank_failed(examination.job) || !forsaken_calls(examination).empty() ||
       std::any_of(out.begin(), out.end(), [](const Death& death) {
@@ -120,12 +120,12 @@ std::vector<Death> deaths(const graph::Examination& examination) {
     std::erase_if(
         out, [](const Death& death) { return death.exit && death.exit->signal == kTerminated; });
   }
-  // After the end of a job, those of whom no end was seen went with their launcher.
+  // After the end of a job, ranks without an observed exit ended with their launcher.
   const auto seen = processes(examination.job);
   const bool over = std::none_of(seen.begin(), seen.end(), [](const model::Process* process) {
     return process->rank && alive(*process);
   });
-  if (over) {  // nobody is left who waits, so those may have ended well, too
+  if (over) {  // no rank is left that waits, so they may also have ended successfully
     std::erase_if(out, [](const Death& death) { return !death.exit; });
   }
   return out;
@@ -161,7 +161,8 @@ void add_kernel_lines(const model::JobModel& job, Finding& finding) {
   }
 }
 
-/// Most dead ranks have no stack: the line of its newest recorded call is the nearest to its end.
+/// Most dead ranks have no stack: the line of the newest recorded call is closest to the rank's
+/// end.
 void add_last_calls(const model::JobModel& job, Finding& finding) {
   for (const model::Rank rank : finding.culprits) {
     if (const model::Frame* crash = place_of_crash(model::rank_process(job, rank))) {
@@ -185,7 +186,7 @@ void add_last_calls(const model::JobModel& job, Finding& finding) {
   }
 }
 
-/// Where the others are when nothing is known of the dead: the code that runs without it.
+/// The lines of the others if nothing is known about the dead rank: the code that runs without it.
 void add_places_of_others(const graph::Examination& examination, Finding& finding) {
   constexpr std::size_t kEnough = 3;
   if (!finding.locations.empty()) {
@@ -199,7 +200,7 @@ void add_places_of_others(const graph::Examination& examination, Finding& findin
   }
 }
 
-/// Only a log tells of it (imports/logs).
+/// Known only from a log (imports/logs).
 std::string_view told_by(const Death& death) {
   return death.process != nullptr && death.process->ppid < 0 ? "launcher: " : "";
 }
@@ -236,7 +237,8 @@ Finding killed(const graph::Examination& examination, const std::vector<Death>& 
     return death.exit && death.exit->signal;
   });
   const bool seen = std::any_of(dead.begin(), dead.end(), [](const Death& death) {
-    return death.process != nullptr || death.pid == 0;  // else its launcher told of a child only
+    // Otherwise its launcher reported only a child.
+    return death.process != nullptr || death.pid == 0;
   });
   const bool launcher_acted = !model::facts(examination.job, "cleaned-up").empty();
   finding.confidence =
@@ -251,7 +253,7 @@ Finding killed(const graph::Examination& examination, const std::vector<Death>& 
   const bool all_were_ending = std::all_of(dead.begin(), dead.end(), [&](const Death& death) {
     return aborted_while_ending(examination.job, death.rank, death.exit);
   });
-  if (all_were_ending) {  // who left others waiting is told by rank-exited
+  if (all_were_ending) {  // rank-exited reports ranks that left others waiting
     finding.confidence = Confidence::kPossible;
     finding.summary =
         fmt::format("{} aborted during exit; its collectives are complete", said(finding.culprits));
@@ -263,7 +265,7 @@ Finding killed(const graph::Examination& examination, const std::vector<Death>& 
   return finding;
 }
 
-/// What NCCL says of a rank that nobody else has seen: given up, or only not in time.
+/// NCCL's report of a rank without other evidence: given up, or only too late.
 std::optional<Finding> given_up_by_ras(const graph::Examination& examination) {
   std::vector<SilentRank> silent = silent_for_ras(examination.job);
   const bool dead = std::any_of(silent.begin(), silent.end(),
@@ -308,7 +310,7 @@ Findings detect(const graph::Examination& examination) {
   }
   const model::RankSet gone = vanished(examination);
   if (gone.empty() || torchrun_watches(examination.job)) {
-    // torchrun would have ended the others: rank-exited tells it.
+    // torchrun would have ended the others: rank-exited reports it.
     return gone.empty() ? findings_from_text(examination, kKind) : Findings{};
   }
   Finding finding;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel that is none of NCCL's waits for other ranks and never ends: DeepEP, symmetric memory, a
-// custom all-reduce. No recorder of collectives knows of it.
+// A kernel that does not belong to NCCL waits for other ranks and never ends: DeepEP, symmetric
+// memory, a custom all-reduce. No recorder of collectives sees it.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -24,22 +24,22 @@ namespace {
 constexpr std::string_view kKind = "device-kernel-stalled";
 constexpr std::size_t kMostLines = 6;
 
-/// What is known of one rank in such a library.
+/// What is known about one rank in such a library.
 struct Stalled {
   const DeviceLibrary* library = nullptr;
-  std::string function;  // of the wrapper, or the kernel
+  std::string function;  // name of the wrapper or of the kernel
   const graph::Standing* standing = nullptr;
-  bool by_stack = false;  // `function` is what its host called, not the name of a kernel
+  bool by_stack = false;  // `function` is what its host called, not a kernel name
 };
 
 struct Sightings {
   std::map<model::Rank, Stalled> ranks;
-  std::set<std::string> kinds;  // of evidence: "stack", "kernel", "log"
+  std::set<std::string> kinds;  // kinds of evidence: "stack", "kernel", "log"
   std::vector<Evidence> evidence;
   std::vector<DeviceTimeout> timeouts;
 };
 
-/// The wrapper on the stack, in which the host itself waits or for whose kernel it does.
+/// The wrapper on the stack, in which the host itself waits or for whose kernel it waits.
 void add_stacks(const graph::Examination& examination, Sightings& seen) {
   for (const graph::Standing& standing : examination.standings) {
     if (standing.thread == nullptr || standing.call || standing.moved) {
@@ -55,7 +55,7 @@ void add_stacks(const graph::Examination& examination, Sightings& seen) {
   }
 }
 
-/// The oldest kernel of a stream that has not ended: what stands behind it waits for it.
+/// The oldest unfinished kernel of a stream: later ones wait for it.
 void add_kernels(const graph::Examination& examination, Sightings& seen) {
   std::map<std::pair<model::Rank, double>, const model::Fact*> oldest;
   for (const model::Fact* fact : model::facts(examination.job, "gpu-kernel")) {
@@ -99,7 +99,7 @@ void add_timeouts(const graph::Examination& examination, Sightings& seen) {
   }
 }
 
-/// Ranks that others' timeouts name as missing and that report no timeout of their own.
+/// Ranks that the timeouts of others name as missing and that report no timeout themselves.
 model::RankSet never_came(const Sightings& seen) {
   model::RankSet missing;
   model::RankSet waiting;
@@ -119,7 +119,7 @@ std::string function_text(const Stalled& one) {
                               : fmt::format("{} of {}", one.function, one.library->name);
 }
 
-/// A frame without its function or file could be that of the wrapper.
+/// A frame without function or file could be that of the wrapper.
 bool is_readable(const model::Thread* thread) {
   return thread != nullptr && !thread->frames.empty() &&
          std::none_of(thread->frames.begin(), thread->frames.end(), [](const model::Frame& frame) {
@@ -128,7 +128,7 @@ bool is_readable(const model::Thread* thread) {
          });
 }
 
-/// Those who are in something else than most; nobody where it is half and half.
+/// The ranks that are elsewhere than the majority; empty in a tie.
 model::RankSet odd_ones(const graph::Examination& examination, const Sightings& seen) {
   std::map<model::Rank, std::string> does;
   for (const graph::Standing& standing : examination.standings) {
@@ -152,8 +152,8 @@ model::RankSet inside(const Sightings& seen) {
   return model::RankSet(std::move(ranks));
 }
 
-/// Nothing while the job moves, or where one look at a wrapper is all there is: a host in it is
-/// what a healthy job looks like.
+/// Nothing while the job makes progress, or if there is only one snapshot of a wrapper: a healthy
+/// job's host looks the same.
 std::optional<Confidence> confidence_in(const graph::Examination& examination,
                                         const Sightings& seen) {
   const bool said_so = seen.kinds.contains("log");
@@ -161,10 +161,11 @@ std::optional<Confidence> confidence_in(const graph::Examination& examination,
   if (examination.job.progress == model::Progress::kMoving || (!over && !said_so)) {
     return std::nullopt;
   }
-  // Those inside spin; whoever works elsewhere may yet come.
+  // The ranks inside spin; a rank that works elsewhere may still arrive.
   const bool others_work = !working_ranks(examination).minus(inside(seen)).empty();
   if (!over || others_work || somebody_is_gone(examination)) {
-    return Confidence::kPossible;  // whoever is gone sets no flags, and has a cause of its own
+    // A rank that has exited sets no flags, and has a cause of its own.
+    return Confidence::kPossible;
   }
   const Confidence result = confidence_of(static_cast<int>(seen.kinds.size()));
   return unobserved_ranks(examination).empty() ? result : at_most(result, Confidence::kLikely);
@@ -196,7 +197,7 @@ void tell(const graph::Examination& examination, const Sightings& seen, Finding&
       said(finding.culprits), what);
 }
 
-/// Some of them are held up by something of their own (a file, a lock, a worker): that is the
+/// Some of them are blocked by something of their own (a file, a lock, a worker): that is the
 /// cause.
 bool have_own_trouble(const graph::Examination& examination, const Sightings& seen,
                       const model::RankSet& ranks) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each rank decides by its own data, clock, metric or file test whether to call a collective, and
-// the decisions differ.
+// Each rank decides by its own data, clock, metric or file test whether to make a collective call,
+// and the decisions differ.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-// The two calls are known; the condition that decided is not.
+// The two calls are known, but not the deciding condition.
 void tell_calls(const graph::Examination& examination, const Explanation& explanation,
                 Finding& finding) {
   const Parting& parting = explanation.parting;
@@ -36,7 +36,7 @@ void tell_calls(const graph::Examination& examination, const Explanation& explan
       "all_reduce or broadcast the one that differs.";
 }
 
-/// How ranks can decide alike, by what decides on each rank now; `{}` is the condition with its
+/// How ranks can decide together, by what decides on each rank now; `{}` is the condition with its
 /// line.
 std::string agree_on(program::Source source, const std::string& condition) {
   switch (source) {
@@ -84,7 +84,7 @@ std::string agree_on(program::Source source, const std::string& condition) {
       condition);
 }
 
-// A skipped step: other causes are ruled out only where the reducers count the backwards.
+// A skipped step: other causes are excluded only if the reducers count the backward passes.
 void tell_skip(const graph::Examination& examination, const Explanation& explanation,
                Finding& finding) {
   const Branch& branch = *explanation.branch;
@@ -122,7 +122,7 @@ void tell_skip(const graph::Examination& examination, const Explanation& explana
   }
 }
 
-// A line search, a retry: the results on each rank decide how often it calls the function.
+// A line search or a retry: the results on each rank decide how often it calls the function.
 void tell_callback(const Explanation& explanation, Finding& finding) {
   const Callback& callback = *explanation.callback;
   const Parting& parting = explanation.parting;
@@ -146,7 +146,7 @@ void tell_callback(const Explanation& explanation, Finding& finding) {
                 callback.called, callback.caller);
 }
 
-/// The case calls the operation ("barrier"), or a function on the way to it ("self.save").
+/// The case calls the operation ("barrier") or a function that leads to it ("self.save").
 bool makes_call(const program::SourceText& lines, const program::Case& one, const Side& side) {
   for (int line = one.line; line <= one.last_line; ++line) {
     const std::string statement = program::statement_at(lines, line);
@@ -165,8 +165,8 @@ bool makes_call(const program::SourceText& lines, const program::Case& one, cons
   return false;
 }
 
-// The program gives each rank another value of the match by design: one of its cases lacks the call
-// that the others make.
+// By design, each rank has a different value in the match: one of its cases lacks the call that the
+// others make.
 void tell_cases(const graph::Examination& examination, const Explanation& explanation,
                 Finding& finding) {
   const Branch& branch = *explanation.branch;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// duplicate-rank: two processes were told the same RANK; another rank is therefore missing, and the
-// rendezvous or the first collective never completes.
+// duplicate-rank: two processes were given the same RANK; another rank is therefore missing, and
+// the rendezvous or the first collective never completes.
 #include <algorithm>
 #include <map>
 
@@ -24,7 +24,7 @@ std::string variable(const model::Process& process, const std::string& name) {
   return found == process.environment.end() ? std::string() : found->second;
 }
 
-/// The variable that told a process its rank; a function of mp.spawn is told it by none.
+/// The variable that gave a process its rank; nothing for a function of mp.spawn.
 std::optional<std::string> variable_of(const model::Process& process, model::Rank rank) {
   const std::string told = std::to_string(rank);
   for (const std::string name : {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
@@ -43,7 +43,7 @@ std::string claim(const model::Process& process, model::Rank rank) {
               : fmt::format("claims rank {}", rank);
 }
 
-/// A child that its rank started (a compiler, a server) inherits RANK; a second rank is no
+/// A child started by the rank (a compiler, a server) inherits RANK; a second rank is not a
 /// descendant of the first.
 bool descends_from(const model::JobModel& job, const model::Process& process, pid_t ancestor) {
   const model::Process* at = &process;
@@ -74,8 +74,8 @@ std::vector<const model::Process*> claimants(const model::JobModel& job, model::
   return out;
 }
 
-/// Those that were started beside the one that lives, with its RANK, and failed at once because it
-/// has the port of the rendezvous already.
+/// Processes that were started with the RANK of the running one and failed at once because it
+/// already uses the rendezvous port.
 std::vector<const model::Process*> shut_out(const model::JobModel& job,
                                             const model::Process& living) {
   std::vector<const model::Process*> out;
@@ -91,7 +91,7 @@ std::vector<const model::Process*> shut_out(const model::JobModel& job,
   return taken ? out : std::vector<const model::Process*>{};
 }
 
-/// One of them is still at work, on its imports for instance; not one that polls at the rendezvous.
+/// One of them still works, for example on its imports; not one that polls at the rendezvous.
 bool starts_up(const graph::Examination& examination,
                const std::vector<const model::Process*>& claimants) {
   const model::JobModel& job = examination.job;
@@ -105,7 +105,7 @@ bool starts_up(const graph::Examination& examination,
          });
 }
 
-/// That another rank is missing is the second fact.
+/// Another missing rank is the second fact.
 Confidence confidence(const graph::Examination& examination,
                       const std::vector<const model::Process*>& claimants,
                       const model::RankSet& missing) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// environment-differs: a variable or a library version that must be the same on every rank is not:
-// they wait at different addresses, count different worlds, or speak different protocols of NCCL.
+// environment-differs: a variable or library version that must be equal on every rank differs:
+// ranks wait at different addresses, use different world sizes, or speak different protocols of
+// NCCL.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -19,14 +20,13 @@ namespace {
 
 constexpr std::string_view kKind = "environment-differs";
 
-/// A variable, and whether a difference alone keeps ranks from meeting.
+/// A variable, and whether a difference alone prevents the rendezvous.
 struct MustAgree {
   std::string_view name;
   bool decides;
 };
 
-/// MASTER_ADDR may be spelled in several ways (a name, an address), so that its difference proves
-/// nothing.
+/// MASTER_ADDR may be written in several ways (a name, an address), so a difference proves nothing.
 constexpr std::array kVariables = {MustAgree{"WORLD_SIZE", true},
                                    MustAgree{"MASTER_PORT", true},
                                    MustAgree{"MASTER_ADDR", false},
@@ -55,11 +55,11 @@ std::map<model::Rank, std::string> values_of(const model::JobModel& job,
   for (const model::Rank rank : model::ranks_seen(job)) {
     const model::Process* process = model::rank_process(job, rank);
     if (process == nullptr || process->environment.empty()) {
-      continue;  // its environment could not be read: unknown, not different
+      continue;  // its environment was unreadable: unknown, not different
     }
     const auto found = process->environment.find(std::string(variable));
     if (found == process->environment.end() && started_another(job, *process)) {
-      continue;  // Lightning's first rank gives the others what it sets for itself after its start
+      continue;  // Lightning's first rank passes what it sets itself after its start to the others
     }
     values[rank] = found == process->environment.end() ? "unset" : found->second;
   }
@@ -69,7 +69,7 @@ std::map<model::Rank, std::string> values_of(const model::JobModel& job,
 std::map<model::Rank, std::string> versions_of(const model::JobModel& job,
                                                std::string_view library) {
   std::map<model::Rank, std::string> versions;
-  std::map<std::string, std::string> of_host;  // all ranks of a host have one version
+  std::map<std::string, std::string> of_host;  // all ranks of a host have the same version
   for (const model::Fact* fact : model::facts(job, "library-version")) {
     const auto version = fact->text("version");
     if (!version || version->empty() || fact->text("library") != library) {
@@ -105,7 +105,8 @@ std::optional<Finding> disagreement(const graph::Examination& examination, Thing
   finding.kind = kKind;
   finding.culprits = minority(sides);
   if (finding.culprits.empty() && name.starts_with("MASTER_")) {
-    for (const Camp& camp : sides) {  // rank 0 is the master: who was told otherwise cannot find it
+    // Rank 0 is the master: ranks with another value cannot find it.
+    for (const Camp& camp : sides) {
       if (!camp.ranks.contains(0)) {
         finding.culprits = finding.culprits.united(camp.ranks);
       }
@@ -129,8 +130,8 @@ std::optional<Finding> disagreement(const graph::Examination& examination, Thing
   return finding;
 }
 
-/// All ranks are in one call over a GPU backend and nothing moves: no difference of control flow
-/// competes with one of the settings.
+/// All ranks are in one call over a GPU backend without progress: a difference in settings has no
+/// competing difference in control flow.
 bool all_in_one_gpu_call(const graph::Examination& examination) {
   if (!examination.still() || examination.standings.size() < 2) {
     return false;
@@ -153,8 +154,8 @@ bool all_in_one_gpu_call(const graph::Examination& examination) {
                      [](const graph::GroupView& view) { return view.disagreements.empty(); });
 }
 
-/// Some ranks took part in a job of another size: NCCL makes its communicator at the first call
-/// only, in which all of them wait.
+/// Some ranks used another world size: NCCL creates its communicator only at the first call, in
+/// which all of them wait.
 bool default_group_is_two(const graph::Examination& examination) {
   const auto shared = shared_name(examination);
   return shared && is_default_group(examination.job, *shared);

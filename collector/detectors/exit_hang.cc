@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// exit-hang: training is over, yet a process does not end: a thread that is no daemon still runs, a
-// child is joined at exit, a clean-up waits. The launcher waits for the process, the cluster for
-// the launcher.
+// exit-hang: training is over, but a process does not exit: a non-daemon thread still runs, a child
+// is joined at exit, a cleanup waits. The launcher waits for the process, the cluster for the
+// launcher.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -25,8 +25,8 @@ using enum graph::Activity;
 
 constexpr std::string_view kKind = "exit-hang";
 
-/// Somebody still trains: then the one who left too early is the story, and other detectors tell
-/// it.
+/// Some rank still trains: then the rank that left too early is the cause, and other detectors
+/// report it.
 bool somebody_still_trains(const graph::Examination& examination) {
   return std::any_of(examination.standings.begin(), examination.standings.end(),
                      [](const graph::Standing& standing) {
@@ -65,7 +65,7 @@ std::optional<Suspect> does_not_end(const graph::Examination& examination,
   return suspect;
 }
 
-/// It pauses only, or writes to somebody who does.
+/// It only pauses, or writes to a process that does.
 bool at_work(const model::JobModel& job, const Suspect& suspect) {
   return suspect.thread != nullptr && suspect.process != nullptr &&
          (graph::waits_for_a_moment(job, *suspect.thread) ||

@@ -25,8 +25,8 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
                                 : source_quote(examination.job, parting.odd.site()));
 }
 
-/// The others wait for their GPUs, and the groups of the calls are unknown: hosts of a serving
-/// framework that are at different steps.
+/// The others wait for their GPUs and the groups of the calls are unknown: hosts of a serving
+/// framework at different steps.
 bool only_runs_ahead(const graph::Examination& examination, const Parting& parting) {
   return parting.rest.activity() == graph::Activity::kGpu &&
          groups_are_guessed(examination, parting);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// fabric-fault: a link, a port or a switch of the network failed: NCCL's transport or a driver says
-// so, with the adapter, the port and both addresses. A peer that has ended looks the same from the
-// other side, so a transfer that failed accuses the network only while all ranks are there.
+// fabric-fault: a link, port or switch of the network failed according to NCCL's transport or a
+// driver, with adapter, port and both addresses. An exited peer looks the same from the other side,
+// so a failed transfer accuses the network only while all ranks are running.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -25,9 +25,9 @@ namespace {
 constexpr std::string_view kKind = "fabric-fault";
 constexpr std::size_t kLongestLine = 240;
 constexpr std::size_t kMostLines = 8;
-constexpr double kFlushedStatus = 5;  // a request that was dropped after an earlier failure
+constexpr double kFlushedStatus = 5;  // a request dropped after an earlier failure
 
-/// The worst last.
+/// The most serious last.
 enum class Sort { kNone, kFlushed, kTransfer, kSwitch, kDevice, kPort };
 
 Sort sort_of(const model::Fact& fact) {
@@ -47,7 +47,7 @@ Sort sort_of(const model::Fact& fact) {
   return Sort::kNone;
 }
 
-/// "mlx5_3 port 1 on node7"; what is unknown is left out.
+/// "mlx5_3 port 1 on node7"; unknown parts are omitted.
 std::string device_text(const model::Fact& fact) {
   std::string out = fact.text("device").value_or("");
   if (const auto port = fact.number("port")) {
@@ -76,7 +76,7 @@ std::set<std::string> ends_of(const model::Fact& fact) {
   return out;
 }
 
-/// The end that all failed transfers have in common, where they have two others at least.
+/// The end that all failed transfers share, if there are at least two different other ends.
 std::string common_end(const std::vector<const model::Fact*>& transfers) {
   std::map<std::string, std::size_t> seen;
   std::set<std::set<std::string>> pairs;
@@ -96,7 +96,7 @@ std::string common_end(const std::vector<const model::Fact*>& transfers) {
   return common;
 }
 
-/// A port that came back, on the same machine and device.
+/// A port that became active again, on the same machine and device.
 bool came_back(const model::JobModel& job, const model::Fact& down) {
   const auto all = model::facts(job, "fabric-event");
   return std::any_of(all.begin(), all.end(), [&down](const model::Fact* one) {
@@ -194,7 +194,7 @@ void add_details(const model::Fact& fact, Finding& finding) {
   }
 }
 
-/// It happened before any process of the job began.
+/// It happened before any process of the job started.
 bool is_older_than_job(const model::JobModel& job, const model::Fact& fact) {
   std::optional<double> start;
   const model::Observation* look = model::latest(job);
@@ -208,7 +208,7 @@ bool is_older_than_job(const model::JobModel& job, const model::Fact& fact) {
   return start && time && *time < *start;
 }
 
-/// The program's own calls say why it hangs.
+/// The program's own calls explain the hang.
 bool ranks_parted(const graph::Examination& examination) {
   return std::any_of(
       examination.groups.begin(), examination.groups.end(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// fd-exhausted: a process has used all its file descriptors. With the file_descriptor strategy each
-// tensor that workers share costs one; batches kept in a list keep theirs.
+// fd-exhausted: a process has used all its file descriptors. With the file_descriptor strategy,
+// each tensor shared with workers needs one, and batches kept in a list keep theirs.
 #include <cerrno>
 
 #include <fmt/format.h>
@@ -18,7 +18,8 @@ namespace ddpdoctor::detectors {
 namespace {
 
 constexpr std::string_view kKind = "fd-exhausted";
-constexpr double kFewLeft = 4;  // a pipe and a socket need two each; with fewer the next call fails
+// A pipe and a socket need two each; with fewer, the next call fails.
+constexpr double kFewLeft = 4;
 
 std::optional<Suspect> out_of_descriptors(const graph::Examination& examination,
                                           const model::Fact& usage) {
@@ -37,7 +38,7 @@ std::optional<Suspect> out_of_descriptors(const graph::Examination& examination,
   return suspect;
 }
 
-/// A call that found no descriptor left, as the agent saw it.
+/// A call that got no descriptor, as seen by the agent.
 std::optional<Suspect> failed_call(const graph::Examination& examination,
                                    const model::Fact& failure) {
   auto suspect = suspect_of(examination, failure);
@@ -52,7 +53,7 @@ std::optional<Suspect> failed_call(const graph::Examination& examination,
   return suspect;
 }
 
-/// Where a call failed says more than where the process stands now.
+/// The line of a failed call is more informative than the current line.
 void place_at_failure(Suspect& suspect, const std::vector<Suspect>& failed) {
   for (const Suspect& failure : failed) {
     if (failure.process == suspect.process && failure.place.known()) {

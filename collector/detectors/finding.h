@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One detected cause, with what a person needs to believe it and to act on it.
+// One detected cause, with the evidence and the fix.
 #pragma once
 
 #include <map>
@@ -12,13 +12,13 @@
 
 namespace ddpdoctor::detectors {
 
-/// kCertain needs two independent facts, kLikely one, kPossible is a resemblance.
+/// kCertain needs two independent facts, kLikely one; kPossible only looks similar.
 enum class Confidence { kPossible, kLikely, kCertain };
 
-/// A line of the user's code that matters, and why it does.
+/// A relevant line of the user's code, and the reason.
 struct Location {
-  std::optional<model::Rank> rank;  // absent: a process that is no rank
-  model::RankSet ranks;             // all who stand there, when more than one
+  std::optional<model::Rank> rank;  // absent: the process is not a rank
+  model::RankSet ranks;             // all ranks at this line, if there are several
   std::string file;
   int line = 0;
   std::string function;
@@ -27,7 +27,7 @@ struct Location {
 };
 
 /// What a sentence of evidence has in common with a line of the user's code: a report for people
-/// leaves the sentence out when the lines above show that line and these words.
+/// omits the sentence if the lines above show that line and these words.
 struct Shown {
   std::string file;
   int line = 0;
@@ -37,22 +37,22 @@ struct Shown {
 struct Evidence {
   std::optional<model::Rank> rank;
   std::string text;
-  std::optional<Shown> shown = std::nullopt;  // only where it may repeat the lines above
+  std::optional<Shown> shown = std::nullopt;  // only if it may repeat the lines above
 };
 
 struct Finding {
   std::string kind;
   Confidence confidence = Confidence::kPossible;
-  std::string summary;      // one sentence: who, what, where
-  model::RankSet culprits;  // whose behaviour must change; may be empty
+  std::string summary;      // one sentence: which rank, what, which line
+  model::RankSet culprits;  // ranks whose behaviour must change; may be empty
   model::RankSet waiting;
   std::vector<Location>
-      locations;  // the culprit's user line first; then the others in reading order
+      locations;  // the culprit's user line first, then the others in reading order
   std::vector<Evidence> evidence;
   std::string fix;  // imperative, concrete, one or two sentences
   /// Report's "details": parameters, pids, paths; values as JSON text ("[\"a\"]", "12", "\"x\"").
   std::map<std::string, model::FactValue> details;
-  bool ahead = false;  // has not happened yet: said of a job that still moves, and no hang
+  bool ahead = false;  // has not happened yet: for a job that makes progress; not a hang
 };
 
 using Findings = std::vector<Finding>;

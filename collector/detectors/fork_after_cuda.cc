@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// fork-after-cuda: CUDA was initialised, then the process forked (a DataLoader worker,
-// multiprocessing); the child may not use CUDA and raises, or hangs. The message of torch says so
-// itself.
+// fork-after-cuda: CUDA was initialized, then the process forked (a DataLoader worker,
+// multiprocessing). The child cannot use CUDA and raises, or hangs. torch's message says so itself.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -54,7 +53,7 @@ Findings used_in_child(const graph::Examination& examination) {
   return told(examination, std::move(suspects));
 }
 
-/// In the CUDA runtime or driver, or in torch's first step towards it.
+/// In the CUDA runtime or driver, or in torch's initialization of CUDA.
 bool uses_cuda(const model::Thread& thread) {
   const auto of_cuda = [](const model::Frame& frame) {
     return frame.language == model::Language::kNative &&
@@ -66,7 +65,7 @@ bool uses_cuda(const model::Thread& thread) {
          std::any_of(thread.frames.begin(), thread.frames.end(), of_cuda);
 }
 
-/// The process it was forked from: the fact knows, else its parent.
+/// The process it was forked from: according to the fact, else its parent.
 pid_t forked_from(const model::JobModel& job, const model::Process& child) {
   for (const model::Fact* fork : model::facts(job, "fork")) {
     if (fork->pid == child.pid) {
@@ -76,7 +75,7 @@ pid_t forked_from(const model::JobModel& job, const model::Process& child) {
   return child.ppid;
 }
 
-/// Its parent has a context: by pid, or by the rank it serves when the context names no process.
+/// Its parent has a context: by pid, or by the served rank if the context names no process.
 bool parent_has_context(const model::JobModel& job, const model::Process& child) {
   const pid_t parent = forked_from(job, child);
   const auto rank = served_rank(job, child);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kKind = "fork-after-openmp";
 
-/// A team of its own would show as threads of the pool, also when it sleeps between regions.
+/// Its own team would be visible as pool threads, even while it sleeps between regions.
 bool has_team(const model::Process& process) {
   for (const model::Thread& thread : process.threads) {
     if (serves_native_pool(thread)) {
@@ -27,7 +27,7 @@ bool has_team(const model::Process& process) {
   return false;
 }
 
-/// Threads whose stack we could not read might be the team.
+/// Threads with unreadable stacks might be the team.
 bool all_threads_read(const model::Process& process) {
   for (const model::Thread& thread : process.threads) {
     if (thread.frames.empty()) {
@@ -37,8 +37,8 @@ bool all_threads_read(const model::Process& process) {
   return true;
 }
 
-/// Where only a team of several waits. Without the others there was a fork, whoever was the parent;
-/// this can be told of a process whose tool shows threads without Python.
+/// In a function in which only a team of several threads waits. If the others are missing there was
+/// a fork, whichever process was the parent; provable if the tool shows threads without Python.
 bool waits_for_team_of_nobody(const model::Process& process, const model::Frame& pool) {
   const bool for_team = pool.function.find("gomp_team_barrier_wait") != std::string::npos ||
                         pool.function.find("__kmp_join_barrier") != std::string::npos ||
@@ -74,7 +74,7 @@ std::optional<Suspect> forked_into_dead_pool(const graph::Examination& examinati
   Suspect suspect = suspect_in(examination, process, main);
   suspect.confidence = Confidence::kCertain;
   if (!asleep(*main) || !all_threads_read(process)) {
-    // A spinning wait and a busy parallel region look alike; so do a hidden team and none.
+    // A spinning wait looks like a busy parallel region, and a hidden team like none.
     const auto sure = stuck(examination);
     if (!sure) {
       return std::nullopt;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// fork-with-held-lock: a process forked while another of its threads held a lock (a logging
-// handler's, an allocator's, the user's). The child inherits the locked lock without the thread
-// that would unlock it, and waits for ever.
+// fork-with-held-lock: a process forked while another of its threads held a lock (of a logging
+// handler, an allocator, or the user). The child inherits the locked lock without the thread that
+// would release it, and waits forever.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ bool has_thread(const model::Process& process, pid_t tid) {
                      [tid](const model::Thread& thread) { return thread.tid == tid; });
 }
 
-/// The thread that the lock itself names as its owner, when this process has no such thread.
+/// The owner thread that the lock itself names, if this process has no such thread.
 std::optional<pid_t> foreign_owner(const model::Process& process, const model::Thread& thread) {
   const model::WaitsOn* mutex = waits_on(thread, "mutex");
   if (mutex == nullptr) {
@@ -46,8 +46,8 @@ std::string lock_name(const model::JobModel& job, const model::Thread& thread) {
   return "a lock";
 }
 
-/// The frame that asked for a wait inside this process which nothing but another thread of it can
-/// end: the caller of Condition.wait, Event.wait or Future.result without a limit.
+/// The frame that waits inside this process for something that only another of its threads can end:
+/// the caller of Condition.wait, Event.wait or Future.result without a timeout.
 const model::Frame* asks_a_thread(const model::Thread& thread) {
   if (!asleep(thread) || (thread.waits_on && thread.waits_on->limit)) {
     return nullptr;
@@ -73,7 +73,7 @@ bool runs_code_of(const model::Thread& thread, std::string_view file) {
   });
 }
 
-/// The thread of the parent that runs the code of `file`, when no other thread of the child does.
+/// The thread of the parent that runs the code of `file`, if no other thread of the child does.
 const model::Thread* left_in_parent(const model::JobModel& job, const model::Process& process,
                                     const model::Thread& waiting, std::string_view file) {
   const model::Process* parent = model::process(job, process.ppid);
@@ -93,7 +93,7 @@ const model::Thread* left_in_parent(const model::JobModel& job, const model::Pro
   return nullptr;
 }
 
-/// It asked a thread to do something, and that thread was not copied by the fork.
+/// It waits for a thread that the fork did not copy.
 std::optional<Suspect> waits_for_lost_thread(const graph::Examination& examination,
                                              const model::Process& process) {
   if (!alive(process) || !forked_without_exec(examination.job, process) || !examination.still()) {

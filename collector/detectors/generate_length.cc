@@ -30,7 +30,7 @@ std::string fix(const model::JobModel& job, const Explanation& explanation) {
                "generate a fixed length on every rank.";
 }
 
-/// The line in the user's own generate() comes first: there the change has to be made.
+/// The line in the user's own generate() comes first, because it must be changed.
 void put_generating_side_first(const model::JobModel& job, const Parting& parting,
                                Finding& finding) {
   const graph::Standing* inside = generating(job, parting);

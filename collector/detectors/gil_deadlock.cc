@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// gil-deadlock: a thread sleeps in native code and holds the GIL meanwhile; the thread that would
-// wake it needs the GIL. No Python thread of the process ever runs again, and the other ranks wait
-// for its rank.
+// gil-deadlock: a thread sleeps in native code while it holds the GIL; the thread that would wake
+// it needs the GIL. No Python thread of the process can run, and the other ranks wait for its rank.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -36,7 +35,8 @@ std::vector<const model::Thread*> threads_without_gil(const model::Process& proc
   return out;
 }
 
-/// The holder waits, by what the kernel or the lock says, for one of the threads that want the GIL.
+/// According to the kernel or the lock, the holder waits for one of the threads that wait for the
+/// GIL.
 bool waits_for_one_of(const model::Thread& holder,
                       const std::vector<const model::Thread*>& threads) {
   if (!holder.waits_on) {
@@ -63,7 +63,7 @@ std::string named(const model::Thread& thread) {
                              : fmt::format("thread {} ({})", thread.tid, thread.name);
 }
 
-/// Where a thread stands that the holder keeps from running.
+/// The line of a thread that the holder blocks.
 void add_kept_thread(const graph::Examination& examination, const Suspect& holder,
                      Finding& finding) {
   for (const model::Thread* kept : threads_without_gil(*holder.process)) {
@@ -84,7 +84,7 @@ std::optional<Suspect> sleeps_with_gil(const graph::Examination& examination,
     return std::nullopt;
   }
   const auto others = threads_without_gil(process);
-  // A holder that waits for other ranks is held up by them; its GIL is no cause.
+  // A holder that waits for other ranks is blocked by them; its GIL is not the cause.
   if (others.empty() || graph::standing_of(examination.job, process, *holder).waits_for_ranks()) {
     return std::nullopt;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gpu-fault: the hardware or its driver failed: an Xid in the kernel log, an ECC error, a GPU that
 // fell off the bus. Its rank stops, the others spin in NCCL. Many Xids are the program's own error
-// or only follow another one: those accuse no GPU.
+// or only follow another Xid: these accuse no GPU.
 #include <algorithm>
 #include <set>
 
@@ -25,7 +25,7 @@ bool is_serious(const GpuEvent& event) {
   return event.speaks_of >= XidClass::kDriver;
 }
 
-/// The earliest serious one; else the earliest of the worst class.
+/// The earliest serious event; else the earliest of the worst class.
 const GpuEvent& leading(const std::vector<GpuEvent>& events) {
   const auto serious = std::find_if(events.begin(), events.end(), is_serious);
   return serious != events.end() ? *serious
@@ -35,7 +35,7 @@ const GpuEvent& leading(const std::vector<GpuEvent>& events) {
                                                      });
 }
 
-/// "GPU 0000:4f:00.0 of node5"; what is unknown is left out.
+/// "GPU 0000:4f:00.0 of node5"; unknown parts are omitted.
 std::string gpu_text(const GpuEvent& event) {
   std::string out = event.address.empty() ? "a GPU" : "GPU " + event.address;
   return event.host.empty() ? out : out + " of " + event.host;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every rank launched the same collective and none completes: nobody is missing. Transport,
-// hardware or another stream is at fault, not the user's control flow.
+// Every rank launched the same collective and none completes: no rank is missing. The cause is the
+// transport, the hardware or another stream, not the user's control flow.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -31,7 +31,7 @@ bool is_open(const model::CollectiveCall& call) {
   return call.state == model::CallState::kEnqueued || call.state == model::CallState::kStarted;
 }
 
-// With several under way, the oldest one keeps the others from completing.
+// Of several open calls, the oldest one blocks the others.
 const model::CollectiveCall* oldest_open(const graph::Examination& examination,
                                          const graph::GroupView& view,
                                          const model::CollectiveCall* newest) {
@@ -47,11 +47,10 @@ const model::CollectiveCall* oldest_open(const graph::Examination& examination,
   return newest;
 }
 
-// All members have made exactly the same call as their newest, and it is open on at least one of
-// them.
+// The newest call of all members is exactly the same, and it is open on at least one of them.
 const model::CollectiveCall* common_call(const graph::Examination& examination,
                                          const graph::GroupView& view) {
-  // A log tells of those who wrote to it: only the world is known to be of one piece.
+  // A log covers only ranks that wrote to it: membership is certain only for the world.
   const bool members_known =
       examination.job.world_size.has_value() || view.group.name == "default_pg";
   if (!is_gpu_backend(view.group.backend) || !view.disagreements.empty() || !members_known ||
@@ -72,20 +71,20 @@ const model::CollectiveCall* common_call(const graph::Examination& examination,
   return open == nullptr ? nullptr : oldest_open(examination, view, open);
 }
 
-// Where ranks parted in one group, the kernels of others are only queued behind that.
+// If ranks diverged in one group, kernels of other groups are only queued behind it.
 bool somebody_parted(const graph::Examination& examination) {
   return std::any_of(
       examination.groups.begin(), examination.groups.end(),
       [](const graph::GroupView& view) { return view.end_of_agreement() != nullptr; });
 }
 
-/// Only a reduce operation that differs does not keep NCCL from completing.
+/// Of all differences, only that of the reduce operation does not prevent NCCL from completing.
 bool may_be_the_cause(const std::vector<Compared>& parts) {
   return std::any_of(parts.begin(), parts.end(),
                      [](Compared part) { return part != Compared::kReduceOp; });
 }
 
-/// All that may differ was seen to be alike: nothing is left but what carries the data.
+/// Everything that may differ was compared and is equal: only the transport is left.
 void tell_transport(Finding& finding) {
   finding.summary += "; no rank is missing";
   finding.fix =
@@ -112,7 +111,7 @@ void tell_what_is_open(const graph::Examination& examination, const std::vector<
   }
 }
 
-// The device of some rank has not come to this call: it is still in an older one of another group,
+// The device of some rank has not reached this call: it is still in an older call of another group,
 // or in a message.
 bool some_device_is_elsewhere(const graph::Examination& examination, const graph::GroupView& view) {
   return std::any_of(view.progress.begin(), view.progress.end(), [&](const auto& progress) {

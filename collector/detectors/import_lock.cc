@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // import-lock: a thread imports a module that another thread of the process is still importing, and
-// that one waits for the first: module-level code that starts a thread and joins it. Neither import
-// ends, and the other ranks wait for this one.
+// that thread waits for the first one: module-level code that starts a thread and joins it. Neither
+// import ends, and the other ranks wait for this one.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ bool waits_for_import(const model::Thread& thread) {
          python_frame_in(thread, kImportMachinery, {"acquire", "_lock_unlock_module"}) != nullptr;
 }
 
-/// In the middle of an import of its own: it runs a module's code and holds that module's lock.
+/// It is importing a module itself: it runs the module's code and holds its lock.
 bool imports(const model::Thread& thread) {
   return !waits_for_import(thread) &&
          python_frame_in(thread, kImportMachinery, {"_find_and_load", "_load_unlocked"}) != nullptr;
@@ -47,16 +47,16 @@ const model::Thread* waits_in_turn(const model::Process& process, const model::T
   return nullptr;
 }
 
-/// The module's code goes on, or will by itself: it computes, sleeps for a while, waits with a
-/// limit.
+/// The module's code makes progress, or will by itself: it computes, sleeps for some time, or waits
+/// with a timeout.
 bool goes_on(const model::JobModel& job, const model::Process& process,
              const model::Thread& importer) {
   return graph::ran_between_looks(job, process, importer) || sleeps_by_choice(importer) ||
          (importer.waits_on && importer.waits_on->limit);
 }
 
-/// The line of the importing thread that holds everything up: the user's, else the innermost of the
-/// module being imported.
+/// The blocking line of the importing thread: the user's, else the innermost one of the module
+/// being imported.
 model::CallSite blocked_line(const model::Thread& thread) {
   const model::Frame* user = own_user_frame(thread);
   return user == nullptr ? model::CallSite{} : model::call_site(*user);

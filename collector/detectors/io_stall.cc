@@ -26,15 +26,15 @@ constexpr std::string_view kKind = "io-stall";
 constexpr std::string_view kFileLock = "file-lock";
 constexpr std::array<std::string_view, 5> kChannels = {"fifo", "socket", "pipe", "file", kFileLock};
 
-/// What the rank is in, when it is input/output that no other process of the job would end.
+/// The input/output that the rank waits for, if no other process of the job can end it.
 struct Stall {
   std::string object;  // "the named pipe /data/manifest"
   std::optional<std::string> path;
-  bool named = false;   // the kernel said which object
-  bool choked = false;  // it is a program that only the rank could free
+  bool named = false;   // the kernel named the object
+  bool choked = false;  // a program that only the rank could unblock
 };
 
-/// It and everything it started slept from one look to the next.
+/// It and all its descendants slept between two snapshots.
 bool sleeps(const model::JobModel& job, const model::Process& process, int depth = 0) {
   constexpr int kDeepest = 16;
   const model::Observation* before = model::previous(job);
@@ -65,14 +65,13 @@ bool is_multiprocessing(const model::Process& process) {
   });
 }
 
-/// A program that the rank started (`subprocess`) and that does nothing either: the end of what we
-/// can see.
+/// A program started by the rank (`subprocess`) that is idle, too: the end of the visible chain.
 const model::Process* idle_command(const model::JobModel& job, const model::Process& rank,
                                    const model::WaitsOn& waits) {
   const auto peer = target_pid(waits);
   const model::Process* child = peer ? model::process(job, *peer) : nullptr;
   const model::Thread* main = child == nullptr ? nullptr : model::main_thread(*child);
-  // A Python child of multiprocessing is part of the program: its own stack says more.
+  // A Python child of multiprocessing belongs to the program: its own stack is more informative.
   const bool own_worker = child != nullptr && innermost_python(*main_of(*child)) != nullptr &&
                           (forked_without_exec(job, *child) || is_multiprocessing(*child));
   const bool foreign = child != nullptr && child->ppid == rank.pid && main != nullptr &&
@@ -80,8 +79,8 @@ const model::Process* idle_command(const model::JobModel& job, const model::Proc
   return foreign && alive(*child) && sleeps(job, *child) ? child : nullptr;
 }
 
-/// A server, a pager, a reader that was started beside the ranks and does nothing either: it is no
-/// rank's, so nobody of the job keeps it waiting.
+/// A server, pager or reader that was started beside the ranks and is idle, too: it belongs to no
+/// rank, so no process of the job makes it wait.
 const model::Process* idle_stranger(const model::JobModel& job, const model::Process& rank,
                                     const model::Thread& thread) {
   const auto peer = target_pid(*thread.waits_on);
@@ -93,8 +92,8 @@ const model::Process* idle_stranger(const model::JobModel& job, const model::Pro
   return idle ? stranger : nullptr;
 }
 
-/// The other end is another process of the job: then that process, not the channel, is what the
-/// rank waits for.
+/// The other end is another process of the job: the rank waits for that process, not for the
+/// channel.
 bool is_within_job(const model::JobModel& job, const model::Process& rank,
                    const model::WaitsOn& waits) {
   const auto peer = target_pid(waits);
@@ -132,8 +131,8 @@ std::string service_of(const model::Process& stranger, const model::WaitsOn& wai
                      writes ? "read from a full pipe" : "answer");
 }
 
-/// The rank waits for the end of a program that cannot end: it writes to a full pipe which only the
-/// rank could empty.
+/// The rank waits for a program that cannot exit: it writes to a full pipe that only the rank could
+/// read.
 std::optional<Stall> choked_command(const model::JobModel& job, const model::Process& rank,
                                     const model::Thread& thread) {
   const auto peer = thread.waits_on && thread.waits_on->kind == "process"
@@ -155,7 +154,7 @@ std::optional<Stall> choked_command(const model::JobModel& job, const model::Pro
                .choked = true};
 }
 
-/// The wait is an arrow of a circle over ranks: lock-deadlock tells it.
+/// The wait is part of a cycle over ranks: lock-deadlock reports it.
 bool is_in_circle(const graph::Examination& examination, model::Rank rank) {
   const auto cycles = examination.waits.cycles();
   const std::string node = fmt::format("rank:{}", rank);
@@ -166,7 +165,7 @@ bool is_in_circle(const graph::Examination& examination, model::Rank rank) {
   });
 }
 
-/// Who holds the lock ran between the looks: it will give it back.
+/// The holder of the lock ran between snapshots: it will release it.
 bool holder_goes_on(const model::JobModel& job, const model::WaitsOn& waits) {
   const auto pid = waits.kind == kFileLock ? target_pid(waits) : std::nullopt;
   const model::Process* holder = pid ? model::process(job, *pid) : nullptr;
@@ -186,7 +185,7 @@ std::optional<Stall> channel_stall(const model::JobModel& job, const model::Proc
   if (stranger == nullptr && is_within_job(job, rank, *thread.waits_on)) {
     return std::nullopt;
   }
-  if (graph::ran_between_looks(job, rank, thread)) {  // something came, if slowly
+  if (graph::ran_between_looks(job, rank, thread)) {  // something arrived, although slowly
     return std::nullopt;
   }
   const auto path = target_path(*thread.waits_on);
@@ -217,7 +216,7 @@ std::optional<Stall> device_stall(const model::JobModel& job, const model::Proce
   return std::nullopt;
 }
 
-/// Waits that look like input/output but belong to somebody else's explanation.
+/// Waits that look like input/output but have another explanation.
 bool waits_for_something_else(const model::JobModel& job, const graph::Standing& standing,
                               const model::Thread& main) {
   using enum graph::Activity;
@@ -250,7 +249,8 @@ std::optional<Suspect> stalled(const graph::Examination& examination,
     return std::nullopt;
   }
   Suspect suspect = suspect_in(examination, *standing.process, main);
-  // The kernel names the object and the stack the user's line: two facts, once nothing moves.
+  // The kernel names the object and the stack the user's line: two facts, if nothing makes
+  // progress.
   const bool both = stall->named && suspect.place.known() && still == Confidence::kLikely;
   suspect.confidence = both && !waiting_ranks(examination).empty() ? Confidence::kCertain : still;
   const bool may_be_served = main->waits_on && main->waits_on->kind != kFileLock && !stall->choked;
@@ -264,7 +264,7 @@ std::optional<Suspect> stalled(const graph::Examination& examination,
   return suspect;
 }
 
-/// In the kernel's client of a file system of another machine.
+/// In the kernel's client of a network file system.
 bool waits_in_network_files(const std::vector<Suspect>& there) {
   constexpr std::array<std::string_view, 7> kClients = {"nfs",    "rpc_wait", "nlmclnt", "ceph",
                                                         "lustre", "cl_sync",  "fuse_"};
@@ -305,7 +305,7 @@ std::string fix_for(const Stall& stall, const std::vector<Suspect>& there) {
 Findings detect(const graph::Examination& examination) {
   const auto still = stuck(examination);
   std::vector<Suspect> suspects;
-  std::map<std::string, Stall> stalls;  // by place
+  std::map<std::string, Stall> stalls;  // by line
   for (const graph::Standing& standing : examination.standings) {
     Stall found;
     if (auto suspect = still ? stalled(examination, standing, *still, found) : std::nullopt) {

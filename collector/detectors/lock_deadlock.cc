@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// lock-deadlock: threads of one process each hold a lock that the next one wants. The thread that
-// feeds or trains never comes back, and the other ranks wait for its rank.
+// lock-deadlock: threads of one process each hold a lock that the next one waits for. The thread
+// that feeds or trains never continues, and the other ranks wait for its rank.
 #include <algorithm>
 #include <set>
 
@@ -25,7 +25,8 @@ namespace {
 constexpr std::string_view kKind = "lock-deadlock";
 constexpr std::size_t kLongestPath = 60;
 
-/// A thread blocked in a lock: what it wants and what its source says it holds already.
+/// A thread blocked in a lock: the lock it waits for, and those that it already holds according to
+/// the source.
 struct Blocked {
   const model::Thread* thread = nullptr;
   std::string wanted;
@@ -43,14 +44,16 @@ std::vector<Blocked> blocked_threads(const model::JobModel& job, const model::Pr
   return out;
 }
 
-/// Follows "wants what the next one holds" from `start` until it closes; empty when it does not.
+/// Follows "waits for what the next one holds" from `start` until the cycle closes; empty if it
+/// does not.
 std::vector<const Blocked*> circle_from(const std::vector<Blocked>& all, const Blocked& start) {
   std::vector<const Blocked*> path = {&start};
   while (path.size() <= all.size()) {
     const auto holds = [&path](const Blocked& other) {
       return other.held.contains(path.back()->wanted);
     };
-    // Another thread before itself: two objects of one class have locks of one name.
+    // Prefers another thread to the thread itself, because two objects of one class have locks with
+    // the same name.
     auto next = std::find_if(all.begin(), all.end(), [&](const Blocked& other) {
       return &other != path.back() && holds(other);
     });
@@ -76,7 +79,7 @@ Suspect member(const graph::Examination& examination, const model::Process& proc
   return suspect;
 }
 
-/// Python locks do not name their owner; the source does.
+/// Python locks do not have an owner field; the source shows the owner.
 std::vector<Suspect> circle_by_source(const graph::Examination& examination,
                                       const model::Process& process) {
   const auto sure = stuck(examination);
@@ -88,8 +91,8 @@ std::vector<Suspect> circle_by_source(const graph::Examination& examination,
     const auto circle = circle_from(blocked, start);
     std::vector<Suspect> out;
     for (std::size_t i = 0; i < circle.size(); ++i) {
-      // Two threads and two locks of one name could still be other objects when only one thread is
-      // in the circle.
+      // If only one thread is in the cycle, the two locks with the same name could still be
+      // different objects.
       const bool proven = *sure == Confidence::kLikely && circle.size() > 1;
       out.push_back(member(examination, process, *circle[i]->thread,
                            fmt::format("wants {} and holds {}", circle[i]->wanted,
@@ -120,7 +123,7 @@ std::pair<const model::Process*, const model::Thread*> thread_of(const model::Jo
   return {nullptr, nullptr};
 }
 
-/// Every arrow of the cycle is a mutex that names its owner: nothing is left to doubt.
+/// Every edge of the cycle is a mutex with a known owner: this is a proof.
 std::vector<Suspect> circle_by_owner(const graph::Examination& examination,
                                      const std::vector<std::string>& cycle) {
   std::vector<Suspect> out;
@@ -141,7 +144,7 @@ std::vector<Suspect> circle_by_owner(const graph::Examination& examination,
   return out;
 }
 
-/// "the file lock /cache/vocab.lock" of the edge's "lock-file /cache/vocab.lock".
+/// "the file lock /cache/vocab.lock" for the edge "lock-file /cache/vocab.lock".
 std::string lock_name(std::string_view why) {
   constexpr std::string_view kKinds[] = {"lock-file ", "file-lock "};
   for (const std::string_view kind : kKinds) {
@@ -152,8 +155,8 @@ std::string lock_name(std::string_view why) {
   return why.starts_with("the ") ? std::string(why) : "a file lock";
 }
 
-/// One rank waits for a lock that another one holds, and that one in a collective for the first:
-/// the waiting goes round over the processes. Who is in a collective comes last.
+/// One rank waits for a lock that another one holds, and that one waits in a collective for the
+/// first: a cycle over processes. The rank in the collective comes last.
 std::vector<Suspect> circle_over_ranks(const graph::Examination& examination,
                                        const std::vector<std::string>& cycle) {
   std::vector<Suspect> out;
@@ -211,7 +214,7 @@ Finding locked_in_collective(const graph::Examination& examination,
   return finding;
 }
 
-/// Circles that meet in one holder are one deadlock.
+/// Cycles that share a holder are one deadlock.
 void add_circle(std::vector<std::vector<Suspect>>& all, std::vector<Suspect> circle,
                 const graph::Examination& examination) {
   const auto same = std::find_if(all.begin(), all.end(), [&](const std::vector<Suspect>& known) {
@@ -226,7 +229,7 @@ void add_circle(std::vector<std::vector<Suspect>>& all, std::vector<Suspect> cir
   same->insert(same->end() - 1, circle.begin(), circle.end());
 }
 
-/// Nobody called the function that waits: a signal did.
+/// The waiting function was not called: a signal ran it.
 void tell_interruption(const std::vector<Suspect>& circle, const Interruption& signal,
                        Finding& finding) {
   const model::CallSite interrupted = model::call_site(*signal.interrupted);
@@ -264,7 +267,7 @@ Finding deadlock(const graph::Examination& examination, const std::vector<Suspec
   return finding;
 }
 
-/// One holds the lock and waits for what the other one does after it has got it.
+/// One thread holds the lock and waits for what the other one does after it has got the lock.
 std::optional<Finding> waits_inside(const graph::Examination& examination,
                                     const model::Process& process) {
   const auto sure = stuck(examination);

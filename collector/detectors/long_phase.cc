@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank works (saves, tokenises, compiles a data set) while the others wait for it in a barrier:
+// One rank works (saves, tokenizes, compiles a data set) while the others wait for it in a barrier:
 // slow, not hung.
 #include <algorithm>
 
@@ -22,7 +22,7 @@ bool works(const Standing& standing) {
          (standing.on_cpu || standing.moved || standing.activity == Activity::kSaving);
 }
 
-/// All that wait came to their call a moment ago: a step of a job that goes on.
+/// All waiting ranks reached their call a moment ago: a normal step.
 bool all_just_came(const graph::Examination& examination, const model::RankSet& waiting) {
   constexpr double kMoment = 1;  // second
   const model::Observation* now = model::latest(examination.job);
@@ -39,7 +39,7 @@ bool all_just_came(const graph::Examination& examination, const model::RankSet& 
 Findings detect(const graph::Examination& examination) {
   const model::RankSet waiting = waiting_ranks(examination);
   const model::RankSet working = ranks_where(examination, works);
-  // Everybody else waits: otherwise this is a step of a running job.
+  // All others wait: otherwise this is a step of a running job.
   const bool all_told = waiting.size() + working.size() == examination.standings.size();
   if (waiting.empty() || working.empty() || !all_told || working.size() >= waiting.size() + 1 ||
       all_just_came(examination, waiting)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // marked-ready-twice: DistributedDataParallel counts each parameter once per backward; reentrant
-// checkpointing, shared parameters and two backwards over one forward break that.
+// checkpointing, shared parameters and two backward passes over one forward violate this.
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kKind = "marked-ready-twice";
 
-/// The traceback ends in backward(); what makes it come to a parameter twice is a line of the
+/// The traceback ends in backward(); the cause of a second visit to a parameter is a line of the
 /// model.
 void tell_lines(const UsedTwice& used, Finding& finding) {
   const model::CallSite& first = used.places.front();
@@ -59,7 +59,8 @@ Findings detect(const graph::Examination& examination) {
   Findings findings = findings_from_text(examination, kKind);
   const auto seen = findings.empty() ? std::vector<Sighting>{} : sightings(examination.job, kKind);
   if (findings.size() != 1 || seen.empty()) {
-    return findings;  // of several backwards the source does not say which goes with which line
+    // If there are several backward passes, the source does not show which belongs to which line.
+    return findings;
   }
   const UsedTwice used = used_twice(examination.job, seen.front().line);
   if (!used.places.empty()) {

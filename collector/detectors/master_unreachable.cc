@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// master-unreachable: ranks cannot reach the rendezvous: nobody listens on MASTER_ADDR:MASTER_PORT,
-// or a stranger does.
+// master-unreachable: ranks cannot reach the rendezvous: no process listens on
+// MASTER_ADDR:MASTER_PORT, or one outside the job does.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ model::RankSet ranks_at_rendezvous(const graph::Examination& examination) {
   });
 }
 
-/// Why the rendezvous cannot be reached; empty when it can or when we cannot know.
+/// Why the rendezvous is unreachable; empty if it is reachable or unknown.
 std::string obstacle(const model::JobModel& job, const model::Fact& listen) {
   if (!listen.flag("local").value_or(false)) {
     return {};
@@ -42,7 +42,7 @@ std::string obstacle(const model::JobModel& job, const model::Fact& listen) {
   return {};
 }
 
-/// Connections to the rendezvous that are attempted and not answered.
+/// Attempted connections to the rendezvous without an answer.
 std::optional<std::string> unanswered(const model::JobModel& job) {
   model::RankSet ranks;
   std::string address;
@@ -61,7 +61,7 @@ std::optional<std::string> unanswered(const model::JobModel& job) {
                                                      ranks.empty() ? "" : " " + said(ranks)));
 }
 
-/// Those at the rendezvous that were told this port.
+/// The ranks at the rendezvous that were given this port.
 model::RankSet told_port(const graph::Examination& examination, const model::RankSet& waiting,
                          const model::Fact& listen) {
   const std::string port = fmt::format("{:.0f}", listen.number("port").value_or(-1));
@@ -79,7 +79,7 @@ model::RankSet told_port(const graph::Examination& examination, const model::Ran
   return out;
 }
 
-/// Some ranks were sent to a place of their own: they are the ones to correct.
+/// Some ranks were given an address of their own: theirs must be corrected.
 Finding astray(const graph::Examination& examination, const model::RankSet& ranks,
                const std::string& reason, Confidence still) {
   std::vector<Suspect> suspects;
@@ -90,7 +90,7 @@ Finding astray(const graph::Examination& examination, const model::RankSet& rank
       suspect = suspect_in(examination, *standing->process, model::main_thread(*standing->process));
       suspect.rank = rank;
     }
-    // Nobody serves the port, and the other ranks were told another one: two facts.
+    // No process serves the port, and the other ranks were given a different one: two facts.
     suspect.confidence = still == Confidence::kLikely ? Confidence::kCertain : still;
     suspect.note = fmt::format("rank {} tries to connect here", rank);
     suspect.evidence = fmt::format("{}; the other ranks have a different MASTER_PORT", reason);
@@ -105,7 +105,7 @@ std::string without_quotes(std::string_view text) {
   return std::string(quoted ? text.substr(1, text.size() - 2) : text);
 }
 
-/// Where a rank tries to connect to, as torch's own frame has it: "127.0.0.1:29501".
+/// The address to which a rank connects, from torch's own frame: "127.0.0.1:29501".
 std::string connects_to(const model::Thread& thread) {
   const model::Frame* maker =
       model::find_python_frame(thread, "_create_c10d_store", "torch/distributed/rendezvous.py");
@@ -124,8 +124,8 @@ std::string connects_to(const model::Thread& thread) {
   return host.empty() || port.empty() ? std::string() : host + ":" + port;
 }
 
-/// Rank 0 serves the store and reaches itself at once; one that tries to connect is a client as all
-/// others, or was told the address of another machine.
+/// Rank 0 serves the store and reaches itself immediately; a rank 0 that tries to connect is a
+/// client like the others, or was given the address of another machine.
 std::optional<Finding> server_connects(const graph::Examination& examination,
                                        const model::RankSet& waiting, Confidence still) {
   const graph::Standing* first = waiting.contains(0) ? examination.standing(0) : nullptr;
@@ -152,7 +152,8 @@ std::optional<Finding> server_connects(const graph::Examination& examination,
   return finding;
 }
 
-/// A stranger has the port and ranks wait there: two facts. Who found the port taken is gone.
+/// A foreign process has the port and ranks wait there: two facts. The rank that found the port in
+/// use has exited.
 void name_holder(const graph::Examination& examination, const PortHolder& holder, Confidence still,
                  Finding& finding) {
   finding.confidence = still == Confidence::kLikely ? Confidence::kCertain : still;
@@ -192,7 +193,7 @@ Findings detect(const graph::Examination& examination) {
     const auto holder = port_holder(examination.job, *listen);
     if (holder && holder->foreign && !some) {
       name_holder(examination, *holder, *still, finding);
-    } else if (!some) {  // rank 0 may be started yet
+    } else if (!some) {  // rank 0 may still be started
       finding.confidence = unless_somebody_acts(examination, finding.confidence);
     }
     finding.summary =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Different element types in one collective: gloo and NCCL may "succeed" with wrong numbers, so
-// this is said although nothing hangs.
+// this is reported even if nothing hangs.
 #include <fmt/format.h>
 
 #include "collector/detectors/detector.h"

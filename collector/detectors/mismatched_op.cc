@@ -13,14 +13,14 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-/// In __del__: when it runs depends on who still holds a reference.
+/// In __del__, which runs when the last reference is dropped.
 bool in_finalizer(const Path& path) {
   return std::any_of(path.begin(), path.end(), [](const model::CallSite& site) {
     return site.function.ends_with("__del__");
   });
 }
 
-/// One call is as all made it before, the other is the first of its kind.
+/// One call is as all ranks made it before, the other is the first of its kind.
 void tell_new_call(const graph::Examination& examination, const Explanation& explanation,
                    Finding& finding) {
   const Parting& parting = explanation.parting;
@@ -35,7 +35,7 @@ void tell_new_call(const graph::Examination& examination, const Explanation& exp
       said(parting.rest.ranks));
 }
 
-/// Both lines where they are known, else the command that shows them.
+/// Both lines if they are known, else the command that shows them.
 std::string same_operation(const graph::Examination& examination, const Parting& parting) {
   const std::string nth =
       (parting.sequence ? fmt::format(" as call #{}", *parting.sequence) : std::string()) +
@@ -68,7 +68,7 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
     tell_new_call(examination, explanation, finding);
     return;
   }
-  if (parting.tie) {  // that they differ is certain; which side is wrong is not
+  if (parting.tie) {  // the difference is certain, but not which side is wrong
     finding.culprits = {};
     finding.waiting = parting.odd.ranks.united(parting.rest.ranks);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// broadcast, reduce, gather or scatter with different roots: some ranks pass, the others wait for
-// data that nobody sends.
+// broadcast, reduce, gather or scatter with different roots: some ranks complete, the others wait
+// for data that no rank sends.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -41,7 +41,7 @@ Findings from_records(const graph::Examination& examination) {
   return findings;
 }
 
-// Those who are through have got their data from the one rank that takes itself for the root.
+// Ranks that have completed got their data from the one rank that passed itself as root.
 void vote_for_sender(const graph::Examination& examination, std::int64_t sequence,
                      std::map<model::Rank, std::string>& roots) {
   std::set<std::string> named;
@@ -64,8 +64,8 @@ void vote_for_sender(const graph::Examination& examination, std::int64_t sequenc
   }
 }
 
-// Arguments of the blocked calls. A rank that the mismatch let through may stand one call further
-// on the same line: it has a vote, but proves nothing.
+// Arguments of the blocked calls. A rank that the mismatch did not block may be one call further on
+// the same line: it has a vote but proves nothing.
 std::optional<Finding> from_stacks(const graph::Examination& examination) {
   std::map<model::Rank, std::string> roots;
   const graph::Standing* one = nullptr;
@@ -94,7 +94,8 @@ std::optional<Finding> from_stacks(const graph::Examination& examination) {
   }
   Finding finding;
   finding.kind = "mismatched-root";
-  finding.confidence = confidence_of(one->call->sequence ? 2 : 1);  // arguments, and the same call
+  // Equal arguments, and the same call.
+  finding.confidence = confidence_of(one->call->sequence ? 2 : 1);
   finding.culprits = minority(all);
   finding.waiting = waiting_ranks(examination).minus(finding.culprits);
   finding.summary = fmt::format(

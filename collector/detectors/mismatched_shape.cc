@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Same operation and sequence number, different element counts: gloo aborts a rank, NCCL hangs or
-// corrupts.
+// corrupts data.
 #include <algorithm>
 #include <csignal>
 #include <map>
@@ -41,7 +41,7 @@ std::string size_of(const model::CollectiveCall& call, bool splits) {
   return call.count ? fmt::format("{} elements", *call.count) : std::string("an unknown size");
 }
 
-/// What it sends to itself is not what it expects from itself.
+/// What it sends to itself differs from what it expects from itself.
 bool contradicts_itself(const graph::Examination& examination, const model::CollectiveCall& call) {
   const model::ProcessGroup* group = model::group(examination.job, call.group);
   if (group == nullptr || !call.splits || !call.output_splits) {
@@ -66,7 +66,7 @@ Finding from_records(const graph::Examination& examination, const graph::Diverge
     finding.summary = std::move(pair);
   }
   if (splits && contradicts_itself(examination, *disagreed.odd_call)) {
-    finding.culprits = disagreed.odd;  // two ranks are no tie then
+    finding.culprits = disagreed.odd;  // then two ranks are not a tie
   }
   finding.fix =
       splits
@@ -78,7 +78,7 @@ Finding from_records(const graph::Examination& examination, const graph::Diverge
   return finding;
 }
 
-// Stacks alone: blocked in one operation of one group with tensors of different shapes.
+// From stacks alone: blocked in one operation of one group with tensors of different shapes.
 std::optional<Finding> from_stacks(const graph::Examination& examination) {
   std::map<model::Rank, std::string> shapes;
   const graph::Standing* one = nullptr;
@@ -119,8 +119,8 @@ std::optional<Finding> from_stacks(const graph::Examination& examination) {
   return finding;
 }
 
-// An all_to_all in which nothing moves: all ranks but a few cut their input alike. Uneven routing
-// would differ everywhere.
+// An all_to_all without progress: all ranks but a few split their input in the same way. Uneven
+// routing would differ on all ranks.
 std::optional<Finding> from_splits(const graph::Examination& examination,
                                    const graph::GroupView& view) {
   std::map<model::Rank, std::string> splits;
@@ -166,7 +166,7 @@ std::optional<Finding> from_splits(const graph::Examination& examination,
   return finding;
 }
 
-// A log alone: gloo's own words, and the calls in which the others then failed.
+// From a log alone: gloo's own messages, and the calls in which the others then failed.
 std::optional<Finding> from_words(const graph::Examination& examination) {
   const std::vector<GlooSizes> said_so = gloo_sizes(examination.job);
   if (said_so.empty() || examination.job.progress == model::Progress::kMoving) {
@@ -191,7 +191,7 @@ std::optional<Finding> from_words(const graph::Examination& examination) {
                          sizes.rank ? fmt::format("rank {}", *sizes.rank) : std::string("a rank"),
                          base::elide(base::printable(sizes.line), 240))});
   }
-  for (const model::Process* process : processes(examination.job)) {  // gloo aborts who receives
+  for (const model::Process* process : processes(examination.job)) {  // gloo aborts the receiver
     auto end = process->rank ? own_end(examination.job, *process->rank) : std::nullopt;
     if (end && exit_of(examination.job, *process)->signal == SIGABRT) {
       finding.evidence.push_back(std::move(*end));
@@ -264,7 +264,7 @@ Findings detect(const graph::Examination& examination) {
   for (const graph::GroupView& view : examination.groups) {
     const graph::Divergence* divergence = view.disagreement(Disagreement::kShape);
     const graph::Divergence* splits = view.disagreement(Disagreement::kSplits);
-    // Another call of another size is no wrong size: its lines differ.
+    // A different call with another size is not a wrong size: its line differs.
     const bool other_call = divergence != nullptr && view.end_of_agreement() == divergence;
     if (divergence != nullptr && is_between_models(examination, *divergence)) {
       continue;

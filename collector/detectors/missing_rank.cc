@@ -28,15 +28,15 @@ namespace ddpdoctor::detectors {
 namespace {
 
 constexpr std::size_t kMostGroupsTold = 5;
-constexpr std::size_t kMostInHeadline = 2;  // calls besides the first
+constexpr std::size_t kMostInHeadline = 2;  // calls besides the first one
 
-/// The statement at a place in backquotes, or "the call" where the source is not at hand.
+/// The statement at a line in backquotes, or "the call" if the source is unknown.
 std::string statement_or(const model::JobModel& job, const model::CallSite& site) {
   const std::string quote = source_quote(job, site);
   return quote.empty() ? "the call" : quote;
 }
 
-// The thread that holds the lock for which the rank waits: its line is the one to change.
+// The thread that holds the lock for which the rank waits: its line must be changed.
 void tell_holder(const graph::Examination& examination, const graph::Standing& standing,
                  Finding& finding) {
   if (standing.process == nullptr || standing.thread == nullptr ||
@@ -61,7 +61,7 @@ std::string capture(const model::RankSet& ranks) {
                      ranks.size() == 1 ? "its stack was" : "their stacks were");
 }
 
-/// ": it is sleeping (train.py:9)"; empty when that is not known.
+/// ": it is sleeping (train.py:9)"; empty if that is unknown.
 std::string where_it_is(const graph::Examination& examination, const model::RankSet& ranks,
                         const graph::Standing* standing) {
   if (standing == nullptr || standing->activity == graph::Activity::kUnobserved) {
@@ -151,8 +151,8 @@ bool raised(const graph::Examination& examination, const Side& odd) {
          });
 }
 
-/// All of them have finished the call in which the others wait: the missing rank is a different
-/// one, of which nothing is known.
+/// All of them have completed the call in which the others wait: the missing rank is a different,
+/// unobserved one.
 bool has_been_there(const graph::Examination& examination, const Parting& parting) {
   const graph::Standing* standing = parting.rest.standing;
   const auto waited_in = standing == nullptr ? std::nullopt : standing->call;
@@ -169,7 +169,7 @@ bool has_been_there(const graph::Examination& examination, const Parting& partin
          });
 }
 
-/// All of them have called MPI_Finalize and nothing moves: rank-exited reports it.
+/// All of them have called MPI_Finalize and nothing makes progress: rank-exited reports it.
 bool finalized(const graph::Examination& examination, const Side& odd) {
   return stuck(examination) && !odd.ranks.empty() && odd.call == nullptr &&
          std::all_of(odd.ranks.begin(), odd.ranks.end(),
@@ -254,7 +254,7 @@ Findings before_rendezvous(const graph::Examination& examination) {
   return {std::move(finding)};
 }
 
-/// A call that was never joined, and by whom.
+/// A call that was never joined, and the missing ranks.
 struct Unjoined {
   std::string call;
   model::RankSet ranks;
@@ -277,14 +277,15 @@ std::string headline(const std::vector<Unjoined>& calls) {
                       : text + fmt::format(", {} not called others", ranks_do(more, "has", "have"));
 }
 
-/// The missing ranks of the other groups belong in the headline and the fix, too: a reader of only
-/// those has to find all ranks. `unjoined`: of the first group, then of the others.
+/// The missing ranks of the other groups belong in the headline and the fix, too, so that a reader
+/// of only those finds all ranks. `unjoined`: those of the first group, then of the others.
 void tell_others(const graph::Examination& examination, const graph::Standing* standing,
                  const std::vector<Unjoined>& unjoined, Finding& finding) {
   std::vector<Unjoined> calls;
   model::RankSet all;
   for (const Unjoined& one : unjoined) {
-    const model::RankSet more = one.ranks.minus(all);  // a rank misses in several groups of its own
+    // A rank may be missing in several groups of its own.
+    const model::RankSet more = one.ranks.minus(all);
     all = all.united(more);
     const auto known = std::find_if(calls.begin(), calls.end(), [&one](const Unjoined& other) {
       return other.call == one.call;
@@ -352,7 +353,7 @@ Findings detect(const graph::Examination& examination) {
     if (held == finding.culprits) {
       continue;
     }
-    if (!finding.evidence.empty() && i < kMostGroupsTold) {  // who came to that call
+    if (!finding.evidence.empty() && i < kMostGroupsTold) {  // ranks that reached that call
       const std::size_t at = std::min(unjoined.size(), first.evidence.size());
       first.evidence.insert(first.evidence.begin() + static_cast<std::ptrdiff_t>(at),
                             finding.evidence.front());

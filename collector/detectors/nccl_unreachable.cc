@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// nccl-unreachable: NCCL found no network interface, or could not connect to another rank. Who says
-// so is not to blame: the interface or the address is.
+// nccl-unreachable: NCCL found no network interface, or could not connect to another rank. The
+// reporting rank is not the culprit: the interface or the address is.
 #include <set>
 #include <string>
 #include <string_view>
@@ -20,7 +20,7 @@ constexpr std::size_t kLongestLine = 240;
 constexpr std::size_t kMostNames = 4;
 constexpr std::size_t kLongestName = 64;
 
-/// What NCCL was told to use, as its INFO lines say: "eth2".
+/// The interface that NCCL was configured to use, from its INFO lines: "eth2".
 std::set<std::string> interfaces(const model::JobModel& job, Finding& finding) {
   constexpr std::string_view kSet = "NCCL_SOCKET_IFNAME set by environment to ";
   std::set<std::string> out;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// new_group is called by its members only: every rank must call it, else groups get different names
-// on different ranks and one of the next waits.
+// new_group() is called only by the group's members: every rank must call it; otherwise groups get
+// different names on different ranks and a later one hangs.
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -36,13 +36,13 @@ bool calls_new_group(std::string_view line) {
   return !code.starts_with("#") && code.find("new_group(") != std::string_view::npos;
 }
 
-/// A call of new_group that only some ranks reach.
+/// A call of new_group() that only some ranks reach.
 struct Guard {
   model::CallSite call;
-  model::CallSite where;  // the line of the test
+  model::CallSite where;  // line of the test
   std::string condition;
-  bool holds = true;        // for those who come to the call
-  bool on_the_way = false;  // to where those in new_group stand
+  bool holds = true;        // on the ranks that reach the call
+  bool on_the_way = false;  // leads to the position of the ranks in new_group()
 };
 
 /// The test of the rank that leads to `site`.
@@ -50,7 +50,7 @@ std::optional<Guard> rank_guard(const model::JobModel& job, const model::CallSit
   const program::SourceText& lines = lines_of(job, site.file);
   for (const program::Block& block : program::deciding_branches(lines, site.line)) {
     const program::Origin origin = origin_of(job, lines, block);
-    // Not known, but compared with numbers: whether it keeps ranks away is worked out from them.
+    // Unknown, but compared with numbers: these show whether it excludes ranks.
     const bool compared =
         origin.source == program::Source::kUnknown && holds_for(block.condition, 0).has_value();
     if (dependence_of(origin) == program::Dependence::kRank || compared) {
@@ -67,7 +67,7 @@ std::optional<Guard> rank_guard(const model::JobModel& job, const model::CallSit
   return std::nullopt;
 }
 
-/// Whom the test keeps away; nothing where it cannot be read.
+/// The ranks that the test excludes; empty if it cannot be evaluated.
 model::RankSet kept_away(const model::JobModel& job, const Guard& guard) {
   model::RankSet away;
   for (const model::Rank rank : model::all_ranks(job)) {
@@ -82,7 +82,7 @@ model::RankSet kept_away(const model::JobModel& job, const Guard& guard) {
   return away;
 }
 
-/// "rank < 64" among eight ranks, "rank >= 0": a test that is the same on all ranks.
+/// "rank < 64" with eight ranks, "rank >= 0": a test that is the same on all ranks.
 bool parts_nobody(const model::JobModel& job, const Guard& guard) {
   std::set<std::optional<bool>> answers;
   for (const model::Rank rank : model::all_ranks(job)) {
@@ -99,7 +99,7 @@ bool is_observed(const graph::Standing& standing) {
   return standing.thread != nullptr && !in_new_group(standing);
 }
 
-/// On the way to where the ranks inside stand, and none of the others is on the same line.
+/// On the path to the ranks inside, with none of the others on the same line.
 std::optional<Guard> guard_on_the_way(const graph::Examination& examination,
                                       const model::RankSet& inside) {
   const graph::Standing* standing = inside.empty() ? nullptr : examination.standing(inside.front());
@@ -121,7 +121,7 @@ std::optional<Guard> guard_on_the_way(const graph::Examination& examination,
   return std::nullopt;
 }
 
-/// A call of new_group that only some ranks reach: the one they stand in, else any in the sources.
+/// A call of new_group() that only some ranks reach: the one they are in, else any in the sources.
 std::optional<Guard> guarded_new_group(const graph::Examination& examination,
                                        const model::RankSet& inside) {
   if (auto guard = guard_on_the_way(examination, inside)) {
@@ -143,7 +143,7 @@ std::optional<Guard> guarded_new_group(const graph::Examination& examination,
   return std::nullopt;
 }
 
-/// The calls of new_group in the user's files.
+/// The new_group() calls in the user's files.
 std::vector<model::CallSite> new_groups(const model::JobModel& job) {
   std::vector<model::CallSite> calls;
   for (const auto& [file, lines] : job.sources) {
@@ -156,8 +156,8 @@ std::vector<model::CallSite> new_groups(const model::JobModel& job) {
   return calls;
 }
 
-/// Who left the group out: whom the test kept away, else those of the larger group only. Where each
-/// side has made a group of its own, all have.
+/// The ranks that skipped the group: those that the test excludes, else the members of only the
+/// larger group. If each side has made a group of its own, all ranks.
 model::RankSet who_left_out(const model::JobModel& job, const std::optional<Guard>& guarded,
                             const model::RankSet& one, const model::RankSet& other) {
   const model::RankSet away = guarded ? kept_away(job, *guarded) : model::RankSet{};
@@ -199,8 +199,8 @@ Finding mixed_up(const graph::Examination& examination, const SharedName& shared
   return finding;
 }
 
-/// Those who are not in it wait for ranks as well, and their source has no reason for it of its
-/// own: the call that is not made by all is this one.
+/// Ranks outside it also wait for ranks, and their source shows no other reason: this is the call
+/// that not all make.
 bool is_what_all_wait_for(const graph::Examination& examination, const model::RankSet& outside) {
   if (outside.empty() || !outside.minus(waiting_ranks(examination)).empty() ||
       stuck(examination) != Confidence::kLikely) {
@@ -212,7 +212,7 @@ bool is_what_all_wait_for(const graph::Examination& examination, const model::Ra
   });
 }
 
-/// Those to correct, few or many: who was kept away from a call that all must make, else who is not
+/// The ranks to correct, few or many: those excluded from a call that all must make, else those not
 /// in it.
 model::RankSet who_did_not_call(const graph::Examination& examination,
                                 const std::optional<Guard>& guarded,
@@ -245,8 +245,8 @@ std::string told(const model::RankSet& culprits, const model::RankSet& inside,
       said(culprits), guarded ? placed(guarded->call) : std::string(), said(inside), wait);
 }
 
-/// Two groups in the making have one number: whoever left a call out, or made it out of turn, the
-/// ranks connect to the wrong partners.
+/// Two groups being created have one number: whichever rank skipped a call or made it out of order,
+/// the ranks connect to the wrong partners.
 Finding one_number_for_two(const graph::Examination& examination,
                            const std::vector<GroupMade>& groups) {
   Finding finding;
@@ -270,13 +270,13 @@ Finding one_number_for_two(const graph::Examination& examination,
   return finding;
 }
 
-/// The numbers alone are proof: all ranks make one group, and it is not the same number to them.
+/// The numbers alone are a proof: all ranks create one group, but with different numbers.
 bool are_proof(const graph::Examination& examination, const std::optional<GroupNumbers>& numbers,
                const model::RankSet& outside) {
   return outside.empty() && numbers && numbers->one_group && examination.still();
 }
 
-/// Where the group was made or used that some ranks know nothing of.
+/// The line that created or used the group which some ranks do not know.
 void add_earlier_group(Finding& finding, const graph::Examination& examination,
                        const GroupNumbers& numbers) {
   const graph::Standing* const standing = examination.standing(numbers.behind.front());
@@ -305,7 +305,7 @@ void add_earlier_group(Finding& finding, const graph::Examination& examination,
   }
 }
 
-/// A test of the rank which keeps others away than those who count fewer groups is not the cause.
+/// A test of the rank that excludes other ranks than those with fewer groups is not the cause.
 bool is_refuted(const model::JobModel& job, const Guard& guard, const GroupNumbers& numbers) {
   const model::RankSet away = kept_away(job, guard);
   return !away.empty() && away != numbers.behind;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All ranks make the same collectives in a loop, each in its own order: the loop goes over a set of
-// strings, a directory listing, a sort by hash(). Only the source proves it.
+// All ranks make the same collectives in a loop, but each in its own order: the loop iterates over
+// a set of strings, a directory listing, or a sort by hash(). Only the source proves it.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -29,15 +29,15 @@ namespace {
 using graph::Disagreement;
 using program::OwnOrder;
 
-constexpr std::size_t kLongest = 60;  // of a quoted expression
+constexpr std::size_t kLongest = 60;  // characters of a quoted expression
 
-/// The loop that both ways go through, and the function it stands in.
+/// The loop that both paths go through, and its function.
 struct SharedLoop {
   program::LoopInOwnOrder loop;
   model::CallSite header;
 };
 
-/// Every rank hashes strings alike: PYTHONHASHSEED is one number on all of them.
+/// Every rank hashes strings in the same way: PYTHONHASHSEED is one number on all of them.
 bool hash_alike(const model::JobModel& job) {
   std::set<std::string> seeds;
   for (const model::Rank rank : model::ranks_seen(job)) {
@@ -59,7 +59,7 @@ bool is_own_order(const model::JobModel& job, OwnOrder order) {
   return order != OwnOrder::kFixed && !(by_hash && hash_alike(job));
 }
 
-/// A loop over batches or one with `while` around both lines: what is further out is another step.
+/// A loop over batches, or a `while`, around both lines: an outer loop is another step.
 bool steps_around(const model::JobModel& job, const model::CallSite& site) {
   const auto& lines = lines_of(job, site.file);
   for (const program::Block& block : program::enclosing(lines, site.line)) {
@@ -74,7 +74,7 @@ bool steps_around(const model::JobModel& job, const model::CallSite& site) {
   return false;
 }
 
-/// The loop around a frame; parameters are followed along the frames around it.
+/// The loop around a frame; parameters are followed to the frames around it.
 std::optional<program::LoopInOwnOrder> loop_at(const model::JobModel& job, const Path& path,
                                                std::size_t at) {
   program::CallString callers;
@@ -87,7 +87,7 @@ std::optional<program::LoopInOwnOrder> loop_at(const model::JobModel& job, const
       job.sources);
 }
 
-/// From the line where the two ways part, or the innermost that they share, outwards.
+/// From the line where the two paths diverge, or the innermost common line, outwards.
 std::optional<SharedLoop> shared_loop(const model::JobModel& job, const Path& a, const Path& b) {
   for (std::size_t i = 0, common = std::min(a.size(), b.size()); i < common; ++i) {
     const model::CallSite& ours = a[a.size() - common + i];
@@ -155,7 +155,7 @@ void tell(const SharedLoop& shared, Finding& finding) {
   finding.details["order_of"] = std::string(program::name_of(shared.loop.order));
 }
 
-/// Two groups, one loop: each rank has come to another element.
+/// Two groups, one loop: each rank has reached another element.
 std::optional<Finding> from_groups(const graph::Examination& examination) {
   const std::vector<Explanation> all = explanations(examination, Cause::kOrder);
   if (all.empty()) {
@@ -177,7 +177,7 @@ std::optional<Finding> from_groups(const graph::Examination& examination) {
   return finding;
 }
 
-/// Its host has run ahead of earlier calls of the loop; over gloo every call is the only one.
+/// Its host has run ahead of earlier calls of the loop; with gloo, every call is the only open one.
 bool spins_in_a_call(const model::JobModel& job, const graph::Standing& standing) {
   return standing.activity == graph::Activity::kCollective && standing.process != nullptr &&
          graph::is_on_gpu(job, *standing.process);
@@ -273,8 +273,8 @@ std::optional<Finding> from_records(const graph::Examination& examination,
   return std::nullopt;
 }
 
-/// What a blocked call is given, as far as its stack shows. A communicator that is being made has
-/// no records: its group is what the frames say.
+/// The arguments of a blocked call, as far as its stack shows them. A communicator being created
+/// has no records: its group comes from the frames.
 std::string given_to(const model::JobModel& job, const graph::Standing& standing) {
   const graph::BlockedCall& call = *standing.call;
   const auto in_frames = graph::call_in_frames(job, standing.thread->frames);
@@ -284,7 +284,7 @@ std::string given_to(const model::JobModel& job, const graph::Standing& standing
                      call.shape ? shape_text(*call.shape) : "");
 }
 
-/// In a collective, or in the making of its communicator.
+/// In a collective, or in the creation of its communicator.
 bool is_in_collective(const graph::Standing& standing) {
   return standing.thread != nullptr && standing.call && !standing.call->operation.empty() &&
          !standing.callers.empty() &&
@@ -293,7 +293,7 @@ bool is_in_collective(const graph::Standing& standing) {
           standing.activity == graph::Activity::kStore);
 }
 
-/// Stacks alone: ranks wait in one line of one loop with different arguments.
+/// From stacks alone: ranks wait at one line of one loop with different arguments.
 std::optional<Finding> from_stacks(const graph::Examination& examination) {
   std::map<model::Rank, std::string> given;
   std::optional<SharedLoop> shared;
@@ -315,7 +315,7 @@ std::optional<Finding> from_stacks(const graph::Examination& examination) {
     return std::nullopt;
   }
   Finding finding;
-  finding.confidence = Confidence::kCertain;  // what the calls are given, and the source
+  finding.confidence = Confidence::kCertain;  // the arguments of the calls, and the source
   for (const Camp& camp : all) {
     finding.culprits = finding.culprits.united(camp.ranks);
   }
@@ -370,6 +370,6 @@ const Detector order_from_set = {
     .title = "The order of collectives comes from a set, a listing or a hash",
     .explanation = kExplanation,
     .detect = detect,
-    .specificity = kMechanism + 1};  // why two groups are used in different order
+    .specificity = kMechanism + 1};  // explains why two groups are used in different order
 
 }  // namespace ddpdoctor::detectors

@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::string_view kKind = "orphan-process";
 
-/// Its parent ended, and init (or a container's pid 1) took it over. In a container pid 1 may be
-/// the launcher or a rank, and a process whose pid is not told may be it.
+/// Its parent exited, and init (or a container's pid 1) adopted it. In a container, pid 1 may be
+/// the launcher or a rank, and a process with an unknown pid may be pid 1.
 bool lost_its_parent(const model::JobModel& job, const model::Process& process) {
   if (process.ppid != 1 || process.pid == 1 || job.launcher_pid == 1) {
     return false;
@@ -27,8 +27,8 @@ bool lost_its_parent(const model::JobModel& job, const model::Process& process) 
                       [](const model::Process* one) { return one->pid == 1 || one->pid == 0; });
 }
 
-/// Only torchrun's own ranks, or those of a launcher we know by its pid, are known to have had one;
-/// a shell starts ranks and goes.
+/// Only torchrun's own ranks, or those of a launcher with a known pid, certainly had one; a shell
+/// starts ranks and exits.
 bool had_a_launcher(const model::JobModel& job, const model::Process& process) {
   const model::Process* launcher = model::process(job, job.launcher_pid.value_or(0));
   return process.environment.contains("TORCHELASTIC_RUN_ID") ||
@@ -36,7 +36,7 @@ bool had_a_launcher(const model::JobModel& job, const model::Process& process) {
           (launcher == nullptr || !alive(*launcher)));
 }
 
-/// The monitor saw it go on after the command it had started had failed.
+/// The monitor saw it run after the failure of the command that started it.
 bool outlived(const model::JobModel& job, const model::Process& process) {
   const auto orphans = model::facts(job, "orphan");
   return std::any_of(orphans.begin(), orphans.end(),

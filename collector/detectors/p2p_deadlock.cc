@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// send and recv that never meet: both receive first, both send first, a cycle, or a partner that is
-// somewhere else.
+// send and recv that never match: both receive first, both send first, a cycle, or a peer that is
+// elsewhere.
 #include <algorithm>
 #include <map>
 #include <vector>
@@ -26,7 +26,7 @@ bool exchanges(const Standing& standing) {
   return standing.activity == Activity::kPointToPoint;
 }
 
-/// The argument of send() or recv(), as recorded or on the stack; nothing where neither was read.
+/// The argument of send() or recv(), from the record or the stack; empty if neither was read.
 std::string tag_of(const Standing& standing) {
   if (standing.call && standing.call->tag) {
     return std::to_string(*standing.call->tag);
@@ -48,14 +48,13 @@ bool tags_differ(const Standing& a, const Standing& b) {
   return !tag_of(a).empty() && !tag_of(b).empty() && tag_of(a) != tag_of(b);
 }
 
-// Whether the peer must act: not when it has posted its side (the counts or the tags
-// say which belong together), and a ring of sendrecv() serves
-// itself.
+// True if the peer must act: not if it has posted its side (the counts or tags show which belong
+// together); a ring of sendrecv() serves itself.
 bool blocks(const graph::Examination& examination, const Standing& standing) {
   if (standing.call->operation == "sendrecv") {
     return false;
   }
-  // Counted alike, but not meant for each other.
+  // The counts are equal, but the messages are not meant for each other.
   const Standing* peer = examination.standing(standing.call->peer.value_or(-1));
   if (peer != nullptr && exchanges(*peer) && tags_differ(standing, *peer)) {
     return true;
@@ -66,8 +65,7 @@ bool blocks(const graph::Examination& examination, const Standing& standing) {
   return !posted && graph::is_matched(examination.history, standing.rank, *standing.call) != true;
 }
 
-// Follows peers from a rank until it comes back to one already seen; empty when the chain ends
-// elsewhere.
+// Follows peers from a rank until it reaches one already seen; empty if the chain ends elsewhere.
 model::RankSet circle_from(const graph::Examination& examination, model::Rank start) {
   std::vector<model::Rank> path;
   model::Rank at = start;
@@ -91,7 +89,7 @@ bool meets(const Standing& a, const Standing& b) {
          a.call->operation != b.call->operation && !tags_differ(a, b);
 }
 
-// A circle of two in which one sends and the other receives is a transfer under way, not a
+// A cycle of two in which one sends and the other receives is a transfer in progress, not a
 // deadlock.
 bool is_deadlock(const graph::Examination& examination, const model::RankSet& circle) {
   if (circle.size() != 2) {
@@ -125,8 +123,8 @@ void add_rank(const graph::Examination& examination, model::Rank rank, Finding& 
   }
 }
 
-/// Of a circle in which all do one thing and a single rank does the other: that one addresses the
-/// wrong rank (the ring would close if it turned to the one who waits for it).
+/// If all ranks of a cycle do one thing and a single rank does the other, that rank addresses the
+/// wrong peer: the ring would work if it addressed the rank that waits for it.
 model::RankSet odd_one(const graph::Examination& examination, const model::RankSet& circle) {
   std::map<model::Rank, std::string> said_by;
   for (const model::Rank rank : circle) {
@@ -137,7 +135,7 @@ model::RankSet odd_one(const graph::Examination& examination, const model::RankS
                                                                               : circle;
 }
 
-/// One sends to the other, who receives from it, with another tag: their order is right.
+/// One sends to the other, which receives from it with another tag: their order is correct.
 bool only_tags_differ(const graph::Examination& examination, const model::RankSet& circle) {
   const Standing& one = *examination.standing(circle.front());
   const Standing& other = *examination.standing(circle.values().back());
@@ -145,7 +143,7 @@ bool only_tags_differ(const graph::Examination& examination, const model::RankSe
          other.call->peer == one.rank && one.call->operation != other.call->operation;
 }
 
-/// "ranks 0 and 1 are both waiting in recv; neither sends", where a circle does one thing only.
+/// "ranks 0 and 1 are both waiting in recv; neither sends", if all ranks of the cycle do the same.
 std::optional<std::string> all_do_the_same(const graph::Examination& examination,
                                            const model::RankSet& circle) {
   const std::string operation = examination.standing(circle.front())->call->operation;
@@ -187,20 +185,21 @@ Finding circle_finding(const graph::Examination& examination, const model::RankS
   return finding;
 }
 
-// Its own group cannot agree on what to call: that keeps it from coming.
+// Its own group cannot agree on a call, which blocks it.
 bool held_up_by_others(const graph::Examination& examination, const Standing& standing) {
   const graph::GroupView* group = standing.call ? examination.group(standing.call->group) : nullptr;
   return group != nullptr && group->first_divergence &&
          group->first_divergence->about != graph::Disagreement::kMissing;
 }
 
-// The partner is elsewhere and waits, too; one that still works may only be late.
+// The peer is elsewhere and waits, too; a peer that still works may only be late.
 bool partner_never_comes(const graph::Examination& examination, const Standing& standing) {
   if (!standing.call || !standing.call->peer) {
     return false;
   }
   const Standing* peer = examination.standing(*standing.call->peer);
-  // Its collective is one of others: it may end, and the partner come, while somebody works.
+  // Its collective belongs to others: while one of them works, it may complete and the peer may
+  // arrive.
   const graph::GroupView* group =
       peer != nullptr && peer->call ? examination.group(peer->call->group) : nullptr;
   const bool of_others = group != nullptr && !group->group.ranks.empty() &&
@@ -212,8 +211,8 @@ bool partner_never_comes(const graph::Examination& examination, const Standing& 
          peer->waits_for_ranks() && !held_up_by_others(examination, *peer);
 }
 
-// All ranks outside of an exchange wait in one and the same operation: what differs among them
-// would be the cause.
+// All ranks outside the exchange wait in the same operation: a difference among them would be the
+// cause.
 bool others_agree(const graph::Examination& examination) {
   std::string operation;
   for (const Standing& standing : examination.standings) {
@@ -229,8 +228,8 @@ bool others_agree(const graph::Examination& examination) {
   return true;
 }
 
-// Ranks whose peers nobody recorded, and which all do the same: all send, or all receive. Then
-// none of them has a partner.
+// Ranks with unrecorded peers that all do the same: all send, or all receive. Then none of them has
+// a peer.
 Findings same_side(const graph::Examination& examination) {
   model::RankSet ranks;
   std::string operation;
@@ -268,8 +267,8 @@ Findings same_side(const graph::Examination& examination) {
   return {finding};
 }
 
-// Its calls go to a group of its own that the peer is no member of: a rank of that group may have
-// been taken for a rank of the job.
+// Its calls use a group of its own that does not include the peer: a group rank may have been
+// passed as a global rank.
 bool takes_group_rank_for_rank(const graph::Examination& examination, const Standing& standing) {
   const model::Rank peer = *standing.call->peer;
   const auto& groups = examination.job.groups;
@@ -281,8 +280,7 @@ bool takes_group_rank_for_rank(const graph::Examination& examination, const Stan
   });
 }
 
-// The peer is unknown (batch_isend_irecv, wait() of a handle): then only that all others wait
-// elsewhere.
+// The peer is unknown (batch_isend_irecv, wait() of a handle): only if all others wait elsewhere.
 bool others_all_wait(const graph::Examination& examination, const Standing& standing) {
   return std::all_of(
       examination.standings.begin(), examination.standings.end(), [&](const Standing& other) {
@@ -327,7 +325,7 @@ Findings without_partner(const graph::Examination& examination) {
   return findings;
 }
 
-// Whatever their peers are: when every rank of the job receives, nobody is left to send.
+// Whatever their peers are: if every rank of the job receives, no rank is left to send.
 model::RankSet all_in_one_direction(const graph::Examination& examination) {
   model::RankSet ranks;
   for (const Standing& standing : examination.standings) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool-worker-lost: a worker of a multiprocessing.Pool was killed in the middle of a task. The pool
-// starts another worker, but the task is gone, and map, get or join wait for its result for ever.
+// starts another worker, but the task is lost, and map, get or join wait forever for its result.
 #include <algorithm>
 #include <set>
 
@@ -20,7 +20,8 @@ namespace {
 
 constexpr std::string_view kKind = "pool-worker-lost";
 
-/// A pool starts its workers together; one that is this much younger took a dead one's place.
+/// Seconds; a pool starts its workers together, so a worker that is this much younger replaced a
+/// dead one.
 constexpr double kReplacedAfterSeconds = 0.2;
 
 bool waits_for_pool(const model::Thread& thread) {
@@ -34,14 +35,14 @@ bool is_pool_worker(const model::Process& process) {
          python_frame_in(*main, "multiprocessing/pool.py", {"worker"}) != nullptr;
 }
 
-/// Waits for a task: nothing of the user's runs inside the pool's loop.
+/// It waits for a task: no user code runs inside the pool's loop.
 bool is_idle(const model::Process& worker) {
   const model::Thread& main = *model::main_thread(worker);
   return python_frame_in(main, "multiprocessing/queues.py", {"get"}) != nullptr &&
          own_user_frame(main) == nullptr;
 }
 
-/// The thread that hands out tasks stands in the user's code: an iterable that yields slowly leaves
+/// The thread that distributes tasks is in the user's code: an iterable that yields slowly leaves
 /// the workers idle.
 bool makes_tasks(const model::Process& owner) {
   return std::any_of(owner.threads.begin(), owner.threads.end(), [](const model::Thread& thread) {
@@ -50,7 +51,7 @@ bool makes_tasks(const model::Process& owner) {
   });
 }
 
-/// SIGTERM is how a pool ends its own workers.
+/// A pool itself ends its workers with SIGTERM.
 bool was_lost(const std::optional<model::Exit>& exit) {
   constexpr int kTerminated = 15;
   return exit && (exit->signal ? *exit->signal != kTerminated : exit->status.value_or(0) > 0);
@@ -78,7 +79,7 @@ std::vector<const model::Process*> children_made_for(const model::JobModel& job,
   return all;
 }
 
-/// What speaks for a lost worker; empty when nothing does.
+/// The evidence for a lost worker; empty if there is none.
 std::string loss(const model::JobModel& job, const model::Process& owner,
                  const std::vector<const model::Process*>& children,
                  const std::vector<const model::Process*>& workers) {
@@ -113,7 +114,7 @@ std::string loss(const model::JobModel& job, const model::Process& owner,
   return {};
 }
 
-/// Takes a lost one's place: it still imports the program, and has taken no task so far.
+/// It replaces a lost worker: it still imports the program and has taken no task so far.
 bool is_starting(const model::Process& child) {
   const model::Thread* main = model::main_thread(child);
   return alive(child) && main != nullptr && !is_pool_worker(child) &&
@@ -138,14 +139,15 @@ std::optional<Suspect> waits_for_lost_task(const graph::Examination& examination
   const bool all_idle = std::all_of(workers.begin(), workers.end(),
                                     [](const model::Process* worker) { return is_idle(*worker); });
   if (works && (!starts || workers.empty())) {
-    return std::nullopt;  // a worker computes, or all of them start
+    return std::nullopt;  // a worker computes, or all of them are starting
   }
   const std::string lost = loss(examination.job, owner, children, workers);
   if (!all_idle || makes_tasks(owner) || (workers.empty() && lost.empty())) {
     return std::nullopt;  // a worker is busy: its result may still come
   }
   Suspect suspect = suspect_in(examination, owner, main);
-  // Nobody works and nothing moves: the result cannot come, whether or not the loss was seen.
+  // No worker works and nothing makes progress: the result cannot arrive, whether or not the loss
+  // was observed.
   suspect.confidence =
       !lost.empty() && *still == Confidence::kLikely ? Confidence::kCertain : *still;
   if (starts) {

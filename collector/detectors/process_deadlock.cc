@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// process-deadlock: processes wait for each other over objects of the kernel (pipes, sockets,
-// semaphores, locks on files, ends of children), and every process that could end a wait waits
-// itself. No library needs to be known for it: the kernel says who waits at what, and who has the
-// other end.
+// process-deadlock: processes wait for each other over kernel objects (pipes, sockets, semaphores,
+// file locks, exits of children), and every process that could end a wait waits itself. No
+// knowledge of libraries is needed: the kernel shows which process waits for what, and which has
+// the other end.
 #include <algorithm>
 #include <set>
 
@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::string_view kKind = "process-deadlock";
 constexpr int kMechanismOfProcesses =
-    35;  // finer than where it shows, coarser than a known library
+    35;  // more specific than the symptom, less than a known library
 
 bool any_of_kind(const WaitingCircle& circle, std::string_view kind,
                  std::string_view operation = {}) {
@@ -41,15 +41,15 @@ const BlockedThread& after(const WaitingCircle& circle, std::size_t at) {
   return *circle.members[(at + 1) % circle.members.size()];
 }
 
-/// Who ends the wait of `at`: a process exits as a whole.
+/// What `at` waits for: a process exits as a whole.
 std::string awaited(const WaitingCircle& circle, std::size_t at) {
   const BlockedThread& next = after(circle, at);
   return object_kind(*circle.members[at]) == "process" ? process_name(*next.process)
                                                        : member_name(next, circle);
 }
 
-/// Whose line is to be changed: who joins before reading, who calls out under a lock, who takes a
-/// lock on a file.
+/// The line to change: of a process that joins before it reads, that calls another process while it
+/// holds a lock, or that takes a file lock.
 bool is_to_blame(const WaitingCircle& circle, std::size_t at, bool plainly) {
   const std::size_t size = circle.members.size();
   const BlockedThread& before = *circle.members[(at + size - 1) % size];
@@ -159,7 +159,8 @@ std::string fix_of(const WaitingCircle& circle) {
          "it a timeout that raises.";
 }
 
-/// Since the first of two snapshots none of them has moved; with one snapshot only, time tells.
+/// None of them has moved since the first of two snapshots; with a single snapshot, the waiting
+/// time decides.
 Confidence how_sure(const graph::Examination& examination, Confidence still) {
   const bool twice = examination.job.observations.size() > 1;
   return twice && still == Confidence::kLikely ? Confidence::kCertain : still;

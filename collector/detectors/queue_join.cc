@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // queue-join: a process joins its child before it has emptied the queue that the child still has to
 // flush. A pipe holds 64 KB; the child's feeder thread waits for a reader, and the reader waits for
-// the child to end.
+// the child to exit.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ bool in_write(const model::Thread& thread) {
          thread.frames.front().function.find("write") != std::string::npos;
 }
 
-/// A feeder that is in the middle of a write, not one that waits for something to send.
+/// A feeder in the middle of a write, not one that waits for an item to send.
 bool feeds_full_pipe(const model::Thread& thread) {
   return python_frame_in(thread, "multiprocessing/queues.py", {"_feed"}) != nullptr &&
          (python_frame_in(thread, "multiprocessing/connection.py", {"_send", "_send_bytes"}) !=
@@ -73,7 +73,7 @@ std::optional<Suspect> joins_before_draining(const graph::Examination& examinati
     Suspect suspect = suspect_in(examination, parent, main);
     suspect.confidence = is_done && still == Confidence::kLikely ? Confidence::kCertain : *still;
     if (joins_for_a_while(*main)) {
-      suspect.confidence = Confidence::kPossible;  // it may read the queue then
+      suspect.confidence = Confidence::kPossible;  // it may read the queue afterwards
     }
     suspect.note = fmt::format("joins process {} here, but the queue of that process is not empty",
                                child->pid);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A condition that tests the rank (`if rank == 0:`) decides which ranks call a collective; the
-// others skip it. The call may pair with the others' next one, so the hang shows at a later line:
-// the first difference counts.
+// others skip it. The call may be matched with the others' next call, so the hang is visible at a
+// later line: the first difference counts.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-/// The call under the test has to change, wherever the ranks that skipped it wait now.
+/// The call under the test must change, wherever the ranks that skipped it wait now.
 void put_guarded_call_first(const Parting& parting, Finding& finding) {
   const auto guarded =
       std::find_if(finding.locations.begin(), finding.locations.end(), [&](const Location& one) {
@@ -30,7 +30,7 @@ void put_guarded_call_first(const Parting& parting, Finding& finding) {
   }
 }
 
-/// What the user can move: the call as the source has it, else the operation.
+/// What the user can move: the call as written in the source, else the operation.
 std::string named(const model::JobModel& job, const Side& side, std::string_view otherwise) {
   const std::string call = user_call(job, side);
   if (!call.empty()) {
@@ -87,7 +87,7 @@ bool came_its_own_way(const Branch& branch, const Parting& parting) {
          });
 }
 
-/// "inside `if rank == 0` (train.py:14)", or "because of `rank == 0` (train.py:14)" where the call
+/// "inside `if rank == 0` (train.py:14)", or "because of `rank == 0` (train.py:14)" if the call
 /// comes after an early return.
 std::string under(const model::JobModel& job, const Branch& branch) {
   const std::string enclosed = inside(job, branch);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rank-exited: a rank ended with status 0 while others still call collectives and wait for it.
+// rank-exited: a rank exited with status 0 while others still call collectives and wait for it.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -23,14 +23,14 @@ namespace {
 
 constexpr std::string_view kKind = "rank-exited";
 
-/// Ended by itself and well: no signal, status 0.
+/// Exited successfully by itself: no signal, status 0.
 bool left_in_peace(const graph::Standing& standing) {
   return standing.activity == graph::Activity::kExited &&
          (standing.process == nullptr || !standing.process->exit ||
           standing.process->exit->status.value_or(0) == 0);
 }
 
-/// Its own words at its end: "raised" is another cause's to tell.
+/// It wrote a traceback at its end: rank-raised reports that.
 bool printed_a_traceback(const model::JobModel& job, model::Rank rank) {
   return std::any_of(job.logs.begin(), job.logs.end(), [rank](const model::Log& log) {
     return log.rank == rank &&
@@ -38,7 +38,7 @@ bool printed_a_traceback(const model::JobModel& job, model::Rank rank) {
   });
 }
 
-/// Ended by itself with another status before there was any group: sys.exit("nothing to do").
+/// Exited by itself with another status before any group existed: sys.exit("nothing to do").
 bool gave_up_before_the_start(const graph::Examination& examination,
                               const graph::Standing& standing) {
   return standing.activity == graph::Activity::kExited && standing.process != nullptr &&
@@ -66,14 +66,14 @@ std::vector<Location> recorded_ends(const model::JobModel& job, const model::Ran
   return out;
 }
 
-/// How much a condition tells ranks apart.
+/// How well a condition distinguishes ranks.
 int weight_of(program::Dependence dependence) {
   return dependence == program::Dependence::kRank   ? 0
          : dependence == program::Dependence::kData ? 1
                                                     : 2;
 }
 
-/// All who wait do so in the rendezvous.
+/// All waiting ranks are in the rendezvous.
 bool wait_at_the_start(const graph::Examination& examination, const Finding& finding) {
   return std::all_of(finding.waiting.begin(), finding.waiting.end(), [&](model::Rank rank) {
     const graph::Standing* standing = examination.standing(rank);
@@ -81,7 +81,7 @@ bool wait_at_the_start(const graph::Examination& examination, const Finding& fin
   });
 }
 
-/// It never came to where the others wait: it took a way out before that line.
+/// It never reached the line where the others wait: it left through an exit before that line.
 std::vector<Location> ways_out(const graph::Examination& examination, const Finding& finding) {
   constexpr std::size_t kEnough = 3;
   std::vector<Location> out;
@@ -118,7 +118,7 @@ bool has_python(const model::Thread& thread) {
   return model::innermost_python(thread) != nullptr;
 }
 
-/// Waits for a semaphore that processes share, and nothing in its process ends that by itself.
+/// Waits for a semaphore between processes, and nothing in its own process can end that wait.
 bool waits_for_a_signal(const model::JobModel& job, const graph::Standing& standing) {
   const model::Thread* main = standing.thread;
   return main != nullptr && main->waits_on && main->waits_on->kind == "semaphore" &&
@@ -129,8 +129,8 @@ bool waits_for_a_signal(const model::JobModel& job, const graph::Standing& stand
                       });
 }
 
-/// A process that is no rank and cannot give it: no Python, or it only waits for another process of
-/// the job, or watches over the ranks as torch's launchers do.
+/// A process that is not a rank and cannot signal it: without Python, or only waiting for another
+/// process of the job, or watching the ranks like torch's launchers.
 bool only_waits(const model::Process& process) {
   const model::Thread* main = model::main_thread(process);
   if (main == nullptr || process.threads.empty()) {
@@ -144,8 +144,8 @@ bool only_waits(const model::Process& process) {
          python_frame_in(*main, "torch/distributed/elastic/agent/server/api.py") != nullptr;
 }
 
-/// All ranks that are left, when each of them waits for a signal that only another process can give
-/// and nobody is left who could: those who live wait as well.
+/// All remaining ranks, if each of them waits for a signal that only another process can give and
+/// no such process is left, because the running ones wait as well.
 model::RankSet wait_for_a_signal(const graph::Examination& examination) {
   model::RankSet waiting;
   for (const graph::Standing& standing : examination.standings) {
@@ -171,7 +171,7 @@ std::string search_for_exit(const std::string& who, int status) {
       who, status);
 }
 
-/// Ended by itself with a status that no exception has, and raised nothing.
+/// Exited by itself with a status that no exception causes, and raised nothing.
 std::optional<int> status_of_its_own(const model::JobModel& job, model::Rank rank) {
   const model::Process* process = model::rank_process(job, rank);
   const auto exit = process == nullptr ? std::nullopt : exit_of(job, *process);
@@ -179,7 +179,7 @@ std::optional<int> status_of_its_own(const model::JobModel& job, model::Rank ran
   return own && !printed_a_traceback(job, rank) ? exit->status : std::nullopt;
 }
 
-/// The others failed in a call that it had left before, in peace or with a status of its own.
+/// The others failed in a call that it had left before, successfully or with a status of its own.
 Findings after_the_end(const graph::Examination& examination, model::RankSet left) {
   std::optional<int> status;
   for (const graph::Standing& standing : examination.standings) {
@@ -215,7 +215,7 @@ Findings after_the_end(const graph::Examination& examination, model::RankSet lef
   return {};
 }
 
-/// Python that ended before we looked: mpi4py calls MPI_Finalize also after an exception.
+/// Python that ended before the snapshot: mpi4py calls MPI_Finalize even after an exception.
 bool may_have_raised(const graph::Examination& examination, const model::RankSet& ranks) {
   return examination.job.collectives.empty() &&
          std::all_of(ranks.begin(), ranks.end(), [&examination](model::Rank rank) {
@@ -227,7 +227,7 @@ bool may_have_raised(const graph::Examination& examination, const model::RankSet
          });
 }
 
-/// It has left its work as an ended process has: what it calls next ends MPI.
+/// It has finished its work like an exited process: what it calls next finalizes MPI.
 Finding tell_finalized(const graph::Examination& examination, Finding finding) {
   const graph::Standing* at = examination.standing(finding.culprits.front());
   const std::string where = placed(at->user);
@@ -253,19 +253,19 @@ Finding tell_finalized(const graph::Examination& examination, Finding finding) {
   return finding;
 }
 
-/// Nobody saw their end; torchrun, which lives, would have ended the others had they failed.
+/// Their exit was not observed; torchrun is running and would have ended the others if they had
+/// failed.
 model::RankSet gone_under_torchrun(const graph::Examination& examination) {
   return torchrun_watches(examination.job) ? vanished(examination) : model::RankSet{};
 }
 
-/// All there is is a log, in which a launcher tells with which status a rank ended: not with that
-/// of an exception.
+/// Only a log exists, in which a launcher reports a rank's exit status that no exception causes.
 Findings left_with_a_status(const graph::Examination& examination) {
   Findings out;
   const model::RankSet lost = lost_their_connection(felt_an_end(examination.job));
   for (const Failed& failed : failed_without_word(examination)) {
     if (failed.status == 1) {
-      continue;  // rank-raised tells it
+      continue;  // rank-raised reports it
     }
     Finding& finding = out.emplace_back();
     finding.kind = kKind;
@@ -299,7 +299,7 @@ Findings detect(const graph::Examination& examination) {
   });
   std::vector<model::Rank> ends_mpi;
   for (const model::Rank rank : finalized_early(examination)) {
-    if (!printed_a_traceback(examination.job, rank)) {  // else rank-raised tells it
+    if (!printed_a_traceback(examination.job, rank)) {  // otherwise rank-raised reports it
       ends_mpi.push_back(rank);
     }
   }
@@ -323,11 +323,11 @@ Findings detect(const graph::Examination& examination) {
     ends = ways_out(examination, finding);
   }
   finding.locations.insert(finding.locations.begin(), ends.begin(), ends.end());
-  // The exit status and the stacks of those who wait for ranks: two facts.
+  // The exit status and the stacks of the waiting ranks: two facts.
   finding.confidence =
       *still == Confidence::kLikely && !for_a_signal ? Confidence::kCertain : *still;
   if (!gone.empty()) {
-    constexpr double kRounds = 6;  // seconds: old torchruns look after their ranks every five
+    constexpr double kRounds = 6;  // seconds: old versions of torchrun check their ranks every five
     const bool has_looked = examination.job.seconds_without_progress.value_or(0) >= kRounds;
     const bool sure = has_looked && looked_at_all(examination.job);
     finding.confidence =

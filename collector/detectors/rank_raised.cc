@@ -33,8 +33,8 @@ namespace {
 constexpr std::string_view kKind = "rank-raised";
 constexpr std::size_t kLongestLine = 240;
 
-/// The rank lived on after it had printed a traceback: it handled the exception, or only a thread
-/// of it ended.
+/// The rank continued after it had printed a traceback: it handled the exception, or only one of
+/// its threads ended.
 bool lived_on(const model::JobModel& job, model::Rank rank) {
   const model::Process* process = model::rank_process(job, rank);
   if (process == nullptr) {
@@ -44,7 +44,7 @@ bool lived_on(const model::JobModel& job, model::Rank rank) {
   return exit ? exit->status == 0 : alive(*process) && !job.ended;
 }
 
-/// Words that a failing process or its libraries still write.
+/// Text that a failing process or its libraries still write.
 bool is_last_word(std::string_view text) {
   constexpr std::array<std::string_view, 10> kWords = {
       "[W",     "[E",   "[F", "[I", "terminate called", "Exception ignored",
@@ -55,7 +55,7 @@ bool is_last_word(std::string_view text) {
          text.find("rror") != text.npos || text.find("xception") != text.npos;
 }
 
-/// By its log alone: the rank went on writing lines of its own after the traceback.
+/// From its log alone: the rank continued to write lines of its own after the traceback.
 bool wrote_on(const model::JobModel& job, const Traceback& traceback) {
   constexpr int kEnough = 2;
   if (model::rank_process(job, traceback.rank.value_or(-1)) != nullptr) {
@@ -72,7 +72,7 @@ bool wrote_on(const model::JobModel& job, const Traceback& traceback) {
   return lines >= kEnough;
 }
 
-/// It was swallowed, and with it the call in which the others wait.
+/// The exception was swallowed, and with it the call in which the others wait was skipped.
 bool left_calls_out(const graph::Examination& examination, const Traceback& traceback) {
   const std::vector<Parting> parted = partings(examination);
   return std::any_of(parted.begin(), parted.end(), [&](const Parting& parting) {
@@ -81,7 +81,7 @@ bool left_calls_out(const graph::Examination& examination, const Traceback& trac
   });
 }
 
-/// Each rank failed by itself: an exception without a rank is theirs.
+/// Each rank failed by itself: an exception without a rank belongs to them.
 bool every_rank_failed(const model::JobModel& job) {
   const auto all = processes(job);
   return job.ended && std::all_of(all.begin(), all.end(), [&job](const model::Process* process) {
@@ -96,7 +96,8 @@ Confidence sureness(const graph::Examination& examination, const Traceback& trac
   if (moving || traceback.ignored || !last) {
     return Confidence::kPossible;
   }
-  if (!traceback.rank) {  // where ranks are known, it may be of any tool that the job's script runs
+  // If ranks are known, it may come from any tool that the job's script runs.
+  if (!traceback.rank) {
     return model::ranks_seen(job).empty() || every_rank_failed(job) ? Confidence::kLikely
                                                                     : Confidence::kPossible;
   }
@@ -117,7 +118,7 @@ Confidence sureness(const graph::Examination& examination, const Traceback& trac
                                                                        : Confidence::kPossible;
 }
 
-/// Another rank is known to have raised earlier, elsewhere: this may follow from that.
+/// Another rank certainly raised earlier at another line: this exception may be a consequence.
 bool raised_before(const std::vector<Traceback>& all, const Traceback& traceback) {
   return std::any_of(all.begin(), all.end(), [&traceback](const Traceback& other) {
     return other.rank != traceback.rank && other.place != traceback.place &&
@@ -125,7 +126,7 @@ bool raised_before(const std::vector<Traceback>& all, const Traceback& traceback
   });
 }
 
-/// The present life found nobody to connect to, and a former one tells of more.
+/// The current attempt could not connect, and a previous one has other exceptions.
 std::vector<Suspect> raised_in_former_life(const model::JobModel& job) {
   std::vector<Suspect> out;
   for (const Traceback& traceback : exceptions_of_former_life(job)) {
@@ -140,8 +141,8 @@ std::vector<Suspect> raised_in_former_life(const model::JobModel& job) {
   return out;
 }
 
-/// Raised by a rank for reasons of its own, not because another one failed. A rank ends by the last
-/// exception it prints; earlier ones it handled.
+/// Raised by a rank for its own reasons, not because another one failed. A rank ends with the last
+/// exception it prints; it handled earlier ones.
 std::vector<Suspect> own_exceptions(const graph::Examination& examination) {
   std::vector<Traceback> all = tracebacks(examination.job);
   std::erase_if(all, [&examination](const Traceback& traceback) {
@@ -183,8 +184,8 @@ bool any_sure(const std::vector<Suspect>& suspects) {
   });
 }
 
-/// It ended before it came to a call in which others then failed: it raised, or left, and nothing
-/// of it was read. One that was killed is dead-rank's to tell.
+/// It exited before it reached a call in which others then failed: it raised or left without
+/// readable output. dead-rank reports killed ranks.
 std::vector<Suspect> left_without_word(const graph::Examination& examination) {
   std::vector<Suspect> out;
   for (const Forsaken& forsaken : forsaken_calls(examination)) {
@@ -192,7 +193,7 @@ std::vector<Suspect> left_without_word(const graph::Examination& examination) {
       const model::Process* process = model::rank_process(examination.job, rank);
       const auto exit = process == nullptr ? std::nullopt : exit_of(examination.job, *process);
       const bool ended_by_launcher = exit && exit->signal == SIGTERM;
-      // No exception ends Python with another status: rank-exited tells it.
+      // No exception ends Python with another status: rank-exited reports it.
       if (!exit || !(ended_by_launcher || (!exit->signal && exit->status == 1))) {
         continue;
       }
@@ -210,8 +211,8 @@ std::vector<Suspect> left_without_word(const graph::Examination& examination) {
   return out;
 }
 
-/// All there is is a log, in which a launcher tells how a rank ended and nobody tells why. With
-/// another status it left: no exception ends Python so.
+/// Only a log exists, in which a launcher reports how a rank ended, without a reason. With another
+/// status it left on purpose: no exception ends Python with that status.
 std::vector<Suspect> failed_without_traceback(const graph::Examination& examination) {
   std::vector<Suspect> out;
   for (const Failed& failed : failed_without_word(examination)) {
@@ -232,7 +233,7 @@ bool waits_in_event_loop(const graph::Examination& examination, const Suspect& s
   return standing != nullptr && standing->activity == graph::Activity::kEventLoop;
 }
 
-/// Beside the line that raised: where the rank handles it.
+/// Besides the raising line: where the rank handles the exception.
 void add_handler(const graph::Examination& examination, const std::vector<Suspect>& suspects,
                  Finding& finding) {
   for (const Suspect& suspect : suspects) {
@@ -248,7 +249,7 @@ void add_handler(const graph::Examination& examination, const std::vector<Suspec
   }
 }
 
-/// A rank that lives and is surely at fault was judged by where it stands, too.
+/// For a running rank that is certainly at fault, its current line was used as well.
 void add_stacks(const graph::Examination& examination, const std::vector<Suspect>& suspects,
                 Finding& finding) {
   for (const Suspect& suspect : suspects) {
@@ -294,7 +295,7 @@ Findings detect(const graph::Examination& examination) {
     others = others.empty() ? attempts(examination) : std::move(others);
     others = others.empty() ? left_without_word(examination) : std::move(others);
     others = others.empty() ? failed_without_traceback(examination) : std::move(others);
-    suspects = std::move(others);  // an exception that its rank got over explains nothing
+    suspects = std::move(others);  // an exception from which its rank recovered explains nothing
   }
   Findings findings;
   for (const auto& there : by_place(std::move(suspects))) {

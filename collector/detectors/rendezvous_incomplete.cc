@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// rendezvous-incomplete: fewer processes than WORLD_SIZE reached init_process_group; those who came
-// wait in the store for the rest. A node was not started, a rank died before the rendezvous, or
+// rendezvous-incomplete: fewer processes than WORLD_SIZE reached init_process_group(); those that
+// did wait in the store for the rest. A node was not started, a rank died before the rendezvous, or
 // WORLD_SIZE is too large.
 #include <algorithm>
 #include <charconv>
@@ -33,7 +33,7 @@ model::RankSet ranks_in(const graph::Examination& examination, graph::Activity a
   });
 }
 
-/// Somebody who is in a collective has a complete rendezvous behind it.
+/// A rank in a collective has a complete rendezvous behind it.
 bool somebody_is_past_it(const graph::Examination& examination) {
   return std::any_of(examination.standings.begin(), examination.standings.end(),
                      [](const graph::Standing& standing) {
@@ -43,7 +43,7 @@ bool somebody_is_past_it(const graph::Examination& examination) {
          !examination.job.collectives.empty();
 }
 
-/// LOCAL_WORLD_SIZE below WORLD_SIZE: the others may be on nodes we do not see.
+/// LOCAL_WORLD_SIZE is below WORLD_SIZE: the others may be on unobserved nodes.
 bool spans_nodes(const model::JobModel& job) {
   const model::Observation* now = model::latest(job);
   if (now == nullptr) {
@@ -58,7 +58,7 @@ bool spans_nodes(const model::JobModel& job) {
                      });
 }
 
-/// Started, and killed on the way: dead-rank tells it.
+/// Killed while starting: dead-rank reports it.
 model::RankSet who_died(const graph::Examination& examination) {
   model::RankSet out;
   for (const Death& death : absent_and_dead(examination)) {
@@ -69,7 +69,7 @@ model::RankSet who_died(const graph::Examination& examination) {
   return out;
 }
 
-/// Ranks were told different numbers of ranks: environment-differs tells that.
+/// Ranks were given different world sizes: environment-differs reports it.
 bool count_differently(const model::JobModel& job) {
   std::set<std::string> worlds;
   for (const model::Rank rank : model::ranks_seen(job)) {
@@ -101,7 +101,7 @@ std::optional<int> world_in(std::string_view line) {
   return size || slash == line.npos ? size : count_at(line.substr(slash + 1));
 }
 
-/// 3 of these.
+/// 3 in these examples.
 std::optional<int> joined_in(std::string_view line) {
   const auto workers = count_behind(line, "num_workers_joined=");
   const auto older = workers ? workers : count_behind(line, "worker_count=");
@@ -114,8 +114,8 @@ std::optional<int> joined_in(std::string_view line) {
   return count_at(line.substr(space == line.npos ? 0 : space + 1));
 }
 
-/// Who gave up waiting is there; those of the world who did not write so are not, unless more had
-/// joined than wrote.
+/// A rank that timed out was present; members of the world without such a message were not, unless
+/// more had joined than wrote it.
 Findings told_by_logs(const graph::Examination& examination) {
   Findings findings = findings_from_text(examination, kKind);
   std::optional<int> world;

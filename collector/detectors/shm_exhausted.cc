@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// shm-exhausted: /dev/shm is full (Docker gives 64 MB). Workers die with a bus error or wait for
-// space, NCCL fails at start.
+// shm-exhausted: /dev/shm is full (Docker's default is 64 MB). Workers die with a bus error or wait
+// for space, NCCL fails at start.
 #include <algorithm>
 #include <cerrno>
 
@@ -20,13 +20,14 @@ namespace ddpdoctor::detectors {
 namespace {
 
 constexpr std::string_view kKind = "shm-exhausted";
-constexpr double kFullShare = 0.97;  // of /dev/shm; a batch of images needs more than the rest
+// Share of /dev/shm; a batch of images needs more than the rest.
+constexpr double kFullShare = 0.97;
 constexpr int kBusError = 7;
 constexpr std::string_view kFix =
     "Give the container more shared memory (--shm-size=8g or --ipc=host), or lower num_workers. "
     "`ddpdoctor clean` removes leaked segments.";
 
-/// What a bus error of a process of the job says: a write into a mapping that could not be backed.
+/// Processes of the job killed by a bus error: a write into a mapping that could not be backed.
 std::vector<const model::Process*> killed_by_bus_error(const model::JobModel& job) {
   std::vector<const model::Process*> out;
   for (const model::Process* process : processes(job)) {
@@ -56,8 +57,8 @@ bool is_full(const model::Fact& usage) {
   return total > 0 && used_bytes(usage) >= kFullShare * total;
 }
 
-/// Who died of a bus error had segments mapped: a page of one could not be had, or its file was
-/// cut. That no room was left is then not known.
+/// Processes killed by a bus error had segments mapped: a page could not be allocated, or the file
+/// was truncated. That there was no room is then not proven.
 Findings died_in_a_mapping(const graph::Examination& examination) {
   Findings findings;
   for (const model::Process* process : killed_by_bus_error(examination.job)) {
@@ -86,7 +87,7 @@ Findings died_in_a_mapping(const graph::Examination& examination) {
   return findings;
 }
 
-/// Shared memory that could not be had, as the agent saw it.
+/// Shared memory that could not be allocated, as seen by the agent.
 Findings refused_segments(const graph::Examination& examination) {
   std::vector<Suspect> suspects;
   for (const model::Fact* failure : model::facts(examination.job, "shm-failure")) {
@@ -114,7 +115,7 @@ Findings refused_segments(const graph::Examination& examination) {
   return findings;
 }
 
-/// A worker that dies of it says so without its rank; the rank that lost the worker is the one.
+/// A dying worker reports it without its rank; the rank that lost the worker is the culprit.
 void add_who_lost_a_worker(const graph::Examination& examination, Finding& finding) {
   if (!finding.culprits.empty() || !finding.locations.empty()) {
     return;
@@ -155,7 +156,7 @@ Findings detect(const graph::Examination& examination) {
           {.rank = served_rank(examination.job, *process),
            .text = fmt::format("process {} was killed by SIGBUS", process->pid)});
     }
-    // A full /dev/shm alone may be another job's; a bus error beside it is a second fact.
+    // A full /dev/shm alone may be another job's; a bus error in addition is a second fact.
     finding.confidence = dead.empty() && !says_bus_error(examination.job) ? Confidence::kPossible
                                                                           : Confidence::kCertain;
     const std::string path = usage->text("path").value_or("/dev/shm");

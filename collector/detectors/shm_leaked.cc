@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// shm-leaked: segments in /dev/shm that this job made and left behind: memory that stays in use
-// until somebody removes it. Those of jobs before it count only when there is hardly room left.
+// shm-leaked: segments in /dev/shm that this job created and left behind: memory that stays in use
+// until it is removed. Segments of earlier jobs count only if there is hardly any room left.
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -18,15 +18,16 @@ namespace ddpdoctor::detectors {
 namespace {
 
 constexpr std::string_view kKind = "shm-leaked";
-constexpr double kFewestMoments = 4;  // a batch comes at one, and a loop holds two of them
+constexpr double kFewestMoments = 4;  // one moment per batch, and a loop holds two batches
 constexpr double kLongerThanAStep = 3;
 constexpr double kNever = 1e9;
-/// This job was seen to make it; the job has ended, the file is there, and nobody uses it.
+/// This job created it; the job has ended, the file exists, and no process uses it.
 bool is_left_by_us(const model::Fact& segment) {
   return segment.flag("left_behind") == true;
 }
 
-/// A nearly full file system is this job's concern, too; else it is a note (model/left_segments.h).
+/// A nearly full file system concerns this job, too; otherwise it is a note
+/// (model/left_segments.h).
 Findings left_by_others(const graph::Examination& examination) {
   const model::SegmentPile pile = model::left_by_others(examination.job);
   if (pile.count == 0 || !model::shm_is_nearly_full(examination.job)) {
@@ -50,7 +51,7 @@ Findings left_by_others(const graph::Examination& examination) {
   return {std::move(finding)};
 }
 
-/// Who made `segment`, and where.
+/// The process that created `segment`, and the line.
 std::optional<Suspect> maker(const graph::Examination& examination, const model::Fact& segment) {
   const auto* process = segment.pid ? model::process(examination.job, *segment.pid) : nullptr;
   if (process == nullptr) {
@@ -70,7 +71,7 @@ std::optional<Suspect> maker(const graph::Examination& examination, const model:
   return suspect;
 }
 
-/// One finding for all of them: the place that left the first leads.
+/// One finding for all of them: the line that left the first one leads.
 Findings left_by_this_job(const graph::Examination& examination) {
   model::SegmentPile pile;
   std::vector<Suspect> makers;
@@ -95,15 +96,15 @@ Findings left_by_this_job(const graph::Examination& examination) {
   return {std::move(finding)};
 }
 
-/// A process has taken more and more segments, over several looks and several moments of its past,
-/// and let none of the old ones go.
+/// A process has mapped more and more segments, over several snapshots and several moments of its
+/// past, and released none of the old ones.
 bool is_growing(const model::Fact& kept) {
   return kept.number("grew").value_or(0) > 0 &&
          kept.number("moments").value_or(0) >= kFewestMoments &&
          kept.number("oldest_seconds").value_or(0) >= kLongerThanAStep;
 }
 
-/// "; /dev/shm is full in about 5 min at this rate": what comes first of the two limits.
+/// "; /dev/shm is full in about 5 min at this rate": the limit that is reached first.
 std::string when_it_ends(const model::Fact& kept, double per_second) {
   const double count = kept.number("count").value_or(0);
   const double each = count > 0 ? kept.number("bytes").value_or(0) / count : 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// spawn-unpicklable: under the spawn method everything a child gets is pickled; a lambda or a local
-// function cannot be. The start fails on one process and the others wait at the rendezvous.
+// spawn-unpicklable: with the spawn method, everything passed to a child is pickled, but a lambda
+// or a local function cannot be. The start fails in one process and the others wait at the
+// rendezvous.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -18,7 +19,7 @@ namespace {
 
 constexpr std::string_view kKind = "spawn-unpicklable";
 
-/// The message that an exception's text is; nullptr for other exceptions.
+/// The known message in an exception's text; nullptr for other exceptions.
 const KnownException* known_as(const std::string& exception) {
   const auto all = known_exceptions();
   const auto found = std::find_if(all.begin(), all.end(), [&](const KnownException& known) {
@@ -34,8 +35,8 @@ model::RankSet never_started(const graph::Examination& examination) {
   });
 }
 
-/// The program that starts the ranks has printed its traceback, and only joins what it had started:
-/// sys.last_value still tells which exception it was.
+/// The program that starts the ranks has printed its traceback and only joins what it had started:
+/// sys.last_value still holds the exception.
 Findings failed_while_starting(const graph::Examination& examination) {
   for (const model::Fact* fact : model::facts(examination.job, "exception")) {
     const std::string text = fact->text("exception").value_or("");
@@ -53,7 +54,7 @@ Findings failed_while_starting(const graph::Examination& examination) {
     finding.kind = kKind;
     finding.culprits = never_started(examination);
     add_waiting(examination, finding);
-    // Its own exception is one fact, a rank that is missing for it another.
+    // Its own exception is one fact, a rank missing because of it another.
     finding.confidence = finding.culprits.empty() ? Confidence::kLikely : Confidence::kCertain;
     if (place.known()) {
       Location line{.rank = std::nullopt,
@@ -102,7 +103,7 @@ Fix:
     - mp.spawn(lambda rank: train(rank), nprocs=4)
     + mp.spawn(train, nprocs=4)          # train is defined at the top level of a module)",
     .detect = detect,
-    .specificity = kMechanism,  // why a rank is missing at the rendezvous
+    .specificity = kMechanism,  // explains why a rank is missing at the rendezvous
     .effect = Effect::kCrash,
 };
 

@@ -48,7 +48,7 @@ std::string body_below(const Lines& lines, int header, int indent) {
   return body;
 }
 
-/// Makes a file that must not be there yet: O_EXCL, mode x, mkdir, link.
+/// Creates a file that must not exist yet: O_EXCL, mode x, mkdir, link.
 bool creates_exclusively(std::string_view code) {
   const bool makes = contains(code, "O_EXCL") || contains(code, "'x'") || contains(code, "\"x\"") ||
                      contains(code, "os.mkdir(") || contains(code, "os.link(") ||
@@ -95,7 +95,7 @@ bool waits_until_gone(const Lines& lines, const program::Block& loop) {
          creates_exclusively(called_in(lines, loop.condition));
 }
 
-/// A loop of the user that waits for a file to go away.
+/// A user's loop that waits for the removal of a file.
 bool polls_for_lock(const model::JobModel& job, const model::Thread& thread) {
   const model::Frame* user = own_user_frame(thread);
   if (user == nullptr || innermost_python(thread) != user) {
@@ -108,10 +108,10 @@ bool polls_for_lock(const model::JobModel& job, const model::Thread& thread) {
   });
 }
 
-/// Waits until a lock file goes away, by the frames of those who do so.
+/// Its frames show a wait for the release or removal of a lock file.
 bool waits_for_lock_file(const model::JobModel& job, const model::Thread& thread) {
   if (const model::WaitsOn* known = waits_on(thread, "lock-file")) {
-    return !known->limit;  // with one it gives up by itself
+    return !known->limit;  // with a timeout it gives up by itself
   }
   if (python_frame_in(thread, "torch/utils/file_baton.py", {"wait"}) != nullptr) {
     return true;
@@ -164,14 +164,14 @@ std::string age_of(const model::Fact& fact) {
   return out;
 }
 
-/// Made while the job ran, by a process of another machine that may well work under it.
+/// Created while the job ran, by a process of another machine that may be working under it.
 bool may_be_held_elsewhere(const model::Fact& fact) {
   return fact.number("named_pid") && !fact.flag("named_alive") &&
          !fact.flag("older_than_job").value_or(false);
 }
 
-/// Nobody in the job can be the one who works under the lock: every rank polls for it or waits for
-/// ranks that do.
+/// No process of the job can be working under the lock: every rank polls for it or waits for ranks
+/// that do.
 bool nobody_works(const graph::Examination& examination) {
   return std::all_of(
       examination.standings.begin(), examination.standings.end(),
@@ -198,7 +198,7 @@ std::optional<Waiter> waits_for_nobody(const graph::Examination& examination,
   const model::Fact* fact = lock_fact(examination.job, process);
   if (fact != nullptr &&
       (fact->flag("held").value_or(false) || !fact->flag("exists").value_or(true))) {
-    return std::nullopt;  // somebody works under that lock: a wait, but not for nobody
+    return std::nullopt;  // a process works under that lock: the wait will end
   }
   const auto path = lock_path(*main, fact);
   Suspect suspect = suspect_in(examination, process, main);
@@ -210,7 +210,7 @@ std::optional<Waiter> waits_for_nobody(const graph::Examination& examination,
                        : ownerless && old && still == Confidence::kLikely ? Confidence::kCertain
                        : ownerless || old                                 ? *still
                                                                           : Confidence::kPossible;
-  // The baton has no owner to ask for: its wait alone is as good as a file without a holder.
+  // The baton has no owner field: the wait alone is as good as a file without a holder.
   if (fact == nullptr &&
       (python_frame_in(*main, "torch/utils/file_baton.py", {"wait"}) != nullptr ||
        nobody_works(examination))) {
@@ -235,7 +235,7 @@ std::string files_said(const std::set<std::string>& paths) {
 
 Findings detect(const graph::Examination& examination) {
   std::vector<Suspect> suspects;
-  std::map<std::string, std::set<std::string>> paths_at;  // by the place of those who wait
+  std::map<std::string, std::set<std::string>> paths_at;  // by the line of the waiting ranks
   for (const model::Process* process : processes(examination.job)) {
     if (auto waiter = waits_for_nobody(examination, *process)) {
       if (waiter->path) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// state-dict-prefix: a checkpoint of the wrapped model is loaded into the bare one or the other way
-// round: every key differs by "module.".
+// state-dict-prefix: a checkpoint of the wrapped model is loaded into the bare one, or vice versa:
+// every key differs by "module.".
 #include "collector/detectors/detector.h"
 #include "collector/detectors/evidence/known_exceptions.h"
 

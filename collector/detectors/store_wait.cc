@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// store-wait: ranks wait in the store (TCPStore, FileStore) for a key that nobody sets: a forgotten
-// set, a key spelled differently, a set that only runs under a condition.
+// store-wait: ranks wait in the store (TCPStore, FileStore) for a key that no rank sets: a
+// forgotten set, a key spelled differently, a set that only runs under a condition.
 #include <algorithm>
 #include <charconv>
 
@@ -25,7 +25,7 @@ namespace {
 constexpr std::string_view kKind = "store-wait";
 constexpr std::size_t kLongestHeader = 80;
 
-/// `KEY = "plan/0"`: whether a line binds a name to a string, and to which.
+/// `KEY = "plan/0"`: whether a line binds a name to a string, and the string.
 std::pair<std::string_view, std::string_view> bound_string(std::string_view line) {
   const auto words = program::words_in(line);
   const bool binds = words.size() == 2 && words[1].size() > 2 &&
@@ -35,7 +35,7 @@ std::pair<std::string_view, std::string_view> bound_string(std::string_view line
                : std::pair<std::string_view, std::string_view>();
 }
 
-/// What a constant of the program stands for: "plan/0" of `self.KEY`.
+/// The string that a constant of the program holds: "plan/0" of `self.KEY`.
 std::string named_string(const model::JobModel& job, std::string_view name) {
   for (const auto& [file, lines] : job.sources) {
     for (const auto& [number, text] : lines) {
@@ -51,8 +51,8 @@ std::string named_string(const model::JobModel& job, std::string_view name) {
   return {};
 }
 
-/// The first string in the call at the user's line: store.get("plan/0") → "plan/0", also by the
-/// name of a constant; of an f-string the part before the first brace.
+/// The first string in the call on the user's line: store.get("plan/0") → "plan/0", also through a
+/// constant; for an f-string, the part before the first brace.
 std::string key_in_source(const model::JobModel& job, const model::CallSite& site) {
   const std::string statement = program::statement_at(lines_of(job, site.file), site.line);
   for (const std::string_view call : {".get(", ".wait("}) {
@@ -76,7 +76,7 @@ std::string key_in_source(const model::JobModel& job, const model::CallSite& sit
   return {};
 }
 
-/// As the user wrote it: torch puts "default_pg/0//" before the keys of its store.
+/// The key as the user wrote it: torch puts "default_pg/0//" before the keys of its store.
 std::string own_name(const std::string& key) {
   const std::size_t end = key.find("//");
   const std::size_t slash = end == std::string::npos ? end : key.rfind('/', end - 1);
@@ -96,7 +96,7 @@ std::string key_of(const model::JobModel& job, const graph::Standing& standing) 
 }
 
 /// Ranks in the user's own store calls, by key. Torch's own use of the store (init, new_group) has
-/// another activity.
+/// a different activity.
 std::map<std::string, model::RankSet> waiters_by_key(const graph::Examination& examination) {
   std::map<std::string, model::RankSet> out;
   for (const graph::Standing& standing : examination.standings) {
@@ -107,7 +107,7 @@ std::map<std::string, model::RankSet> waiters_by_key(const graph::Examination& e
   return out;
 }
 
-/// Ranks that are gone or unseen: one of them may be the one who sets the key.
+/// Ranks that have exited or are unobserved: one of them may be the one that sets the key.
 bool somebody_is_missing(const graph::Examination& examination) {
   using enum graph::Activity;
   return std::any_of(examination.standings.begin(), examination.standings.end(),
@@ -123,7 +123,7 @@ std::string_view stem(std::string_view key) {
   return digit == std::string_view::npos || digit == 0 ? key : key.substr(0, digit);
 }
 
-/// A line of the user's that sets this key.
+/// A user line that sets this key.
 std::optional<model::CallSite> setter(const model::JobModel& job, std::string_view key) {
   if (key.empty()) {
     return std::nullopt;
@@ -146,7 +146,7 @@ std::optional<model::CallSite> setter(const model::JobModel& job, std::string_vi
   return std::nullopt;
 }
 
-/// The rank that the capture says should set the key.
+/// The rank that should set the key according to the capture.
 model::RankSet named_setters(const graph::Examination& examination, const model::RankSet& waiters) {
   constexpr std::string_view kRank = "rank:";
   model::RankSet out;
@@ -189,7 +189,8 @@ Finding named_do_not_set(const graph::Examination& examination, const std::strin
   return finding;
 }
 
-/// Observed ranks that are not in the store and wait for nobody: one of them may still set the key.
+/// Observed ranks that are not in the store and wait for no rank: one of them may still set the
+/// key.
 model::RankSet ranks_elsewhere(const graph::Examination& examination) {
   return ranks_where(examination, [](const graph::Standing& standing) {
     return standing.activity != graph::Activity::kStore && !standing.waits_for_ranks();
@@ -232,8 +233,8 @@ Finding nobody_sets(const graph::Examination& examination, const std::string& ke
   return finding;
 }
 
-/// A client of a store makes one call at a time: one that sets a key stands behind another thread
-/// of its process that waits for one.
+/// A store client makes one call at a time: a thread that sets a key waits for another thread of
+/// its process that waits for one.
 std::optional<Finding> client_is_taken(const graph::Examination& examination, model::Rank rank,
                                        Confidence sure) {
   const graph::Standing* standing = examination.standing(rank);
@@ -266,8 +267,7 @@ std::optional<Finding> client_is_taken(const graph::Examination& examination, mo
   return finding;
 }
 
-/// All ranks ask the store again and again, and none is left that would change the answer. Another
-/// program may.
+/// All ranks poll the store, and none is left that would change the answer. Another program may.
 std::optional<Finding> all_poll(const graph::Examination& examination, Confidence sure) {
   std::optional<PolledStore> first;
   Finding finding;

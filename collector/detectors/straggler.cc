@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank comes late every time but comes: slow, not hung.
+// A rank arrives late every time, but arrives: slow, not hung.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -17,17 +17,17 @@ namespace {
 
 using graph::Standing;
 
-// Arrival is late when it is this much behind the median of the others, in seconds and as a share
+// An arrival is late if it is this much behind the median of the others, in seconds and as a share
 // of the time between two calls.
 constexpr double kLateSeconds = 0.02;
 constexpr double kLateShare = 0.2;
 
-// Fewer calls than these show chance, not habit.
+// Fewer calls may be chance.
 constexpr int kFewestCalls = 8;
 constexpr double kMostOften = 0.7;
 
 struct Arrivals {
-  std::map<model::Rank, int> last;       // how often each rank came last and late
+  std::map<model::Rank, int> last;       // how often each rank was last and late
   std::map<model::Rank, double> behind;  // seconds, summed
   int calls = 0;
 };
@@ -106,7 +106,7 @@ Findings detect(const graph::Examination& examination) {
   return findings;
 }
 
-// A habit over many collectives says more than one phase that happened to be seen.
+// A pattern over many collectives is more informative than one observed phase.
 constexpr int kHabit = kPlainFact + 1;
 
 constexpr std::string_view kExplanation =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// tracker-blocked: an experiment tracker (wandb, TensorBoard, MLflow, Comet …) holds one rank up:
-// its server does not answer or its queue is full. Usually rank 0; the others wait in the next
+// tracker-blocked: an experiment tracker (wandb, TensorBoard, MLflow, Comet …) blocks one rank: its
+// server does not answer or its queue is full. Usually rank 0; the others wait in the next
 // collective.
 #include <array>
 
@@ -24,7 +24,7 @@ constexpr std::array<std::string_view, 9> kTrackers = {"wandb",   "tensorboard",
                                                        "mlflow",  "comet_ml",    "neptune",
                                                        "clearml", "swanlab",     "aim"};
 
-/// The package of a frame, when it is a tracker: "/site-packages/wandb/sdk/…".
+/// The tracker package of a frame, if it is one: "/site-packages/wandb/sdk/…".
 std::string_view tracker_of(const model::Frame& frame) {
   for (const std::string_view tracker : kTrackers) {
     if (frame.language == model::Language::kPython && base::lies_in(frame.file, tracker)) {
@@ -34,8 +34,7 @@ std::string_view tracker_of(const model::Frame& frame) {
   return {};
 }
 
-/// The innermost line outside the tracker that called into it; nullptr when the thread is in no
-/// tracker.
+/// The innermost line outside the tracker that called it; nullptr if the thread is in no tracker.
 const model::Frame* caller_of_tracker(const model::Thread& thread, std::string_view& tracker) {
   for (const model::Frame& frame : thread.frames) {
     if (const std::string_view name = tracker_of(frame); !name.empty()) {
@@ -59,7 +58,7 @@ std::optional<Suspect> blocked(const graph::Examination& examination,
   Suspect suspect = suspect_in(examination, *standing.process, main);
   suspect.rank = standing.rank;
   suspect.place = model::call_site(*caller);
-  // A request to a server takes seconds now and then; that others wait for it makes it the cause.
+  // A request to a server sometimes takes seconds; waiting ranks make it the cause.
   suspect.confidence = waiting_ranks(examination).empty() ? Confidence::kPossible : still;
   suspect.note = fmt::format("rank {} is waiting here in {}", standing.rank, tracker);
   suspect.evidence =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A signal (preemption, the end of the time limit) reaches the ranks at different steps, and each
-// acts on it by itself: one leaves the loop or saves while the others make their next step.
+// acts on its own: one leaves the loop or saves while the others make their next step.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -50,13 +50,13 @@ std::optional<Stop> stop_of(const model::JobModel& job, const Explanation& expla
   return std::nullopt;
 }
 
-/// "SIGTERM" of `signal.signal(signal.SIGTERM, self.stop)`; "a signal" where no line names it.
+/// "SIGTERM" of `signal.signal(signal.SIGTERM, self.stop)`; "a signal" if no line names it.
 std::string signal_name(const program::Origin& origin) {
   for (const program::OriginStep& step : origin.chain) {
     for (const program::Call& call : program::calls_in(step.text)) {
       const auto name =
           call.arguments.empty() ? std::string_view() : program::last_name(call.arguments.front());
-      if (name.starts_with("SIG")) {  // as POSIX and Python name every signal
+      if (name.starts_with("SIG")) {  // as in POSIX and Python, every signal name begins with SIG
         return std::string(name);
       }
     }
@@ -64,7 +64,7 @@ std::string signal_name(const program::Origin& origin) {
   return "a signal";
 }
 
-/// What launchers and schedulers write when they end a job.
+/// Messages of launchers and schedulers when they end a job.
 void add_announcements(const model::JobModel& job, Finding& finding) {
   constexpr std::array<std::string_view, 5> kWords = {"DUE TO PREEMPTION", "DUE TO TIME LIMIT",
                                                       "closing signal SIGTERM", "death signal",
@@ -85,7 +85,7 @@ void add_announcements(const model::JobModel& job, Finding& finding) {
   }
 }
 
-/// How far each rank was when it acted, or did not: by its calls, or by its loop.
+/// How far each rank was when it acted, or did not: by its calls or its loop.
 void add_progress(const graph::Examination& examination, const Explanation& explanation,
                   Finding& finding) {
   std::map<std::int64_t, model::RankSet> made;
@@ -143,7 +143,7 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
   add_announcements(examination.job, finding);
 }
 
-/// Ranks that wait for others from within a handler, while those are not in it.
+/// Ranks that wait for others inside a handler, while those are not in it.
 std::optional<Finding> from_handlers(const graph::Examination& examination) {
   model::RankSet inside;
   Interruption seen;

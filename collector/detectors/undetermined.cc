@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last resort: ranks wait and nothing moves, but the evidence does not say why. Names what to
-// capture next.
+// The last resort: ranks wait and nothing makes progress, but the evidence does not show why. Names
+// what to capture next.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::size_t kLongestLine = 240;
 
-// What would decide it, by what is missing.
+// The evidence that would decide it, by what is missing.
 std::vector<std::string> to_capture(const graph::Examination& examination) {
   std::vector<std::string> wanted;
   const model::RankSet unseen = unobserved_ranks(examination);
@@ -34,7 +34,7 @@ std::vector<std::string> to_capture(const graph::Examination& examination) {
     wanted.push_back(fmt::format("stacks of {} (attach as the same user or as root, on every node)",
                                  said(unseen)));
   }
-  const bool recorded = examination.job.history_complete;  // nothing was called yet
+  const bool recorded = examination.job.history_complete;  // no call was made yet
   if (examination.history.empty() && !recorded) {
     wanted.emplace_back(
         "the recorded collectives (ddpdoctor run, or TORCH_FR_BUFFER_SIZE=2000 and a "
@@ -63,7 +63,7 @@ std::string why_unknown(const graph::Examination& examination) {
              : "which rank is missing is unknown";
 }
 
-/// Neither a stack nor a recorded call of any rank: nothing to judge by.
+/// Neither a stack nor a recorded call of any rank: there is no evidence to judge.
 bool nothing_to_read(const graph::Examination& examination) {
   const auto has_stack = [](const model::Process* process) {
     return process->exit || std::any_of(process->threads.begin(), process->threads.end(),
@@ -74,13 +74,13 @@ bool nothing_to_read(const graph::Examination& examination) {
          !examination.job.ended && std::none_of(seen.begin(), seen.end(), has_stack);
 }
 
-/// One look: everybody whom it shows waits. That is a hang or an instant of a healthy step.
+/// One snapshot: every rank in it waits. That is a hang, or a moment of a healthy step.
 bool all_wait_at_one_look(const graph::Examination& examination, const model::RankSet& waiting) {
   return examination.job.progress == model::Progress::kUnknown && !waiting.empty() &&
          waiting.size() + unobserved_ranks(examination).size() >= examination.standings.size();
 }
 
-/// The first lines that tell of an error: the reader may know what ddpdoctor does not.
+/// The first lines that report an error: the reader may know what ddpdoctor does not.
 void quote_trouble(const model::JobModel& job, Finding& finding) {
   constexpr std::size_t kMostQuotes = 3;
   std::set<std::string> quoted;
@@ -106,7 +106,8 @@ Findings nothing_known(const graph::Examination& examination) {
   finding.summary = "no stack and no recorded call of any rank is known";
   finding.fix = fmt::format("Capture {}.", fmt::join(to_capture(examination), "; "));
   for (const std::string& observed : examination.job.coverage.observed) {
-    if (observed.starts_with(model::kReadAsLog)) {  // who gave a dump thinks that it was understood
+    // A user who passed a dump assumes that it was understood.
+    if (observed.starts_with(model::kReadAsLog)) {
       finding.evidence.push_back(
           {.rank = {},
            .text = fmt::format("{} was read as a log; no known message was found in it",
@@ -123,7 +124,7 @@ Findings nothing_known(const graph::Examination& examination) {
   return {finding};
 }
 
-/// Nobody was seen alive, and not all are known to have ended well: logs are all there is.
+/// No process was seen running, and not all are known to have ended successfully: only logs exist.
 bool only_words_are_left(const model::JobModel& job) {
   const auto seen = processes(job);
   bool failed = seen.empty();
@@ -139,7 +140,7 @@ bool only_words_are_left(const model::JobModel& job) {
   return failed;
 }
 
-/// Ranks that wrote to a file of their own, and left no error file where others did, else no
+/// Ranks that wrote to a file of their own but left no error file although others did, else no
 /// traceback.
 model::RankSet silent_ranks(const model::JobModel& job, const std::vector<FeltAnEnd>& felt) {
   model::RankSet out;
@@ -157,7 +158,7 @@ model::RankSet silent_ranks(const model::JobModel& job, const std::vector<FeltAn
   return out;
 }
 
-/// Everybody who wrote a traceback fell because of somebody else.
+/// Every rank that wrote a traceback failed because of another one.
 Findings felt_another_end(const graph::Examination& examination) {
   const model::JobModel& job = examination.job;
   const std::vector<FeltAnEnd> felt = only_words_are_left(job) && examination.history.empty()
@@ -205,7 +206,7 @@ Findings felt_another_end(const graph::Examination& examination) {
   return {finding};
 }
 
-/// torch's monitor ended ranks whose NCCL watchdog stood still: which call it was nobody wrote.
+/// torch's monitor ended ranks whose NCCL watchdog was stuck: no message names the call.
 Findings stuck_watchdogs(const graph::Examination& examination) {
   Finding finding;
   finding.kind = "undetermined";
@@ -240,7 +241,7 @@ bool is_gpu_job(const graph::Examination& examination) {
                      });
 }
 
-/// One line for each place at which some of the ranks are.
+/// One line for each position of some of the ranks.
 void tell_each_place(const graph::Examination& examination, const model::RankSet& ranks,
                      Finding& finding) {
   constexpr std::size_t kMostPlaces = 4;
@@ -258,7 +259,7 @@ void tell_each_place(const graph::Examination& examination, const model::RankSet
   add_whereabouts(finding, examination, ranks);
 }
 
-/// Every rank waits for its GPU, or stays at its line on one, and no record says what is queued.
+/// Every rank waits for its GPU, or stays at its line on one, and no record shows what is queued.
 Findings all_behind_their_gpus(const graph::Examination& examination) {
   const model::RankSet behind = behind_their_gpus(examination);
   const bool known =
@@ -285,7 +286,7 @@ Findings all_behind_their_gpus(const graph::Examination& examination) {
   return {finding};
 }
 
-/// A wait that frames name, for something that is no other rank.
+/// A wait that frames identify, for something other than another rank.
 bool waits_for_something(const graph::Standing& standing) {
   switch (standing.activity) {
     case graph::Activity::kDataLoader:
@@ -301,7 +302,8 @@ bool waits_for_something(const graph::Standing& standing) {
   }
 }
 
-/// Dumps of ranks that all wait for something of their own: where, and whose dump is missing.
+/// Dumps of ranks that all wait for something of their own: their lines, and the rank whose dump is
+/// missing.
 Findings each_waits_for_its_own(const graph::Examination& examination) {
   const auto& all = examination.standings;
   const bool dumped = !all.empty() && examination.job.progress == model::Progress::kUnknown &&

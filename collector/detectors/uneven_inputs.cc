@@ -58,7 +58,7 @@ void add_counts(const graph::Examination& examination, const Parting& parting, F
   }
 }
 
-// Where those who are still in the loop stand in it, and what it goes over.
+// The position of the ranks that are still in the loop, and what it iterates over.
 void add_place_in_loop(const model::JobModel& job, const Explanation& explanation,
                        Finding& finding) {
   std::vector<std::pair<model::Rank, model::Iteration>> steps;
@@ -70,8 +70,8 @@ void add_place_in_loop(const model::JobModel& job, const Explanation& explanatio
   add_steps(steps, finding);
 }
 
-/// They are in backward in the last round of their loop: a rank that has made as many rounds, and
-/// left a parameter out in its last backward, looks the same.
+/// They are in backward in the last iteration of their loop: a rank with the same number of
+/// iterations that skipped a parameter in its last backward looks the same.
 bool may_be_equal_steps(const graph::Examination& examination, const Explanation& explanation) {
   const Parting& parting = explanation.parting;
   return in_backward(examination, parting.rest) &&
@@ -81,7 +81,8 @@ bool may_be_equal_steps(const graph::Examination& examination, const Explanation
          });
 }
 
-// Who is done answers for the wrapped modules only, and the others have come to another call.
+// A finished rank participates for the wrapped modules only, and the others have reached another
+// call.
 void tell_join(const Explanation& explanation, Finding& finding) {
   const Parting& parting = explanation.parting;
   finding.summary = fmt::format(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A branch of the model leaves parameters without gradient on some ranks: their bucket is not
-// reduced there, and the backward of the others waits for it. The raising form ("Expected
-// to have finished reduction") is read from the logs.
+// reduced there, and the backward of the others waits for it. The raising form ("Expected to have
+// finished reduction") is read from the logs.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -25,7 +25,7 @@
 namespace ddpdoctor::detectors {
 namespace {
 
-constexpr std::size_t kLongestList = 240;  // of parameters, in a sentence
+constexpr std::size_t kLongestList = 240;  // characters of the parameters in a sentence
 constexpr std::size_t kLongestDetail = 20'000;
 constexpr std::size_t kMostEvidence = 10;
 
@@ -48,7 +48,7 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
   if (cause) {
     finding.locations.insert(finding.locations.begin(), location(*cause, parting.odd.ranks, note));
   }
-  // Without the records of the reducers, a skipped backward looks the same.
+  // Without records of the reducers, a skipped backward looks the same.
   const auto skip = explanation.fork && !began_fewer_backwards(examination.job, parting)
                         ? skipped_step(examination.job, *explanation.fork)
                         : std::nullopt;
@@ -59,8 +59,8 @@ void tell(const graph::Examination& examination, const Explanation& explanation,
   }
 }
 
-/// Parameters that a reducer of a culprit still misses in its newest backward and that no other
-/// rank misses: what the agent recorded, by name.
+/// Parameters that a reducer of a culprit lacks in its newest backward and that no other rank
+/// lacks, by the names that the agent recorded.
 std::vector<std::string> parameters_without_gradient(const model::JobModel& job,
                                                      const model::RankSet& culprits) {
   std::vector<std::string> missed;
@@ -92,7 +92,7 @@ void add_names(const model::JobModel& job, Finding& finding) {
   finding.details["parameters"] = names;
 }
 
-/// With a static graph DDP expects the parameters of the first step in every step, and does not
+/// With a static graph, DDP expects the parameters of the first step in every step, and does not
 /// search for unused ones.
 void advise_on_static_graph(const model::JobModel& job, Finding& finding) {
   for (const auto& [file, lines] : job.sources) {
@@ -112,12 +112,12 @@ void advise_on_static_graph(const model::JobModel& job, Finding& finding) {
   }
 }
 
-/// What the next forward raises: torch's own words, and what Lightning makes of them.
+/// What the next forward raises: torch's own message, and Lightning's version of it.
 constexpr std::array<std::string_view, 2> kRaised = {
     "Expected to have finished reduction in the prior iteration",
     "has parameters that were not used in producing the loss"};
 
-/// Which of them a line says; empty when none.
+/// The message that a line contains; empty if none.
 std::string_view raised_in(std::string_view line) {
   const auto* const found = std::find_if(
       kRaised.begin(), kRaised.end(),
@@ -127,15 +127,15 @@ std::string_view raised_in(std::string_view line) {
 
 constexpr std::string_view kWithout = "did not receive grad for rank ";
 
-/// What torch says of the parameters: by number always, by name under TORCH_DISTRIBUTED_DEBUG.
+/// torch's report of the parameters: always by number, by name with TORCH_DISTRIBUTED_DEBUG.
 struct Told {
-  model::RankSet ranks;  // who said it
+  model::RankSet ranks;  // ranks that reported it
   std::map<model::Rank, std::string> numbers;
   std::map<model::Rank, std::string> names;
-  std::string_view raised{};  // of kRaised
+  std::string_view raised{};  // one of kRaised
 };
 
-/// "Parameter indices which did not receive grad for rank 1: 2 3"; the rank in it is of the group.
+/// "Parameter indices which did not receive grad for rank 1: 2 3"; its rank is a group rank.
 void read_parameters(std::string_view line, std::optional<model::Rank> rank, Told& told) {
   const std::size_t at = line.find(kWithout);
   const std::size_t colon = at == std::string_view::npos ? at : line.find(": ", at);
@@ -168,7 +168,7 @@ Told told_by_logs(const model::JobModel& job) {
   return told;
 }
 
-/// "14 15 16" or "a.weight, a.bias", cut apart.
+/// "14 15 16" or "a.weight, a.bias", split.
 std::vector<std::string> words_of(std::string_view text) {
   std::vector<std::string> out;
   for (std::string_view word : base::split(text.substr(0, kLongestDetail), ' ')) {
@@ -181,7 +181,7 @@ std::vector<std::string> words_of(std::string_view text) {
   return out;
 }
 
-/// Where the forward was called that raised.
+/// The line of the forward that raised.
 void add_raising_lines(const model::JobModel& job, Finding& finding) {
   std::map<model::CallSite, model::RankSet> places;
   for (const LogStream& stream : log_streams(job)) {

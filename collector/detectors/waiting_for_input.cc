@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// waiting-for-input: a rank waits for a person: a breakpoint() was left in, input() asks on a
-// terminal nobody sees, or the process was stopped by a signal. The other ranks wait for it.
+// waiting-for-input: a rank waits for a person: a forgotten breakpoint(), input() on an unattended
+// terminal, or a process stopped by a signal. The other ranks wait for it.
 #include <fmt/format.h>
 
 #include "collector/detectors/detector.h"
@@ -18,7 +18,7 @@ constexpr std::string_view kKind = "waiting-for-input";
 constexpr std::string_view kDebugs = "is in the debugger";
 constexpr std::string_view kReads = "reads from its terminal or standard input";
 
-/// How a thread waits for a person; empty when it does not.
+/// How a thread waits for a person; empty if it does not.
 std::string_view asks_a_person(const model::JobModel& job, const model::Thread& thread) {
   if (python_frame_in(thread, "/pdb.py", {"interaction", "_cmdloop", "cmdloop"}) != nullptr ||
       python_frame_in(thread, "/cmd.py", {"cmdloop"}) != nullptr) {
@@ -31,12 +31,12 @@ std::string_view asks_a_person(const model::JobModel& job, const model::Thread& 
   if (reads && innermost != nullptr) {
     return kReads;
   }
-  // Stripped interpreters show no C names: the line itself and a read of an anonymous channel.
+  // Stripped interpreters show no C names: uses the line itself and a read of an anonymous channel.
   const std::string_view line =
       innermost == nullptr
           ? std::string_view()
           : model::source_line(job, innermost->file, innermost->line).value_or(std::string_view());
-  // A pipe whose writer is a process of the job is fed by a program, not by a person.
+  // A pipe with a writer in the job gets its input from a program, not from a person.
   const model::WaitsOn* pipe = waits_on(thread, "pipe");
   const bool fed = pipe != nullptr && target_pid(*pipe) && line.find("input(") == line.npos;
   const bool reads_channel = model::has_native_frame(thread, "read") ||
@@ -50,7 +50,7 @@ std::string_view asks_a_person(const model::JobModel& job, const model::Thread& 
   return {};
 }
 
-/// A program that reads the standard input it has from the job, not one that a rank writes to it.
+/// A program that reads the standard input inherited from the job, not one to which a rank writes.
 bool reads_the_jobs_input(const model::JobModel& job, const model::Process& process) {
   const model::Thread* main = model::main_thread(process);
   const model::WaitsOn* input = main == nullptr ? nullptr : waits_on(*main, "input");
@@ -59,7 +59,7 @@ bool reads_the_jobs_input(const model::JobModel& job, const model::Process& proc
   return input != nullptr && (peer == nullptr || !served_rank(job, *peer));
 }
 
-/// A program writes to its standard input, and the source asks nobody.
+/// A program writes to its standard input, and the source does not ask a person.
 bool is_fed(const model::JobModel& job, const model::Thread& thread) {
   const model::WaitsOn* input = waits_on(thread, "input");
   const model::WaitsOn* pipe = waits_on(thread, "pipe");
@@ -73,7 +73,7 @@ bool is_fed(const model::JobModel& job, const model::Thread& thread) {
   return !asks && (pipe != nullptr || (input != nullptr && target_pid(*input)));
 }
 
-/// A program that a rank started and waits for, and that asks a person in its place.
+/// A program that a rank started and waits for, and that asks a person instead of it.
 bool asks_for_a_rank(const model::JobModel& job, const graph::Examination& examination,
                      const model::Process& process) {
   if (process.role != model::Role::kOther || forked_without_exec(job, process)) {
@@ -105,8 +105,8 @@ std::optional<Suspect> waits_for_person(const graph::Examination& examination,
   if (!is_rank && suspect.rank) {
     suspect.place = examination.standing(*suspect.rank)->user;
   }
-  // A person is never fast, but a program may feed the standard input: only a debugger or a stop is
-  // certain at once.
+  // A person is never fast, but a program may write to standard input: only a debugger or a stop is
+  // certain immediately.
   const auto still = stuck(examination);
   if (!still) {
     return std::nullopt;

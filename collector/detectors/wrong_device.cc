@@ -36,8 +36,8 @@ std::optional<model::Rank> rank_of(const model::JobModel& job, const model::Fact
   return process == nullptr ? std::nullopt : served_rank(job, *process);
 }
 
-/// By uuid; else by an index, which only says the same among processes of one host that see the
-/// same GPUs.
+/// Identified by uuid; else by an index, which is comparable only among processes of one host that
+/// see the same GPUs.
 struct Gpu {
   std::string numbering;  // empty = the name is a uuid
   std::string name;
@@ -74,7 +74,7 @@ std::map<Gpu, model::RankSet> ranks_by_gpu(const model::JobModel& job) {
   return out;
 }
 
-/// The rank's index on its host; nullopt when ranks may be on several hosts and it is not told.
+/// The rank's index on its host; nullopt if ranks may be on several hosts and it is unknown.
 std::optional<int> local_rank(const model::JobModel& job, model::Rank rank) {
   const model::Process* process = model::rank_process(job, rank);
   if (process != nullptr) {
@@ -99,9 +99,9 @@ std::optional<int> index_of_gpu(const model::JobModel& job, const std::string& g
   return std::nullopt;
 }
 
-/// Where ranks see all GPUs of their host, each should have taken that of its local rank: the GPU
-/// that this one should have taken is there, and nobody has it. A rank that sees one GPU only takes
-/// number 0, whatever its local rank; several on each GPU leave none free.
+/// If ranks see all GPUs of their host, each should use the GPU of its local rank: the right GPU
+/// for this rank exists, and no rank uses it. A rank that sees only one GPU uses number 0, whatever
+/// its local rank; several ranks on each GPU leave none free.
 bool left_its_own(const std::map<Gpu, model::RankSet>& gpus, const Gpu& taken, int local) {
   bool there = false;
   for (const auto& [gpu, ranks] : gpus) {
@@ -115,10 +115,10 @@ bool left_its_own(const std::map<Gpu, model::RankSet>& gpus, const Gpu& taken, i
   return there;
 }
 
-/// All but the rank whose own GPU it is: the one that has no other, or whose local rank it is.
+/// All but the rank to which the GPU belongs: the one without another GPU, or with that local rank.
 model::RankSet strangers(const model::JobModel& job, const std::map<Gpu, model::RankSet>& gpus,
                          const Gpu& gpu, const model::RankSet& ranks) {
-  model::RankSet elsewhere;  // has a GPU of its own besides
+  model::RankSet elsewhere;  // has another GPU of its own
   for (const auto& [other, there] : gpus) {
     elsewhere = other == gpu ? elsewhere : elsewhere.united(there.common(ranks));
   }
@@ -137,8 +137,8 @@ model::RankSet strangers(const model::JobModel& job, const std::map<Gpu, model::
   return out;
 }
 
-/// One GPU for all is a choice (a test machine); more GPUs of which one is shared is a mistake, and
-/// NCCL refuses to share.
+/// One GPU for all is a choice (a test machine); if there are several GPUs, sharing one is a
+/// mistake, and NCCL refuses it.
 bool has_other_gpus(const model::JobModel& job, const std::map<Gpu, model::RankSet>& known,
                     const Gpu& gpu) {
   const auto index = index_of_gpu(job, gpu.name);
@@ -152,7 +152,7 @@ bool has_other_gpus(const model::JobModel& job, const std::map<Gpu, model::RankS
          });
 }
 
-/// Where an agent saw the accused start CUDA on it.
+/// The line where an agent saw the accused rank start CUDA on it.
 void add_where_it_was_taken(const model::JobModel& job, Finding& finding) {
   for (const model::Fact* context : model::facts(job, "cuda-context")) {
     const auto rank = rank_of(job, *context);
@@ -164,7 +164,7 @@ void add_where_it_was_taken(const model::JobModel& job, Finding& finding) {
   }
 }
 
-/// It trains, or has ended as it should: whatever GPUs its ranks use, it can.
+/// It trains, or has ended successfully: its use of GPUs is not a problem.
 bool does_well(const graph::Examination& examination) {
   const auto fell = [](const graph::Standing& standing) {
     return standing.process != nullptr && standing.process->exit &&
@@ -175,7 +175,8 @@ bool does_well(const graph::Examination& examination) {
           std::none_of(examination.standings.begin(), examination.standings.end(), fell));
 }
 
-/// What the logs of the accused say of it: torch's warning, or that this GPU has no memory left.
+/// The log messages of the accused rank about it: torch's warning, or that this GPU has no memory
+/// left.
 bool add_what_logs_say(const model::JobModel& job, const std::string& gpu, Finding& finding) {
   const auto index = index_of_gpu(job, gpu);
   const std::string full = fmt::format("GPU {} ", index.value_or(-1));
