@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Called by the trampolines only. Each thread keeps a shadow stack of the calls it is in, because
-// returns and exceptions come back without their arguments; both are last-in first-out.
+// Called only by the trampolines. Each thread has a shadow stack of its current calls, because
+// returns and exceptions arrive without their arguments; both are last-in first-out.
 #include "agent/hooks.h"
 
 #include <atomic>
@@ -41,7 +41,7 @@ bool is_torch_library(const char* path) {
   return strncmp(name, "libtorch", 8) == 0 || strncmp(name, "libc10d", 7) == 0;
 }
 
-/// Reads __version__ = '2.13.0+cpu' from version.py beside torch's lib folder.
+/// Reads __version__ = '2.13.0+cpu' from version.py next to torch's lib folder.
 void read_version(const char* library) {
   char path[512];
   const char* const slash = strrchr(library, '/');
@@ -101,8 +101,8 @@ void search_library(const void* inside) {
   }
 }
 
-/// Torch's functions that we ask. A copy of c10d in a library of another name is found by where its
-/// function is.
+/// Finds torch's functions that we call. A copy of c10d in a library with another name is found
+/// through the address of its function.
 void find_torch_functions(const void* function) {
   static constinit std::atomic<bool> done{false};
   if (done.exchange(true, std::memory_order_relaxed)) {
@@ -130,8 +130,8 @@ bool returns_object(const Hook& hook) {
 #if defined(__aarch64__)
 struct Saved {
   std::uint64_t general[8];    // x0 to x7
-  std::uint64_t result;        // x8: where an object that is returned is put
-  const std::uint64_t* stack;  // the arguments beyond the registers
+  std::uint64_t result;        // x8: address for a returned object
+  const std::uint64_t* stack;  // arguments beyond the registers
 };
 
 void read_arguments(const Hook& hook, const Saved& saved, Arguments& arguments) {
@@ -148,9 +148,10 @@ void read_arguments(const Hook& hook, const Saved& saved, Arguments& arguments) 
 }
 #else
 struct Saved {
-  std::uint64_t general[6];    // rdi, rsi, rdx, rcx, r8, r9: rdi is also where an object is put
+  // Rdi, rsi, rdx, rcx, r8, r9; rdi is also the address for a returned object.
+  std::uint64_t general[6];
   std::uint64_t others[18];    // rax, r10, xmm0 to xmm7
-  const std::uint64_t* frame;  // the return address, before the arguments beyond the registers
+  const std::uint64_t* frame;  // the return address, followed by the arguments beyond the registers
 };
 
 void read_arguments(const Hook&, const Saved& saved, Arguments& arguments) {
@@ -197,7 +198,7 @@ const TorchFunctions& torch_functions() {
   return functions;
 }
 
-/// Of two copies of c10d in one process the second is not recorded.
+/// If a process contains two copies of c10d, the second is not recorded.
 void* c10d_door_to(int id, void* function) {
   find_torch_functions(function);
   void* known = nullptr;
@@ -208,7 +209,7 @@ void* c10d_door_to(int id, void* function) {
 
 }  // namespace ddpdoctor::agent
 
-using namespace ddpdoctor::agent;  // the trampolines call C names
+using namespace ddpdoctor::agent;  // the trampolines call these by their C names
 
 extern "C" {
 
@@ -254,8 +255,8 @@ __attribute__((visibility("hidden"))) void* agent_hook_entry(int id, const Saved
   return function;
 }
 
-/// The trampoline's personality: no landing pad; an exception that passes in phase 2 is recorded as
-/// the call's end.
+/// The personality function of the trampolines: no landing pad; an exception that passes in phase 2
+/// is recorded as the end of the call.
 __attribute__((visibility("hidden"))) int agent_personality(int, int actions, std::uint64_t, void*,
                                                             void*) {
   constexpr int kCleanupPhase = 2;

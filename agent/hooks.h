@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between the trampolines and the probes: which function is called with which registers, and where
-// the real one is.
+// Interface between the trampolines and the probes: which function was called with which registers,
+// and the address of the real one.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ enum class Meaning : std::uint8_t {
   kFinishError,
   kGlooConstructor,
   kReducerConstructor,
-  kReducerWithLimits,  // an argument more: limits per bucket
-  kReducerOldStrings,  // the same, names in libstdc++'s old strings
+  kReducerWithLimits,  // one more argument: limits per bucket
+  kReducerOldStrings,  // the same, with names as libstdc++'s old strings
   kPrepareBackward,
   kPrepareForward,
   kAutogradHook,
@@ -49,14 +49,14 @@ struct Hook {
 inline constexpr int kHooks = 87;
 extern const Hook hooks[kHooks];
 
-/// The arguments of a call, in registers or on the stack. Where the function returns an object, the
-/// first one is where that is put.
+/// The arguments of a call, in registers or on the stack. If the function returns an object, the
+/// first argument is the address for it.
 struct Arguments {
   std::uint64_t value[10];
 };
 
-// Probes. `entered` answers whether the call counts (is not inside another one); `left` gets what
-// it answered.
+// Probes. `entered` returns whether the call counts (is not inside another one); `left` receives
+// that result.
 bool call_entered(const Hook& hook, const Arguments& arguments);
 void call_left(const Hook& hook, const Arguments& arguments, bool counted, bool threw,
                std::uint64_t result);
@@ -66,12 +66,12 @@ void backend_found(const Arguments& arguments, std::uint64_t result);
 void work_event(Meaning meaning, const Arguments& arguments);
 void group_constructed(const Arguments& arguments);
 void wrapper_constructed(const Arguments& arguments);
-/// Whether this thread is inside an operation of a process group that was recorded.
+/// True if this thread is inside a recorded operation of a process group.
 bool c10d_call_is_open();
 void message_waited(const Arguments& arguments, bool threw, bool completed);
 void reducer_event(Meaning meaning, const Arguments& arguments);
 
-/// Torch's functions that we ask; null when the installed torch has none.
+/// Torch's functions that we call; null if the installed torch lacks one.
 struct TorchFunctions {
   std::int32_t (*count)(void*, std::int64_t*) = nullptr;
   std::int32_t (*dtype)(void*, std::int32_t*) = nullptr;

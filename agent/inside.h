@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// While we are inside, our own calls are not recorded and errno belongs to the job.
+// While agent code runs, its own libc calls are not recorded and the job's errno is preserved.
 #pragma once
 
 #include <cerrno>
@@ -8,7 +8,7 @@ namespace ddpdoctor::agent {
 
 extern constinit thread_local int inside_depth;
 
-/// Recursion guard that also gives errno back.
+/// Recursion guard that also restores errno.
 class Inside {
  public:
   Inside() : outermost_(inside_depth++ == 0), saved_errno_(errno) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The libc function we stand in front of, found once.
+// The interposed libc function, looked up once.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only constructor: reads where to record and prepares for forks. Nothing is opened here;
-// `/bin/true` under us stays `/bin/true`.
+// The only constructor: reads the recording folder and prepares for forks. Opens nothing; a program
+// such as `/bin/true` runs unchanged.
 #include <cstdlib>
 #include <pthread.h>
 #include <unistd.h>

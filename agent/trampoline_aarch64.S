@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The doors of trampoline_x86_64.S on AArch64, where a function that returns an object is told in x8 where to put it.
+// The doors of trampoline_x86_64.S on AArch64, where x8 holds the address for a returned object.
 
 #define FRAME 224
 
@@ -17,7 +17,7 @@ agent_personality_pointer:
 
     .text
 
-// x0 … x8, where the arguments on the stack begin, and q0-7 to the stack; x1 = where they are, w0 = id, which came in x16
+// Saves x0 … x8, the address of the stack arguments and q0-7 on the stack; x1 = their address, w0 = id, passed in x16
 .macro SAVE_ARGUMENTS
     stp x29, x30, [sp, #-FRAME]!
     .cfi_def_cfa_offset FRAME
@@ -80,7 +80,7 @@ around_common:
     bl agent_hook_enter
     mov x16, x0
     RESTORE_ARGUMENTS
-    // c10d operations have no argument on the stack; four slots are copied, reading the caller's frame is harmless
+    // c10d operations have no argument on the stack; four slots are copied, because reading the caller's frame is harmless
     ldp x10, x11, [x29, #FRAME]
     ldp x12, x13, [x29, #FRAME + 16]
     sub sp, sp, #32
@@ -120,7 +120,7 @@ around_common:
 #undef AROUND
 #undef ENTRY
 
-// the doors by id, for those who point slots to them
+// the doors by id, for the code that points slots to them
     .section .data.rel.ro.agent_c10d_doors,"aw",@progbits
     .p2align 3
     .globl agent_c10d_doors

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Doors before C++ functions without knowing their signatures: save the argument registers, ask C++ what to record and where
-// the real function is, put everything back. ENTRY jumps on; AROUND and CALL call it and look at the result. Exceptions must pass:
-// the frame has a personality of its own that records and continues to unwind, so neither libgcc nor libstdc++ is needed here.
-// Measured facts behind this: a static libgcc's cleanup aborts the job on the first exception.
+// Doors for C++ functions of any signature: save the argument registers, call C++ code that records and returns the real function,
+// restore everything. ENTRY jumps to the function; AROUND and CALL call it and read the result. Exceptions must pass:
+// the frame has its own personality function, which records and continues to unwind, so neither libgcc nor libstdc++ is needed here.
+// Measured: with a static libgcc, the cleanup aborts the job at the first exception.
 
 #define SAVED 208
 
@@ -20,7 +20,7 @@ agent_personality_pointer:
 
     .text
 
-// rdi … r9, rax (vector count of variadics), r10 and xmm0-7 to the stack; rsi = where they are, edi = id, slot 24 = &return address
+// Saves rdi … r9, rax (vector count of variadics), r10 and xmm0-7 on the stack; rsi = their address, edi = id, slot 24 = &return address
 .macro SAVE_ARGUMENTS
     andq $-16, %rsp
     subq $SAVED, %rsp
@@ -103,7 +103,7 @@ around_common:
     call agent_hook_enter
     movq %rax, %r11
     RESTORE_ARGUMENTS
-    // c10d operations have at most one argument on the stack; four slots are copied, reading the caller's frame is harmless
+    // c10d operations have at most one argument on the stack; four slots are copied, because reading the caller's frame is harmless
     pushq 48(%rbp)
     pushq 40(%rbp)
     pushq 32(%rbp)
@@ -150,7 +150,7 @@ around_common:
 #undef AROUND
 #undef ENTRY
 
-// the doors by id, for those who point slots to them
+// the doors by id, for the code that points slots to them
     .section .data.rel.ro.agent_c10d_doors,"aw",@progbits
     .align 8
     .globl agent_c10d_doors

@@ -17,12 +17,13 @@ namespace {
 
 constexpr double kLongestDeadline = 3600;
 constexpr double kShortestDeadline = 1;
-// Of the time that there is: those who are ready wait so long for the others.
+// Share of the deadline in which nodes that are ready wait for the others.
 constexpr double kGatherPart = 0.4;
-// A node that was not stopped ends so many seconds after the deadline.
+// Seconds after the deadline at which a node ends if it was not stopped.
 constexpr double kGrace = 5;
 
-/// The command line of ddpdoctor on each node. No word may need quotes: two shells may read it.
+/// The command line of ddpdoctor on each node. No word may need quotes, because two shells may read
+/// it.
 std::vector<std::string> words_for_nodes(const NodeOptions& options, const nodes::AskOptions& ask,
                                          const monitor::ObserveOptions& observe) {
   std::vector<std::string> words{"capture",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// attach for a job on many nodes: the words that say which nodes, and the look at all of them.
+// attach for a job on many nodes: the options that select the nodes, and the snapshot of all of
+// them.
 #pragma once
 
 #include <string>
@@ -15,22 +16,22 @@ class App;
 
 namespace ddpdoctor::cli {
 
-/// --slurm, --hosts, --kubernetes and what goes with them, as typed.
+/// --slurm, --hosts, --kubernetes and related options, as typed.
 struct NodeOptions {
   nodes::Target target;
   std::string job;
   double deadline = 20;
 
-  /// Whether the command line asks for nodes at all.
+  /// True if the command line selects nodes.
   [[nodiscard]] bool wanted() const;
 };
 
 void declare_nodes(CLI::App& app, NodeOptions& options);
 
-/// Words that contradict each other, or belong to a look at nodes and none are named.
+/// Refuses options that contradict each other, and options for nodes without any node.
 base::Result<void> check(const NodeOptions& options);
 
-/// Looks at every node; the job as all of them saw it.
+/// Takes a snapshot on every node; returns the job as seen by all of them.
 base::Result<model::JobModel> look_at_nodes(const NodeOptions& options,
                                             const monitor::ObserveOptions& observe);
 

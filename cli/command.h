@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one list of commands. A command declares its words and gives back what is to be done once
+// The only list of commands. A command declares its options and returns the action to perform once
 // they are parsed.
 #pragma once
 
@@ -15,7 +15,7 @@ class App;
 
 namespace ddpdoctor::cli {
 
-/// A command with its parsed words.
+/// A command with its parsed options.
 class Action {
  public:
   Action() = default;
@@ -25,7 +25,7 @@ class Action {
   Action& operator=(Action&&) = delete;
   virtual ~Action() = default;
 
-  /// Does it; the exit status, or why it was refused (exit status 2).
+  /// Performs it; returns the exit status, or why it was refused (exit status 2).
   virtual base::Result<int> run() = 0;
 };
 
@@ -33,9 +33,9 @@ struct Command {
   std::string_view name;
   std::string_view summary;
   std::unique_ptr<Action> (*declare)(CLI::App& app);
-  std::string_view examples{};  // lines to paste, with what each does
+  std::string_view examples{};  // lines to copy, each with an explanation
   std::string_view statuses{};  // "0 no finding, 1 findings"
-  bool hidden = false;          // no list shows it: not for people at work on a job
+  bool hidden = false;          // listed nowhere: internal
 };
 
 std::span<const Command> commands();

@@ -43,7 +43,7 @@ base::Result<std::string> embedded_url(const std::string& place) {
 }
 
 std::string nats_server_program() {
-  // Debian puts it where only root's PATH leads.
+  // Debian installs it in a folder that only root's PATH contains.
   // NOLINTNEXTLINE(concurrency-mt-unsafe): no code here calls setenv
   const char* const path = std::getenv("PATH");
   std::string folders = fmt::format("{}:/usr/sbin:/usr/local/sbin:", path != nullptr ? path : "");

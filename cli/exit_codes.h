@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the exit status of ddpdoctor means (DESIGN §4.1); the only place that names the numbers.
+// The meaning of ddpdoctor's exit statuses (DESIGN §4.1); the only place that defines the numbers.
 #pragma once
 
 namespace ddpdoctor::cli {
@@ -7,6 +7,6 @@ namespace ddpdoctor::cli {
 inline constexpr int kNothingFound = 0;
 inline constexpr int kFound = 1;
 inline constexpr int kUsage = 2;
-inline constexpr int kNotObserved = 3;  // or the answer could not be delivered
+inline constexpr int kNotObserved = 3;  // or the result could not be written
 
 }  // namespace ddpdoctor::cli

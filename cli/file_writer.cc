@@ -24,7 +24,7 @@ auto cannot_write(const std::string& path, const std::string& why) {
   return base::failure(fmt::format("-o {} cannot be written: {}", path, why));
 }
 
-/// Where the bytes go in the end: a symbolic link is followed, so that it stays one.
+/// The final target: symbolic links are followed, so that they stay links.
 std::string real_target(const std::string& path) {
   constexpr int kMostLinks = 16;
   std::filesystem::path target = path;
@@ -39,7 +39,7 @@ std::string real_target(const std::string& path) {
   return target.string();
 }
 
-/// Why open() answered ENOENT: /proc exists and takes no files.
+/// Why open() failed with ENOENT: for example, /proc exists but accepts no files.
 std::string no_file_there(const std::string& target) {
   const std::filesystem::path folder = std::filesystem::path(target).parent_path();
   std::error_code error;
@@ -48,7 +48,7 @@ std::string no_file_there(const std::string& target) {
              : "its folder does not exist";
 }
 
-/// A new file beside the target that is removed unless it was renamed.
+/// A new file next to the target that is removed unless it was renamed.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& target) {
@@ -81,7 +81,7 @@ class TemporaryFile {
     return error_;
   }
 
-  /// 0 or the errno of the first step that failed.
+  /// Returns 0 or the errno of the first step that failed.
   int write(std::string_view text) {
     while (!text.empty()) {
       const ssize_t written = ::write(fd_.get(), text.data(), text.size());

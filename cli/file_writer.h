@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that are either written whole or not at all.
+// Writes files either completely or not at all.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace ddpdoctor::cli {
 
-/// Whether `path` could be written, tried in its folder; nothing is left behind. The error names
-/// the path and the reason.
+/// Checks in the folder of `path` whether it could be written; leaves nothing behind. The error
+/// names the path and the reason.
 base::Result<void> check_writable(const std::string& path);
 
-/// Writes a temporary file beside `path`, flushes it to disk and renames it. On failure `path` is
-/// as it was.
+/// Writes a temporary file next to `path`, flushes it to disk and renames it. On failure `path` is
+/// unchanged.
 base::Result<void> write_whole(const std::string& path, std::string_view text);
 
 }  // namespace ddpdoctor::cli

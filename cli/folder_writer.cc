@@ -53,7 +53,7 @@ bool holds_only_ours(const std::string& folder) {
   return !error && std::all_of(begin(entries), end(entries), is_ours);
 }
 
-/// A new folder beside the target that is removed unless it was renamed.
+/// A new folder next to the target that is removed unless it was renamed.
 class TemporaryFolder {
  public:
   explicit TemporaryFolder(const std::string& target) {
@@ -89,7 +89,7 @@ class TemporaryFolder {
   int error_ = 0;
 };
 
-/// 0 or the errno of the first step that failed.
+/// Returns 0 or the errno of the first step that failed.
 int write_file(const std::string& path, std::string_view bytes, double time) {
   const base::UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!fd) {
@@ -107,7 +107,7 @@ int write_file(const std::string& path, std::string_view bytes, double time) {
     const timespec at{.tv_sec = static_cast<time_t>(seconds),
                       .tv_nsec = static_cast<long>((time - seconds) * 1e9)};
     const std::array<timespec, 2> times{at, at};
-    ::futimens(fd.get(), times.data());  // a hint for readers: nothing depends on it
+    ::futimens(fd.get(), times.data());  // only a hint for readers
   }
   return ::fsync(fd.get()) == 0 ? 0 : errno;
 }
@@ -150,7 +150,7 @@ base::Result<void> write_whole_folder(const std::string& path, const Folder& fol
       return cannot_write(path, reason(error));
     }
   }
-  // A folder replaces an empty one only: what was there goes aside, and away with `old`.
+  // rename() replaces only an empty folder: the old one is moved away and removed with `old`.
   if (::rename(target.c_str(), old.name().c_str()) != 0 && errno != ENOENT) {
     return cannot_write(path, reason(errno));
   }

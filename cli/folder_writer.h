@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders of dumps that are either written whole or not at all.
+// Writes folders of dumps either completely or not at all.
 #pragma once
 
 #include <string>
@@ -10,19 +10,19 @@
 
 namespace ddpdoctor::cli {
 
-/// The files of one rendering, one for each rank.
+/// The files of one rendering, one per rank.
 struct Folder {
-  std::vector<std::pair<std::string, std::string>> files;  // "rank_3" and its contents
-  double time = 0;                 // when what they tell was so, seconds since the epoch; 0 = now
-  std::vector<std::string> notes;  // what the person should know of them
+  std::vector<std::pair<std::string, std::string>> files;  // "rank_3" and its content
+  double time = 0;                 // time of their content, seconds since the epoch; 0 = now
+  std::vector<std::string> notes;  // notes for the user
 };
 
-/// Whether `path` can become such a folder: there is nothing yet, or nothing but files rank_N. The
-/// error names the path and the reason.
+/// Checks whether `path` can become such a folder: it does not exist, or contains only files
+/// rank_N. The error names the path and the reason.
 base::Result<void> check_writable_folder(const std::string& path);
 
-/// Writes a folder beside `path`, flushes it to disk and renames it; files rank_N that were there
-/// are gone then. On failure `path` is as it was.
+/// Writes a folder next to `path`, flushes it to disk and renames it; existing files rank_N are
+/// removed. On failure `path` is unchanged.
 base::Result<void> write_whole_folder(const std::string& path, const Folder& folder);
 
 }  // namespace ddpdoctor::cli

@@ -17,11 +17,11 @@
 namespace ddpdoctor::cli {
 namespace {
 
-// The job is not watched while the command runs: it must not keep us for ever.
+// Limit for the command, because the job is not watched while it runs.
 constexpr auto kLongest = std::chrono::seconds(60);
 constexpr auto kPoll = std::chrono::milliseconds(20);
 
-/// Our environment and the folder.
+/// Our environment plus the folder.
 std::vector<std::string> environment_with(const std::string& report_dir) {
   constexpr std::string_view kName = "DDPDOCTOR_REPORT_DIR=";
   std::vector<std::string> out;
@@ -36,7 +36,7 @@ std::vector<std::string> environment_with(const std::string& report_dir) {
   return out;
 }
 
-/// 0 and the pid, or an errno. The child has no signal blocked, as we have.
+/// Returns 0 and the pid, or an errno. The child has no blocked signals, unlike this process.
 int spawn_shell(const std::string& command, const std::string& report_dir, pid_t& pid) {
   std::string shell = "sh";
   std::string option = "-c";

@@ -26,7 +26,7 @@ bool is_command(const std::string& word) {
                      [&word](const Command& command) { return command.name == word; });
 }
 
-/// Our words for what every command has, and the frame of --help.
+/// Our descriptions of the common options, and the layout of --help.
 void describe(CLI::App& program) {
   program.set_help_flag("-h,--help", "print this help");
   program.set_version_flag("-V,--version", fmt::format("ddpdoctor {}", viewer::tool_version()),

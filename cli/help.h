@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What --help prints, and the spellings of a command line that mean the same.
+// The text of --help, and the equivalent spellings of a command line.
 #pragma once
 
 #include <map>
@@ -18,11 +18,11 @@ namespace ddpdoctor::cli {
 /// The program's options and all commands; what each does, by its name.
 std::map<std::string, std::unique_ptr<Action>> declare(CLI::App& program);
 
-/// The words of the command line, the name of the program first. Throws CLI::Error.
+/// Parses the command line, with the program's name first. Throws CLI::Error.
 void parse(CLI::App& program, std::vector<std::string> words);
 
-/// `help`, `help attach`, `version`, `-V` and a bare pid (`4711`: attach) in the words of the
-/// parser. The name of the program comes first.
+/// Translates `help`, `help attach`, `version`, `-V` and a bare pid (`4711`: attach) into the
+/// parser's form. The program's name comes first.
 std::vector<std::string> as_meant(std::vector<std::string> words);
 
 }  // namespace ddpdoctor::cli

@@ -33,7 +33,7 @@ struct Opened {
 };
 
 base::Result<Opened> open_regular(const std::string& path) {
-  // A FIFO would block without O_NONBLOCK.
+  // Without O_NONBLOCK, opening a FIFO would block.
   base::UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat status{};
   if (!fd || ::fstat(fd.get(), &status) != 0) {
@@ -63,7 +63,7 @@ base::Result<double> read_at_most(const std::string& path, std::size_t limit, st
       return tl::make_unexpected(cannot_read(path, errno));
     }
     if (got == 0) {
-      break;  // it shrank meanwhile
+      break;  // it shrank in the meantime
     }
     have += got > 0 ? static_cast<std::size_t>(got) : 0;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes of a file that anybody may have written: only regular files are opened, sizes are capped.
-// Texts come as UTF-8 without a mark, however they were written: readers know no other.
+// Reads untrusted files: opens only regular files and limits sizes. Texts are converted to UTF-8
+// without a byte order mark, the only form that readers know.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace ddpdoctor::cli {
 
-/// How much of a file is looked at to tell what it is.
+/// Number of bytes of a file from which its format is recognized.
 inline constexpr std::size_t kHead = std::size_t{16} << 10U;
 
 /// The first kHead bytes of a regular file.
@@ -22,7 +22,7 @@ base::Result<std::string> read_tail(const std::string& path);
 /// A whole regular file of at most 1 GiB.
 base::Result<std::string> read_file(const std::string& path);
 
-/// The same into `bytes`, whose memory is used again; yields when the file was written, in seconds
+/// The same into `bytes`, whose memory is reused; returns when the file was written, in seconds
 /// since the epoch.
 base::Result<double> read_file_into(const std::string& path, std::string& bytes);
 

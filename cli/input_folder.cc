@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// torchrun's error files lie four folders below its --log-dir, and that in a folder of a run: what
-// lies deeper than is looked is told.
+// torchrun's error files are four folders below its --log-dir, which may be inside a run's folder;
+// folders that are too deep are reported.
 #include "cli/input_folder.h"
 
 #include <algorithm>
@@ -19,9 +19,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostEntries = 100'000;  // of one folder
+constexpr std::size_t kMostEntries = 100'000;  // entries of one folder
 constexpr std::size_t kMostTooDeep = 1000;
-constexpr int kDeepest = 8;  // folders below a folder
+constexpr int kDeepest = 8;  // depth of nested folders
 
 bool is_hidden(const std::string& path) {
   return base::file_name(path).starts_with('.');
@@ -32,7 +32,7 @@ bool ends_with_any(std::string_view path, std::span<const std::string_view> endi
                      [path](std::string_view ending) { return path.ends_with(ending); });
 }
 
-/// Spools and folders that are too deep are noted here; false: do not look into it.
+/// Records spools and folders that are too deep; false: do not enter the folder.
 bool enter(const std::string& path, int depth, FolderContents& out) {
   if (monitor::holds_rings(path)) {
     out.spools.push_back(path);

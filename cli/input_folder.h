@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder that somebody gave: which files in it are looked at, and which are not.
+// Which files of a given folder are read, and which are not.
 #pragma once
 
 #include <string>
@@ -10,20 +10,20 @@
 
 namespace ddpdoctor::cli {
 
-/// What lies below a folder.
+/// The content of a folder.
 struct FolderContents {
-  std::vector<std::string> files;  // by name; neither hidden ones nor texts of programs
+  std::vector<std::string> files;  // ordered by name; without hidden files and texts of programs
   std::vector<std::string> spools;
-  std::vector<std::string> too_deep;  // folders that hold something and were not looked into
-  bool cut = false;                   // there was more than is looked at
+  std::vector<std::string> too_deep;  // folders with content that were too deep to read
+  bool cut = false;                   // there were more entries than the limit
 };
 
-/// Regular files of a folder and of the folders in it. Links to folders are not followed.
+/// Regular files of a folder and its subfolders. Links to folders are not followed.
 base::Result<FolderContents> contents_of(const std::string& folder);
 
-/// Its name is that of a program or of a page about one: the messages in it were met by nobody.
+/// Named like a program or a page about one: the messages in it are not from a job.
 bool is_named_like_source(std::string_view path);
-/// The same of a program only: a page may quote the output of a job.
+/// Named like a program: unlike a page, it does not quote the output of a job.
 bool is_named_like_program(std::string_view path);
 
 }  // namespace ddpdoctor::cli

@@ -24,8 +24,8 @@ bool is_recording(std::string_view head, std::string_view) {
   return recording::is_recording(head);
 }
 
-/// `{` and a key. "{'loss': 1.8}" is printed by a trainer, and so is a whole object in the first
-/// line with more below it: a document ends with its object.
+/// `{` and a key. Trainers print "{'loss': 1.8}", and a first line with a whole object and more
+/// text below is a log: a document ends with its object.
 bool is_json_object(std::string_view head, std::string_view) {
   const std::string_view text = base::trim(head.substr(0, 4096));
   if (!text.starts_with('{')) {
@@ -46,7 +46,7 @@ base::Result<model::JobModel> read_dumps(const std::vector<std::string>& paths,
   return imports::read_flight_recorder(paths, read_file_into, failures);
 }
 
-// Special ones first: those that only check the first character last.
+// Specific formats first; those that check only the first character last.
 constexpr InputFormat kFormats[] = {
     {.name = "recordings (.ddpd)",
      .recognises = is_recording,

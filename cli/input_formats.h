@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `report` can read: the one table. A format is known by its content; a name only helps where
-// content is cut or says nothing.
+// The table of formats that `report` can read. A format is recognized by content; the name counts
+// only if the content is truncated or ambiguous.
 #pragma once
 
 #include <span>
@@ -13,25 +13,27 @@
 
 namespace ddpdoctor::cli {
 
-/// One kind of evidence in a file. Exactly one of `read` and `read_all` is set.
+/// One format of evidence. Exactly one of `read` and `read_all` is set.
 struct InputFormat {
   std::string_view name;  // for messages: "ddpdoctor.capture/1 (JSON)"
   /// `head` is the first kHead bytes, never empty.
   bool (*recognises)(std::string_view head, std::string_view path);
   base::Result<model::JobModel> (*read)(std::string_view bytes, const std::string& path);
-  /// All files of this format at once, for those that are one for each rank. What could not be
-  /// used is put into `failures`; an error when nothing could be used.
+  /// Reads all files of this format at once, for formats with one file per rank. Adds unusable
+  /// files to `failures`; fails if none is usable.
   base::Result<model::JobModel> (*read_all)(const std::vector<std::string>& paths,
                                             std::vector<base::Error>& failures);
 };
 
-/// In order of preference: the first that recognises a file reads it. The last one is "logs".
+/// In order of preference: the first format that recognizes a file reads it. The last one is
+/// "logs".
 std::span<const InputFormat> input_formats();
 
-/// Null when nothing recognises it.
+/// Null if no format recognizes it.
 const InputFormat* input_format(std::string_view head, std::string_view path);
 
-/// The same among texts, by any part of the file: what ends a job stands at the end of its output.
+/// The same for texts, from any part of the file, because the cause of a job's end is at the end of
+/// its output.
 const InputFormat* text_format(std::string_view part, std::string_view path);
 
 /// "recordings (.ddpd), ddpdoctor.capture/1 (JSON)"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files are found, sorted by what they are, read and merged. Everything here may come from anybody.
+// Finds files, sorts them by format, reads and merges them. All input is untrusted.
 #include "cli/inputs.h"
 
 #include <algorithm>
@@ -31,22 +31,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostNamed = 5;  // files of one kind that a warning names
+constexpr std::size_t kMostNamed = 5;  // files of one kind named in a warning
 
-/// What was given, by what it is.
+/// The given files by format.
 struct Sorted {
   std::vector<std::string> spools;
   std::map<const InputFormat*, std::vector<std::string>> files;
   std::vector<base::Error> failures;
-  // In folders: the user did not name them as evidence.
+  // Only files found in folders: the user did not name them as evidence.
   std::vector<std::string> unknown;
   std::vector<std::string> empty;
   std::vector<std::string> too_deep;  // folders
-  std::vector<std::string> cut;       // folders of which a part was read
+  std::vector<std::string> cut;       // folders that were read in part
   std::vector<std::string> packed;
   UnpackedInputs* archives = nullptr;
 
-  /// Everything but the unknown.
+  /// Everything but the unknown files.
   [[nodiscard]] std::size_t count() const {
     std::size_t sum = spools.size() + failures.size();
     for (const auto& [format, paths] : files) {
@@ -56,7 +56,8 @@ struct Sorted {
   }
 };
 
-/// A rendering of ours beside the recording it was made from: not evidence, and no surprise.
+/// Our own rendering next to the recording it was made from: not evidence, and nothing to warn
+/// about.
 bool is_own_rendering(std::string_view head, std::string_view path) {
   return base::file_name(path).starts_with("report.") &&
          head.find("ddpdoctor") != std::string_view::npos;
@@ -72,7 +73,7 @@ std::string some_of(const std::vector<std::string>& paths) {
                                    : names;
 }
 
-/// The end of a long text shows what it is when its beginning does not.
+/// The end of a long text is recognizable if its beginning is not.
 const InputFormat* format_of(std::string_view head, const std::string& path) {
   const InputFormat* format = head.empty() ? nullptr : input_format(head, path);
   if (format == nullptr && head.size() == kHead) {
@@ -82,7 +83,7 @@ const InputFormat* format_of(std::string_view head, const std::string& path) {
   return format;
 }
 
-/// A text that reports an error is the output of a program, whatever its name is.
+/// A text with an error message is the output of a program, whatever its name.
 const InputFormat* plain_log(const std::string& head, const std::string& path) {
   const auto tail = head.size() == kHead ? read_tail(path) : base::Result<std::string>(head);
   const bool tells = imports::tells_of_trouble(head) || (tail && imports::tells_of_trouble(*tail));
@@ -91,7 +92,7 @@ const InputFormat* plain_log(const std::string& head, const std::string& path) {
 
 void sort_folder(const std::string& folder, Sorted& out);
 
-/// What is in it, as of a folder.
+/// Sorts its content like that of a folder.
 void sort_archive(const std::string& path, Sorted& out) {
   const auto folder = out.archives->folder_for(path);
   if (folder) {
@@ -166,7 +167,7 @@ std::string nothing_in(const std::string& folder, const FolderContents& contents
   return contents.too_deep.empty() ? what : what + "; " + too_deep(contents.too_deep);
 }
 
-/// Hosts that share a spool folder have folders in it, all but one.
+/// Hosts that share a spool folder have subfolders in it, except one.
 void add_spools_of_other_hosts(const std::string& folder, Sorted& out) {
   std::vector<std::string> others;
   std::error_code error;
@@ -217,7 +218,7 @@ void sort_folder(const std::string& folder, Sorted& out) {
   }
 }
 
-/// What was read so far, and what could not be.
+/// What was read so far, and what failed.
 struct Reading {
   std::optional<model::JobModel> job;
   std::vector<base::Error> failures;
@@ -243,7 +244,7 @@ base::Result<model::JobModel> read_log(const std::string& path) {
   return imports::read_text(bytes, path);
 }
 
-/// In the order of the table, so that the same files give the same job however they are given.
+/// In the order of the table, so that the same files give the same job whatever their order.
 void read_sorted(const Sorted& sorted, Reading& reading) {
   for (const std::string& spool : sorted.spools) {
     reading.take(monitor::job_of_spool(spool));
@@ -263,7 +264,8 @@ void read_sorted(const Sorted& sorted, Reading& reading) {
   }
 }
 
-/// Where the job's sources may lie: where its dumps lie, the folders above those, and here.
+/// Where the job's sources may be: the folders of its dumps, their parents, and the working
+/// directory.
 std::vector<std::string> near(const std::vector<std::string>& paths) {
   std::vector<std::string> out;
   const auto add = [&out](const fs::path& folder) {
@@ -283,7 +285,7 @@ std::vector<std::string> near(const std::vector<std::string>& paths) {
   return out;
 }
 
-/// A rank that wrote nothing is known by its empty file.
+/// An empty file of a rank shows that the rank wrote nothing.
 void take_empty(const Sorted& sorted, Reading& reading) {
   for (const std::string& path : sorted.empty) {
     if (auto job = imports::read_empty_log(path)) {
@@ -292,7 +294,7 @@ void take_empty(const Sorted& sorted, Reading& reading) {
   }
 }
 
-/// What was given and not used, and why.
+/// Adds the given files that were not used, and the reasons.
 void tell_what_is_left_out(const Sorted& sorted, const Reading& reading,
                            model::Coverage& coverage) {
   for (const base::Error& failure : reading.failures) {

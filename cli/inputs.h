@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that `report` is given → one JobModel. What a file is, its content says, not its name.
+// Reads the files given to `report` into one JobModel. A file's format is recognized by content,
+// not by name.
 #pragma once
 
 #include <string>
@@ -10,8 +11,8 @@
 
 namespace ddpdoctor::cli {
 
-/// Reads files and folders of files, and `logs` as text whatever they hold. One that cannot be used
-/// is told in coverage when another can; an error when none can.
+/// Reads files and folders, and `logs` as text in any case. An unusable file is listed in the
+/// coverage if another one is usable; fails if none is.
 base::Result<model::JobModel> read_inputs(const std::vector<std::string>& paths,
                                           const std::vector<std::string>& logs = {});
 

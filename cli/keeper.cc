@@ -61,7 +61,7 @@ void end(const Program& program) {
   ::_exit(127);
 }
 
-/// "patient", the number of words, the words: one line each.
+/// "patient", the number of words, then the words, one line each.
 std::vector<std::string> read_order(FILE* orders, bool& patient) {
   std::array<char, 4096> line{};
   std::vector<std::string> words;
@@ -84,7 +84,7 @@ std::vector<std::string> read_order(FILE* orders, bool& patient) {
   return {words.begin() + 2, words.end()};
 }
 
-/// The keeper itself, until we are gone.
+/// The keeper process itself; runs until this program has ended.
 [[noreturn]] void keep(int orders) {
   FILE* const stream = ::fdopen(orders, "r");
   std::vector<Program> programs;
@@ -159,7 +159,7 @@ void Keeper::run(const std::vector<std::string>& command, bool patient) {
     order += word + kEndOfWord;
   }
   const ssize_t written = ::write(orders_.get(), order.data(), order.size());
-  static_cast<void>(written);  // without a keeper there is no collector here
+  static_cast<void>(written);  // without a keeper there is no collector on this node
 }
 
 void Keeper::finish() {

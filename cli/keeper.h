@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that run beside the job and are none of it: a collector, a NATS server. A small process
-// of its own starts them, is no child of ours when the job begins, and ends them after us, whatever
-// becomes of us.
+// Programs beside the job that are not part of it: a collector, a NATS server. A small process
+// starts them; when the job begins it is not our child, and it ends the programs after us, however
+// we end.
 #pragma once
 
 #include <string>
@@ -16,13 +16,13 @@ namespace ddpdoctor::cli {
 
 class Keeper {
  public:
-  /// To be called while we have one thread, and before the job is launched.
+  /// Call before the job is launched and while this process has one thread.
   static base::Result<Keeper> start();
 
-  /// Starts a program; its output goes to our stderr. Those that are started later are ended first.
-  /// `patient`: it ends by itself when the job has, and is given time for it.
+  /// Starts a program with its output on our stderr. Programs started later are ended first.
+  /// `patient`: it ends by itself after the job and gets time for it.
   void run(const std::vector<std::string>& command, bool patient);
-  /// We have ended: waits until its programs have, too, but not longer than some seconds.
+  /// This program has finished: waits some seconds at most until the kept programs have ended, too.
   void finish();
   [[nodiscard]] pid_t pid() const {
     return pid_;
@@ -34,8 +34,8 @@ class Keeper {
 
   pid_t pid_;
 
-  base::UniqueFd orders_;  // to it
-  base::UniqueFd end_;     // closed when it has ended
+  base::UniqueFd orders_;  // orders to the keeper
+  base::UniqueFd end_;     // closed when the keeper has ended
 };
 
 }  // namespace ddpdoctor::cli

@@ -17,9 +17,9 @@
 namespace ddpdoctor::cli {
 namespace {
 
-constexpr int kTick = 100;  // milliseconds between two looks at whether to stop
+constexpr int kTick = 100;  // milliseconds between two checks of the stop flag
 constexpr int kBacklog = 16;
-constexpr int kPatience = 2;  // seconds that one client may take
+constexpr int kPatience = 2;  // seconds for one client
 
 std::string reply(std::string_view status, std::string_view body) {
   return fmt::format(

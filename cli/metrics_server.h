@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One page over HTTP, for Prometheus: GET /metrics. It knows nothing else of HTTP, reads no more
-// than the first line of a request, and serves one client after the other.
+// One HTTP page for Prometheus: GET /metrics. Implements no more of HTTP, reads only the first line
+// of a request, and serves one client after the other.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ namespace ddpdoctor::cli {
 
 class MetricsServer {
  public:
-  /// Listens at "[HOST]:PORT" or "PORT"; without a host, at all addresses.
+  /// Listens at "[HOST]:PORT" or "PORT"; without a host, on all addresses.
   static base::Result<std::unique_ptr<MetricsServer>> listen(const std::string& address);
   MetricsServer(const MetricsServer&) = delete;
   MetricsServer& operator=(const MetricsServer&) = delete;
@@ -24,9 +24,9 @@ class MetricsServer {
   MetricsServer& operator=(MetricsServer&&) = delete;
   ~MetricsServer();
 
-  /// What the next client gets.
+  /// Sets the page for the next clients.
   void show(std::string page);
-  /// Where it listens, when port 0 was asked for.
+  /// The actual port, if port 0 was requested.
   [[nodiscard]] int port() const {
     return port_;
   }

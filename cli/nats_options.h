@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// --nats and what goes with it: the same words for run, collect and watch.
+// --nats and related options: the same for run, collect and watch.
 #pragma once
 
 #include <string>
@@ -29,13 +29,13 @@ struct NatsOptions {
   }
 };
 
-/// `url_help` is what --nats means to the command.
+/// `url_help` describes --nats for the command.
 void declare_nats(CLI::App& app, NatsOptions& options, const std::string& url_help);
 
-/// Refuses words that make no sense, and a build or machine without NATS; fills in the context.
+/// Refuses invalid options, and a build or machine without NATS; fills in the context.
 base::Result<void> complete(NatsOptions& options);
 
-/// The same words for another ddpdoctor, with another address. No secret is among them.
+/// The same options for another ddpdoctor with another address. Contains no secret.
 std::vector<std::string> words_of(const NatsOptions& options, const std::string& url,
                                   const std::string& job);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a diagnosis goes: stdout for the person, files for the rest. The same for every command
-// that has one.
+// Where a diagnosis is written: stdout for the person, files for the rest. The same for every
+// command with a diagnosis.
 #pragma once
 
 #include <string>
@@ -26,13 +26,13 @@ struct OutputOptions {
 
 void declare_output(CLI::App& app, OutputOptions& options);
 
-/// Checked places for the answer; made before anything is observed, so that a wrong word costs
-/// nothing.
+/// The checked destinations of the result; created before anything is observed, so that a wrong
+/// option costs nothing.
 class Output {
  public:
   static base::Result<Output> create(const OutputOptions& options);
 
-  /// Writes all of it, stdout first; the exit status of the command.
+  /// Writes everything, stdout first; returns the exit status of the command.
   [[nodiscard]] int present(const diagnosis::Diagnosis& diagnosis) const;
 
  private:
@@ -49,8 +49,7 @@ class Output {
   std::vector<Target> targets_;
 };
 
-/// Everything to stdout; false when it could not be written for another reason than a reader that
-/// has gone.
+/// Writes everything to stdout; false if that failed for another reason than a closed reader.
 bool print(std::string_view text);
 
 }  // namespace ddpdoctor::cli

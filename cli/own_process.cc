@@ -15,8 +15,7 @@ void prepare_own_process() {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
 #ifdef DDPDOCTOR_STATIC
-  // /etc/nsswitch.conf names modules of the machine's own libc: loaded into another libc they
-  // crash.
+  // /etc/nsswitch.conf names modules of the machine's own libc, which crash in another libc.
   __nss_configure_lookup("passwd", "files");
   __nss_configure_lookup("hosts", "files dns");
 #endif

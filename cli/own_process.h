@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this program settles of its own process before it does anything.
+// Settings of this program's own process before it does anything else.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace ddpdoctor::cli {
 
-/// A write that meets a closed pipe or a size limit fails instead of ending us, and a statically
-/// linked program looks names up by itself.
+/// A write to a closed pipe or beyond a size limit fails instead of ending the process, and a
+/// statically linked program resolves names by itself.
 void prepare_own_process();
 
-/// The words of the command line; those of a link named py-spy begin with `pyspy`.
+/// The words of the command line; for a link named py-spy they begin with `pyspy`.
 std::vector<std::string> words_of(int argc, char** argv);
 
 }  // namespace ddpdoctor::cli

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Archives and compressed files, which are not unpacked here: what they hold may be of any size.
+// Archives and compressed files, which are not unpacked here, because their content may have any
+// size.
 #pragma once
 
 #include <optional>
@@ -13,7 +14,7 @@ struct Packed {
   std::string_view unpack;
 };
 
-/// Nothing when the beginning is that of no archive; what torch.save() wrote is none, either.
+/// Nothing if the file does not begin like an archive; files of torch.save() do not count.
 std::optional<Packed> packed(std::string_view head);
 
 }  // namespace ddpdoctor::cli

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kLargest = std::size_t{1} << 30U;
 
-/// The descriptor that a path stands for.
+/// The descriptor that a path names.
 std::optional<int> descriptor_of(const std::string& path) {
   if (path == "-" || path == "/dev/stdin") {
     return STDIN_FILENO;
@@ -60,7 +60,7 @@ std::string spoken(const std::string& path) {
   return path == "-" ? "standard input" : path;
 }
 
-/// Until its other end is closed.
+/// Copies until the other end is closed.
 base::Result<void> copy(int from, int to, const std::string& name) {
   std::array<char, std::size_t{64} << 10U> buffer{};
   for (std::size_t size = 0;;) {
@@ -104,7 +104,7 @@ base::Result<std::string> PipedInputs::new_copy(const std::string& given) {
       return failed(name, errno);
     }
   }
-  // No number: it would be taken for a rank.
+  // Without a number, which would be taken for a rank.
   copies_.emplace_back(folder_ + "/piped/input" + std::string(copies_.size(), '_'), spoken(given));
   return copies_.back().first;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `report -` and `report <(ssh node cat job.ddpd)`: what comes through a pipe becomes a file, since
-// files are looked at before they are read.
+// `report -` and `report <(ssh node cat job.ddpd)`: piped input is copied to a file, because
+// formats are recognized before they are read.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace ddpdoctor::cli {
 
-/// Copies of what was piped, removed with it.
+/// Copies of piped input, removed with this object.
 class PipedInputs {
  public:
   PipedInputs() = default;
@@ -21,18 +21,18 @@ class PipedInputs {
   PipedInputs& operator=(PipedInputs&&) = delete;
   ~PipedInputs();
 
-  /// The file to read for this path: a copy when it is "-" or an open descriptor that is no regular
-  /// file, at most 1 GiB; else the path itself.
+  /// The file to read for this path: a copy of at most 1 GiB if it is "-" or an open descriptor
+  /// that is not a regular file; otherwise the path itself.
   base::Result<std::string> file_for(const std::string& path);
 
-  /// A sentence in which copies have the names that the person gave.
+  /// Replaces the names of copies in a sentence by the names that the user gave.
   [[nodiscard]] std::string as_given(std::string sentence) const;
 
  private:
   base::Result<std::string> new_copy(const std::string& given);
 
   std::string folder_;
-  std::vector<std::pair<std::string, std::string>> copies_;  // the file, what the person calls it
+  std::vector<std::pair<std::string, std::string>> copies_;  // the file, and the user's name for it
 };
 
 }  // namespace ddpdoctor::cli

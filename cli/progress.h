@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sign of life on stderr for work that takes longer than half a second.
+// A message on stderr for work that takes longer than half a second.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace ddpdoctor::cli {
 
-/// Says `message` once, unless it goes out of scope within half a second.
+/// Prints `message` once, unless it goes out of scope within half a second.
 class Progress {
  public:
   explicit Progress(std::string message);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NCCL's RAS answered, added to what was seen of the job.
+// Adds the answers of NCCL's RAS to the job.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace ddpdoctor::cli {
 
-/// The fact nccl-ras; and, when both answers count the same calls and nothing better is known of
-/// the calls, those counts.
+/// Adds the fact nccl-ras and, if both answers count the same calls and no better evidence of the
+/// calls exists, these counts.
 void add_ras(model::JobModel& job, const std::vector<std::string>& answers);
 
 }  // namespace ddpdoctor::cli

@@ -27,7 +27,7 @@ base::Result<Folder> flight_recorder_folder(const Diagnosis& found) {
   return out;
 }
 
-/// Values of variables leave the machine only where a finding reports them.
+/// Values of variables leave the machine only if a finding reports them.
 std::string recorded(const Diagnosis& found) {
   if (model::facts(found.job, model::kValueFact).empty()) {
     return recording::save(found.job);
@@ -79,7 +79,7 @@ constexpr std::array<Rendering, 10> kRenderings{{
     {.ending = ".fr", .format = {}, .render_folder = flight_recorder_folder},
 }};
 
-/// The rendering with the longest ending that this name has; null where none has it.
+/// The rendering with the longest ending that matches this name; null if none does.
 const Rendering* rendering_that_ends(std::string_view name) {
   const Rendering* best = nullptr;
   for (const Rendering& rendering : kRenderings) {

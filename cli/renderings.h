@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rendering a file's ending or a --format word means: the one table.
+// The table of renderings by file ending and --format word.
 #pragma once
 
 #include <string>
@@ -12,20 +12,20 @@
 
 namespace ddpdoctor::cli {
 
-/// A way to write a diagnosis down.
+/// A format in which a diagnosis can be written.
 struct Rendering {
   std::string_view ending;  // ".json"; empty = only as --format
   std::string_view format;  // "json"; empty = only as a file
-  /// Exactly one of the two is set: one file, or a folder of them.
+  /// Exactly one of the two is set: for one file, or for a folder of files.
   std::string (*render)(const diagnosis::Diagnosis& diagnosis,
                         std::string_view current_folder) = nullptr;
   base::Result<Folder> (*render_folder)(const diagnosis::Diagnosis& diagnosis) = nullptr;
 };
 
-/// By the longest ending that fits; an error names the file and the endings that work.
+/// By the longest matching ending; an error names the file and the supported endings.
 base::Result<const Rendering*> rendering_of_file(std::string_view path);
 
-/// By --format word; null for "text", which the terminal's properties shape.
+/// By --format word; null for "text", which depends on the terminal.
 base::Result<const Rendering*> rendering_of_format(std::string_view format);
 
 }  // namespace ddpdoctor::cli

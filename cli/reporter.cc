@@ -28,7 +28,7 @@
 namespace ddpdoctor::cli {
 namespace {
 
-/// Of a job of which nothing is known at all, so that its report is of today and of this machine.
+/// For a job without any evidence, so that its report has today's date and this machine.
 void say_where_and_when(model::JobModel& job) {
   const bool no_process = std::all_of(job.observations.begin(), job.observations.end(),
                                       [](const auto& look) { return look.processes.empty(); });
@@ -41,7 +41,7 @@ void say_where_and_when(model::JobModel& job) {
       std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-/// What lies ahead of a job that trains: no more than a line, for it goes on.
+/// A warning about the future of a running job: only one line, because the job continues.
 bool warn(const model::JobModel& job) {
   const diagnosis::Diagnosis diagnosis = diagnosis::diagnose(job);
   const auto ahead = std::find_if(
@@ -100,7 +100,7 @@ monitor::Opinion Reporter::hear(model::JobModel job, monitor::Occasion occasion)
       .finding = is_sure(diagnosis),
       .hang = diagnosis.verdict == diagnosis::Verdict::kHang && !diagnosis.findings.empty()};
   if (found_ && (is_another_life(*kept) || diagnosis::starts_again(*kept))) {
-    found_ = false;  // the job was started again: what was said is over
+    found_ = false;  // the job was restarted: earlier findings are over
     suspected_ = false;
   }
   if (opinion.finding) {
@@ -117,9 +117,9 @@ monitor::Opinion Reporter::hear(model::JobModel job, monitor::Occasion occasion)
   return opinion;
 }
 
-// What was seen while the job stood still tells more than what is left of it afterwards; of one
-// that went on in spite of a finding, the end belongs to the report. A signal often reaches the job
-// before us: then it shows how it ends, not how it stood.
+// A snapshot during a hang shows more than one taken after the end; if the job continued in spite
+// of a finding, the report shows its end. A signal often reaches the job before us: the evidence
+// then shows its end, not the hang.
 void Reporter::keep(const diagnosis::Diagnosis& diagnosis, monitor::Occasion occasion,
                     bool finding) {
   const bool says_something =
@@ -154,7 +154,7 @@ void Reporter::finish() {
   }
 }
 
-/// Once: what the owner wants to be done on a hang.
+/// Runs, once, what the user requested for a hang.
 void Reporter::tell_owner(const diagnosis::Diagnosis& diagnosis) {
   if (told_) {
     return;
@@ -173,7 +173,7 @@ void Reporter::tell_owner(const diagnosis::Diagnosis& diagnosis) {
   }
 }
 
-/// Other processes are the ranks now than when something was last said.
+/// The ranks are other processes than at the last report.
 bool Reporter::is_another_life(const model::JobModel& job) const {
   const std::set<pid_t> now = rank_pids(job);
   return !now.empty() &&

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is made of a job each time it is looked at: findings are said once, the newest report worth
-// keeping is kept, the command of --on-hang-exec is run once. The same for the job of one node and
-// of many.
+// Handles each diagnosis of a job: reports each finding once, keeps the newest useful report, runs
+// the command of --on-hang-exec once. The same for jobs on one node and on many.
 #pragma once
 
 #include <functional>
@@ -30,23 +29,22 @@ class Reporter {
   /// Shows a diagnosis to people.
   using Show = std::function<void(const diagnosis::Diagnosis&)>;
 
-  /// Findings as text on stderr.
+  /// Prints findings as text on stderr.
   explicit Reporter(const ReportOptions& options);
   Reporter(const ReportOptions& options, Show show) : options_(options), show_(std::move(show)) {}
 
   monitor::Opinion hear(model::JobModel job, monitor::Occasion occasion);
-  /// Once more, below what the ended job wrote of its end.
+  /// Prints the report once more, below the last output of the ended job.
   void last_word() const;
-  /// Who ends a job by hand because it stands still wants to know what was only suspected, too.
+  /// A user who ends a hung job by hand also wants to see findings that were only suspected.
   void say_suspicion() const;
-  /// The report of a job of which nothing was heard (stopped by its owner, or ended before we
-  /// looked).
+  /// The report of a job without any earlier one (stopped by its user, or ended before a snapshot).
   void finish();
-  /// Something certain or likely was said of the job as it runs now.
+  /// A certain or likely finding was reported for the job as it runs now.
   [[nodiscard]] bool found() const {
     return found_;
   }
-  /// What was said last; empty = nothing.
+  /// The summary of the last report; empty = none.
   [[nodiscard]] const std::string& summary() const {
     return summary_;
   }
@@ -62,12 +60,12 @@ class Reporter {
   const ReportOptions& options_;
   Show show_;
   std::string said_;
-  std::string summary_;      // of the finding said last
-  std::string suspicion_;    // what was last seen in a standstill and is not sure, as text
-  std::set<pid_t> accused_;  // the ranks of the job when something was last said
+  std::string summary_;      // of the finding reported last
+  std::string suspicion_;    // the last uncertain finding during a hang, as text
+  std::set<pid_t> accused_;  // the ranks of the job at the last report
   bool found_ = false;
   bool went_on_ = false;    // the job ran when the report was written
-  bool suspected_ = false;  // the report that is written names something
+  bool suspected_ = false;  // the written report contains a finding
   bool told_ = false;
   bool written_ = false;
   bool warned_ = false;

@@ -19,7 +19,7 @@
 namespace ddpdoctor::cli {
 namespace {
 
-constexpr double kServerStarts = 8;  // seconds, of the embedded server on another node
+constexpr double kServerStarts = 8;  // seconds for the embedded server on another node to start
 
 std::string own_program() {
   std::string path(PATH_MAX, '\0');
@@ -122,7 +122,7 @@ void RunNodes::serve(const std::string& place) {
 void RunNodes::collect(const std::string& job) {
   std::string url = url_;
   if (options_.embedded()) {
-    // Names of hosts may mean another address here than elsewhere; the port is the same.
+    // A host name may mean another address here than on other machines; the port is the same.
     url = "nats://127.0.0.1" + url_.substr(url_.rfind(':'));
   }
   std::vector<std::string> command{own_program(), "collect", "--elected"};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// run --nats: what a node does besides running its part of the job. The node of rank 0 also
-// collects when no other process does and, with `--nats embedded`, runs the server.
+// run --nats: what a node does in addition to running its part of the job. The node of rank 0 also
+// collects if no other process does and, with `--nats embedded`, runs the server.
 #pragma once
 
 #include <memory>
@@ -17,8 +17,8 @@ namespace ddpdoctor::cli {
 
 class RunNodes {
  public:
-  /// `collector_words`: options of the collector that this node may have to start. Call it before
-  /// the job is launched, and while there is one thread.
+  /// `collector_words`: options of the collector that this node may have to start. Call before the
+  /// job is launched, and while there is one thread.
   static base::Result<std::unique_ptr<RunNodes>> create(const NatsOptions& options,
                                                         std::vector<std::string> collector_words);
   RunNodes(const RunNodes&) = delete;
@@ -27,12 +27,12 @@ class RunNodes {
   RunNodes& operator=(RunNodes&&) = delete;
   ~RunNodes();
 
-  /// Begins to talk; after the job was launched.
+  /// Connects and starts publishing; call after the job was launched.
   void begin(const std::string& spool);
   [[nodiscard]] fleet::NodeLink& link() {
     return *link_;
   }
-  /// The node's part is over.
+  /// The node's part has ended.
   void leave(const model::JobModel* job, int status);
 
  private:
@@ -45,8 +45,8 @@ class RunNodes {
   NatsOptions options_;
   std::vector<std::string> collector_words_;
   Keeper keeper_;
-  std::string store_;  // of the embedded server; empty = none
-  std::string url_;    // of the server; empty = not known yet
+  std::string store_;  // folder of the embedded server; empty = none
+  std::string url_;    // of the server; empty = unknown so far
   std::unique_ptr<fleet::NodeLink> link_;
 };
 

@@ -32,7 +32,7 @@ void send(std::string_view text) {
   while (!text.empty()) {
     const ssize_t done = ::write(STDOUT_FILENO, text.data(), text.size());
     if (done <= 0) {
-      return;  // the terminal has closed; wait() will notice
+      return;  // the terminal was closed; wait() will detect it
     }
     text.remove_prefix(static_cast<std::size_t>(done));
   }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A terminal taken for a while: alternate screen, no echo, keys one by one; given back whatever
-// happens.
+// Takes over a terminal: alternate screen, no echo, single keys; restores it in every case.
 #pragma once
 
 #include <chrono>
@@ -18,7 +17,7 @@ enum class Wake { kTime, kQuit, kResized };
 
 class LiveScreen {
  public:
-  /// Takes the terminal; from here on signals are seen by wait() only.
+  /// Takes over the terminal; from now on only wait() sees signals.
   LiveScreen();
   LiveScreen(const LiveScreen&) = delete;
   LiveScreen& operator=(const LiveScreen&) = delete;
@@ -28,9 +27,9 @@ class LiveScreen {
 
   [[nodiscard]] std::size_t width() const;
   [[nodiscard]] std::size_t height() const;
-  /// Draws over what was there, without flicker.
+  /// Redraws the screen without flicker.
   void draw(const std::vector<std::string>& lines) const;
-  /// Until the time is over, a key or signal asks to quit, or the size has changed.
+  /// Returns when the time is over, a key or signal asks to quit, or the size has changed.
   Wake wait(std::chrono::milliseconds time);
 
  private:

@@ -12,8 +12,8 @@ namespace ddpdoctor::cli {
 
 namespace {
 
-constexpr std::size_t kNarrowest = 60;  // below, columns cannot be kept
-constexpr std::size_t kWidest = 140;    // beyond, the eye loses the line
+constexpr std::size_t kNarrowest = 60;  // narrower, columns do not fit
+constexpr std::size_t kWidest = 140;    // wider lines are hard to read
 constexpr std::size_t kUnknown = 100;
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One archive → files in a folder. With libarchive, or, where a build has none, not at all.
+// Unpacks one archive to files in a folder, with libarchive; refuses in builds without it.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace ddpdoctor::cli {
 
-/// Between the name of an archive and that of a file in it.
+/// Separates the name of an archive from that of a file in it.
 inline constexpr std::string_view kInside = ": ";
 
 struct UnpackBounds {
@@ -25,8 +25,8 @@ struct Unpacked {
   std::uint64_t bytes = 0;
 };
 
-/// Writes regular files only, each below `folder`: links, devices and names that lead elsewhere are
-/// left out. The error is the reason alone.
+/// Writes only regular files, each below `folder`: omits links, devices and names that point
+/// elsewhere. The error is only the reason.
 base::Result<Unpacked> unpack(const std::string& archive, const std::string& folder,
                               const UnpackBounds& bounds);
 

@@ -42,7 +42,7 @@ auto damaged(archive* reader) {
       base::elide(base::printable(said == nullptr ? "no reason is given" : said), kLongestReason)));
 }
 
-/// The name below the folder; nothing for one that leads elsewhere or is no name.
+/// The name relative to the folder; nothing for an invalid name or one that points elsewhere.
 std::optional<fs::path> safe_name(const char* name, int deepest) {
   if (name == nullptr) {
     return std::nullopt;
@@ -61,7 +61,7 @@ std::optional<fs::path> safe_name(const char* name, int deepest) {
   return out.empty() ? std::nullopt : std::optional(out);
 }
 
-/// "job.log" of "job.log.gz": what a file that is only compressed is called inside.
+/// "job.log" of "job.log.gz": the inner name of a file that is only compressed.
 fs::path name_without_ending(const std::string& archive) {
   const fs::path name = fs::path(archive).filename();
   return name.has_stem() ? name.stem() : name;
@@ -75,7 +75,7 @@ base::Result<void> write_entry(archive* reader, const fs::path& target, std::uin
       error ? -1
             : ::open(target.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!to) {
-    return {};  // a name that is there already, as file or folder: the first one holds
+    return {};  // the name already exists, as file or folder: the first one wins
   }
   std::array<char, kBlock> block{};
   for (;;) {
@@ -144,7 +144,7 @@ base::Result<Unpacked> unpack(const std::string& path, const std::string& folder
       return base::failure("it holds more files than ddpdoctor unpacks (20,000)");
     }
     const bool raw = ::archive_format(reader.get()) == ARCHIVE_FORMAT_RAW;
-    if (raw && ::archive_filter_count(reader.get()) < 2) {  // bytes that nothing compressed
+    if (raw && ::archive_filter_count(reader.get()) < 2) {  // bytes without any compression
       return base::failure("it is damaged");
     }
     const auto name = raw ? std::optional(name_without_ending(path))

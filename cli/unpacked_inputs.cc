@@ -59,8 +59,8 @@ base::Result<std::string> UnpackedInputs::new_folder(const std::string& archive)
     }
     root_ = name;
   }
-  // Letters and no number: a number would be taken for a rank. Below it the archive's own name: it
-  // may be that of a machine or a rank.
+  // Letters only, because a number would be taken for a rank. Below it the archive's own name,
+  // which may be that of a machine or rank.
   std::string folder = root_ + "/" + std::string(folders_.size() + 1, 'a');
   for (const std::string& part : {std::string(), "/" + without_endings(archive)}) {
     folder += part;

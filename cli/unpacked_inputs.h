@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Archives and compressed files that `report` is given are unpacked into a temporary folder, which
-// goes when the object goes.
+// Unpacks archives and compressed files given to `report` into a temporary folder, which is removed
+// with the object.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace ddpdoctor::cli {
 
-/// What an archive may hold. It may come from anybody.
+/// Limits for an archive, which is untrusted.
 struct UnpackLimits {
   std::size_t files = 20'000;
-  std::uint64_t bytes = std::uint64_t{2} << 30U;  // of all archives together
-  int folders = 12;                               // one inside the other, in its names
-  int filters = 3;                                // compressions, one around the other
-  int archives = 3;                               // one inside the other
+  std::uint64_t bytes = std::uint64_t{2} << 30U;  // all archives together
+  int folders = 12;                               // depth of folders in its names
+  int filters = 3;                                // nested compressions
+  int archives = 3;                               // nested archives
 };
 
 class UnpackedInputs {
@@ -30,11 +30,11 @@ class UnpackedInputs {
   UnpackedInputs(UnpackedInputs&&) = delete;
   UnpackedInputs& operator=(UnpackedInputs&&) = delete;
 
-  /// The folder with what the archive holds, at its own names; one file where it is only
-  /// compressed. Refuses what is damaged, encrypted or too much with one sentence.
+  /// The folder with the content of the archive under its own names; a single file if it is only
+  /// compressed. Refuses damaged, encrypted or too large archives with one sentence.
   base::Result<std::string> folder_for(const std::string& archive);
 
-  /// A sentence with the archive's path where it names our folder.
+  /// Replaces our folder in a sentence by the archive's path.
   [[nodiscard]] std::string as_given(std::string sentence) const;
 
  private:
@@ -45,10 +45,10 @@ class UnpackedInputs {
   std::size_t files_ = 0;
   std::uint64_t bytes_ = 0;
   std::string root_;
-  std::vector<std::pair<std::string, std::string>> folders_;  // ours, and the archive it is of
+  std::vector<std::pair<std::string, std::string>> folders_;  // our folder, and its archive
 };
 
-/// False where this program was built without libarchive.
+/// False if this program was built without libarchive.
 bool can_unpack();
 
 }  // namespace ddpdoctor::cli

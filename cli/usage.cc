@@ -44,7 +44,7 @@ std::string command_names() {
   return names;
 }
 
-/// "did you mean attach?"; empty when nothing is near.
+/// "did you mean attach?"; empty if no word is similar.
 std::string meant(std::string_view typed, const std::vector<std::string>& words) {
   const std::vector<std::string_view> all(words.begin(), words.end());
   const std::vector<std::string_view> close = near(typed, all);
@@ -80,7 +80,7 @@ void print_error(const base::Error& error) {
 
 std::vector<std::string_view> near(std::string_view typed,
                                    const std::vector<std::string_view>& words) {
-  typed = typed.substr(0, 64);  // longer than every word: nothing is near it anyhow
+  typed = typed.substr(0, 64);  // longer than every word: no word is similar
   std::vector<std::pair<std::size_t, std::string_view>> close;
   for (const std::string_view word : words) {
     const bool part = typed.size() >= 3 && word.find(typed) != std::string_view::npos;
@@ -118,7 +118,7 @@ base::Result<void> check_leftovers(const CLI::App& app) {
   std::vector<std::string> words = chosen.front()->remaining();
   const std::vector<std::string> before = app.remaining();
   words.insert(words.end(), before.begin(), before.end());
-  std::erase(words, "--");  // CLI11 keeps the mark itself; what follows it are arguments
+  std::erase(words, "--");  // CLI11 keeps "--" itself; arguments follow it
   if (!words.empty()) {
     const bool option = words.front().starts_with('-');
     const std::string name = words.front().substr(0, words.front().find('='));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said when the words of a command line make no sense: one sentence that names the word.
+// Errors for invalid command lines: one sentence that names the word.
 #pragma once
 
 #include <string>
@@ -17,19 +17,17 @@ namespace ddpdoctor::cli {
 /// Prints "ddpdoctor: WHAT" and, on its own line, the hint; untrusted parts are made printable.
 void print_error(const base::Error& error);
 
-/// Those of `words` that somebody who typed `typed` may have meant, the nearest first, at most
-/// five.
+/// The words that a user who typed `typed` may have meant, the most similar first, at most five.
 std::vector<std::string_view> near(std::string_view typed,
                                    const std::vector<std::string_view>& words);
 
-/// Words that neither the program nor the chosen command understands; no error when there are none.
+/// Refuses words that neither the program nor the chosen command accepts.
 base::Result<void> check_leftovers(const CLI::App& app);
 
-/// What CLI11 reports of an option without a value, or with one that is no number, in our words:
-/// "--output needs FILE".
+/// CLI11's report of a missing or non-numeric option value, in our words: "--output needs FILE".
 base::Error in_our_words(const CLI::App& app, std::string_view report);
 
-/// What `number` calls the number of a process; its error says how to find one.
+/// The word with which `number` names a pid; its error says how to find one.
 inline constexpr std::string_view kPid = "PID";
 
 /// A whole number between the bounds, or an error that names `what` and the text.

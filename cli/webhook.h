@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A message to a chat when a job hangs, by curl. The address is a secret of the chat: it comes from
-// a file and is given to curl on its standard input.
+// Sends a message to a chat when a job hangs, using curl. The address is a secret: it is read from
+// a file and passed to curl on its standard input.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace ddpdoctor::cli {
 
-/// {"text": "…"}: what Slack, Mattermost, Rocket.Chat and Discord (…/slack) take.
+/// {"text": "…"}: the format of Slack, Mattermost, Rocket.Chat and Discord (…/slack).
 std::string webhook_body(const diagnosis::Diagnosis& diagnosis);
 
 /// Sends it to the address in `file`.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The catalogue for people: the list, one page, and the whole as a document. Made from the
-// detectors, so that nothing has to be kept in step.
+// The catalogue for people: the list, one page, and the whole as a document. Generated from the
+// detectors.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace ddpdoctor::viewer {
 
-/// Every kind with its title, by what it does to a job.
+/// Every kind with its title, grouped by effect on a job.
 std::string causes_list();
 
 /// One cause for the terminal.

@@ -14,9 +14,9 @@ namespace ddpdoctor::viewer {
 namespace {
 
 constexpr double kYear9999 = 253'402'300'799.0;
-// Before it are clocks that count from the start of a machine, and the times of tests.
+// Earlier times are from clocks that start with the machine, or from tests.
 constexpr double kYear2001 = 1'000'000'000.0;
-// A job that has been still for longer than thirty years is a broken clock.
+// A job without progress for more than thirty years has a broken clock.
 constexpr double kLongestStillness = 1e9;
 
 }  // namespace

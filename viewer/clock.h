@@ -9,15 +9,14 @@
 
 namespace ddpdoctor::viewer {
 
-/// "2026-09-21T14:13:20" in UTC; what is no time of this era is the beginning of time.
+/// "2026-09-21T14:13:20" in UTC; an implausible time becomes the epoch.
 std::string utc(double seconds);
 
-/// When the newest snapshot was taken; absent where the times are not those of a calendar, as in
-/// dumps that do not say when they were made.
+/// Time of the newest snapshot; absent if times are not calendar times, as in dumps without a date.
 std::optional<std::string> observed_at(const model::JobModel& job);
 
-/// Until when a call that has not ended lasts: the newest call and the time without progress, in
-/// the seconds that calls are recorded in.
+/// The end of a call that has not ended: the newest call plus the time without progress, in the
+/// clock of the recorded calls.
 double newest_moment(const model::JobModel& job);
 
 }  // namespace ddpdoctor::viewer

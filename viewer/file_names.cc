@@ -20,7 +20,7 @@ std::string_view tail(std::string_view path, std::size_t parts) {
   return at == std::string_view::npos || at == 0 ? path : path.substr(at + 1);
 }
 
-// Deeper than this two paths are given in full: a name that fills a line is no help.
+// If more folders are needed, the full path is shown: a name that fills a line does not help.
 constexpr std::size_t kMostFolders = 4;
 
 void add_user_files(const std::vector<diagnosis::StackNode>& nodes, std::set<std::string>& paths) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paths as a person wants to read them: the base name, with as many folders as it takes to tell two
-// files apart.
+// Paths in a readable form: the base name, with as many folders as needed to distinguish two files.
 #pragma once
 
 #include <map>
@@ -17,8 +16,8 @@ class FileNames {
  public:
   explicit FileNames(const std::set<std::string>& paths);
 
-  /// "train.py", or "a/train.py" when another file of that name is in the report; a path it does
-  /// not know gives its base name.
+  /// "train.py", or "a/train.py" if the report contains another file with that name; an unknown
+  /// path gives its base name.
   [[nodiscard]] std::string shortened(std::string_view path) const;
   /// "train.py:88"; without the number when the line is unknown.
   [[nodiscard]] std::string place(std::string_view path, int line) const;

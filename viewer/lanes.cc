@@ -20,7 +20,7 @@ constexpr std::size_t kRanksWithOwnLane = 16;
 constexpr std::int64_t kCallsBefore = 30;
 constexpr std::int64_t kCallsAfter = 9;
 
-/// Sequence numbers that are drawn, both included.
+/// The range of sequence numbers that are drawn, both included.
 struct Window {
   std::int64_t first = 0;
   std::int64_t last = 0;
@@ -52,7 +52,7 @@ Window window_of(const CallsOfRank& calls, std::optional<std::int64_t> diverges)
   return {.first = middle - kCallsBefore, .last = middle + kCallsAfter};
 }
 
-/// Two ranks with equal marks did the same.
+/// Ranks with equal marks made the same calls.
 using Mark = std::tuple<std::int64_t, std::string, bool, model::CallSite>;
 
 std::map<std::vector<Mark>, std::vector<Rank>> alike(const CallsOfRank& calls,
@@ -102,8 +102,7 @@ Lane lane_of(const std::vector<Rank>& ranks, const CallsOfRank& calls, const Win
   return lane;
 }
 
-/// Members without a recorded call: those that are known to have made none, and those of which
-/// nothing is known.
+/// Members without a recorded call: those that certainly made none, and those without evidence.
 void add_silent_members(const graph::GroupView& view, const CallsOfRank& calls, GroupLanes& out) {
   std::vector<Rank> idle;
   std::vector<Rank> unknown;
@@ -143,7 +142,7 @@ GroupLanes lanes_of(const model::JobModel& job, const graph::GroupView& view) {
     });
   }
   for (std::size_t i = 0; i < sets.size(); ++i) {
-    // The largest set, the last, is what the others are compared with.
+    // The others are compared with the last set, which is the largest.
     if (i + 1 < kMostLanes || i + 1 == sets.size()) {
       out.lanes.push_back(lane_of(sets[i], calls, window));
     } else {
@@ -154,7 +153,7 @@ GroupLanes lanes_of(const model::JobModel& job, const graph::GroupView& view) {
   return out;
 }
 
-/// Times are counted from the oldest call that is drawn.
+/// Times are relative to the oldest drawn call.
 void rebase(std::vector<GroupLanes>& groups, double now) {
   std::optional<double> oldest;
   const auto each_call = [&groups](auto&& visit) {

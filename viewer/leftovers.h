@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `ddpdoctor clean` prints: pure functions of what was found.
+// The output of `ddpdoctor clean`: pure functions of what was found.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace ddpdoctor::viewer {
 
-/// A line for each, by kind, with the sum; at most 50 of a kind, the rest is counted.
+/// A line for each, by kind, with the sum; at most 50 of a kind, the others are counted.
 std::string leftovers_text(const std::vector<leftovers::Leftover>& found, std::size_t width);
 
 /// ddpdoctor.clean/1; `removed` are names.

@@ -13,10 +13,10 @@ namespace ddpdoctor::viewer {
 namespace {
 
 constexpr std::size_t kBar = 12;
-constexpr std::size_t kNarrow = 70;  // below, the bars are left out
+constexpr std::size_t kNarrow = 70;  // narrower, the bars are omitted
 constexpr std::size_t kMostWaits = 8;
 constexpr std::size_t kMostGroups = 6;
-constexpr std::size_t kFewestRanks = 3;  // shown on however small a screen
+constexpr std::size_t kFewestRanks = 3;  // shown even on a very small screen
 
 using Lines = std::vector<std::string>;
 
@@ -172,7 +172,7 @@ std::vector<std::string> live_lines(const graph::LiveView& view, const Screen& s
     out.resize(screen.height);
   }
   for (std::size_t i = 0; i < out.size(); ++i) {
-    // Indentation is ours and is kept; the rest may be anybody's.
+    // Indentation is ours and is kept; the rest is untrusted.
     const std::size_t indent = std::min(out[i].find_first_not_of(' '), out[i].size());
     const std::string line =
         fit(std::string(indent, ' ') + one_line(out[i]), std::max<std::size_t>(screen.width, 1));

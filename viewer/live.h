@@ -16,11 +16,11 @@ struct Screen {
   bool colour = false;
 };
 
-/// No line is wider than the screen, there are not more than its height; whatever the job calls
-/// itself, no control character gets through.
+/// At most as many lines as the screen has, none wider than the screen; control characters in names
+/// of the job are removed.
 std::vector<std::string> live_lines(const graph::LiveView& view, const Screen& screen);
 
-/// "12 ms", "3.4 s": how late a rank comes.
+/// "12 ms", "3.4 s": the lag of a rank.
 std::string lag_text(double seconds);
 
 /// A bar of at most `columns` characters for a share of 1.

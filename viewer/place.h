@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one place of a finding that formats with a single location can name.
+// The main place of a finding, for formats with a single location.
 #pragma once
 
 #include <string>
@@ -9,19 +9,19 @@
 
 namespace ddpdoctor::viewer {
 
-/// A file and a line; 0: the line is unknown. Without a file the finding has no place.
+/// A file and a line; 0: the line is unknown. A finding without a file has no place.
 struct MainPlace {
   std::string file;
   int line = 0;
 };
 
-/// The finding's first location that has a file. No place is made up for a finding without one.
+/// The finding's first location with a file; empty if there is none.
 MainPlace main_place(const detectors::Finding& finding);
 
-/// `path` without `folder/` when it lies below it; otherwise as it is.
+/// `path` relative to `folder` if it is below it; otherwise unchanged.
 std::string_view relative_to(std::string_view path, std::string_view folder);
 
-/// A URI reference: relative to `folder` when below it, else file:///…; reserved characters
+/// A URI reference: relative to `folder` if below it, else file:///…; reserved characters are
 /// percent-encoded.
 std::string uri(std::string_view path, std::string_view folder);
 

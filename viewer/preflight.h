@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `ddpdoctor check` prints: pure functions of the answers.
+// The output of `ddpdoctor check`: pure functions of the answers.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace ddpdoctor::viewer {
 
-/// One block for each remark, what breaks first; a last line with the count.
+/// One block per remark, errors first; a last line with the counts.
 std::string preflight_text(const std::vector<preflight::Answer>& answers, std::size_t width,
                            bool colour);
 

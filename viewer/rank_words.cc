@@ -8,10 +8,10 @@ namespace ddpdoctor::viewer {
 namespace {
 
 constexpr std::size_t kMostCharacters = 48;
-// Two or three numbers are shorter than the words for their distance.
+// Two or three numbers are shorter than the text with a step.
 constexpr std::size_t kFewestSteps = 4;
 
-/// The distance between neighbours when it is the same everywhere and more than one, else 0.
+/// The distance between neighbours if it is constant and more than one, else 0.
 int step_of(const std::vector<model::Rank>& ranks) {
   if (ranks.size() < kFewestSteps) {
     return 0;

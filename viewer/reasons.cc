@@ -11,7 +11,7 @@ bool contains(const std::string& text, const std::string& words) {
   return text.find(words) != std::string::npos;
 }
 
-/// A line of the finding is that of the evidence, if it has one, and its words were read before.
+/// The finding already shows the line of this evidence and its words.
 bool is_above(const detectors::Finding& finding, const detectors::Shown& shown,
               const std::vector<std::size_t>& before) {
   const auto here = [&shown](const detectors::Location& where) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which evidence of a finding a person still has to read after its summary and its lines.
+// The evidence of a finding that its summary and lines do not already contain.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 
 namespace ddpdoctor::viewer {
 
-/// The evidence that says more than the summary and the lines of this finding, as indexes into its
-/// list. Reports for programs have all of it.
+/// Indices of the evidence that adds something to the summary and the lines of this finding.
+/// Reports for programs contain all of it.
 std::vector<std::size_t> new_evidence(const detectors::Finding& finding);
 
 }  // namespace ddpdoctor::viewer

@@ -19,17 +19,17 @@ struct TextOptions {
 
 std::string text(const diagnosis::Diagnosis& diagnosis, const TextOptions& options);
 
-/// ddpdoctor.report/1, the one full rendering.
+/// ddpdoctor.report/1, the only complete rendering.
 std::string json(const diagnosis::Diagnosis& diagnosis);
 
-/// One self-contained page, at most about 2 MB; nothing that the job says can become markup in it.
+/// One self-contained page, at most about 2 MB; no text of the job can become markup.
 std::string html(const diagnosis::Diagnosis& diagnosis);
 
 /// For a pull request or an issue.
 std::string markdown(const diagnosis::Diagnosis& diagnosis);
 
-/// GitHub Actions workflow commands: one annotation for each finding. Files below `current_folder`
-/// are said relative to it.
+/// GitHub Actions workflow commands: one annotation per finding. Files below `current_folder` are
+/// relative to it.
 std::string github(const diagnosis::Diagnosis& diagnosis, std::string_view current_folder);
 
 /// SARIF 2.1.0. Files below `current_folder` are relative URIs, others file:///…
@@ -42,7 +42,7 @@ std::string junit(const diagnosis::Diagnosis& diagnosis);
 /// between the calls of one collective; at most 400,000 calls, the newest. Times in microseconds.
 std::string trace(const diagnosis::Diagnosis& diagnosis);
 
-/// The wait-for graph for Graphviz; the first finding's culprits are filled, circles red.
+/// The wait-for graph for Graphviz; the first finding's culprits are filled, cycles are red.
 std::string dot(const diagnosis::Diagnosis& diagnosis);
 
 /// "0.1.0"

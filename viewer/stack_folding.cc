@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folding works on paths: every leaf of the tree is a set of ranks that agree on all frames, so a
+// Folding works on paths: every leaf of the tree is a set of ranks with the same frames, so a
 // leaf's path is folded like a single thread and the folded paths are merged again. Ranks that
-// differ only inside torch end on one line; where a training framework leads them apart, its frames
-// there are told.
+// differ only inside torch end on one line; if a training framework separates them, its frames are
+// shown.
 #include "viewer/stack_folding.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ constexpr std::array<std::string_view, 13> kWrappers{"wrapper",
                                                      "new_func",
                                                      "apply"};
 
-// Deeper recursion than a person reads; a hostile capture must not exhaust our stack.
+// Deeper than any readable tree; a hostile capture must not exhaust our stack.
 constexpr std::size_t kDeepest = 4000;
 
 std::string_view last_part(std::string_view qualified) {
@@ -54,7 +54,7 @@ bool is_telling(const Frame& frame) {
 }
 
 std::string function_name(const Frame& frame) {
-  // "Trainer.fit.<locals>.step" is "step" to whoever wrote it; "Trainer.fit" keeps its class.
+  // "Trainer.fit.<locals>.step" is named "step" in the source; "Trainer.fit" keeps its class.
   constexpr std::string_view kLocals = "<locals>.";
   std::string_view name = frame.function;
   if (const std::size_t at = name.rfind(kLocals); at != std::string_view::npos) {
@@ -63,7 +63,8 @@ std::string function_name(const Frame& frame) {
   return base::printable(name.empty() ? std::string_view("?") : name);
 }
 
-/// The one name for everything from `begin` on: Python before native, telling before wrapper.
+/// One name for everything from `begin` on: Python before native, informative names before
+/// wrappers.
 std::string library_label(const Path& path, std::size_t begin) {
   const auto from = path.begin() + static_cast<std::ptrdiff_t>(begin);
   auto chosen =
@@ -74,8 +75,8 @@ std::string library_label(const Path& path, std::size_t begin) {
   return function_name(**chosen) + (chosen + 1 == path.end() ? "" : " …");
 }
 
-/// A stack without a line of the user: the innermost Python frame, else the innermost native frame
-/// that has a name.
+/// A stack without a user line: the innermost Python frame, else the innermost native frame with a
+/// name.
 std::vector<std::string> foreign_labels(const Path& path, const FileNames& names) {
   const auto python = std::find_if(path.rbegin(), path.rend(), [](const Frame* frame) {
     return frame->language == Language::kPython && is_telling(*frame);
@@ -96,7 +97,7 @@ std::vector<std::string> foreign_labels(const Path& path, const FileNames& names
   return {path.empty() ? std::string("no stack") : frame_label(*path.back(), names)};
 }
 
-/// Of a library that is neither torch's nor Python's own: a trainer that calls the user's hooks.
+/// Part of a library other than torch and Python's own: a trainer that calls the user's hooks.
 bool is_framework(const Frame& frame) {
   return frame.language == Language::kPython && !is_user(frame) &&
          frame.file.find("-packages/") != std::string::npos &&
@@ -114,7 +115,7 @@ std::vector<std::string> labels(const Path& path, const FileNames& names,
   const auto below = static_cast<std::size_t>(path.rend() - last_user);
   std::vector<std::string> out;
   for (std::size_t i = 0; i < below; ++i) {
-    // A script's top level says nothing when it called something.
+    // A script's top level is omitted if it called something.
     const bool top_level = path[i]->function == "<module>" && i + 1 < below;
     if (is_user(*path[i]) && !top_level) {
       out.push_back(frame_label(*path[i], names));
@@ -146,7 +147,7 @@ void add(std::vector<FoldedNode>& nodes, const std::vector<std::string>& labels,
   }
 }
 
-/// Ranks that stop at this node and are in none of its children.
+/// Ranks whose stack ends at this node.
 model::RankSet ending_here(const diagnosis::StackNode& node) {
   model::RankSet ranks = node.ranks;
   for (const diagnosis::StackNode& child : node.children) {
@@ -160,10 +161,10 @@ bool parts_in_framework(const diagnosis::StackNode& node) {
                        [](const auto& child) { return is_framework(child.frame); }) > 1;
 }
 
-/// The way from a root to the node of the walk.
+/// The path from a root to the current node.
 struct Way {
   Path path;
-  std::vector<std::size_t> forks;  // as `labels` wants them
+  std::vector<std::size_t> forks;  // in the form that `labels` needs
 };
 
 // NOLINTNEXTLINE(misc-no-recursion): bounded by kDeepest

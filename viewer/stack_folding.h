@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stack tree as a person reads it: the user's frames, and of the libraries below them one name.
+// The stack tree for people: the user's frames, and one name for the libraries below them.
 #pragma once
 
 #include <string>
@@ -11,25 +11,25 @@
 
 namespace ddpdoctor::viewer {
 
-/// A place shared by `ranks`: "fit train.py:97", or "barrier …" for everything below a call into a
-/// library.
+/// A position shared by `ranks`: "fit train.py:97", or "barrier …" for everything below a call into
+/// a library.
 struct FoldedNode {
   std::string label;
   model::RankSet ranks;
   std::vector<FoldedNode> children;  // culprits first, then outliers
 };
 
-/// Frames of libraries above and between the user's frames vanish; those below become the first
-/// that has a telling name, after the frame at which a training framework leads ranks apart.
+/// Library frames above and between the user's frames are omitted; those below become the first
+/// informative name, after the frame at which a training framework separates ranks.
 std::vector<FoldedNode> folded(const diagnosis::StackDiff& stacks, const FileNames& names,
                                const model::RankSet& culprits);
 
 /// The same for one thread, outermost first; a thread without user frames gives its innermost
-/// telling frames.
+/// informative frames.
 std::vector<std::string> folded(const model::Thread& thread, const FileNames& names);
 
-/// Does this Python function only stand between a call and the function it means (a decorator,
-/// nn.Module's dispatch)?
+/// True if this Python function is only between a call and its target (a decorator, nn.Module's
+/// dispatch).
 bool is_wrapper(std::string_view function);
 
 /// "evaluate train.py:61", "epoll_wait [libc.so.6]".

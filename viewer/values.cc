@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kMostOperands = 2;
 constexpr std::size_t kLongestExpression = 40;
 
-/// What a decision reads is said where its own value is not known.
+/// The operands of a decision are shown if its own value is unknown.
 std::string in_words(const std::vector<model::ValueGroup>& groups) {
   std::string out;
   std::size_t operands = 0;
@@ -42,7 +42,7 @@ std::string in_words(const std::vector<model::ValueGroup>& groups) {
   return out;
 }
 
-/// One answer of a test on every rank: it no longer separates the ranks and only puzzles the
+/// A test with the same result on every rank no longer separates the ranks and would confuse the
 /// reader.
 bool is_alike(const model::JobModel& job, const std::vector<model::ValueGroup>& groups) {
   return groups.size() == 1 && groups.front().state == model::ValueState::kKnown &&

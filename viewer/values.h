@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values behind a deciding line, in words.
+// The values of a deciding line, in words.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace ddpdoctor::viewer {
 
-/// A location's note, followed by what its line came out to on each rank: "this `if` decides who
-/// calls it: True on rank 0, False on ranks 1-3".
+/// A location's note, followed by the line's value on each rank: "this `if` decides who calls it:
+/// True on rank 0, False on ranks 1-3".
 std::string note_with_values(const model::JobModel& job, const detectors::Location& location);
 
 }  // namespace ddpdoctor::viewer

@@ -82,7 +82,7 @@ class Labels {
   std::set<std::string> launchers_;
 };
 
-/// What is drawn: complete waits in collectives, and every other edge.
+/// The relations to draw: complete waits in collectives, and all other edges.
 struct Relations {
   std::vector<CollectiveWait> collectives;
   std::vector<Edge> edges;
@@ -116,7 +116,7 @@ Relations relations(const graph::WaitForGraph& graph, const Labels& labels) {
   return out;
 }
 
-/// Which relations a node is part of, and in which way: nodes with the same signature are one box.
+/// The relations of each node and its role in them: nodes with equal signatures form one box.
 std::map<std::string, std::set<std::string>> signatures(const Relations& all) {
   std::map<std::string, std::set<std::string>> out;
   const auto mark = [&out](const model::RankSet& ranks, const std::string& word) {
@@ -224,7 +224,7 @@ Reasons reasons(const Relations& all, const Boxes& drawn) {
   return out;
 }
 
-/// Boxes that can be reached from `start` along arrows.
+/// Boxes reachable from `start` along edges.
 std::vector<bool> reached(std::size_t start, const std::vector<std::vector<std::size_t>>& next) {
   std::vector<bool> seen(next.size());
   std::vector<std::size_t> open = {start};
@@ -241,7 +241,7 @@ std::vector<bool> reached(std::size_t start, const std::vector<std::vector<std::
   return seen;
 }
 
-// An arrow is searched for circles only where the picture is small enough to be looked at.
+// Cycles are searched only if the picture is small enough to be viewed.
 constexpr std::size_t kMostBoxesForCircles = 512;
 
 void mark_circles(WaitPicture& picture) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wait-for graph as a picture that stays readable: ranks that wait for the same ranks, and for
-// which the same ranks wait, are one box. Every drawing of the graph is made from it.
+// The wait-for graph as a readable picture: ranks with the same targets and the same waiters form
+// one box. All drawings of the graph use it.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 namespace ddpdoctor::viewer {
 
 struct WaitBox {
-  model::RankSet ranks;            // empty: threads, processes, files, keys
+  model::RankSet ranks;            // empty: a box of threads, processes, files or keys
   std::vector<std::string> nodes;  // as in the graph: "rank:0", "thread:123"
   std::string label;               // "ranks 0-2", "thread pin_memory of rank 3", "2 threads"
   bool culprit = false;            // of the first finding
@@ -22,7 +22,7 @@ struct WaitArrow {
   std::size_t from = 0;  // index of a box
   std::size_t to = 0;
   std::vector<std::string> why;
-  bool cycle = false;  // part of a circle of arrows
+  bool cycle = false;  // part of a cycle
 };
 
 struct WaitPicture {
@@ -30,7 +30,7 @@ struct WaitPicture {
   std::vector<WaitArrow> arrows;
 };
 
-/// A launcher that waits only for its children is left out.
+/// Omits a launcher that waits only for its children.
 WaitPicture wait_picture(const diagnosis::Diagnosis& diagnosis);
 
 }  // namespace ddpdoctor::viewer

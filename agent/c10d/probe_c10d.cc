@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives and point-to-point operations over gloo. A composite operation calls
-// others: only the outermost counts, so that ranks can be compared call by call.
+// Collectives and point-to-point operations over gloo. A composite operation calls others: only the
+// outermost counts, so that ranks can be compared call by call.
 #include <atomic>
 #include <cstring>
 
@@ -26,7 +26,7 @@ bool is_point_to_point(wire::Operation operation) {
          operation == wire::Operation::kRecvAny;
 }
 
-/// "1000x7" interned; shapes beyond eight dimensions are left out.
+/// "1000x7", interned; shapes with more than eight dimensions are omitted.
 std::uint32_t shape_text(wire::Ring& ring, const std::int64_t* sizes, std::int64_t dimensions) {
   if (dimensions < 0 || dimensions > 8) {
     return 0;
@@ -64,7 +64,7 @@ std::uint32_t splits_text(wire::Ring& ring, const Arguments& arguments) {
   return intern(ring, text, static_cast<std::size_t>(at - text));
 }
 
-/// Keeps the bit in the header that says what is not told.
+/// Clears or sets the bit in the header that marks a fact as not recorded.
 void say_unless(wire::Ring& ring, bool told, std::uint32_t bit) {
   ring.header.disabled = told ? ring.header.disabled & ~bit : ring.header.disabled | bit;
 }
@@ -133,8 +133,8 @@ wire::Work& work_slot(wire::Ring& ring, std::uint64_t object, std::uint32_t atte
   return ring.work[((object >> 4U) * 0x9E3779B1U + attempt) % wire::kWorks];
 }
 
-/// Ties a Work to the call that is open on this thread. Works that nobody waits for stay behind:
-/// the home slot is then taken over.
+/// Connects a Work with the open call of this thread. Works for which no thread waits stay in the
+/// table: the home slot is then reused.
 void remember_work(wire::Ring& ring, std::uint64_t object, wire::Operation operation) {
   wire::Work* chosen = &work_slot(ring, object, 0);
   for (std::uint32_t i = 0; i < kWorkTries; ++i) {
@@ -176,7 +176,7 @@ void ended(wire::Ring& ring, std::uint16_t group, std::uint32_t sequence, wire::
   entry.last_completed_time = ring.slot[(index - 1) % wire::kSlots].time;
 }
 
-/// Says how the call of a Work ended, once.
+/// Records once how the call of a Work ended.
 void work_ended(wire::Ring& ring, std::uint64_t object, bool failed) {
   for (std::uint32_t i = 0; i < kWorkTries; ++i) {
     wire::Work& slot = work_slot(ring, object, i);
@@ -246,7 +246,7 @@ void call_left(const Hook& hook, const Arguments&, bool counted, bool threw, std
   if (threw || blocking) {
     ended(*ring_now, open_group, open_sequence, hook.operation, threw);
   } else if (is_point_to_point(hook.operation) && result != 0) {
-    // send and recv return their Work in the caller's slot; nobody enqueues it
+    // send and recv return their Work in the caller's slot; it is not enqueued
     if (const auto work = as<std::uint64_t>(result); work != 0) {
       remember_work(*ring_now, work, hook.operation);
     }
@@ -263,8 +263,8 @@ void work_event(Meaning meaning, const Arguments& arguments) {
     work_ended(*ring_now, arguments.value[0], meaning == Meaning::kFinishError);
     return;
   }
-  // intrusive_ptr by value travels by address; before the real enqueue no worker can have finished
-  // it. The checks of DETAIL's wrapper have a group of their own and are not the call.
+  // An intrusive_ptr passed by value is passed by address; no worker can have finished it before
+  // the real enqueue. The checks of DETAIL's wrapper use their own group and are not the call.
   const std::uint16_t group = known_group(*ring_now, arguments.value[0]);
   const bool checks = group != 0 && ring_now->group[group - 1].checks != 0;
   if (open_group != 0 && !checks) {
@@ -272,7 +272,7 @@ void work_event(Meaning meaning, const Arguments& arguments) {
   }
 }
 
-/// send and recv are over when somebody has waited for them.
+/// send and recv count as completed when a wait for them has returned.
 void message_waited(const Arguments& arguments, bool threw, bool completed) {
   if (wire::Ring* const ring_now = ring(); ring_now != nullptr) {
     work_ended(*ring_now, arguments.value[0], threw || !completed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DDP's reducer: which parameters were marked ready in the current backward, by name. Kept as a
-// generation per parameter, so that the answer stands in the file however many events have passed.
+// DDP's reducer: which parameters were marked ready in the current backward pass, by name. Stored
+// as a generation per parameter, so that the file contains the answer however many events follow.
 #include <cstring>
 
 #include "agent/c10d/torch_objects.h"
@@ -11,8 +11,9 @@
 namespace ddpdoctor::agent {
 namespace {
 
-struct NameNode {  // node of unordered_map<size_t, std::string> (libstdc++; integer keys keep no
-                   // hash), the string of either ABI behind it
+// Node of unordered_map<size_t, std::string> (libstdc++; integer keys have no stored hash),
+// followed by the string in either ABI.
+struct NameNode {
   const NameNode* next;
   std::uint64_t key;
 };
@@ -38,7 +39,8 @@ String name_behind(const NameNode* node, bool old_strings) {
   return old_strings ? as<OldString>(at).plain() : as<String>(at);
 }
 
-/// Where the mangled name says find_unused_parameters and the names are.
+/// Reads the names; the function's mangled name shows the positions of find_unused_parameters and
+/// of the names.
 void read_names(wire::Ring& ring, Meaning meaning, const Arguments& arguments,
                 wire::Reducer& reducer) {
   const int first = meaning == Meaning::kReducerConstructor ? 6 : 7;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting for keys of the store: the rendezvous and everything that is built on it.
+// Waits for keys of the store: the rendezvous and everything built on it.
 #include "agent/c10d/torch_objects.h"
 #include "agent/hooks.h"
 #include "agent/record/python_site.h"
@@ -13,7 +13,7 @@ std::uint32_t key_of(wire::Ring& ring, const Hook& hook, const Arguments& argume
       hook.meaning == Meaning::kStoreGetOldString || hook.meaning == Meaning::kStoreWaitOldString;
   const bool get =
       hook.meaning == Meaning::kStoreGet || hook.meaning == Meaning::kStoreGetOldString;
-  // get returns a vector: where to, the store, the key; wait returns nothing: the store, the keys
+  // get returns a vector: result address, store, key; wait returns nothing: store, keys
   std::uint64_t address = arguments.value[2];
   if (!get) {
     const Vector& keys = as<Vector>(arguments.value[1]);

@@ -36,24 +36,24 @@ TensorFacts ask_torch(const TorchFunctions& torch, std::uint64_t address) {
   return facts;
 }
 
-/// Where c10::TensorImpl keeps its SizesAndStrides, element count and type. As they lay up to 2.3,
-/// to 2.12, and since; which one it is, is seen at tensors.
+/// Offsets in c10::TensorImpl of its SizesAndStrides, element count and type: the layouts up to
+/// 2.3, up to 2.12, and since. Tensors themselves show which one applies.
 struct TensorPlaces {
   std::uint64_t sizes;
   std::uint64_t count;
   std::uint64_t dtype;
 };
 constexpr TensorPlaces kPlaces[] = {{72, 168, 176}, {64, 160, 168}, {56, 152, 160}};
-constexpr std::uint64_t kMostInside = 5;  // sizes that lie in the tensor itself
+constexpr std::uint64_t kMostInside = 5;  // number of sizes stored in the tensor itself
 constexpr std::uint64_t kMostDimensions = 64;
 constexpr std::uint16_t kScalarTypes = 64;
 
 constinit std::atomic<const TensorPlaces*> proven{nullptr};
-constexpr int kMostFailures = 64;  // scalars count as such, too
+constexpr int kMostFailures = 64;  // scalars also count as failures
 constinit std::atomic<int> failures{0};
 
-/// The sizes that lie there multiply up to the count that lies there. Scalars and single elements
-/// are no proof: zeros and ones lie everywhere.
+/// The product of the sizes at these offsets equals the count. Scalars and single elements prove
+/// nothing, because zeros and ones are everywhere.
 bool fits(SafeRead& memory, std::uint64_t tensor, const TensorPlaces& places) {
   std::uint64_t dimensions = 0;
   std::int64_t count = 0;

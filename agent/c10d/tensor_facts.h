@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of an at::Tensor without torch's headers: through torch's own C functions, or in
-// releases that have none by what lies where in it.
+// Facts about an at::Tensor without torch's headers: through torch's own C functions or, in
+// releases without them, from the memory layout.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ struct TensorFacts {
   const std::int64_t* sizes = nullptr;
 };
 
-/// False when this torch has no functions for it and its tensors are of an unknown layout.
+/// False if this torch has no such functions and its tensors have an unknown layout.
 bool tensors_tell();
-/// Facts of the tensor whose handle (at::Tensor, a pointer to its implementation) lies at
-/// `address`. A count of -1: it could not be read.
+/// Facts about the tensor whose handle (at::Tensor, a pointer to its implementation) is at
+/// `address`. A count of -1 means that it could not be read.
 TensorFacts tensor_facts(std::uint64_t address);
 
 }  // namespace ddpdoctor::agent

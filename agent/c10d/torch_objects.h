@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few C++ objects that torch passes by address, as they lie in memory (libstdc++).
+// The memory layout of the few C++ objects that torch passes by address (libstdc++).
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct String {  // std::string of the C++11 ABI
   std::uint64_t length;
 };
 
-/// std::string of the old ABI is one pointer to its characters; their number lies before them.
+/// The std::string of the old ABI is one pointer to its characters; their number precedes them.
 struct OldString {
   const char* text;
   [[nodiscard]] String plain() const {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// c10d::ReduceOp is { virtual table, reference counts, operation, supplement }; counts are 16 bytes
-// up to torch 2.3 and 8 since. In the options of a call it is a member, so its counts are 0, and
-// { root, root tensor } of reduce and the timeout follow it. Both layouts are tried once; only one
-// can have a timeout in its place, where the other has a null pointer.
+// c10d::ReduceOp is { virtual table, reference counts, operation, supplement }; the counts are 16
+// bytes up to torch 2.3 and 8 since. In the options of a call it is a member, so its counts are 0,
+// and { root, root tensor } of reduce and the timeout follow it. Both layouts are tried once; only
+// one can have a timeout at its position, where the other has a null pointer.
 #include "agent/c10d/torch_options.h"
 
 #include <atomic>
@@ -20,14 +20,14 @@ constexpr std::uint64_t kWord = 8;
 constexpr std::uint8_t kOperations = 9;  // SUM … PREMUL_SUM
 constexpr std::uint8_t kPremulSum = 8;   // the one that has a supplement
 
-enum : int { kUnproven = 0, kOff = -1 };  // else the offset of the operation
+enum : int { kUnproven = 0, kOff = -1 };  // positive: the offset of the operation
 constinit std::atomic<int> operation_at{kUnproven};
 constexpr int kPlaces[] = {16, 24};
 constexpr int kMostFailures = 8;
 constinit std::atomic<int> failures{0};
 
-/// Milliseconds as torch keeps them: -1 is "the group's own", never 0, and below any address of a
-/// process.
+/// Milliseconds in torch's representation: -1 is "the group's own", never 0, and lower than any
+/// address of a process.
 bool is_timeout(std::uint64_t word) {
   constexpr std::uint64_t kLongest = 1ULL << 45U;
   return word == ~std::uint64_t{0} || (word > 0 && word < kLongest);
@@ -38,8 +38,8 @@ bool is_root(std::uint64_t word, std::int32_t ranks) {
   return word < (ranks > 0 ? static_cast<std::uint64_t>(ranks) : kMostRanks);
 }
 
-/// As many words as the longer layout has: ReduceOp, root, root tensor, timeout. Others have no
-/// root.
+/// The number of words of the longer layout: ReduceOp, root, root tensor, timeout. Other options
+/// have no root.
 constexpr std::size_t kWordsWithRoot = 8;
 constexpr std::size_t kWordsWithout = 6;
 
@@ -63,11 +63,11 @@ bool is_reduce_op(SafeRead& memory, std::uint64_t object) {
   return type_name(memory, object, name) && strcmp(name, "N4c10d8ReduceOpE") == 0;
 }
 
-/// Finds where this torch keeps the operation, from the options of one call.
+/// Determines this torch's offset of the operation from the options of one call.
 void prove(std::uint64_t options, bool has_root, std::int32_t ranks) {
   SafeRead memory;
   if (!memory.possible()) {
-    return;  // no descriptors left: the next call may say more
+    return;  // no descriptors left: tries again at the next call
   }
   std::uint64_t words[kWordsWithRoot];
   const std::size_t bytes = kWord * (has_root ? kWordsWithRoot : kWordsWithout);

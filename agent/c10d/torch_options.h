@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reduce operation and root out of the options of a call. Their structures moved between releases,
-// and a local or vendor build has a version text of its own; so the place is found by what lies
-// there: the type's name behind the virtual table, unused reference counts, a timeout.
+// Reads reduce operation and root from the options of a call. Their structures changed between
+// releases, and local or vendor builds have their own version text; so the offset is found from
+// memory: the type's name behind the virtual table, unused reference counts, a timeout.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ inline constexpr std::uint8_t kUnknownReduceOp = 255;
 struct OptionFacts {
   std::uint8_t reduce_op = kUnknownReduceOp;  // c10d::ReduceOp
   std::int32_t root = -1;                     // group rank, -1 = none or unknown
-  std::uint32_t unproven = 0;  // wire::Disabled bits of what was looked for and not found
+  std::uint32_t unproven = 0;  // wire::Disabled bits of the values that could not be found
 };
 
 /// Facts of the options at `options`, for a group of `ranks` ranks (-1 = unknown).

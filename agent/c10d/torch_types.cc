@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Itanium C++ ABI: an object begins with the address of its virtual functions, before which
-// lies that of the type_info: { virtual table, name }.
+// The Itanium C++ ABI: an object begins with the address of its virtual functions; before these is
+// the address of the type_info: { virtual table, name }.
 #include "agent/c10d/torch_types.h"
 
 namespace ddpdoctor::agent {
@@ -14,7 +14,7 @@ bool type_name(SafeRead& memory, std::uint64_t object, char (&into)[kTypeName]) 
       !memory.value(type + kPointer, name)) {
     return false;
   }
-  for (std::size_t i = 0; i < kTypeName; ++i) {  // no further than the name goes
+  for (std::size_t i = 0; i < kTypeName; ++i) {  // reads only to the end of the name
     if (!memory.value(name + i, into[i])) {
       return false;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of CUDA that the agent interposes. Several runtimes may live in one process: each
-// version of a function has a door of its own, which passes calls on to that version.
+// The functions of CUDA that the agent interposes. Several runtimes may be loaded in one process:
+// each version of a function has its own replacement ("door"), which passes calls on to that
+// version.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ enum CudaFunction : int {
 
 inline constexpr int kCudaVersions = 4;
 
-/// The function behind a door; no call reaches the door before there is one.
+/// The real function behind a door; it is set before any call reaches the door.
 void* real_cuda(CudaFunction function, int version);
 
 template <typename... Parameters>
@@ -25,7 +26,7 @@ int call_cuda(CudaFunction function, int version, Parameters... arguments) {
   return reinterpret_cast<int (*)(Parameters...)>(real_cuda(function, version))(arguments...);
 }
 
-// Graphs (probe_graphs.cc). Two APIs under one name: five arguments since CUDA 10, three since 12.
+// Graphs (probe_graphs.cc). Two APIs share one name: five arguments since CUDA 10, three since 12.
 // All fit into registers.
 int instantiate_graph(CudaFunction function, int version, void** executable, void* graph,
                       std::uint64_t a, std::uint64_t b, std::uint64_t c);

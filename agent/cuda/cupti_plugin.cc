@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// libddpdoctor_cupti.so: CUPTI for a diagnosis window. Built against CUPTI's headers, linked
-// against nothing of it: where there is no CUPTI, or somebody else uses it (Kineto, Nsight), the
-// window stays closed and says why. Callbacks of the driver's functions tell what is launched and
-// who waits; activity records tell what ended, but only where CUPTI was not in the process before
-// us: their buffers belong to one user alone, and that is Kineto.
+// libddpdoctor_cupti.so: CUPTI during a profiling window. Built with CUPTI's headers but not linked
+// to it: if CUPTI is missing or another tool uses it (Kineto, Nsight), the window stays closed and
+// gives the reason. Callbacks of the driver's functions show what is launched and which threads
+// wait; activity records show what ended, but only if CUPTI was not in the process before: its
+// buffers belong to a single user, which is then Kineto.
 #include "agent/cuda/cupti_plugin.h"
 
 #include <atomic>
@@ -32,7 +32,7 @@ struct Cupti {
 Cupti cupti;
 CUpti_SubscriberHandle subscriber = nullptr;
 bool records_kernels = false;
-/// Callbacks that arrive after the window are left alone.
+/// Callbacks after the end of the window are ignored.
 std::atomic<bool> is_open{false};
 
 constexpr CUpti_driver_api_trace_cbid kWatched[] = {
@@ -63,7 +63,7 @@ std::uint64_t number(Handle handle) {
   return reinterpret_cast<std::uint64_t>(handle);
 }
 
-/// Something was put into a stream: at the end of the call, when it succeeded.
+/// Records what was put into a stream, at the end of a successful call.
 void put(CUpti_CallbackId function, const CUpti_CallbackData& data) {
   const void* const arguments = data.functionParams;
   switch (function) {
@@ -144,8 +144,8 @@ void CUPTIAPI on_call(void*, CUpti_CallbackDomain domain, CUpti_CallbackId funct
   }
 }
 
-/// Buffers that CUPTI fills with records; without a free one it drops records, which only means
-/// that an end stays unknown.
+/// Buffers that CUPTI fills with records; without a free one it drops records, so that some ends
+/// stay unknown.
 constexpr std::size_t kBufferBytes = 64 * 1024;
 constexpr std::size_t kBuffers = 8;
 struct alignas(8) Buffer {
@@ -173,7 +173,7 @@ void CUPTIAPI on_buffer_full(CUcontext, std::uint32_t, std::uint8_t* buffer, std
   while (valid > 0 && cupti.ActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS) {
     if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL ||
         record->kind == CUPTI_ACTIVITY_KIND_KERNEL) {
-      // The place of this field is that of every CUPTI from 7 (Kernel3) to 13 (Kernel10).
+      // This field has the same offset in every CUPTI from 7 (Kernel3) to 13 (Kernel10).
       finished(reinterpret_cast<const CUpti_ActivityKernel4*>(record)->correlationId);
     }
   }
@@ -203,7 +203,7 @@ bool find_all(void* library) {
 
 constexpr const char* kNames[] = {"libcupti.so.13", "libcupti.so.12"};
 
-/// The CUPTI that is here already, else one that we bring; null when there is none.
+/// The CUPTI that is loaded already, else the one installed with us; null if there is none.
 void* library(bool& was_here) {
   was_here = true;
   for (const int how : {RTLD_NOLOAD | RTLD_NOW, RTLD_NOW | RTLD_LOCAL}) {
@@ -217,7 +217,7 @@ void* library(bool& was_here) {
   return nullptr;
 }
 
-/// Tools that announce themselves before CUPTI would refuse us.
+/// Tools that register before us, with which CUPTI would refuse us.
 constexpr const char* kOthers[] = {"CUDA_INJECTION64_PATH", "NSYS_PROFILING_SESSION_ID",
                                    "KINETO_USE_DAEMON"};
 
@@ -253,7 +253,8 @@ const char* open(Ends ends) {
   }
   is_open.store(true);
   for (const CUpti_driver_api_trace_cbid function : kWatched) {
-    cupti.EnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, function);  // older: fewer
+    // Older versions have fewer.
+    cupti.EnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, function);
   }
   records_kernels =
       ends == Ends::kTold && (records_kernels || !was_here) &&
@@ -264,7 +265,7 @@ const char* open(Ends ends) {
 
 void look(Tell tell, void* context) {
   if (records_kernels) {
-    cupti.ActivityFlushAll(0);  // what is complete; does not wait for kernels
+    cupti.ActivityFlushAll(0);  // complete records only; does not wait for kernels
   }
   tell_all(tell, context, records_kernels);
 }

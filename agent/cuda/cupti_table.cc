@@ -11,7 +11,7 @@ namespace ddpdoctor::agent::cupti {
 namespace {
 
 constexpr std::size_t kStreams = 64;
-constexpr std::size_t kKept = 8;  // kernels of a stream
+constexpr std::size_t kKept = 8;  // kernels kept per stream
 constexpr std::size_t kEvents = 512;
 constexpr std::size_t kThreads = 64;
 constexpr std::size_t kNameBytes = 128;
@@ -39,7 +39,7 @@ struct Event {
 };
 struct Waiting {
   std::uint32_t thread;  // 0 = free
-  const char* function;  // CUPTI's own text: it stays
+  const char* function;  // CUPTI's own text, which stays valid
   std::uint64_t object;
 };
 
@@ -49,7 +49,7 @@ std::size_t next_event = 0;
 Waiting waiting[kThreads];
 std::atomic_flag busy = ATOMIC_FLAG_INIT;
 
-/// Held for a few hundred nanoseconds; whoever waits for it gives the CPU away.
+/// Held for a few hundred nanoseconds; a waiting thread yields the CPU.
 class Lock {
  public:
   Lock() {
@@ -174,7 +174,7 @@ void host_goes_on() {
 
 namespace {
 
-/// Under the lock: `tell` must not come back to us.
+/// Called with the lock held: `tell` must not call this table.
 void tell_stream(const Stream& stream, Tell tell, void* context, bool ends_are_told) {
   const std::uint64_t kept = stream.launches < kKept ? stream.launches : kKept;
   for (std::uint64_t place = 0; place < kept; ++place) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What CUPTI told: the newest kernels of every stream, which event a stream waits for, which thread
-// waits for the GPU. Fixed tables under one short lock; what does not fit is left out.
+// The reports of CUPTI: the newest kernels of every stream, the event a stream waits for, the
+// threads that wait for the GPU. Fixed tables under one short lock; what does not fit is dropped.
 #pragma once
 
 #include <cstddef>
@@ -10,16 +10,16 @@
 
 namespace ddpdoctor::agent::cupti {
 
-/// Starts from nothing.
+/// Empties the tables.
 void clear();
 /// A kernel was put into a stream.
 void launched(std::uint64_t stream, const char* kernel, std::uint32_t correlation);
 /// A kernel ended on the GPU.
 void finished(std::uint32_t correlation);
 void event_recorded(std::uint64_t event, std::uint64_t stream);
-/// What is launched on the stream from now on waits for the event.
+/// Later launches on the stream wait for the event.
 void stream_waits(std::uint64_t stream, std::uint64_t event);
-/// The calling thread enters and leaves a function that waits for the GPU. `object` 0 = for all.
+/// The calling thread enters or leaves a function that waits for the GPU. `object` 0 = all streams.
 void host_waits(const char* function, std::uint64_t object);
 void host_goes_on();
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All of this runs on one thread, the watcher. What was told once in a window is not told again: a
-// hung job writes each fact once.
+// All of this runs in one thread, the watcher. Each fact is reported once per window, so a hung job
+// writes it once.
 #include "agent/cuda/cupti_window.h"
 
 #include <cstdlib>
@@ -20,7 +20,7 @@ constinit bool always = false;
 constinit const Plugin* plugin = nullptr;
 constinit std::uint64_t looked = 0;
 
-constexpr std::uint64_t kUnmoved = 2'000'000'000;  // ns: no healthy call takes that long often
+constexpr std::uint64_t kUnmoved = 2'000'000'000;  // ns; healthy calls rarely take as long
 constexpr std::uint64_t kBetweenLooks = 1'000'000'000;
 constexpr std::uint32_t kMostFacts = 512;
 constinit std::uint64_t told[kMostFacts]{};
@@ -42,7 +42,7 @@ State read_wish() {
   return State::kClosed;
 }
 
-/// Beside the agent; never by the search path, where anybody's file could lie.
+/// Next to the agent; never from the search path, where any user's file could be.
 const Plugin* load(const char*& why) {
   why = "libddpdoctor_cupti.so is not beside the agent";
   Dl_info where{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The diagnosis window in which CUPTI is used, when DDPDOCTOR_CUPTI asks for it: 1 = while a call
-// of NCCL has not moved for a while, always = from the first call on.
+// The window in which CUPTI is used if DDPDOCTOR_CUPTI requests it: 1 = while a call of NCCL has
+// made no progress for some time, always = from the first call on.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace ddpdoctor::agent::cupti {
 
-/// Called by the thread that watches the GPU's events, over and over. `unmoved_since`: when the
-/// oldest unfinished call became the oldest, 0 = none is unfinished.
+/// Called repeatedly by the thread that watches the GPU's events. `unmoved_since`: when the oldest
+/// unfinished call became the oldest, 0 = all are finished.
 void consider_window(wire::Ring& ring, std::uint64_t unmoved_since);
 
 }  // namespace ddpdoctor::agent::cupti

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA's start in this process, and its use in a child that was forked after it. No CUDA is needed
-// to build or to run.
+// The start of CUDA in this process, and its use in a child forked afterwards. CUDA is not needed
+// to build or run this.
 #include <atomic>
 #include <cstdint>
 #include <cstring>
@@ -25,7 +25,7 @@ constinit thread_local int chosen_device = 0;
 
 constinit std::atomic<void*> real[kCudaFunctions][kCudaVersions]{};
 
-/// Before CUDA is used: after a fork of a process that used it, this fails or hangs.
+/// Call before CUDA is used: after a fork of a process that used it, this use fails or hangs.
 void about_to_use(const char* function, int device) {
   ProcessState& state = process_state();
   if (state.cuda_before_fork == 0 || state.cuda_fork_told) [[likely]] {
@@ -65,8 +65,8 @@ void started(const char* function, int device) {
   }
 }
 
-/// Calls the real function; a success means that CUDA lives in this process, on `device` (-1: on
-/// none yet).
+/// Calls the real function; success means that CUDA is initialized in this process, on `device`
+/// (-1: on none yet).
 template <typename... Parameters>
 int pass(CudaFunction function, int version, int device, Parameters... arguments) {
   about_to_use(kNames[function], device);
@@ -95,7 +95,7 @@ struct Cuda {
   static int cuCtxCreate_v4(void** context, void* parameters, unsigned flags, int device) {
     return pass(kcuCtxCreate_v4, kVersion, device, context, parameters, flags, device);
   }
-  // PyTorch reaches the driver through the runtime, which finds cuInit by dlsym, past us.
+  // PyTorch reaches the driver through the runtime, which finds cuInit by dlsym and bypasses us.
   static int cudaSetDevice(int device) {
     const int result = pass(kcudaSetDevice, kVersion, device, device);
     chosen_device = result == 0 ? device : chosen_device;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches of CUDA graphs that hold calls of NCCL. A captured call is seen once, at capture; its
-// graph runs it as often as it is launched. One slot of the ring per graph, whose count grows.
+// Launches of CUDA graphs that contain NCCL calls. A captured call is seen once, at capture; its
+// graph runs it at every launch. One slot of the ring per graph, whose count grows.
 #include <atomic>
 #include <cstdint>
 
@@ -16,16 +16,16 @@ namespace {
 struct Graph {
   std::atomic<void*> executable;  // null = free
   std::atomic<std::int64_t> launches;
-  std::atomic<std::uint64_t> index;  // of its slot, + 1; 0 = not written yet
-  std::uint32_t calls;               // of NCCL
+  std::atomic<std::uint64_t> index;  // index of its slot + 1; 0 = not written yet
+  std::uint32_t calls;               // number of NCCL calls
 };
 constexpr std::size_t kGraphs = 64;
 constinit Graph graphs[kGraphs]{};
 
 void* const kGone = reinterpret_cast<void*>(1);  // NOLINT(performance-no-int-to-ptr): a mark
 
-/// The newest executable takes all calls that were captured since the one before it. Handles are
-/// used again: one without calls is forgotten.
+/// The newest executable graph gets all calls captured since the previous one. Handles are reused:
+/// a graph without calls is forgotten.
 void instantiated(void* executable) {
   const std::uint32_t calls = nccl::take_captured();
   for (Graph& one : graphs) {
@@ -89,7 +89,7 @@ int launch_graph(int version, void* executable, void* stream) {
   return call_cuda(kcudaGraphLaunch, version, executable, stream);
 }
 
-/// In a forked child there is no graph of its own.
+/// In a forked child: it has no graphs of its own.
 void forget_graphs() {
   for (Graph& one : graphs) {
     one.executable.store(nullptr, std::memory_order_relaxed);

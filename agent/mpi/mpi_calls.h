@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// mpi_calls.inc as a table. Handles and arguments are 64-bit words: integers stand in the lower
-// half of their registers, whose upper half is anything.
+// mpi_calls.inc as a table. Handles and arguments are 64-bit words: an integer is in the lower half
+// of its register, and the upper half is undefined.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace ddpdoctor::agent {
 
 using Word = std::uint64_t;
 
-/// What an MPI function means to the probe.
+/// The meaning of an MPI function for the probe.
 enum class MpiKind : std::uint8_t {
   kCollective,
   kNonblocking,
@@ -36,9 +36,9 @@ enum class MpiKind : std::uint8_t {
   kAbort
 };
 
-/// Where the arguments of a function stand, -1 = it has none; see mpi_calls.inc.
+/// The argument positions of a function, -1 = it has none; see mpi_calls.inc.
 struct MpiCall {
-  const char* name;  // with the P of the profiling interface
+  const char* name;  // with the prefix P of the profiling interface
   MpiKind kind;
   wire::Operation operation;
   std::int8_t count;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communicators as groups of the ring. Members must give one communicator one name without talking
-// to each other: the parent's name, how many collectives the parent had seen, and the member that
-// is first. MPI itself is asked here only, never while an operation is recorded.
+// Communicators as groups of the ring. Members must give a communicator the same name without
+// communicating: the parent's name, the number of collectives the parent had seen, and the first
+// member. MPI functions are called only here, never while an operation is recorded.
 #include <cstring>
 
 #include "agent/mpi/mpi_state.h"
@@ -22,7 +22,7 @@ std::uint16_t add(wire::Ring& ring, const MpiLibrary& library, Word communicator
   if (library.ask.rank(communicator, &rank) != 0 || library.ask.size(communicator, &size) != 0) {
     return 0;
   }
-  mpi_communicator_freed(ring, communicator);  // a handle that is used again
+  mpi_communicator_freed(ring, communicator);  // the handle is reused
   const std::uint16_t index = group_index(ring, communicator);
   if (index == 0) {
     ring.header.lost.fetch_add(1, std::memory_order_relaxed);
@@ -36,7 +36,7 @@ std::uint16_t add(wire::Ring& ring, const MpiLibrary& library, Word communicator
   return index;
 }
 
-/// Rank in the parent of the new communicator's rank 0; -1 when MPI does not tell.
+/// Rank in the parent of the new communicator's rank 0; -1 if MPI does not provide it.
 int first_member(const MpiLibrary& library, Word parent, Word made) {
   Word of_parent = 0;
   Word of_made = 0;
@@ -63,8 +63,8 @@ void mpi_world_begins(wire::Ring& ring, const MpiLibrary& library) {
     return;
   }
   const wire::Group& group = ring.group[index - 1];
-  // Lightning looks for MPI by importing mpi4py: each of its processes becomes the only rank of a
-  // world of its own, which says nothing of the job.
+  // Lightning tests for MPI by importing mpi4py: each of its processes becomes the only rank of its
+  // own world, which says nothing about the job.
   if (ring.header.rank < 0 && group.size > 1) {
     ring.header.rank = group.group_rank;
     ring.header.world_size = group.size;

@@ -14,7 +14,7 @@
 namespace ddpdoctor::agent {
 namespace {
 
-/// The process whose end is told; a forked child still tells its own.
+/// The process whose end was recorded; a forked child still records its own.
 std::atomic<pid_t> told{0};
 
 }  // namespace

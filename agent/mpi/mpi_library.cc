@@ -72,14 +72,14 @@ bool may_be_mpi(const char* path) {
   return strncmp(name, "libmpi", 6) == 0 || strncmp(name, "libpmpi", 7) == 0;
 }
 
-/// Looks a name up where MPI was found: in the library itself or what it depends on (a tool before
-/// it).
+/// Looks up a name where MPI was found: in the library itself or its dependencies (a tool may come
+/// before it).
 void* find_in(const void* library, const char* name) {
   return look_up(library, Reach::kDependencies, name);
 }
 
-/// An address in the library that has MPI: among the global ones, where the function that was
-/// called is, or by its file name. Null when there is none.
+/// An address in the library that contains MPI: searched among global symbols, then the library of
+/// the called function, then by file name. Null if there is none.
 const void* search_library(const void* function) {
   constexpr int kMost = 10;
   const void* library[kMost] = {dlsym(RTLD_DEFAULT, "PMPI_Init"), function};
@@ -92,8 +92,8 @@ const void* search_library(const void* function) {
   return nullptr;
 }
 
-/// Address of an object of OpenMPI. A program may own a copy of it (COPY relocation), which is
-/// then the one that everybody uses.
+/// Address of an object of OpenMPI. The program may have a copy of it (COPY relocation), which all
+/// users then share.
 Word object(const void* library, const char* name) {
   const void* address = dlsym(RTLD_DEFAULT, name);
   address = address != nullptr ? address : find_in(library, name);
@@ -146,7 +146,7 @@ void find(const void* library, F*& function, const char* name) {
   function = reinterpret_cast<F*>(find_in(library, name));
 }
 
-/// MPICH's name for a function that its mpi.h refers to, hence part of its binary interface.
+/// MPICH's name for a function that its mpi.h refers to, so it is part of its binary interface.
 constexpr const char* kOnlyMpich = "MPIR_Dup_fn";
 
 void read_library(const void* library) {

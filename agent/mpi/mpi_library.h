@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which MPI runs here, found by what its library exports, and what its handles mean. Built without
-// any mpi.h: OpenMPI's handles are addresses of objects, MPICH's (and Intel's, MVAPICH's) are
-// integers, those of the MPI-5 ABI are small addresses.
+// Which MPI is used, determined from the library's exports, and the meaning of its handles. Built
+// without mpi.h: OpenMPI's handles are addresses of objects, those of MPICH (and Intel's MPI,
+// MVAPICH) are integers, those of the MPI-5 ABI are small addresses.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace ddpdoctor::agent {
 
 enum class MpiFamily : std::uint8_t { kUnknown, kOpenMpi, kMpich, kStandardAbi };
 
-/// MPI's functions that we ask, all of the profiling interface.
+/// MPI's functions that we call, all from the profiling interface.
 struct MpiFunctions {
   int (*rank)(Word, int*) = nullptr;
   int (*size)(Word, int*) = nullptr;
@@ -33,14 +33,14 @@ struct MpiLibrary {
 /// MPI_X, PMPI_X, and MPI_X_c with counts of 64 bits.
 enum class MpiName : std::uint8_t { kPlain, kProfiling, kLarge };
 
-/// The function behind a door of ours, which no call reaches before there is one.
+/// The real function behind one of our doors; it is set before any call reaches the door.
 void* real_mpi(int id, MpiName which);
 
-/// From now on `real` is the function behind our door, if none was yet. False when another one is:
-/// of two MPIs in one process the second is not recorded.
+/// Makes `real` the function behind our door unless there is one already. Returns false if that is
+/// a different function: of two MPIs in one process, the second is not recorded.
 bool keep_real_mpi(int id, MpiName which, void* real);
 
-/// Null while no MPI of a known family is found. Cheap once it is.
+/// Null while no MPI of a known family was found. Fast afterwards.
 const MpiLibrary* mpi_library();
 
 /// A handle as one number.
@@ -48,8 +48,8 @@ Word mpi_handle(const MpiLibrary& library, Word argument);
 /// The same from an array of handles or an output argument.
 Word mpi_handle_at(const MpiLibrary& library, Word address, std::uint64_t index);
 
-/// c10::ScalarType of a predefined data type, 255 = another one. MPI_BYTE is none: it may carry
-/// anything.
+/// c10::ScalarType of a predefined data type, 255 = another one. MPI_BYTE has none, because it may
+/// carry anything.
 std::uint8_t mpi_dtype(Word handle);
 /// wire's number of a predefined reduce operation, 255 = another one.
 std::uint8_t mpi_reduce_op(Word handle);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is recorded of a call of MPI: operation, communicator, counts, type, reduce operation, root
-// or peer and tag, its begin and its end; of waits, which of the calls under way they stand in.
+// Records an MPI call: operation, communicator, counts, type, reduce operation, root or peer and
+// tag, begin and end; for a wait, the open calls that it waits for.
 #include "agent/mpi/mpi_record.h"
 
 #include <atomic>
@@ -31,7 +31,7 @@ bool is_point_to_point(MpiKind kind) {
          kind == MpiKind::kPersistent;
 }
 
-/// Tags stand in the upper 24 bits of detail, plus one; larger ones are left out.
+/// A tag is in the upper 24 bits of detail, plus one; larger tags are omitted.
 std::uint32_t tag_detail(std::int32_t tag) {
   constexpr std::int32_t kLargest = (1 << 24) - 2;
   return tag < 0 || tag > kLargest ? 0 : static_cast<std::uint32_t>(tag + 1) << wire::kTagShift;
@@ -45,7 +45,7 @@ void read_data(const MpiLibrary& library, const MpiCall& call, bool large, const
   if (dtype >= 0) {
     event.dtype = mpi_dtype(mpi_handle(library, arguments[dtype]));
   }
-  // a count of an unknown type says nothing: types of other layouts may carry the same
+  // a count of an unknown type is meaningless: types with other layouts may carry the same data
   if (count >= 0 && event.dtype != 255) {
     event.count = large ? static_cast<std::int64_t>(arguments[count]) : integer(arguments[count]);
   }
@@ -79,8 +79,8 @@ MpiKey publish(wire::Ring& ring, Event& event, std::uint16_t index, bool peer) {
           .operation = event.operation};
 }
 
-/// Index of a communicator's group. Of the calls on one that we did not see being made nothing is
-/// recorded; MPI_COMM_SELF waits for nobody.
+/// Index of a communicator's group. Calls on a communicator whose creation was not seen are not
+/// recorded; MPI_COMM_SELF never waits for another rank.
 std::uint16_t group_of(wire::Ring& ring, const MpiLibrary& library, Word communicator) {
   const std::uint16_t index = known_group(ring, communicator);
   if (index == 0 && communicator != library.self && communicator != library.null_communicator) {
@@ -156,7 +156,7 @@ void take_requests(const MpiLibrary& library, const MpiCall& call, const Word* a
   }
 }
 
-/// A wait begins: its calls are what this rank stands in.
+/// A wait begins: its calls are those that this rank is in.
 void mark_waited(wire::Ring& ring, const MpiFrame& frame) {
   constexpr int kMarkedAtMost = 8;
   int marked = 0;
@@ -193,7 +193,7 @@ void end_some(wire::Ring& ring, const MpiCall& call, const Word* arguments, cons
   }
 }
 
-/// Which requests are over after a wait or test that succeeded.
+/// Which requests have completed after a successful wait or test.
 void requests_ended(wire::Ring& ring, const MpiCall& call, const Word* arguments,
                     const MpiFrame& frame) {
   switch (call.kind) {
@@ -316,7 +316,7 @@ void left(wire::Ring& ring, const MpiLibrary& library, const MpiCall& call, cons
   }
 }
 
-/// A handler of the program's, for errors or signals, gives up: the place is that of the call.
+/// A handler of the program, for errors or signals, gives up: the call site is that of the call.
 void aborted_in_a_call(int id, const Word* arguments) {
   const Inside inside;
   open_call.id = id;

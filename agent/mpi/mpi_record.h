@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Before and after a call of MPI.
+// Code before and after an MPI call.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace ddpdoctor::agent {
 
-/// One call of MPI on its thread's stack. `requests` is filled for those that wait or test.
+/// One MPI call on its thread's stack. `requests` is filled for calls that wait or test.
 struct MpiFrame {
   static constexpr std::uint32_t kMost = 128;
   bool outermost;
@@ -19,18 +19,18 @@ struct MpiFrame {
   Word request[kMost];
 };
 
-/// Calls of MPI inside MPI are not the program's: only the outermost counts.
+/// MPI calls made inside MPI are not the program's: only the outermost counts.
 void mpi_entered(int id, bool large, const Word* arguments, const void* caller, MpiFrame& frame);
 void mpi_left(int id, const Word* arguments, MpiFrame& frame, int result);
 
-/// The outermost call of MPI that this thread is in.
+/// The outermost MPI call of this thread.
 struct OpenMpiCall {
   std::uintptr_t frame = 0;  // address of its MpiFrame, 0 = none
   int id = 0;
   const void* caller = nullptr;
 };
-/// An exception or longjmp may leave MPI without an end: a call whose frame is not below the caller
-/// of this is over, and none is told.
+/// An exception or longjmp may leave MPI without an end: a call whose frame is not below the
+/// caller's frame is over, and none is returned.
 OpenMpiCall open_mpi_call();
 
 }  // namespace ddpdoctor::agent

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests under way, in the ring's table of works, and the persistent ones.
+// Open requests, in the ring's table of works, and persistent requests.
 #include <atomic>
 
 #include "agent/mpi/mpi_state.h"
@@ -9,7 +9,7 @@ namespace ddpdoctor::agent {
 namespace {
 
 constexpr std::uint32_t kTries = 16;
-constexpr std::uint32_t kPeer = 0x80000000U;  // in Work::operation: it is a send or receive
+constexpr std::uint32_t kPeer = 0x80000000U;  // flag in Work::operation: a send or receive
 
 wire::Work& slot_of(wire::Ring& ring, Word request, std::uint32_t attempt) {
   return ring.work[(((request >> 4U) ^ request) * 0x9E3779B1U + attempt) % wire::kWorks];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the MPI probe keeps between calls: communicators, requests, calls that are open.
+// The state that the MPI probe keeps between calls: communicators, requests, open calls.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace ddpdoctor::agent {
 
-/// A call as its slot names it; group 0 = none.
+/// A call as identified in its slot; group 0 = none.
 struct MpiKey {
   std::uint16_t group = 0;
   bool point_to_point = false;
@@ -17,25 +17,25 @@ struct MpiKey {
   wire::Operation operation = wire::Operation::kUnknown;
 };
 
-/// The world and this process's place in it, after MPI_Init.
+/// Records the world and this process's rank in it, after MPI_Init.
 void mpi_world_begins(wire::Ring& ring, const MpiLibrary& library);
-/// A communicator made of `parent`; the same name on all its members, from the parent's name,
-/// `ordinal` and the first member.
+/// Records a communicator made from `parent`; all its members give it the same name, from the
+/// parent's name, `ordinal` and the first member.
 void mpi_communicator_made(wire::Ring& ring, const MpiLibrary& library, Word parent, Word made,
                            char mark, std::uint32_t ordinal);
 void mpi_communicator_freed(wire::Ring& ring, Word freed);
 
-/// The call of a request that is under way; group 0 = unknown.
+/// The call of an open request; group 0 = unknown.
 MpiKey mpi_request(wire::Ring& ring, Word request);
-/// Ties a request to its call. Whatever else had this handle is over.
+/// Connects a request with its call. An earlier request with the same handle is over.
 void remember_mpi_request(wire::Ring& ring, Word request, const MpiKey& key);
-/// Says that the call of a request is over, once.
+/// Records once that the call of a request has ended.
 void mpi_request_ended(wire::Ring& ring, Word request);
 
 /// Records the end of a call.
 void mpi_ended(wire::Ring& ring, const MpiKey& key, bool failed);
 
-/// What a persistent request does each time it is started.
+/// The call that a persistent request makes each time it is started.
 struct MpiTemplate {
   Word request = 0;
   Word communicator = 0;
@@ -46,7 +46,7 @@ struct MpiTemplate {
   std::uint32_t detail = 0;
 };
 void keep_mpi_template(const MpiTemplate& one);
-/// Null when the request is no persistent one of ours.
+/// Null if the request is not a recorded persistent one.
 const MpiTemplate* mpi_template(Word request);
 void drop_mpi_template(Word request);
 

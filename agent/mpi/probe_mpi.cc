@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// MPI_… and PMPI_… of mpi_calls.inc: record, call the real one with the same words, record.
-// Slots that held MPI's functions lead here. OpenMPI's Fortran functions call PMPI_…, MPICH's
-// MPI_…; so both names lead here, and calls inside a call are not recorded again. All arguments of
-// MPI are integers and addresses, eight bytes each in registers and on the stack, hence one
-// signature per number of arguments.
+// MPI_… and PMPI_… of mpi_calls.inc: record, call the real function with the same words, record.
+// Slots with MPI's functions point here. OpenMPI's Fortran functions call PMPI_…, MPICH's call
+// MPI_…; so both names are interposed, and calls inside a call are not recorded again. All
+// arguments of MPI are integers and addresses, eight bytes each in registers and on the stack,
+// hence one signature per number of arguments.
 #include <cstddef>
 #include <utility>
 

@@ -29,8 +29,8 @@ bool is_asked_of(const Entry& entry, Communicator communicator, std::uint64_t as
          (entry.going.asked == communicator || entry.going.parent == communicator);
 }
 
-/// The handle of a child is where the caller wanted it, which may be gone by now: the thread that
-/// called is asked alone, and the kernel reads.
+/// The handle of a child is in the caller's variable, which may no longer exist: only the calling
+/// thread may be queried, and the kernel does the read.
 void settle_child(wire::Ring& ring, const Entry& entry) {
   Child child = entry.going.child;
   if (child.made == nullptr || entry.thread != thread_id()) {
@@ -45,7 +45,7 @@ void settle_child(wire::Ring& ring, const Entry& entry) {
   }
 }
 
-/// Rank and size of a communicator that is not in progress any more.
+/// Rank and size of a communicator that is no longer in progress.
 bool ask(const Library& library, Communicator handle, bool ready, int& rank, int& size) {
   Result state = kInProgress;
   if (!ready && library.function[kncclCommGetAsyncError] != nullptr &&
@@ -104,7 +104,7 @@ Batch::Batch() : number_(batches.fetch_add(1, std::memory_order_acq_rel) + 1) {}
 
 void Batch::add(wire::Ring& ring, const Going& going) {
   if (going.asked == nullptr) {
-    note(ring, going.span, wire::kInProgress);  // and it stays so: there is no handle to ask
+    note(ring, going.span, wire::kInProgress);  // and stays so, because there is no handle to query
     return;
   }
   for (Entry& entry : table) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that NCCL answers with ncclInProgress: a thread of its own goes on with them, and whether
-// they were launched, or a communicator was made, is said by ncclCommGetAsyncError alone. Until
-// then they are in progress here, too: no end event, no end.
+// Calls that NCCL answers with ncclInProgress: NCCL continues them in a thread of its own, and only
+// ncclCommGetAsyncError shows whether they were launched or a communicator was created. Until then
+// they are also recorded as in progress: without an end event and without an end.
 #pragma once
 
 #include <cstdint>
@@ -12,54 +12,56 @@
 
 namespace ddpdoctor::agent::nccl {
 
-/// A communicator that a call makes; `made` is where NCCL puts its handle, null = makes none.
+/// A communicator created by a call; `made` is the address for its handle, null = none is created.
 struct Child {
   const Library* library = nullptr;
   const Communicator* made = nullptr;
   std::uint64_t id = 0;
   std::uint64_t magic = 0;
-  std::uint16_t group = 0;  // index + 1; 0 = it gets one when it is there
+  std::uint16_t group = 0;  // index + 1; 0 = assigned when it exists
   int rank = -1;
   int size = -1;
 };
-/// The group and the handle of a child that is there belong together from now on. `ready`: NCCL has
-/// said that it is; one that may be in progress is not asked for its rank. False without a handle.
+/// Connects the group with the handle of an existing child. `ready`: NCCL has reported that it is
+/// ready; a communicator in progress is not queried for its rank. False without a handle.
 bool arrive(wire::Ring& ring, const Child& child, bool ready);
 
 /// One call, or several that are one launch.
 struct Going {
-  Communicator asked = nullptr;   // who answers how it went
-  Communicator parent = nullptr;  // this one as well, null = nobody else
+  Communicator asked = nullptr;   // communicator to query for the result
+  Communicator parent = nullptr;  // another one to query, null = none
   Span span;
   bool on_stream = false;
   Pair pair{};
-  bool ends_pair = false;  // among those of one pair
+  bool ends_pair = false;  // the last call of an event pair
   Stream stream = nullptr;
-  Child child{};  // still without a handle
+  Child child{};  // has no handle yet
 };
 
-/// Calls that were answered with ncclInProgress together: one answer is about all of them.
+/// Calls that were answered with ncclInProgress together: one answer applies to all of them.
 class Batch {
  public:
   Batch();
-  /// Notes the calls as in progress and remembers them; what does not fit is counted as untracked.
+  /// Records the calls as in progress and remembers them; calls that do not fit are counted as
+  /// untracked.
   void add(wire::Ring& ring, const Going& going);
 
  private:
   std::uint64_t number_;
 };
 
-/// Taken before a question, given to `answered`: what begins after it is not what NCCL answers of.
+/// Taken before a query and passed to `answered`: NCCL's answer does not cover calls that begin
+/// later.
 std::uint64_t asked_now();
-/// The communicator answered: success, or an error. Also what a later call proves that it accepted,
-/// and what ncclCommDestroy and ncclCommAbort leave no doubt about.
+/// The communicator answered with success or an error. Also called for what a later accepted call
+/// proves, and for ncclCommDestroy and ncclCommAbort.
 void answered(wire::Ring& ring, Communicator communicator, Result state, std::uint64_t asked);
 
-/// NCCL answered that the communicator is in progress. Notes when, if the thread that made the call
-/// asked: it waits for the call, whatever lines of its own it runs between two questions.
+/// NCCL answered that the communicator is in progress. Records the time if the querying thread made
+/// the call: it then waits for the call, whatever lines of its own it runs between two queries.
 void still_in_progress(wire::Ring& ring, Communicator communicator);
 
-/// In a forked child: nothing of this is its own.
+/// In a forked child: it inherits none of this.
 void forget_background();
 
 }  // namespace ddpdoctor::agent::nccl

@@ -17,7 +17,7 @@ constinit thread_local int depth = 0;
 
 /// NCCL's ncclDataType_t as c10::ScalarType.
 constexpr std::uint8_t kTypes[] = {1, 0, 3, 28, 4, 29, 5, 6, 7, 15, 24, 23};
-/// ncclRedOp_t as c10d::ReduceOp; what a program made itself is premul_sum.
+/// ncclRedOp_t as c10d::ReduceOp; an operation created by the program is premul_sum.
 constexpr std::uint8_t kReduceOps[] = {0, 2, 4, 3, 1};
 constexpr std::uint8_t kUserOp = 8;
 constexpr std::uint8_t kUnknownByte = 255;
@@ -39,7 +39,7 @@ bool is_message(wire::Operation operation) {
          operation == kSignal || operation == kWaitSignal;
 }
 
-/// Numbers and writes the call; the slot is where its end will be noted.
+/// Assigns a number and writes the call; the end will be recorded in the same slot.
 std::uint64_t write_call(wire::Ring& ring, Event& event, bool point_to_point) {
   wire::Group& group = ring.group[event.group - 1];
   event.kind = point_to_point ? wire::EventKind::kPointToPoint : wire::EventKind::kCollective;
@@ -58,7 +58,7 @@ std::uint64_t write_call(wire::Ring& ring, Event& event, bool point_to_point) {
   return index;
 }
 
-/// What was written as one call.
+/// The span of a single written call.
 Span span_of(const Event& event, std::uint64_t index, bool point_to_point) {
   return {.group = event.group,
           .point_to_point = point_to_point,
@@ -118,7 +118,7 @@ Result Around::with(Result result) {
   }
   const Inside inside;
   const bool launched = result == kSuccess || result == kInProgress;
-  if (launched) {  // NCCL refuses calls of a communicator that is in progress
+  if (launched) {  // NCCL refuses calls on a communicator in progress
     answered(*ring_, communicator_, kSuccess, asked_);
   }
   const Launched call{.communicator = communicator_, .span = span_, .stream = stream_};

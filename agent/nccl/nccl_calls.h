@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call of NCCL from before to after: recorded, numbered per communicator, tied to its stream.
+// A call of NCCL from begin to end: recorded, numbered per communicator, assigned to its stream.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace ddpdoctor::agent::nccl {
 
-/// What a call says of itself, in NCCL's numbers; -1 = has none.
+/// The call's own data in NCCL's numbers; -1 = none.
 struct Call {
   wire::Operation operation = wire::Operation::kUnknown;
   Communicator communicator = nullptr;
@@ -19,17 +19,17 @@ struct Call {
   std::int64_t count = -1;
   int type = -1;
   int reduce_op = -1;
-  int root = -1;  // or the other side
+  int root = -1;  // or the peer
 };
 
-/// Around one call on a stream. Calls that NCCL makes inside its own functions are not counted.
+/// Encloses one call on a stream. Calls that NCCL makes inside its own functions do not count.
 class Around {
  public:
   Around(const Library& library, const Call& call);
   Around(const Around&) = delete;
   Around& operator=(const Around&) = delete;
   ~Around();
-  /// Records how the real function answered, and gives that back.
+  /// Records and returns the result of the real function.
   Result with(Result result);
 
  private:
@@ -41,22 +41,22 @@ class Around {
   std::uint64_t asked_ = 0;
 };
 
-/// Around a call in which the host itself waits for other ranks: init, split, destroy.
+/// Encloses a call in which the host itself waits for other ranks: init, split, destroy.
 class AroundHost {
  public:
-  /// An init: a new group of this name. `id` 0 = ranks cannot find each other; `magic` is that of
-  /// Known. `parent` answers for the call where NCCL has not made the new handle yet.
+  /// An init: a new group with this name. `id` 0 = ranks cannot be matched; `magic` is that of
+  /// Known. `parent` is queried for the call until NCCL has created the new handle.
   AroundHost(const Library& library, std::uint64_t id, int rank, int size, std::uint64_t magic,
              Communicator parent = nullptr);
-  /// A call of a communicator that exists.
+  /// A call on an existing communicator.
   AroundHost(const Library& library, wire::Operation operation, Communicator communicator);
   AroundHost(const AroundHost&) = delete;
   AroundHost& operator=(const AroundHost&) = delete;
   ~AroundHost();
   Result with(Result result);
-  /// The same for a call that makes a communicator, whose handle is at `made` when NCCL has it.
+  /// The same for a call that creates a communicator, whose handle is at `made` once NCCL has it.
   Result with(Result result, const Communicator* made);
-  /// The same for a split: the new communicator has the name `id`, and a group when it is there.
+  /// The same for a split: the new communicator has the name `id`, and a group once it exists.
   Result with_split(Result result, std::uint64_t id, const Communicator* made);
 
  private:
@@ -67,10 +67,10 @@ class AroundHost {
   Child child_{};
 };
 
-/// Whether the calling thread is inside a function of NCCL already.
+/// True if the calling thread is already inside a function of NCCL.
 bool is_nested();
 
-/// A call that NCCL's profiler interface tells of: its end stays unknown.
+/// A call reported by NCCL's profiler interface: its end stays unknown.
 void record_told(wire::Ring& ring, std::uint16_t group, const Call& call, std::uint8_t dtype,
                  bool captured);
 

@@ -14,7 +14,7 @@ constinit Known table[kTable]{};
 Communicator const kTaken =
     reinterpret_cast<Communicator>(1);  // NOLINT(performance-no-int-to-ptr): a mark, never followed
 
-/// The newest answer of each thread: calls of one thread mostly go to one communicator.
+/// Cache of each thread's last result, because consecutive calls usually use one communicator.
 struct Newest {
   Communicator handle;
   Known* known;
@@ -115,7 +115,8 @@ std::uint16_t new_group(wire::Ring& ring, const Library& library, std::uint64_t 
   const std::uint16_t group = add_named_group(ring, library.rccl ? "rccl" : "nccl",
                                               id == 0 ? "" : name_of(id).text, rank, size);
   if (group != 0 && id != 0 && ring.header.rank < 0 && size > 1 && rank >= 0) {
-    ring.header.rank = rank;  // no launcher said who we are: the first communicator is the world
+    // No launcher gave this process a rank: the first communicator is the world.
+    ring.header.rank = rank;
     ring.header.world_size = size;
   }
   return group;
@@ -185,7 +186,7 @@ void forget(wire::Ring* ring, Communicator handle) {
   if (ring != nullptr && known->group != 0) {
     ring->group[known->group - 1].backend = 0;
   }
-  known->handle.store(kTaken, std::memory_order_release);  // chains go on behind it
+  known->handle.store(kTaken, std::memory_order_release);  // kTaken keeps the probe sequence intact
   newest = {nullptr, nullptr};
 }
 

@@ -18,8 +18,8 @@ namespace {
 
 using Context = Driver::Context;
 
-/// A pair is pending from its second event on. Spans that did not fit into it follow in entries
-/// without events of their own.
+/// A pair is pending from its second event on. Spans that do not fit into it follow in entries
+/// without events.
 enum Stage : std::uint32_t { kFree, kFilling, kPending, kFollowing };
 struct Tracked {
   std::atomic<std::uint32_t> stage;
@@ -28,9 +28,9 @@ struct Tracked {
   Driver::Event before;
   Driver::Event after;
   Stream stream;
-  Span span;           // of no group: no call yet
-  std::uint32_t next;  // entry of the next span + 1, 0 = none
-  std::uint32_t tail;  // of the chain + 1, 0 = this one
+  Span span;           // without a group: no call yet
+  std::uint32_t next;  // index of the next span's entry + 1, 0 = none
+  std::uint32_t tail;  // index of the chain's last entry + 1, 0 = this one
   std::uint64_t order;
 };
 constexpr std::uint32_t kTracked = 512;
@@ -41,8 +41,7 @@ constinit std::atomic<std::uint32_t> pending{0};
 constinit std::atomic<int> watcher{0};  // 1 = runs
 constinit std::atomic<bool> asking{false};
 
-/// An entry of our own, or null: an old launch that hangs keeps its entry, so the next ones are
-/// tried, too.
+/// An entry of our own, or null. A hanging launch keeps its entry, so the next ones are tried.
 Tracked* take_entry() {
   constexpr int kTries = 8;
   for (int i = 0; i < kTries; ++i) {
@@ -81,10 +80,10 @@ void give_back(Tracked& leader) {
   leader.stage.store(kFree, std::memory_order_release);
 }
 
-/// Streams whose oldest launch is not through: what stands behind it needs no question.
+/// Streams whose oldest launch is unfinished: later launches on them need no query.
 class Blocked {
  public:
-  /// True when it was there.
+  /// Adds the stream; true if it was there already.
   bool contains(const Tracked& one) {
     return *place(key(one)) != 0;
   }
@@ -110,15 +109,15 @@ class Blocked {
   std::uint64_t table_[kTable] = {};
 };
 
-/// True when the pair is done with.
+/// True if the pair is finished.
 bool look_at(wire::Ring& ring, Tracked& one, Context& current) {
   if (current != one.context) {
-    driver.make_current(one.context);  // it exists; none is made
+    driver.make_current(one.context);  // an existing context; none is created
     current = one.context;
   }
   const int after = driver.query(one.after);
   if (after == kGone) {
-    readiness.store(kOff, std::memory_order_release);  // the process ends
+    readiness.store(kOff, std::memory_order_release);  // the process exits
     return false;
   }
   if (after != kNotReady) {
@@ -135,15 +134,16 @@ bool look_at(wire::Ring& ring, Tracked& one, Context& current) {
   return false;
 }
 
-/// Asks the oldest open launch of each stream, and those behind it as long as they are done; once
-/// through the table. True when one was.
+/// Queries the oldest open launch of each stream, and later ones as long as they are complete; one
+/// pass through the table. True if any was complete.
 bool look_at_all(wire::Ring& ring, Context& current) {
   if (pending.load(std::memory_order_relaxed) == 0) {
     return false;
   }
   bool moved = false;
   Blocked blocked;
-  const std::uint32_t oldest = next_slot.load(std::memory_order_relaxed);  // entries go round
+  // Entries are reused in a cycle.
+  const std::uint32_t oldest = next_slot.load(std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < kTracked; ++i) {
     Tracked& one = tracked[(oldest + i) % kTracked];
     if (one.stage.load(std::memory_order_acquire) != kPending || blocked.contains(one)) {
@@ -158,8 +158,8 @@ bool look_at_all(wire::Ring& ring, Context& current) {
   return moved;
 }
 
-/// What the GPU finished since the watcher looked last: a job that synchronises and ends at once
-/// must not look as if its last calls were still open.
+/// Records what the GPU finished since the watcher's last pass: the last calls of a job that
+/// synchronizes and exits immediately must not look open.
 void last_look(wire::Ring& ring) {
   int relaxed = 2;
   driver.exchange_mode(&relaxed);
@@ -174,8 +174,7 @@ void last_look(wire::Ring& ring) {
   driver.exchange_mode(&relaxed);
 }
 
-/// Before CUDA's own handlers, which were registered earlier: nobody may ask the driver while it is
-/// taken down.
+/// Runs before CUDA's own exit handlers: the driver must not be queried during its shutdown.
 void process_ends(int, void*) {
   if (watcher.load(std::memory_order_acquire) == 0) {
     return;
@@ -196,7 +195,7 @@ void process_ends(int, void*) {
   }
 }
 
-/// When the call that is now the oldest unfinished one became the oldest.
+/// When the current oldest unfinished call became the oldest.
 class Oldest {
  public:
   std::uint64_t since() {
@@ -222,7 +221,7 @@ class Oldest {
 void* watch(void*) {
   inside_depth = 1;
   int relaxed = 2;
-  driver.exchange_mode(&relaxed);  // or our questions would end a capture of another thread
+  driver.exchange_mode(&relaxed);  // otherwise our queries would end the capture of another thread
   Context current = nullptr;
   Oldest oldest;
   while (readiness.load(std::memory_order_acquire) == kOn) {
@@ -243,7 +242,7 @@ void* watch(void*) {
   return nullptr;
 }
 
-// glibc before 2.34 has these in libpthread, which the agent does not ask for.
+// glibc before 2.34 has these in libpthread, on which the agent does not depend.
 constinit Real<int (*)(pthread_attr_t*, std::size_t)> real_attr_setstacksize{
     "pthread_attr_setstacksize"};
 constinit Real<int (*)(pthread_t, const char*)> real_setname_np{"pthread_setname_np"};
@@ -257,7 +256,8 @@ void start_watcher() {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
-  sigprocmask(SIG_SETMASK, &all, &before);  // signals are the job's; glibc's is this thread's alone
+  // Signals are for the job's threads; glibc's own signals stay enabled.
+  sigprocmask(SIG_SETMASK, &all, &before);
   pthread_attr_t attributes;
   pthread_t thread{};
   constexpr std::size_t kStack = 256 * 1024;
@@ -281,7 +281,7 @@ void start_watcher() {
   on_exit(process_ends, nullptr);
 }
 
-/// Makes the pair's events, unless it has some of this context already.
+/// Creates the pair's events unless it already has some in this context.
 bool has_events(Tracked& one, Context context) {
   if (one.context == context && one.before != nullptr && one.after != nullptr) {
     return true;
@@ -299,7 +299,7 @@ bool has_events(Tracked& one, Context context) {
          driver.create(&one.after, kNoTiming) == kDone;
 }
 
-/// Whether an event can be put behind the launch: here and now, outside of a capture.
+/// True if an event can be recorded after the launch here and now: not during a capture.
 bool can_record(const Tracked& one, Stream stream) {
   Context context = nullptr;
   int capturing = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// When does the GPU begin and finish calls? A pair of events of the driver around a launch on its
-// stream, one pair however many calls the launch has, and a thread of ours that asks them. Events
-// without times, no callback, no context made, nothing while a stream is being captured into a
+// When the GPU begins and finishes calls: a pair of driver events around a launch on its stream
+// (one pair, whatever the number of calls in the launch) and a thread that queries them. Events
+// without timing; no callback, no new context, nothing while a stream is being captured into a
 // graph.
 #pragma once
 
@@ -13,33 +13,32 @@
 namespace ddpdoctor::agent::nccl {
 
 enum class Begun {
-  kUntracked,  // there is no driver, no context, or no reader
-  kFull,       // more launches are open than we follow
+  kUntracked,  // no driver, no context, or no reader
+  kFull,       // more launches are open than can be tracked
   kTracked,
   kCaptured
 };
 
-/// An event pair that was begun.
+/// An event pair whose first event was recorded.
 struct Pair {
   Begun begun = Begun::kUntracked;
   std::uint32_t slot = 0;
 };
 
-/// Before the real call.
+/// Call before the real function.
 Pair begin_pair(Stream stream);
-/// These calls are in the launch that the pair is around; counted as untracked when they do not
-/// fit.
+/// Adds calls to the launch enclosed by the pair; counts them as untracked if they do not fit.
 void add_to_pair(wire::Ring& ring, const Pair& pair, const Span& span);
-/// After the launch: the calls' completion will be told, and they are noted as tracked. What cannot
-/// be followed after all is counted. `later`: the launch is over for some time, and another context
-/// or a capture may have begun since.
+/// Call after the launch: the completion of the calls will be recorded, and they are marked as
+/// tracked. Calls that cannot be tracked after all are counted. `later`: the launch ended some time
+/// ago, and another context or a capture may have begun since.
 void end_pair(wire::Ring& ring, const Pair& pair, Stream stream, bool later = false);
-/// Nothing was launched.
+/// Call if nothing was launched.
 void drop_pair(const Pair& pair);
-/// Something was, or will be, and is not followed: its calls are counted.
+/// Call if something was or will be launched but is not tracked: its calls are counted.
 void abandon_pair(wire::Ring& ring, const Pair& pair);
 
-/// The process ends, or is a forked child: nobody asks any more.
+/// The process exits, or is a forked child: no further queries.
 void stop_watching();
 
 }  // namespace ddpdoctor::agent::nccl

@@ -59,7 +59,7 @@ bool driver_is_usable() {
   }
   int expected = kUnasked;
   if (!readiness.compare_exchange_strong(expected, kAsking, std::memory_order_acq_rel)) {
-    return false;  // another thread asks right now
+    return false;  // another thread is searching right now
   }
   const Inside inside;
   const bool found = find_driver();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of CUDA's driver that tell how far a stream is. Those of the runtime are not used:
-// an error of ours must not become cudaGetLastError's answer to the job.
+// The driver functions of CUDA that show the progress of a stream. Those of the runtime are not
+// used, because an error of ours must not become the job's cudaGetLastError.
 #pragma once
 
 #include <atomic>
@@ -27,13 +27,13 @@ inline constexpr int kGone = 4;  // the driver is shutting down
 inline constexpr int kNotReady = 600;
 inline constexpr unsigned kNoTiming = 2;
 
-/// Complete once driver_is_usable() has said yes.
+/// Complete after driver_is_usable() has returned true.
 extern constinit Driver driver;
 
 enum Readiness : int { kUnasked, kAsking, kOn, kOff };
 extern constinit std::atomic<int> readiness;
 
-/// Whether the driver is loaded and has all these functions; looked for once.
+/// True if the driver is loaded and has all these functions; searched once.
 bool driver_is_usable();
 
 }  // namespace ddpdoctor::agent::nccl

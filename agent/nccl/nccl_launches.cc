@@ -9,7 +9,7 @@
 namespace ddpdoctor::agent::nccl {
 namespace {
 
-/// Calls of one communicator on one stream, behind each other.
+/// Consecutive calls of one communicator on one stream.
 constexpr int kHeld = 96;
 constexpr int kHosted = 16;
 constexpr int kStreams = 8;
@@ -94,7 +94,7 @@ bool group_is_open() {
 }
 
 void hold(wire::Ring& ring, const Launched& call) {
-  constexpr int kBack = 8;  // a group may go round several communicators
+  constexpr int kBack = 8;  // a group may alternate between several communicators
   for (int i = open_group.held_count - 1; i >= 0 && i >= open_group.held_count - kBack; --i) {
     Launched& held = open_group.held[i];
     if (held.communicator == call.communicator && held.stream == call.stream &&
@@ -142,7 +142,7 @@ void group_ends() {
 
 namespace {
 
-/// The pair of a stream of the group; one that is full when there were too many streams.
+/// The pair of a stream in the group; a pair marked kFull if there are too many streams.
 Pair pair_of(Stream stream) {
   for (int i = 0; i < open_group.streams; ++i) {
     if (open_group.stream[i] == stream) {

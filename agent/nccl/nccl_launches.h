@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NCCL's answer to a call, or to the outermost ncclGroupEnd, says of the calls before it.
-// Those of a group are one launch: per stream one pair of events, however many calls.
+// What NCCL's result of a call, or of the outermost ncclGroupEnd, means for the calls before it.
+// Calls of a group are one launch: one pair of events per stream, whatever the number of calls.
 #pragma once
 
 #include <cstdint>
@@ -18,26 +18,27 @@ struct Launched {
 };
 /// A call in which the host waits for other ranks.
 struct Hosted {
-  Communicator communicator = nullptr;  // who was called; of a new one its parent, or null
+  // Communicator of the call; for a new one its parent, or null.
+  Communicator communicator = nullptr;
   Span span;
   Child child;
 };
 
-/// The real function answered, outside of a group or with an error.
+/// The real function returned, outside a group or with an error.
 void launch_ended(wire::Ring& ring, const Launched& call, const Pair& pair, Result result);
 void host_call_ended(wire::Ring& ring, const Hosted& call, Result result);
 
-/// Whether this thread has a group open, at whose end its calls are launched.
+/// True if this thread has an open group, at whose end its calls are launched.
 bool group_is_open();
-/// Until then they are held.
+/// Holds the call until then.
 void hold(wire::Ring& ring, const Launched& call);
 void hold(wire::Ring& ring, const Hosted& call);
 void group_started();
-/// Around the outermost ncclGroupEnd; in between the real one.
+/// Call before and after the outermost ncclGroupEnd.
 void group_ends();
 void group_ended(Result result);
 
-/// Calls that were captured into a graph since somebody asked last.
+/// Number of calls captured into a graph since the last query.
 std::uint32_t take_captured();
 
 }  // namespace ddpdoctor::agent::nccl

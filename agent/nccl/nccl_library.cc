@@ -31,8 +31,8 @@ const void* ourselves() {
   return base_of(reinterpret_cast<const void*>(&library_at));
 }
 
-/// The library that holds `function`; added when new. Null while another thread adds it: waiting
-/// for that one, which needs the loader, could be for ever.
+/// The library that contains `function`; added if it is new. Null while another thread adds it:
+/// waiting for that thread, which needs the loader's lock, could deadlock.
 const Library* add(const void* function) {
   const void* const base = base_of(function);
   if (base == nullptr || base == ourselves()) {
@@ -64,8 +64,8 @@ const Library& library_at(int number) {
   return libraries[number];
 }
 
-/// A function that its own library does not find under this name (another tool's, or an address in
-/// the program that leads on) gets no door: it is called as it was.
+/// A function that its own library does not define under this name (another tool's function, or a
+/// stub in the program) gets no door and is called directly.
 void* door_to(int function, void* real) {
   const Library* const library = switched_off ? nullptr : add(real);
   return library == nullptr || library->function[function] != real

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The copies of NCCL in this process. Several may be loaded (torch's, CuPy's, one inside a static
-// library): each call must reach the one that its caller is bound to.
+// library): each call must reach the copy to which its caller is bound.
 #pragma once
 
 #include <atomic>
@@ -9,7 +9,7 @@
 
 namespace ddpdoctor::agent::nccl {
 
-// NCCL's ABI as far as we need it. Its headers are not used; enums are ints, handles are pointers.
+// The part of NCCL's ABI that we need, without its headers; enums are ints, handles are pointers.
 using Result = int;
 using Communicator = struct NcclCommunicator*;
 using Stream = struct GpuStream*;
@@ -28,9 +28,9 @@ enum Function : int {
   kFunctions
 };
 
-/// A loaded NCCL: its functions by number, null where this version has none.
+/// A loaded NCCL: its functions by number, null if this version lacks one.
 struct Library {
-  std::atomic<const void*> base;  // of its file in memory; null = free
+  std::atomic<const void*> base;  // base address of its file in memory; null = free
   std::atomic<bool> ready;
   bool rccl;
   void* function[kFunctions];
@@ -41,19 +41,19 @@ inline constexpr int kLibraries = 4;
 
 const Library& library_at(int number);
 
-/// The probe's address for a function of a library.
+/// The door for a function of a library.
 void* door(int library, int function);
 
-/// The interface of NCCL's profiler that is asked for under this name, null when it is none.
+/// The profiler interface of NCCL that has this name, null if there is none.
 const void* profiler_plugin(const char* name);
 
-/// DDPDOCTOR_NCCL=0: calls pass, nothing is recorded, slots and dlsym are left alone.
+/// DDPDOCTOR_NCCL=0: calls are passed on, nothing is recorded, slots and dlsym are unchanged.
 extern constinit bool switched_off;
 
-/// Where the function of NCCL that this thread is in was called.
+/// The address from which this thread called its current NCCL function.
 extern constinit thread_local const void* called_from;
 
-/// Calls the real function with the very types that are passed.
+/// Calls the real function with exactly the types that are passed.
 template <int kFunction, typename... A>
 Result real(const Library& library, A... arguments) {
   auto* const function = reinterpret_cast<Result (*)(A...)>(library.function[kFunction]);

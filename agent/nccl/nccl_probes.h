@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The probes of nccl_functions.inc: NCCL's arguments behind the library that the call is bound to.
+// The probes of nccl_functions.inc: the library to which the call is bound, then NCCL's arguments.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +16,12 @@ using In = const void*;
 using Out = void*;
 using Size = std::size_t;
 
-// Arguments that are kept are known by their type; to NCCL they are what they are made of.
+// Arguments to record are distinguished by type; NCCL receives their underlying types.
 enum Count : std::size_t {};
 enum Number : int {};  // a count that is an int
 enum Type : int {};
 enum ReduceOp : int {};
-enum Root : int {};  // or the other side of a message
+enum Root : int {};  // or the peer of a message
 
 constexpr void keep(Call& call, C communicator) {
   call.communicator = communicator;
@@ -47,7 +47,7 @@ constexpr void keep(Call& call, Root root) {
 template <typename Other>
 constexpr void keep(Call&, Other) {}  // buffers, flags, configurations
 
-/// Records a call on a stream as `operation` and passes it on to the real function.
+/// Records a call on a stream as `operation` and calls the real function.
 template <int kFunction, wire::Operation kOperation, typename... A>
 [[gnu::noinline]] Result on_stream(L library, A... arguments) {
   Call call{.operation = kOperation};
@@ -58,7 +58,7 @@ template <int kFunction, wire::Operation kOperation, typename... A>
 
 using enum wire::Operation;
 
-// Collectives and messages. A twin with a configuration has one argument more.
+// Collectives and messages. The variant with a configuration has one more argument.
 constexpr auto all_reduce =
     on_stream<kncclAllReduce, kAllReduce, In, Out, Count, Type, ReduceOp, C, S>;
 constexpr auto all_reduce_config =
@@ -95,13 +95,13 @@ constexpr auto scatter_config =
     on_stream<kncclScatterConfig, kScatter, In, Out, Count, Type, Root, C, S, In>;
 constexpr auto send = on_stream<kncclSend, kSend, In, Count, Type, Root, C, S>;
 constexpr auto receive = on_stream<kncclRecv, kRecv, Out, Count, Type, Root, C, S>;
-/// Window, offset, signal, context and flags stand between peer and communicator.
+/// Window, offset, signal, context and flags are between peer and communicator.
 constexpr auto put_signal = on_stream<kncclPutSignal, kPutSignal, In, Count, Type, Root, Out, Size,
                                       int, int, unsigned, C, S>;
 constexpr auto signal = on_stream<kncclSignal, kSignal, Root, int, int, unsigned, C, S>;
 constexpr auto wait_signal = on_stream<kncclWaitSignal, kWaitSignal, Number, Out, C, S>;
 
-// Everything else is written out.
+// All other functions are written out.
 Result group_start(L);
 Result group_end(L);
 Result group_simulate_end(L, Out information);

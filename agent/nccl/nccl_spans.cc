@@ -47,7 +47,7 @@ void note(wire::Ring& ring, const Span& span, std::uint32_t set, std::uint32_t c
   }
   std::uint64_t index = span.first_index;
   if (span.last_index >= wire::kSlots && index <= span.last_index - wire::kSlots) {
-    index = span.last_index - wire::kSlots + 1;  // what lies before is overwritten
+    index = span.last_index - wire::kSlots + 1;  // earlier slots are overwritten
   }
   for (; index <= span.last_index; ++index) {
     wire::Slot& slot = ring.slot[(index - 1) % wire::kSlots];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Doors: for every function one for each library that has it.
+// The doors: for every function, one for each library that defines it.
 #include "agent/nccl/nccl_probes.h"
 
 namespace ddpdoctor::agent::nccl {

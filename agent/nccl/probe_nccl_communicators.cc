@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How communicators of NCCL begin and end. A name is found before the real call, so that a rank
-// that waits in it for another one can be told from that other one, which never came.
+// The begin and end of NCCL's communicators. The name is determined before the real call, so that a
+// rank that waits in it for a missing rank can be recognized.
 #include <cstring>
 
 #include "agent/inside.h"
@@ -25,7 +25,8 @@ std::uint64_t combined(std::uint64_t base, std::uint64_t value) {
   return Hash().eat(&base, sizeof base).eat(&value, sizeof value).digest();
 }
 
-/// NCCL (2.29 on): members make the same word of their parent that new ranks get in the id.
+/// As in NCCL (since 2.29): members compute the same word from their parent that new ranks get in
+/// the id.
 std::uint64_t magic_of_grown(Known* parent, const UniqueId* id) {
   if (parent == nullptr) {
     return id == nullptr ? 0 : first_word(*id);
@@ -45,7 +46,7 @@ std::uint64_t magic_of_shrunk(const Known& parent) {
                               .digest();
 }
 
-/// NCCL: hash of parent, how many splits it had, color.
+/// As in NCCL: hash of the parent, its number of splits, and the color.
 std::uint64_t id_of_split(Known& parent, int color) {
   const auto child =
       static_cast<std::int32_t>(parent.splits.fetch_add(1, std::memory_order_relaxed) + 1);
@@ -57,7 +58,7 @@ std::uint64_t id_of_split(Known& parent, int color) {
                               .digest();
 }
 
-/// NCCL gives two shrinks of one parent the same hash; ours tells them apart.
+/// NCCL gives two shrinks of one parent the same hash; ours distinguishes them.
 std::uint64_t id_of_shrink(Known& parent, const int* excluded, int count) {
   const std::uint32_t number = parent.shrinks.fetch_add(1, std::memory_order_relaxed) + 1;
   Hash hash;
@@ -68,13 +69,13 @@ std::uint64_t id_of_shrink(Known& parent, const int* excluded, int count) {
   return parent.id == 0 ? 0 : hash.digest();
 }
 
-/// A parent of this process; null when nothing is recorded.
+/// A parent in this process; null if nothing is recorded.
 Known* parent_of(L library, C communicator) {
   wire::Ring* const ring_now = is_nested() ? nullptr : ring_or_make();
   return ring_now == nullptr ? nullptr : nccl::communicator(*ring_now, library, communicator);
 }
 
-/// What was still in progress ends with the communicator.
+/// Calls in progress end with the communicator.
 void forget_it(C communicator, Result result) {
   wire::Ring* const ring_now = ring();
   if (ring_now != nullptr && result != kInProgress) {
@@ -147,11 +148,11 @@ Result shrink(L library, C communicator, const int* excluded, int count, C* made
       real<kncclCommShrink>(library, communicator, excluded, count, made, config, flags), made);
 }
 
-/// Ranks that were members pass the parent and keep their number; new ones pass an id.
+/// Former members pass the parent and keep their number; new ranks pass an id.
 Result grow(L library, C communicator, int size, const UniqueId* id, int rank, C* made,
             Out config) {
   Known* const parent = parent_of(library, communicator);
-  const bool lost = communicator != nullptr && parent == nullptr;  // a parent that we do not know
+  const bool lost = communicator != nullptr && parent == nullptr;  // an unknown parent
   const std::uint64_t magic = lost ? 0 : magic_of_grown(parent, id);
   AroundHost around(library, magic == 0 ? 0 : combined(magic, static_cast<std::uint64_t>(size)),
                     parent == nullptr ? rank : parent->rank, size, magic, communicator);
@@ -171,8 +172,8 @@ Result revoke(L library, C communicator, int flags) {
   return real<kncclCommRevoke>(library, communicator, flags);
 }
 
-/// Some ranks finalize and destroy, others only destroy: the end is recorded once, at the first of
-/// them.
+/// Some ranks call finalize and destroy, others only destroy: the end is recorded once, at the
+/// first of these calls.
 Result finalize(L library, C communicator) {
   AroundHost around(library, kCommunicatorEnd, communicator);
   if (Known* const known = known_communicator(communicator); known != nullptr) {
@@ -234,7 +235,7 @@ Result window_deregister(L library, C communicator, Out window) {
   return real<kncclCommWindowDeregister>(library, communicator, window);
 }
 
-/// From here on kernels may communicate on their own, which nobody sees.
+/// From now on kernels may communicate directly, which cannot be observed.
 Result device_communicator_create(L library, C communicator, In requirements, Out made) {
   AroundHost around(library, kDeviceCommunicator, communicator);
   return around.with(real<kncclDevCommCreate>(library, communicator, requirements, made));

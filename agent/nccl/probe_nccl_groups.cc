@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of NCCL: what is called in them reaches the GPU at their end. Collectives and messages
-// are the table in nccl_probes.h.
+// Groups of NCCL: calls inside reach the GPU at the end of the group. Collectives and messages are
+// in the table in nccl_probes.h.
 #include "agent/nccl/nccl_calls.h"
 #include "agent/nccl/nccl_probes.h"
 
@@ -14,7 +14,8 @@ Result group_start(L library) {
   return result;
 }
 
-/// It may wait for other ranks itself: the first use of a connection, an init inside the group.
+/// It may itself wait for other ranks: at the first use of a connection, or for an init inside the
+/// group.
 Result group_end(L library) {
   const bool ours = !is_nested();
   if (ours) {

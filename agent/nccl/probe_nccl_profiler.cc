@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The other way in: NCCL asks a profiler plugin about every call
-// (NCCL_PROFILER_PLUGIN=…/libddpdoctor_agent.so), also where it is linked statically and its names
-// are hidden. Versions 3 to 7 of the interface (NCCL 2.26 to 2.32). A communicator that we stand in
-// front of anyway is declined, so nothing is recorded twice. It tells no reduce op and no end.
+// The alternative source: NCCL calls a profiler plugin for every call
+// (NCCL_PROFILER_PLUGIN=…/libddpdoctor_agent.so), even if it is linked statically with hidden
+// names. Versions 3 to 7 of the interface (NCCL 2.26 to 2.32). A communicator that is already
+// interposed is declined, so that nothing is recorded twice. The interface reports neither reduce
+// op nor end.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +30,7 @@ struct Message {
   void* buffer;
   const char* type;
   std::size_t count;
-  int root;  // the other side
+  int root;  // the peer
 };
 
 /// Versions 3 and 4.
@@ -43,7 +44,7 @@ struct OldCollective {
   const char* type;
 };
 
-/// Versions 5 to 7: later fields stand behind these.
+/// Versions 5 to 7: later fields follow these.
 struct Collective {
   const char* function;
   std::size_t count;
@@ -53,8 +54,8 @@ struct Collective {
   bool captured;
 };
 
-/// What NCCL says of an event; the first byte of `type` is all of it in versions 3 and 4. Version 3
-/// names the communicator in every event and not at its beginning.
+/// NCCL's description of an event; in versions 3 and 4 only the first byte of `type` is valid.
+/// Version 3 names the communicator in every event instead of at its beginning.
 struct EventV3 {
   std::uint8_t type;
   void* parent;
@@ -121,7 +122,7 @@ std::uint8_t value_of(const char* name, const Named (&table)[N], std::uint8_t ot
   return otherwise;
 }
 
-/// The context that NCCL keeps for us is the group's number; null = declined.
+/// The context that NCCL stores for us is the group's number; null = declined.
 int begin(void** context, int* mask, std::uint64_t wanted, std::uint64_t id, int size, int rank) {
   const Inside inside;
   *context = nullptr;
@@ -155,7 +156,7 @@ void tell(void* context, const Told& told) {
   }
 }
 
-/// `collective` is the type under which this version tells of them.
+/// `collective` is the type that this version uses for collectives.
 template <typename Event>
 void tell_event(void* context, const Event& event, EventType collective) {
   if (event.type == collective) {
@@ -165,10 +166,10 @@ void tell_event(void* context, const Event& event, EventType collective) {
   }
 }
 
-/// Version 3: which communicator an event belongs to, by its hash. Group 0 = declined.
+/// Version 3: maps an event's hash to its communicator. Group 0 = declined.
 struct Announced {
   std::atomic<std::uint64_t> id;
-  std::atomic<std::uint32_t> group;  // + 1
+  std::atomic<std::uint32_t> group;  // index + 1
 };
 constexpr int kAnnounced = 64;
 constinit Announced announced[kAnnounced]{};
@@ -187,7 +188,7 @@ void* context_of(std::uint64_t id, int rank) {
                       std::memory_order_release);
       seen = id;
     }
-    if (seen == id) {  // group 0 while another thread is announcing it: that one call is lost
+    if (seen == id) {  // group 0 while another thread registers it: that one call is lost
       const std::uint32_t group = one.group.load(std::memory_order_acquire);
       return reinterpret_cast<void*>(  // NOLINT(performance-no-int-to-ptr): never followed
           static_cast<std::uintptr_t>(group == 0 ? 0 : group - 1));
@@ -196,7 +197,7 @@ void* context_of(std::uint64_t id, int rank) {
   return nullptr;
 }
 
-/// NCCL 2.26 and 2.27 tell of collectives only where their group event got a handle.
+/// NCCL 2.26 and 2.27 report collectives only if their group event got a handle.
 void* group_handle() {
   return announced;
 }
@@ -256,7 +257,7 @@ struct Plugin {
   int (*stop)(void*);
   int (*change)(void*, int, void*);
   int (*finalize)(void*);
-  void* later[4];  // what a later interface may ask for is absent
+  void* later[4];  // functions of later interface versions are absent
 };
 
 template <auto* kInit, auto* kStart>
@@ -275,8 +276,8 @@ constexpr auto kInterface5 = kPlugin<init_v5, start_v5>;
 
 }  // namespace
 
-/// Not exported, so that no program finds an interface of NCCL which it would not have without us:
-/// NCCL asks for it with dlsym (slots/lookups.cc).
+/// Not exported, so that no program finds an interface of NCCL that it would not have without us:
+/// NCCL gets it through dlsym (slots/lookups.cc).
 const void* profiler_plugin(const char* name) {
   constexpr char kStart[] = "ncclProfiler_v";
   constexpr std::size_t kLength = sizeof kStart - 1;

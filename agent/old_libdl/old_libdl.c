@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Only linked against, never loaded: libdl.so.2 as it was before glibc 2.34 took its functions into libc under new versions. What is
-// linked with this file finds them where they are in an old image, and under their old versions in a new one.
+// Used only for linking, never loaded: libdl.so.2 as it was before glibc 2.34 moved its functions into libc under new versions. A
+// library linked with this file finds them in libdl of an old image, and under their old versions in a new one.
 void dladdr(void) {}
 void dladdr1(void) {}
 void dlclose(void) {}

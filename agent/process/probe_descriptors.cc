@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where descriptors and room run out: every call that makes a descriptor passes straight through
-// and is looked at only when it failed.
+// Exhaustion of descriptors and space: every call that creates a descriptor is passed on and
+// examined only if it failed.
 #include <atomic>
 #include <cerrno>
 #include <cstdarg>
@@ -43,7 +43,7 @@ constinit Real<int (*)(unsigned, int)> real_eventfd{"eventfd"};
 constinit Real<int (*)(int)> real_epoll_create1{"epoll_create1"};
 constinit Real<int (*)(const char*, unsigned)> real_memfd_create{"memfd_create"};
 
-// A program that tries again and again must not push everything else out of the ring.
+// A program that retries continuously must not displace all other events from the ring.
 constexpr int kToldAtMost = 16;
 constinit std::atomic<int> told{0};
 
@@ -55,7 +55,7 @@ std::uint32_t path_of(wire::Ring& ring, int descriptor) {
   return length > 0 ? intern(ring, path, static_cast<std::size_t>(length)) : 0;
 }
 
-/// `mode` is there only when a file may be made.
+/// `mode` is present only if a file may be created.
 mode_t mode_of(int flags, va_list arguments) {
   return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE ? va_arg(arguments, mode_t) : 0;
 }
@@ -75,7 +75,7 @@ __attribute__((cold, noinline)) void call_failed(const char* call, int descripto
     return;
   }
   const Inside inside;
-  // a ring needs a descriptor, too: without one it is told when there is a ring
+  // a ring needs a descriptor, too: without one, the failure is recorded once there is a ring
   const bool can_make = error == ENOSPC && inside;
   wire::Ring* const ring_now = can_make ? ring_or_make() : ring();
   if (inside && ring_now == nullptr && error != ENOSPC) {
@@ -94,7 +94,7 @@ __attribute__((cold, noinline)) void call_failed(const char* call, int descripto
                                   : intern(*ring_now, call, strlen(call))});
 }
 
-/// Most of these may be called first in a signal handler, where dlsym must not be.
+/// Most of these may first be called in a signal handler, where dlsym must not be used.
 void find_functions_of_descriptors() {
   real_open.get();
   real_open64.get();

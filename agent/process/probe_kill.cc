@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A parent that ends its children. Launchers end all ranks when one has fallen, by the same signal
-// at times, and ask for their ends in any order: who was ended is told apart here, when the signal
-// is sent, from who was on its way out by itself.
+// A parent that ends its children. After one rank fails, launchers end all others, sometimes with
+// the same signal, and reap them in any order: at the time of the signal, this distinguishes a
+// child that was ended from one that was already exiting.
 #include <csignal>
 #include <unistd.h>
 
@@ -23,7 +23,7 @@ bool ends_by_default(int number) {
          number == SIGABRT || number == SIGHUP;
 }
 
-/// Told of children alone, and of groups that a child leads.
+/// Only for children, and for groups led by a child.
 void about_to_end(pid_t child, int number) {
   const Inside inside;
   if (!inside || child <= 1 || !ends_by_default(number)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who maps which segment of /dev/shm. Only shared mappings of a descriptor to be written are looked
-// at (data sets are mapped to be read), and of those only files of /dev/shm that still have a name:
-// what has none cannot be left behind.
+// Which process maps which segment of /dev/shm. Considers only writable shared mappings of a
+// descriptor (data sets are mapped for reading), and of these only files of /dev/shm that still
+// have a name: a file without a name cannot be left behind.
 #include <atomic>
 #include <cstring>
 #include <unistd.h>
@@ -24,7 +24,7 @@ using MapFunction = void* (*)(void*, std::size_t, int, int, int, off_t);
 constexpr char kFolder[] = "/dev/shm";
 constinit std::atomic<MapFunction> real_mmap{nullptr};
 constinit std::atomic<MapFunction> real_mmap64{nullptr};
-constinit std::atomic<std::uint64_t> shm_device{0};  // + 1; 0 = not asked yet
+constinit std::atomic<std::uint64_t> shm_device{0};  // device + 1; 0 = not determined yet
 
 bool is_shared_memory(const struct stat& status) {
   std::uint64_t device = shm_device.load(std::memory_order_relaxed);
@@ -36,7 +36,7 @@ bool is_shared_memory(const struct stat& status) {
   return status.st_dev + 1 == device && S_ISREG(status.st_mode) && status.st_nlink > 0;
 }
 
-/// The name under /dev/shm, with its slash; empty when it cannot be read.
+/// The name under /dev/shm with its slash; empty if it cannot be read.
 std::size_t name_of(int descriptor, char* into, std::size_t size) {
   char link[32] = "/proc/self/fd/";
   *put_decimal(link + strlen(link), descriptor) = 0;
@@ -76,7 +76,7 @@ void remember_mapping(wire::Ring& ring, const char* name, const struct stat& sta
   segment.time = now();
 }
 
-/// A name takes microseconds to look up: most are known from shm_open, or from the mapping before.
+/// Looking up a name takes microseconds: most are known from shm_open or from the previous mapping.
 __attribute__((noinline)) void mapped(int descriptor) {
   const Inside inside;
   struct stat status{};
@@ -103,7 +103,8 @@ __attribute__((noinline)) void mapped(int descriptor) {
 
 void* map(MapFunction real, void* address, std::size_t length, int protection, int flags,
           int descriptor, off_t offset) {
-  // An allocator may map before our constructor ran and while it makes itself ready: no dlsym then.
+  // An allocator may map memory before our constructor ran, or while it initializes itself: no
+  // dlsym then.
   void* const at = real != nullptr
                        ? real(address, length, protection, flags, descriptor, offset)
                        : reinterpret_cast<void*>(syscall(SYS_mmap, address, length, protection,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How processes begin and end: fork, exec, exit, children that were waited for, and the tail of
-// standard error.
+// The begin and end of processes: fork, exec, exit, reaped children, and the last part of standard
+// error.
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -34,8 +34,8 @@ constinit Real<void (*)()> real_abort{"abort"};
 constinit Real<ssize_t (*)(int, const void*, size_t)> real_write{"write"};
 constinit Real<int (*)(const char*, char* const*, char* const*)> real_execve{"execve"};
 
-/// A child's end is worth a ring of its own only when a signal ended it: shells wait for thousands
-/// of healthy children.
+/// A child's exit justifies a ring only if a signal ended it, because shells wait for thousands of
+/// successful children.
 void child_ended(pid_t child, int status) {
   const Inside inside;
   if (!inside || child <= 0) {
@@ -51,7 +51,7 @@ void says_how_it_ends(wire::ExitKind kind, int value) {
   const Inside inside;
   const bool leaves = kind == wire::ExitKind::kExit || kind == wire::ExitKind::kImmediateExit;
   wire::Ring* const ring_now = leaves ? ring_at_the_end() : ring();
-  // after vfork the child shares our memory: what it does is not ours
+  // after vfork the child shares our memory: its actions are not ours
   if (ring_now == nullptr || ring_now->header.pid != static_cast<std::uint32_t>(getpid())) {
     return;
   }
@@ -61,7 +61,7 @@ void says_how_it_ends(wire::ExitKind kind, int value) {
   ring_now->header.exit_kind = static_cast<std::uint32_t>(kind);
   ring_now->header.exit_value = value;
   ring_now->header.exit_time = now();
-  // an abort may come from a signal handler: nothing beyond the ring is touched then
+  // an abort may occur in a signal handler: only the ring may be accessed then
   ring_now->header.exit_site = kind == wire::ExitKind::kAbort ? 0 : call_site(*ring_now);
   record(*ring_now, {.kind = wire::EventKind::kExit,
                      .site = ring_now->header.exit_site,
@@ -88,7 +88,7 @@ void exit_observed(int status, void*) {
   says_how_it_ends(wire::ExitKind::kExit, status);
 }
 
-/// These may be called first in a signal handler, where dlsym must not be.
+/// These may first be called in a signal handler, where dlsym must not be used.
 void find_functions_of_handlers() {
   real_fork.get();
   real_waitpid.get();
@@ -139,7 +139,7 @@ EXPORT pid_t wait4(pid_t pid, int* status, int options, struct rusage* usage) {
   return child;
 }
 
-// dash waits so
+// dash uses this call
 EXPORT pid_t wait3(int* status, int options, struct rusage* usage) noexcept {
   int own = 0;
   const pid_t child = real_wait3.get()(status != nullptr ? status : &own, options, usage);
@@ -186,7 +186,7 @@ EXPORT int execve(const char* path, char* const* arguments, char* const* environ
     says_how_it_ends(ExitKind::kExec, 0);
   }
   const int result = real_execve.get()(path, arguments, environment);
-  withdraw_exec();  // it failed: the process goes on
+  withdraw_exec();  // it failed: the process continues
   return result;
 }
 
@@ -197,8 +197,8 @@ EXPORT ssize_t write(int fd, const void* text, size_t length) {
   }
   if (fd == STDERR_FILENO && written > 0) {
     const Inside inside;
-    // A traceback is worth a ring: a program that fails before it has any group tells why there.
-    // So is what MPICH's launcher passes on of a rank that gives up.
+    // A traceback justifies a ring: a program that fails before it has any group shows the reason
+    // there. So do the messages that MPICH's launcher passes on from a rank that gives up.
     const bool tells = begins_with(text, length, "Traceback (most recent call last)") ||
                        begins_with(text, length, "Abort(");
     ddpdoctor::wire::Ring* const ring_now = tells && inside ? ring_or_make() : ring();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared memory: who made which segment, how big, who removed it, and where there was no room for
-// it.
+// Shared memory: which process created and removed which segment, its size, and where space ran
+// out.
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -26,10 +26,10 @@ constinit Real<int (*)(int, off_t)> real_ftruncate64{"ftruncate64"};
 constinit Real<int (*)(int, off_t, off_t)> real_posix_fallocate{"posix_fallocate"};
 constinit Real<int (*)(int, off_t, off_t)> real_posix_fallocate64{"posix_fallocate64"};
 
-/// Which segment a descriptor stands for; descriptors beyond the table are not followed.
+/// The segment of a descriptor; descriptors beyond the table are not tracked.
 constexpr int kDescriptors = 4096;
 struct alignas(kPage) Descriptors {
-  std::uint16_t segment[kDescriptors];  // index + 1, in this process's ring
+  std::uint16_t segment[kDescriptors];  // index + 1 in this process's ring
 };
 constinit Descriptors descriptors{};
 constinit std::atomic<bool> forgotten_in_children{false};
@@ -81,7 +81,7 @@ void sized(int descriptor, off_t bytes, int error) {
   if (error == 0) {
     segment.bytes = static_cast<std::uint64_t>(bytes);
   }
-  descriptors.segment[descriptor] = 0;  // a descriptor is reused; its segment is sized once
+  descriptors.segment[descriptor] = 0;  // a descriptor is reused; its segment gets a size once
   record(*ring_now, {.kind = wire::EventKind::kShmSize,
                      .site = call_site(*ring_now),
                      .count = bytes,

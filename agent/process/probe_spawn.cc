@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Children made without fork(). vfork and clone are only announced: their trampolines (spawn_*.S)
-// jump on to libc's, because a frame of ours that the child shares could be returned through twice.
+// Children created without fork(). vfork and clone are only announced: their trampolines
+// (spawn_*.S) jump to libc's functions, because a frame of ours shared with the child could be
+// returned through twice.
 #include <cstdint>
 #include <cstring>
 #include <sched.h>

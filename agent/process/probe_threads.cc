@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who starts threads: a pool of an OpenMP or BLAS library that exists before a fork is dead in the
-// child. Seen at pthread_create, by the library that calls it, and not by standing in front of
+// Which libraries start threads: a pool of an OpenMP or BLAS library that exists before a fork is
+// dead in the child. Detected at pthread_create, by the calling library, and not by interposing
 // GOMP_parallel: several libgomp may be loaded, and forwarding to another copy than the caller's
 // own would change results.
 #include <atomic>
@@ -19,7 +19,7 @@ namespace {
 constinit Real<int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>
     real_pthread_create{"pthread_create"};
 
-/// Calling addresses already judged; pools start their threads from very few places.
+/// Calling addresses that were judged already; pools start their threads from few addresses.
 struct Judged {
   std::atomic<const void*> caller;
   std::atomic<int> pool;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads that wait for each other in libc: barriers and semaphores (multiprocessing's locks). A
-// wait stands in a table of the ring while it lasts, and becomes an event only when it was long:
-// programs that meet at a barrier a million times a second must not push everything else out.
+// wait is in a table of the ring while it lasts and becomes an event only if it was long: programs
+// that reach a barrier a million times per second must not displace all other events.
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -30,7 +30,7 @@ constexpr std::uint64_t kLong = 10'000'000;  // nanoseconds from which a wait be
 constexpr std::uint32_t kTries = 8;
 constexpr std::uint32_t kBeingFilled = ~std::uint32_t{0};
 
-/// Takes a place from a thread that is no more: it was cancelled in its wait.
+/// Reuses the entry of a thread that no longer exists: it was cancelled during its wait.
 __attribute__((noinline, cold)) wire::Wait* take_from_the_dead(wire::Ring& ring,
                                                                std::uint32_t tid) {
   const Inside inside;
@@ -46,7 +46,7 @@ __attribute__((noinline, cold)) wire::Wait* take_from_the_dead(wire::Ring& ring,
   return nullptr;
 }
 
-/// Takes a place in the table; null when all that were tried are taken.
+/// Reserves an entry in the table; null if all tried entries are in use.
 wire::Wait* take_place(wire::Ring& ring, std::uint32_t tid) {
   for (std::uint32_t i = 0; i < kTries; ++i) {
     wire::Wait& place = ring.header.wait[(tid + i) % wire::kWaits];
@@ -96,7 +96,7 @@ bool is_free(sem_t* semaphore) {
 
 }  // namespace
 
-/// A semaphore may be waited for first in a signal handler, where dlsym must not be.
+/// The first wait for a semaphore may be in a signal handler, where dlsym must not be used.
 void find_functions_of_waits() {
   real_barrier_wait.get();
   real_sem_wait.get();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose child this process is decides whether the RANK it carries is its own. Only the ends of
-// Python processes that carry one come this far.
+// Whether RANK in the environment is this process's own depends on its parents. Only exits of
+// Python processes with such a variable reach this code.
 #include "agent/process/rank_end.h"
 
 #include <cstdlib>
@@ -17,7 +17,7 @@
 namespace ddpdoctor::agent {
 namespace {
 
-/// Looks for a few names in the environment that another process was started with.
+/// Searches for a few names in the initial environment of another process.
 class TheirClaim {
  public:
   TheirClaim(pid_t pid, const char* variable) : variable_(variable) {
@@ -70,8 +70,8 @@ bool is_python(pid_t pid) {
   return slash != nullptr && strncmp(slash + 1, "python", 6) == 0;
 }
 
-/// Below a rank, perhaps with shells in between. What a rank was started with names it; a rank that
-/// named itself later has a ring.
+/// Below a rank, perhaps with shells in between. The initial environment names a rank; a rank that
+/// set its variable later has a ring.
 bool is_below_rank(const Claim& own) {
   constexpr int kDeepest = 8;
   pid_t above = getppid();
@@ -97,7 +97,7 @@ bool ends_as_rank() {
   const ProcessState& state = process_state();
   const Claim claim = claim_of_environment();
   if (claim.rank < 0 || state.pid != static_cast<std::uint32_t>(getpid())) {
-    return false;  // after vfork we are still our parent
+    return false;  // after vfork this is still the parent process
   }
   const bool named_itself = claim.rank != state.claimed_rank;
   if ((state.forked && !named_itself) || dlsym(RTLD_DEFAULT, "Py_GetVersion") == nullptr) {

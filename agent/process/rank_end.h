@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank that leaves before anything of it was recorded: its end must leave a ring, the ends of the
+// A rank that exits before anything was recorded: its exit must leave a ring, but exits of the
 // programs it starts, which inherit its RANK, must not.
 #pragma once
 
@@ -7,11 +7,11 @@
 
 namespace ddpdoctor::agent {
 
-/// Remembers which rank the environment names: at the start, and in a forked child.
+/// Remembers the rank in the environment: at the start, and in a forked child.
 void remember_claim();
 
-/// The ring of a process that is about to end. Made now for a Python process that is a rank by its
-/// environment, for nobody else: less than a microsecond for what carries no rank.
+/// The ring of a process that is about to exit. Created now only for a Python process that is a
+/// rank according to its environment; less than a microsecond for processes without a rank.
 wire::Ring* ring_at_the_end();
 
 }  // namespace ddpdoctor::agent

@@ -9,7 +9,7 @@
 namespace ddpdoctor::agent {
 namespace {
 
-/// Belongs to one ring: in a forked child, which makes its own, nothing of it holds.
+/// Valid for one ring only: a forked child makes its own ring and must not use it.
 struct Rows {
   std::atomic<const wire::Ring*> ring;
   std::atomic<std::uint64_t> inode[wire::kSegments];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which row of the ring's table of segments is about which file of /dev/shm, so that a mapping is
-// told without a look-up of its name.
+// Maps files of /dev/shm to rows of the ring's segment table, so that a mapping is recorded without
+// looking up its name.
 #pragma once
 
 #include <cstddef>
@@ -10,19 +10,20 @@
 
 namespace ddpdoctor::agent {
 
-/// Inode of what a descriptor stands for, 0 when it cannot be asked.
+/// Inode behind a descriptor, 0 if it cannot be determined.
 std::uint64_t inode_of(int descriptor);
 
-/// The row is about this file from now on; whatever it was about before.
+/// Assigns the row to this file, whatever its previous file was.
 void give_row(wire::Ring& ring, std::uint32_t row, std::uint64_t inode);
 
-/// The row about this file, kSegments when there is none.
+/// The row of this file, kSegments if there is none.
 std::uint32_t row_of(wire::Ring& ring, std::uint64_t inode);
 
-/// shm_open gave this thread a descriptor of a segment that exists already.
+/// Call when shm_open returned a descriptor of an existing segment to this thread.
 void remember_opened(int descriptor, const char* name);
 
-/// The name it had, without its slash; empty when this thread's newest was another file.
+/// Its name at that time, without the slash; empty if this thread's newest segment was another
+/// file.
 const char* opened_name(int descriptor, std::uint64_t inode);
 
 }  // namespace ddpdoctor::agent

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// vfork and clone: say so, then jump on; no frame of ours is left when the child runs.
+// vfork and clone: announce the child, then jump to libc's function; no frame of ours is left when the child runs.
 
     .hidden agent_before_vfork
     .hidden agent_before_clone
@@ -26,7 +26,7 @@ vfork:
     .cfi_endproc
     .size vfork, .-vfork
 
-// int clone(function, stack, flags, argument, …): w2 holds the flags; the stack stays as it is
+// int clone(function, stack, flags, argument, …): w2 holds the flags; the stack is unchanged
     .p2align 4
     .globl clone
     .type clone,@function

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// vfork and clone: say so, then jump on; no frame of ours is left when the child runs.
+// vfork and clone: announce the child, then jump to libc's function; no frame of ours is left when the child runs.
 
     .hidden agent_before_vfork
     .hidden agent_before_clone
@@ -20,7 +20,7 @@ vfork:
     .cfi_endproc
     .size vfork, .-vfork
 
-// int clone(function, stack, flags, argument, …): edx holds the flags; the rest may lie on the stack, which stays as it is
+// int clone(function, stack, flags, argument, …): edx holds the flags; the rest may be on the stack, which is unchanged
     .p2align 4
     .globl clone
     .type clone,@function

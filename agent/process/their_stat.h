@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What /proc says of another process. Nothing but system calls, so that signal handlers may ask.
+// The data of /proc about another process. Uses only system calls, so that signal handlers may use
+// it.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +17,11 @@ struct ProcPath {
 
 struct TheirStat {
   pid_t parent = 0;     // 0 = no such process
-  bool ending = false;  // it is on its way out or a zombie: no signal can be the reason any more
+  bool ending = false;  // exiting or a zombie: a signal cannot be the cause any more
   std::uint64_t start_ticks = 0;
 };
 
-/// Of the process (of its main thread, where a field is about threads).
+/// Data of the process (of its main thread, for fields about threads).
 TheirStat stat_of(pid_t pid);
 
 }  // namespace ddpdoctor::agent

@@ -16,7 +16,7 @@ std::int32_t number(const char* text) {
   return value < 10000000 ? static_cast<std::int32_t>(value) : -1;
 }
 
-/// In order of trust: RANK, LOCAL_RANK, then batch systems, each with its size.
+/// In order of reliability: RANK, LOCAL_RANK, then batch systems, each with its size.
 enum : int { kRank, kLocalRank, kWorldSize, kNodeRank, kBatch };
 constexpr const char* kNames[] = {"RANK=",
                                   "LOCAL_RANK=",
@@ -43,7 +43,7 @@ Claim claim_of_environment() {
     one = -1;
   }
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const char first = **entry;  // one pass, as every process that ends comes here
+    const char first = **entry;  // a single pass, because every exiting process comes here
     if (first != 'R' && first != 'L' && first != 'W' && first != 'N' && first != 'O' &&
         first != 'P' && first != 'S') {
       continue;
@@ -60,11 +60,11 @@ Claim claim_of_environment() {
               .world_size = value[kWorldSize],
               .variable = kNames[kRank]};
   if (claim.rank < 0 && claim.local_rank >= 0 && claim.world_size > 0 && value[kNodeRank] <= 0) {
-    claim.rank = claim.local_rank;  // Lightning's processes have no more
+    claim.rank = claim.local_rank;  // Lightning's processes have only this
     claim.variable = kNames[kLocalRank];
   }
   for (int i = kBatch; i < kVariables && claim.rank < 0; i += 2) {
-    if (value[i] >= 0 && value[i + 1] > 1) {  // a batch script is task 0 of one
+    if (value[i] >= 0 && value[i + 1] > 1) {  // a batch script is task 0 of 1
       claim.rank = value[i];
       claim.world_size = value[i + 1];
       claim.variable = kNames[i];

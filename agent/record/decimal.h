@@ -6,8 +6,8 @@
 
 namespace ddpdoctor::agent {
 
-/// Writes the decimal digits of `number` (at most 20 and a sign) without an end mark; returns the
-/// place after them.
+/// Writes the decimal digits of `number` (at most 20 and a sign) without a terminator; returns the
+/// position after them.
 char* put_decimal(char* to, std::int64_t number);
 
 }  // namespace ddpdoctor::agent

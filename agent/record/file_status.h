@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// stat and fstat by the kernel's own doors: glibc 2.33 renamed its functions, and what an older one
-// calls __fxstat a newer one only keeps for programs that were linked long ago. On 64-bit Linux the
-// kernel fills the very struct that libc declares.
+// stat and fstat as direct system calls: glibc 2.33 renamed its functions, and newer versions keep
+// __fxstat only for programs linked earlier. On 64-bit Linux the kernel fills the same struct that
+// libc declares.
 #pragma once
 
 #include <fcntl.h>
@@ -12,12 +12,12 @@
 
 namespace ddpdoctor::agent {
 
-/// fstat: true when `into` is filled.
+/// fstat: true if `into` was filled.
 inline bool status_of(int descriptor, struct stat& into) {
   return syscall(SYS_fstat, descriptor, &into) == 0;
 }
 
-/// stat: true when `into` is filled.
+/// stat: true if `into` was filled.
 inline bool status_of(const char* path, struct stat& into) {
   return syscall(SYS_newfstatat, AT_FDCWD, path, &into, 0) == 0;
 }

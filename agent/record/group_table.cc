@@ -64,8 +64,8 @@ void remember_version(wire::Ring& ring) {
 }
 
 namespace {
-/// A group that begins: what another one at the same address did is not its own. Returns 0 when the
-/// table is full.
+/// A new group: data of an earlier group at the same address does not apply. Returns 0 if the table
+/// is full.
 std::uint16_t new_group(wire::Ring& ring, std::uint64_t backend) {
   const std::uint16_t known = known_group(ring, backend);
   if (known != 0) {
@@ -79,7 +79,7 @@ std::uint16_t new_group(wire::Ring& ring, std::uint64_t backend) {
   return add_group(ring, backend);
 }
 
-/// MPI's communicators may be older: they are no groups of torch.
+/// MPI's communicators may be older, but they are not groups of torch.
 bool is_first_of_torch(const wire::Ring& ring, std::uint16_t index) {
   for (std::uint16_t i = 1; i < index; ++i) {
     if (strncmp(ring.group[i - 1].backend_name, "mpi", sizeof wire::Group::backend_name) != 0) {
@@ -91,7 +91,7 @@ bool is_first_of_torch(const wire::Ring& ring, std::uint16_t index) {
 
 }  // namespace
 
-/// ProcessGroupWrapper(backend, group of its checks): stands for the backend from here on.
+/// ProcessGroupWrapper(backend, group of its checks): represents the backend from now on.
 void wrapper_constructed(const Arguments& arguments) {
   wire::Ring* const ring_now = ring_or_make();
   if (ring_now == nullptr) {

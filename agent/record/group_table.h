@@ -8,12 +8,11 @@
 
 namespace ddpdoctor::agent {
 
-/// Index + 1 of the group of a backend, 0 when there is none.
+/// Index + 1 of a backend's group, 0 if there is none.
 std::uint16_t known_group(const wire::Ring& ring, std::uint64_t backend);
-/// The same, added now when it is new; 0 when the table is full.
+/// The same, added if it is new; 0 if the table is full.
 std::uint16_t group_index(wire::Ring& ring, std::uint64_t backend);
-/// A new group that tells its own name and backend (NCCL's communicators); 0 when the table is
-/// full.
+/// A new group with known name and backend (NCCL's communicators); 0 if the table is full.
 std::uint16_t add_named_group(wire::Ring& ring, const char* backend_name, const char* name,
                               std::int32_t group_rank, std::int32_t size);
 /// Writes torch's version into the ring once it is known.

@@ -24,7 +24,7 @@ constinit KnownSites known{};
 enum : int { kUnused, kWipedByKernel, kWipedByHand };
 constinit std::atomic<int> wiping{kUnused};
 
-/// Children must not inherit the numbers of sites in our ring.
+/// Children must not inherit site numbers of this ring.
 void prepare_for_forks() {
   if (wiping.load(std::memory_order_relaxed) == kUnused) {
     wiping.store(forget_in_children(&known, sizeof known) ? kWipedByKernel : kWipedByHand,

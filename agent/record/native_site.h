@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The place of a call in compiled code: the file and the address in it that control returns to.
-// Names and lines are the collector's work.
+// The call site in compiled code: the file and the return address in it. The collector finds names
+// and lines.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace ddpdoctor::agent {
 
-/// Index of the place in the ring's sites (function "+0x…" = address in the file, line 0); 0 when
-/// it is in a library of the system.
+/// Index of the call site in the ring's sites (function "+0x…" = address in the file, line 0); 0 if
+/// it is in a system library.
 std::uint32_t native_site(wire::Ring& ring, const void* return_address);
 
-/// In a forked child.
+/// Call in a forked child.
 void forget_native_sites();
 
 }  // namespace ddpdoctor::agent

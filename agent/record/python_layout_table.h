@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Offsets of the interpreter structures that a call site needs, per CPython version (x86-64; from
-// each version's own headers, as collector/stacks/python/offsets.cc has them). A row is only a
-// claim: python_proof.h checks it on the caller's own frames before anything relies on it.
+// each version's own headers, as in collector/stacks/python/offsets.cc). A row is only an
+// assumption: python_proof.h verifies it on the caller's own frames before it is used.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct FrameLayout {
   int frame_owner;  // 3.12+
   int code_first_line;
   int code_filename;
-  int code_name;        // qualified name from 3.11 on
+  int code_name;        // the qualified name since 3.11
   int code_line_table;  // a bytes object
   int code_text;        // ≤3.10: the bytecode, a bytes object
   int code_bytes;       // 3.11+: the bytecode itself
@@ -29,12 +29,12 @@ struct FrameLayout {
 };
 
 inline constexpr int kOwnedByCStack =
-    3;  // lowest frame_owner that is an entry shim, no Python frame
+    3;  // lowest frame_owner that means an entry shim and not a Python frame
 
-/// Frames and shims that are followed at most: a chain without an end is none.
+/// Limit of followed frames and shims; a longer chain is invalid.
 inline constexpr std::uint32_t kMostLinks = 4 * 24;
 
-/// A frame's code object: from 3.14 on references are tagged in their low bits.
+/// A frame's code object: since 3.14 references have tags in their low bits.
 constexpr std::uint64_t untagged(const FrameLayout& layout, std::uint64_t code) {
   constexpr int kFirstTagged = 14;
   return layout.minor >= kFirstTagged ? code & ~std::uint64_t{3} : code;

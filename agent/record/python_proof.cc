@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every pointer is read through the kernel until its type is known. Fields beside the ones used are
-// checked, too (the strings and bytes of a code object lie in a row): a layout that is shifted by
-// one field does not pass.
+// Every pointer is read through the kernel until its type is verified. Neighbours of the used
+// fields are checked, too (the strings and bytes of a code object are adjacent): a layout shifted
+// by one field fails.
 #include "agent/record/python_proof.h"
 
 #include <cerrno>
@@ -28,7 +28,8 @@ class Frames {
   Frames(const FrameLayout& layout, const PythonSymbols& python, SafeRead& memory)
       : layout_(layout), python_(python), memory_(memory) {}
 
-  /// Address of the innermost frame, 0 when there is none; false when the thread is not as claimed.
+  /// Address of the innermost frame, 0 if there is none; false if the thread does not match the
+  /// layout.
   bool innermost(std::uint64_t state, std::uint64_t& frame);
   bool is_shim(std::uint64_t frame, bool& shim);
   bool is_python(std::uint64_t frame);
@@ -83,7 +84,7 @@ bool Frames::is_shim(std::uint64_t frame, bool& shim) {
   return true;
 }
 
-/// A text that is not plain ASCII is never read, so only its type counts.
+/// Text that is not plain ASCII is never read, so only its type counts.
 bool Frames::is_text(std::uint64_t string) {
   std::uint32_t state = 0;
   std::uint64_t length = 0;
@@ -123,11 +124,11 @@ bool Frames::is_code(std::uint64_t code) {
       return false;
     }
   }
-  // The interpreter's own word: before the first instruction stands the first line.
+  // Verified by the interpreter: the position before the first instruction has the first line.
   return python_.line_of(reinterpret_cast<void*>(code), -1) == first_line;
 }
 
-/// The frame's instruction is one of this code.
+/// The frame's current instruction is in this code.
 bool Frames::runs_in(std::uint64_t frame, std::uint64_t code) {
   std::uint64_t units = 0;
   if (layout_.code_text >= 0) {
@@ -144,7 +145,7 @@ bool Frames::runs_in(std::uint64_t frame, std::uint64_t code) {
     return false;
   }
   const std::uint64_t first = code + static_cast<std::uint64_t>(layout_.code_bytes);
-  // a frame that has not begun stands before its first instruction
+  // a frame that has not begun is before its first instruction
   return instruction % kInstruction == 0 && instruction + kInstruction >= first &&
          instruction < first + units * kInstruction;
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the interpreter lies in memory as a row of the layout table claims. A debug, TRACE_REFS,
-// alpha or patched build has the version of a row and another layout; following its offsets blindly
-// would end the job. The known frames are those that call us right now: their code objects must
-// have the type that the interpreter exports, and the line that PyCode_Addr2Line tells.
+// Verifies that the interpreter has the memory layout of its row in the table. A debug, TRACE_REFS,
+// alpha or patched build has the version of a row but another layout; using its offsets unverified
+// would crash the job. The known frames are the current callers: their code objects must have the
+// type that the interpreter exports, and the line that PyCode_Addr2Line returns.
 #pragma once
 
 #include "agent/record/python_layout_table.h"
 
 namespace ddpdoctor::agent {
 
-/// Addresses and a function that the interpreter exports.
+/// Addresses, and one function, that the interpreter exports.
 struct PythonSymbols {
   const void* code_type = nullptr;                   // PyCode_Type
   const void* string_type = nullptr;                 // PyUnicode_Type
@@ -23,16 +23,16 @@ struct PythonSymbols {
   }
 };
 
-/// What the frames of a thread say of a layout.
+/// The result of checking the frames of a thread against a layout.
 enum class Verdict {
-  kHolds,        // several frames, each as claimed
-  kHoldsOnce,    // one frame as claimed: how frames are linked was not seen
-  kSaysNothing,  // no frame here, or no descriptors left to read with
-  kFails,        // something is not as claimed
+  kHolds,        // several frames, all matching
+  kHoldsOnce,    // one matching frame: the links between frames were not verified
+  kSaysNothing,  // no frame here, or no descriptors left for reading
+  kFails,        // something does not match
 };
 
 /// Follows the frames of the calling thread, whose PyThreadState is `state`, as far as a call site
-/// would. Changes nothing, allocates nothing, cannot fault. After kHolds and kHoldsOnce these very
+/// would. Changes nothing, allocates nothing, cannot fault. After kHolds and kHoldsOnce these
 /// frames may be read directly.
 Verdict frames_are_as(const FrameLayout& layout, const PythonSymbols& python, const void* state);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads only the calling thread's own frames, which stand still while it is here.
+// Reads only the calling thread's own frames, which do not change meanwhile.
 // PyGILState_GetThisThreadState is thread-local and needs no GIL; after a binding released the GIL,
 // "the current thread state" would be another thread's. Nothing is followed before python_proof.h
-// has seen that this interpreter lies as its row of the table says.
+// has verified that this interpreter matches its row of the table.
 #include "agent/record/python_site.h"
 
 #include <atomic>
@@ -76,7 +76,7 @@ T* symbol(const char* name) {
   return reinterpret_cast<T*>(dlsym(RTLD_DEFAULT, name));
 }
 
-/// What the header of each ring says of the interpreter, a child's too.
+/// The interpreter version in the header of each ring, including a child's.
 constinit char version_text[sizeof wire::Header::python_version]{};
 constinit std::atomic<std::uint32_t> why_off{0};  // wire::Disabled
 
@@ -96,7 +96,7 @@ void tell_ring(wire::Ring& ring) {
   ring.header.disabled |= why_off.load(std::memory_order_relaxed);
 }
 
-/// Finds what the interpreter exports, once; true when its frames may be asked.
+/// Finds the interpreter's exports once; true if its frames may be examined.
 bool find_interpreter() {
   using VersionFunction = const char*();
   VersionFunction* const version = symbol<VersionFunction>("Py_GetVersion");
@@ -109,7 +109,7 @@ bool find_interpreter() {
   const QuestionFunction finalizing = find_question("Py_IsFinalizing");  // from 3.13 on
   is_finalizing.store(finalizing != nullptr ? finalizing : find_question("_Py_IsFinalizing"));
   is_initialized.store(find_question("Py_IsInitialized"));
-  if (version == nullptr) {  // what runs no Python has no call sites
+  if (version == nullptr) {  // a process without Python has no call sites
     return false;
   }
   remember_version(version());
@@ -122,14 +122,14 @@ bool find_interpreter() {
   return true;
 }
 
-// A frame may be seen while it is taken down, so one that fails does not decide; and a program of
-// one frame shows no more than that, however often it is asked.
+// A frame may be seen while it is destroyed, so a single failure does not decide; and a program
+// with one frame never shows more, however often it is checked.
 constexpr int kMostFailures = 8;
 constexpr int kEnoughSingles = 64;
 constinit std::atomic<int> failures{0};
 constinit std::atomic<int> singles{0};
 
-/// True when the frames of this thread are as the row says.
+/// True if the frames of this thread match the row.
 bool proven(const void* state) {
   const Verdict verdict = frames_are_as(*layout, python, state);
   const bool holds = verdict == Verdict::kHolds || verdict == Verdict::kHoldsOnce;
@@ -150,7 +150,7 @@ bool may_follow(const void* state) {
   return state != nullptr && (readiness.load(std::memory_order_acquire) == kOn || proven(state));
 }
 
-/// The calling thread's PyThreadState when its frames may be read directly, else null.
+/// The calling thread's PyThreadState if its frames may be read directly, else null.
 const void* readable_thread(wire::Ring& ring) {
   int state = readiness.load(std::memory_order_acquire);
   if (state == kUntried &&
@@ -166,7 +166,7 @@ const void* readable_thread(wire::Ring& ring) {
   return readable ? thread : nullptr;
 }
 
-/// The text of a compact ASCII string; other strings are left out rather than decoded here.
+/// The text of a compact ASCII string; other strings are omitted instead of decoded here.
 std::uint32_t text_of(wire::Ring& ring, const void* string) {
   constexpr std::uint32_t kCompactAscii = 0x60;
   if (string == nullptr || (at<std::uint32_t>(string, 32) & kCompactAscii) != kCompactAscii) {
@@ -185,7 +185,7 @@ int line_number(const RawFrame& frame) {
   if (layout->minor >= 11) {
     const auto first = reinterpret_cast<std::uint64_t>(frame.code) +
                        static_cast<std::uint64_t>(layout->code_bytes);
-    // prev_instr stands before its first instruction when a frame has not begun
+    // prev_instr is before the first instruction of a frame that has not begun
     return python.line_of(
         frame.code, frame.instruction < first ? 0 : static_cast<int>(frame.instruction - first));
   }

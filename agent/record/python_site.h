@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Python line that led here, read from the interpreter's own frames: no GIL, no allocation, off
-// when the version is unknown.
+// The current Python line, read from the interpreter's own frames: without GIL or allocation;
+// disabled if the version is unknown.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@
 
 namespace ddpdoctor::agent {
 
-/// Index of the innermost frame of the calling thread in the ring's sites, 0 when there is no
-/// Python here.
+/// Index of the calling thread's innermost frame in the ring's sites, 0 if there is no Python
+/// frame.
 std::uint32_t call_site(wire::Ring& ring);
 
-/// Python is being finalised, or has been. Reads two words of the interpreter: safe in a signal
+/// Python is being finalized, or has been. Reads two words of the interpreter: safe in a signal
 /// handler.
 bool interpreter_is_ending();
 
-/// In a forked child: sites must be written anew into its own ring.
+/// Call in a forked child: its own ring needs its own sites.
 void forget_sites();
 
 }  // namespace ddpdoctor::agent

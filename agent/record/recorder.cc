@@ -26,14 +26,15 @@ char spool[512];
 bool spool_chosen = false;
 bool wipe_by_hand = false;
 
-// Texts already in the pool, by hash; open addressing. A full table loses nothing but sharing.
+// Texts already in the pool, by hash; open addressing. If the table is full, texts are only stored
+// repeatedly.
 constexpr std::uint32_t kTextSlots = 8192;
 struct TextSlot {
   std::atomic<std::uint64_t> hash;
   std::atomic<std::uint32_t> offset;
 };
 
-/// What a forked child must not inherit.
+/// Data that a forked child must not inherit.
 struct alignas(kPage) OfThisProcess {
   std::atomic<wire::Ring*> current;
   std::atomic<int> state;
@@ -62,7 +63,7 @@ std::uint64_t clock_time() {
 }
 
 #if defined(__aarch64__)
-/// The machine's counter: 25 to 1,000 million a second.
+/// The machine's counter: 25 to 1,000 million per second.
 std::uint64_t counter() {
   std::uint64_t value = 0;
   asm volatile("mrs %0, cntvct_el0" : "=r"(value));
@@ -76,21 +77,21 @@ std::uint64_t counter() {
 constexpr std::uint64_t kSpan = 1U << 20U;  // a third of a millisecond
 #endif
 
-/// Between two readings of the clock, at most kSpan cycles apart, the cycle counter tells the time:
-/// several times cheaper, and wrong by less than the clock's own jitter. Each thread has its own.
+/// Between two readings of the clock, at most kSpan cycles apart, the cycle counter gives the time:
+/// several times faster, with an error below the clock's own jitter. Each thread has its own.
 struct Cycles {
   std::uint64_t at;    // counter at the reading
   std::uint64_t time;  // the reading
-  std::uint64_t rate;  // nanoseconds a cycle, 32 bits behind the point; 0 = unknown
-  std::uint64_t good;  // cycles for which the rate may be used
+  std::uint64_t rate;  // nanoseconds per cycle, 32 fractional bits; 0 = unknown
+  std::uint64_t good;  // number of cycles for which the rate is valid
 };
 constinit thread_local Cycles cycles{};
-constexpr std::uint64_t kShortest = kSpan / 2;  // less tells no rate
+constexpr std::uint64_t kShortest = kSpan / 2;  // a shorter interval gives no rate
 constexpr std::uint64_t kLongest = std::uint64_t{1} << 31U;
-constexpr std::uint64_t kUndisturbed = 400;  // cycles that a reading takes at most
+constexpr std::uint64_t kUndisturbed = 400;  // longest reading in cycles
 constexpr std::uint64_t kAgree = 2048;       // two rates differ by less than 1 / kAgree
 
-/// Reads the clock, and learns the counter's rate when two measurements in a row agree.
+/// Reads the clock; learns the counter's rate when two consecutive measurements agree.
 __attribute__((noinline)) std::uint64_t read_clock() {
   const std::uint64_t before = counter();
   const std::uint64_t time = clock_time();
@@ -100,7 +101,7 @@ __attribute__((noinline)) std::uint64_t read_clock() {
   const std::uint64_t passed = middle - last.at;
   const bool disturbed = after - before > kUndisturbed;
   if (!disturbed && last.at != 0 && passed < kShortest) {
-    return time;  // too soon to learn anything: the older reading stays
+    return time;  // too soon to learn the rate: keeps the older reading
   }
   Cycles next{.at = disturbed ? 0 : middle, .time = time, .rate = last.rate, .good = 0};
   if (!disturbed && last.at != 0 && passed < kLongest && time > last.time) {
@@ -137,7 +138,7 @@ void choose_spool(const char* folder) {
 }
 
 namespace {
-/// A call that found no descriptor when there was no ring.
+/// Records a call that got no descriptor when there was no ring.
 void tell_earlier_failure(wire::Ring& ring) {
   const char* const call = process_state().no_descriptor_for;
   if (call != nullptr) {
@@ -165,7 +166,8 @@ wire::Ring* ring_or_make() {
   }
   int expected = kAbsent;
   if (!own.state.compare_exchange_strong(expected, kMaking, std::memory_order_acq_rel)) {
-    own.lost_before.fetch_add(1, std::memory_order_relaxed);  // another thread makes it right now
+    // Another thread is making it right now.
+    own.lost_before.fetch_add(1, std::memory_order_relaxed);
     return nullptr;
   }
   wire::Ring* const made = make_ring_file(spool);
@@ -193,7 +195,7 @@ bool forget_in_children(void* pages, std::size_t bytes) {
 void forget_ring() {
   cached_tid = 0;
   if (own.state.load(std::memory_order_relaxed) == kAbsent) {
-    return;  // there was none, or the kernel has wiped the pages
+    return;  // there was none, or the kernel has cleared the pages
   }
   own.current.store(nullptr, std::memory_order_relaxed);
   own.state.store(kAbsent, std::memory_order_relaxed);
@@ -230,7 +232,7 @@ std::uint64_t record(wire::Ring& ring, const Event& event) {
 std::uint32_t intern(wire::Ring& ring, const char* text, std::size_t length) {
   constexpr std::size_t kLongest = 1024;
   if (length > kLongest) {
-    text += length - kLongest;  // the end of a path tells more than its beginning
+    text += length - kLongest;  // the end of a path is more informative than its beginning
     length = kLongest;
   }
   const std::uint64_t hash = hash_of(text, length);
@@ -239,8 +241,8 @@ std::uint32_t intern(wire::Ring& ring, const char* text, std::size_t length) {
     TextSlot& slot = own.texts[(hash + i) % kTextSlots];
     const std::uint64_t seen = slot.hash.load(std::memory_order_acquire);
     if (seen == hash) {
-      return slot.offset.load(std::memory_order_acquire);  // 0 while its writer is at work: the
-                                                           // text is then unknown, never wrong
+      // 0 while it is being written: the text is then unknown, never wrong.
+      return slot.offset.load(std::memory_order_acquire);
     }
     if (seen == 0) {
       free_slot = &slot;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// This process's ring: made lazily at the first event worth it, then reserve → fill → publish,
-// without a lock. What cannot be recorded is counted; nothing here can fail visibly.
+// This process's ring: created at the first relevant event, then reserve → fill → publish, without
+// a lock. What cannot be recorded is counted; no failure here is visible to the job.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +13,15 @@
 
 namespace ddpdoctor::agent {
 
-/// The ring when there is one; never makes it.
+/// The ring if it exists; never creates it.
 wire::Ring* ring();
-/// The ring, made now if recording is wanted and possible.
+/// The ring, created now if recording is wanted and possible.
 wire::Ring* ring_or_make();
 
-/// The rank that another process's ring names, -1 when it has no ring or names none.
+/// The rank in another process's ring, -1 if it has no ring or no rank.
 std::int32_t rank_in_ring_of(pid_t pid, std::uint64_t start_ticks);
 
-/// What goes into a slot; defaults mean "unknown".
+/// The content of a slot; defaults mean "unknown".
 struct Event {
   wire::EventKind kind = wire::EventKind::kNone;
   wire::Phase phase = wire::Phase::kEnqueued;
@@ -41,28 +41,29 @@ struct Event {
 /// Writes one slot; returns its index + 1.
 std::uint64_t record(wire::Ring& ring, const Event& event);
 
-/// Offset of a text in the pool, the same for the same text; 0 when it does not fit.
+/// Offset of a text in the pool, equal for equal texts; 0 if it does not fit.
 std::uint32_t intern(wire::Ring& ring, const char* text, std::size_t length);
 
 /// CLOCK_MONOTONIC, nanoseconds; times of one thread may be a few nanoseconds out of order.
 std::uint64_t now();
 std::uint32_t thread_id();
 
-/// Remembers where rings are to be made; called once at start.
+/// Sets the folder for rings; called once at the start.
 void choose_spool(const char* folder);
 #if defined(__aarch64__)
-inline constexpr std::size_t kPage = 65536;  // the largest: which one it is, the kernel says
+inline constexpr std::size_t kPage =
+    65536;  // the largest page size; the kernel knows the actual one
 #else
 inline constexpr std::size_t kPage = 4096;
 #endif
-/// From now on a child made by fork or clone sees zeros in these pages (of ours, aligned to kPage),
-/// whoever made it and whatever its handlers do. False where the kernel cannot.
+/// From now on, a child made by fork or clone sees zeros in these pages (ours, aligned to kPage),
+/// whatever created it and whatever its handlers do. False if the kernel does not support it.
 bool forget_in_children(void* pages, std::size_t bytes);
 
-/// In a forked child: the parent's ring is not ours.
+/// Call in a forked child: the parent's ring is not its own.
 void forget_ring();
 
-/// Keeps the tail of what the process writes to standard error.
+/// Keeps the last part of what the process writes to standard error.
 void keep_stderr(wire::Ring& ring, const char* text, std::size_t length);
 
 }  // namespace ddpdoctor::agent

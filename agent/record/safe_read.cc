@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Raw system calls: libc's open and close are doors of this agent.
+// Raw system calls, because this agent interposes libc's open and close.
 #include "agent/record/safe_read.h"
 
 #include <fcntl.h>

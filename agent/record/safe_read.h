@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of our own process read through the kernel, which answers EIO where a load would end the
-// job. By a file: unlike process_vm_readv, no sandbox ends a process for reading one, and a thread
-// of the job that closes every descriptor meanwhile loses nothing, since only reads at an offset
-// are made.
+// Reads memory of our own process through the kernel, which returns EIO where a load would crash
+// the job. Uses a file: unlike with process_vm_readv, no sandbox ends a process for it, and a
+// thread of the job that closes every descriptor in the meantime does no harm, because all reads
+// are at an explicit offset.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace ddpdoctor::agent {
 
-/// Reads while it lives; holds one descriptor for that time.
+/// Reads during its lifetime, for which it holds one descriptor.
 class SafeRead {
  public:
   SafeRead();
@@ -20,12 +20,12 @@ class SafeRead {
   SafeRead& operator=(SafeRead&&) = delete;
   ~SafeRead();
 
-  /// False where /proc cannot be read; every read fails then.
+  /// False if /proc cannot be read; then every read fails.
   [[nodiscard]] bool possible() const {
     return file_ >= 0;
   }
 
-  /// Copies `bytes` (at most a page) from `address`; false when not all of them can be read.
+  /// Copies `bytes` (at most a page) from `address`; false if any of them cannot be read.
   bool bytes(std::uint64_t address, void* into, std::size_t bytes);
 
   /// The value at `address`.

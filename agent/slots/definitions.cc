@@ -16,7 +16,7 @@ const char* file_name(const char* path) {
   return slash == nullptr ? path : slash + 1;
 }
 
-/// Symbol 0 is none.
+/// Symbol 0 is invalid.
 bool defines(const Object& object, std::uint32_t symbol, const char* name) {
   constexpr ElfW(Half) kNotDefault = 0x8000;
   const ElfW(Sym)& found = object.symbols[symbol];
@@ -97,7 +97,7 @@ void* definition(const Object& object, const char* name) {
                      : reinterpret_cast<void*>(object.base + object.symbols[symbol].st_value);
 }
 
-/// An object and, breadth first, what it depends on.
+/// An object and its dependencies, breadth first.
 constexpr int kMostInScope = 256;
 struct Scope {
   int count;
@@ -120,7 +120,7 @@ struct Needed {
   const char* name;
 };
 
-/// By its file, or by the name that it gives itself.
+/// Compares its file name, and the name that it gives itself.
 bool is_called(const Object& object, const char* path, const char* name) {
   for (const ElfW(Dyn)* entry = object.dynamic; entry != nullptr && entry->d_tag != DT_NULL;
        ++entry) {
@@ -164,14 +164,14 @@ struct Question {
   int count;
 };
 
-/// Inside the callback nothing is unloaded, and dl_iterate_phdr may be called again.
+/// During the callback nothing is unloaded, and dl_iterate_phdr may be called recursively.
 int answer(dl_phdr_info* info, std::size_t, void* data) {
   const auto& question = *static_cast<const Question*>(data);
   const Object object = read_object(*info);
   if (!object.holds(question.inside)) {
     return 0;
   }
-  static constinit Scope scope{};  // too large for a stack; the callback's lock is ours
+  static constinit Scope scope{};  // too large for a stack; the callback's lock protects it
   scope.count = 0;
   add(scope, object);
   if (question.reach == Reach::kDependencies) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlsym as in dlsym_x86_64.S: what we do not answer is a tail jump to the real one.
+// dlsym as in dlsym_x86_64.S: lookups that we do not answer are a tail jump to the real one.
 
     .hidden agent_dlsym
     .text

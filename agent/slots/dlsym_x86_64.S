@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// dlsym: we are asked first, and all but what we answer is a tail jump to the real one, because RTLD_NEXT and RTLD_DEFAULT depend on
-// who called.
+// dlsym: calls our code first; lookups that we do not answer are a tail jump to the real one, because RTLD_NEXT and RTLD_DEFAULT
+// depend on the caller.
 
     .hidden agent_dlsym
     .text

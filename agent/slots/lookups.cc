@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that a program asks for by name. A library that was opened is asked for its functions
-// right away, so this is also where we look for slots. Of NCCL's functions the program gets our
-// door instead, if and only if the library has the function; all other answers are the dynamic
-// linker's own.
+// Functions that a program looks up by name. A program usually looks up functions right after it
+// opened a library, so this is also a good time to find new slots. For NCCL's functions the program
+// gets our door instead, if and only if the library has the function; all other results are the
+// dynamic linker's own.
 #include <cstdint>
 #include <cstring>
 #include <dlfcn.h>
@@ -28,8 +28,8 @@ LookUp* find_real_dlsym() {
   return real_dlsym;
 }
 
-/// Whether the handle is that of our own file: NCCL opens us as a plugin, and we export none of the
-/// names that it asks for.
+/// True if the handle is that of our own file: NCCL opens us as a plugin, and we export none of the
+/// names that it looks up.
 bool is_ours(void* handle) {
   const link_map* map = nullptr;
   Dl_info where{};
@@ -49,7 +49,7 @@ void* answer(void* handle, const char* name) {
   if (place < 0 || name_at(place).family != Family::kNccl || handle == RTLD_NEXT) {
     return nullptr;
   }
-  // asked from here, RTLD_DEFAULT knows the global scope, which comes first for everybody
+  // called from here, RTLD_DEFAULT searches the global scope, which comes first for every caller
   void* const found = real_dlsym(handle, name);
   return found == nullptr ? nullptr : nccl::door_to(name_at(place).id, found);
 }
@@ -61,8 +61,8 @@ using namespace ddpdoctor::agent;
 
 extern "C" {
 
-/// What dlsym shall do: give `address` as its answer, or go on at the real dlsym, which asks anew
-/// for dlerror's sake.
+/// What dlsym shall do: return `address`, or continue with the real dlsym, which repeats the lookup
+/// so that dlerror is correct.
 struct Answer {
   void* address;
   std::uint64_t is_answer;

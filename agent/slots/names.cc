@@ -56,7 +56,7 @@ constexpr Name kAll[] = {
 constexpr auto kSorted = by_hash(kAll);
 static_assert(kSorted.size() <= kMostNames);
 
-/// Most symbols of most objects are not worth a hash.
+/// Avoids hashing most symbols of most objects.
 bool may_be_ours(const char* symbol) {
   switch (symbol[0]) {
     case 'n':

@@ -12,11 +12,12 @@ enum class Family : std::uint8_t { kNccl, kMpi, kCuda, kC10d };
 struct Name {
   std::uint32_t hash;
   Family family;
-  std::uint16_t id;  // in the family's table; of MPI: three for each, in the order of MpiName
+  // Index in the family's table; for MPI three per function, in the order of MpiName.
+  std::uint16_t id;
   const char* text;
 };
 
-/// Place of a symbol's name among all names; -1 when it is none of ours.
+/// Index of a symbol's name among all names; -1 if it is not interposed.
 int place_of(const char* symbol);
 const Name& name_at(int place);
 extern const int kNames;

@@ -10,7 +10,8 @@
 namespace ddpdoctor::agent {
 namespace {
 
-/// glibc has added the base to the addresses of what it loaded, but not to the kernel's own object.
+/// glibc has added the base to the addresses of objects it loaded, but not for the kernel's own
+/// object.
 template <typename T>
 const T* address(const Object& object, ElfW(Addr) value) {
   return reinterpret_cast<const T*>(value < object.base ? object.base + value : value);
@@ -80,8 +81,8 @@ constexpr std::uint32_t kCallSlot = R_AARCH64_JUMP_SLOT;
 constexpr std::uint32_t kDataSlot = R_AARCH64_GLOB_DAT;
 constexpr std::uint32_t kAddress = R_AARCH64_ABS64;
 
-/// Whether a slot of the procedure linkage table still leads to the code that asks the dynamic
-/// linker, the same for all of them: [bti c] stp x16, x30, [sp, #-16]!
+/// True if a slot of the procedure linkage table still points to the code that calls the dynamic
+/// linker, which is the same for all slots: [bti c] stp x16, x30, [sp, #-16]!
 bool is_unbound(const Object& object, const void* value, std::size_t) {
   constexpr std::uint32_t kBranchTarget = 0xd503245f;
   constexpr std::uint32_t kSave = 0xa9bf7bf0;
@@ -98,8 +99,8 @@ constexpr std::uint32_t kCallSlot = R_X86_64_JUMP_SLOT;
 constexpr std::uint32_t kDataSlot = R_X86_64_GLOB_DAT;
 constexpr std::uint32_t kAddress = R_X86_64_64;
 
-/// Whether a slot of the procedure linkage table still leads to the code that pushes its number and
-/// asks the dynamic linker.
+/// True if a slot of the procedure linkage table still points to the code that pushes its number
+/// and calls the dynamic linker.
 bool is_unbound(const Object& object, const void* value, std::size_t index) {
   constexpr unsigned char kBranchTarget[] = {0xf3, 0x0f, 0x1e, 0xfa};
   constexpr unsigned char kPush = 0x68;
@@ -117,7 +118,7 @@ bool is_unbound(const Object& object, const void* value, std::size_t index) {
 
 #endif
 
-/// What stands in a slot before its object is relocated: an address without the base.
+/// The content of a slot before its object is relocated: an address without the base.
 bool is_unrelocated(const Object& object, const void* value) {
   return object.base != 0 && reinterpret_cast<ElfW(Addr)>(value) < object.end - object.base;
 }
@@ -140,8 +141,8 @@ Object read_object(const dl_phdr_info& info) {
   return object;
 }
 
-/// Tables of functions outside of the locked pages may have been written by the program since:
-/// what stands there is not taken for the function of that name.
+/// The program may have changed function tables outside the locked pages: their content is not
+/// assumed to be the function of that name.
 bool Slots::take(const ElfW(Rela) & relocation, std::size_t index, bool of_calls,
                  Slot& slot) const {
   const auto type = ELF64_R_TYPE(relocation.r_info);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loaded program or library as the dynamic linker left it: through which slots it calls functions
-// of others, and what stands in them.
+// A loaded program or library as the dynamic linker left it: the slots through which it calls
+// functions of others, and their content.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace ddpdoctor::agent {
 
 struct Object {
   ElfW(Addr) base = 0;
-  ElfW(Addr) begin = 0;  // of its memory
+  ElfW(Addr) begin = 0;  // begin of its memory
   ElfW(Addr) end = 0;
   ElfW(Addr) code = 0;  // its first executable part
   ElfW(Addr) code_end = 0;
@@ -19,21 +19,21 @@ struct Object {
   const char* names = nullptr;
   std::size_t names_bytes = 0;
   const ElfW(Dyn) * dynamic = nullptr;
-  const std::uint32_t* gnu_hash = nullptr;  // one of the two tables that find a symbol by its name
+  const std::uint32_t* gnu_hash = nullptr;  // either of the two tables for finding a symbol by name
   const std::uint32_t* old_hash = nullptr;
-  const ElfW(Half) * versions = nullptr;  // of symbols; null = none has one
+  const ElfW(Half) * versions = nullptr;  // versions of the symbols; null = none has one
   const ElfW(Rela) * calls = nullptr;
   std::size_t calls_count = 0;
-  const ElfW(Rela) * data = nullptr;  // without the relocations that name no symbol
+  const ElfW(Rela) * data = nullptr;  // without relocations that have no symbol
   std::size_t data_count = 0;
-  ElfW(Addr) locked = 0;  // whole pages that the loader made read-only when it had relocated
+  ElfW(Addr) locked = 0;  // whole pages that the loader made read-only after relocation
   ElfW(Addr) locked_end = 0;
 
   [[nodiscard]] bool holds(const void* address) const {
     const auto at = reinterpret_cast<ElfW(Addr)>(address);
     return at >= begin && at < end;
   }
-  /// Null where the offset is not one of the object's names.
+  /// Null if the offset is not one of the object's names.
   [[nodiscard]] const char* name_at(std::size_t offset) const {
     return names != nullptr && offset < names_bytes ? names + offset : nullptr;
   }
@@ -45,19 +45,19 @@ struct Object {
 
 Object read_object(const dl_phdr_info& info);
 
-/// Where a function's address stands: `place` of its name (names.h).
+/// The position of a function's address: `place` of its name (names.h).
 struct Slot {
   void** address;
   void* value;
   int place;
-  bool unbound;  // lazy: the first call asks the dynamic linker
+  bool unbound;  // lazy: the first call goes to the dynamic linker
 };
 
-/// Goes through all slots of an object that hold a function of names.h, whoever wrote it there.
+/// Iterates over all slots of an object that hold a function of names.h, whoever wrote it there.
 class Slots {
  public:
   explicit Slots(const Object& object) : object_(&object) {}
-  /// False when there is none left.
+  /// False if there are no more.
   bool next(Slot& slot);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects are looked at twice: first what their slots hold is noted, then, outside of
-// dl_iterate_phdr (whose callback must not take the loader's other lock), doors are chosen, then
+// Objects are processed in steps: first the content of their slots is collected; then, outside
+// dl_iterate_phdr (whose callback must not take the loader's other lock), doors are chosen; then
 // the slots are written. Nothing is written while another thread may still be relocating.
 #include "agent/slots/slots.h"
 
@@ -22,10 +22,10 @@ namespace {
 
 constinit std::atomic<bool> begun{false};
 constinit std::atomic<bool> looking{false};
-constinit std::atomic<bool> alone{false};  // this process had one thread when it last forked
-constinit std::atomic<std::uint64_t> looked_at{0};  // objects that the process had loaded by then
+constinit std::atomic<bool> alone{false};  // this process had only one thread at its last fork
+constinit std::atomic<std::uint64_t> looked_at{0};  // number of objects loaded by the last pass
 
-/// How many objects the process has loaded and unloaded so far; both only grow.
+/// How many objects the process has loaded and unloaded so far; both numbers only grow.
 struct Count {
   unsigned long long loaded = 0;
   unsigned long long unloaded = 0;
@@ -43,14 +43,14 @@ Count count_objects() {
   return count;
 }
 
-// Objects that are done with, by their program headers, which no two objects share.
+// Finished objects, identified by their program headers, which are unique.
 constexpr std::size_t kSeen = 4096;
 constexpr std::size_t kMostSeen = kSeen / 2;
 constinit const void* seen[kSeen]{};
 constinit std::size_t seen_count = 0;
 constinit unsigned long long seen_unloaded = 0;
 
-// A program that opens and closes libraries all the time is not looked through all the time.
+// Limits the passes for a program that opens and closes libraries continuously.
 constexpr int kForgetAtMost = 64;
 constinit int forgotten = 0;
 
@@ -70,37 +70,38 @@ void remember_seen(const void* key) {
   }
 }
 
-/// What slots of one function hold, and the door for it.
+/// The content of one function's slots, and the door for it.
 struct Choice {
   void* value;
   void* door;
-  ElfW(Addr) owner;  // start of the object whose slots they are; an unbound one is its alone
+  // Start of the object with these slots; an unbound slot belongs to its object alone.
+  ElfW(Addr) owner;
   std::int16_t place;
-  std::int16_t next;  // of the same name, -1 = none
+  std::int16_t next;  // next choice with the same name, -1 = none
   bool unbound;
 };
 constexpr int kChoices = 1024;
 constexpr int kHits = 8192;
 
-/// A slot to be written.
+/// A slot to write.
 struct Hit {
   void** slot;
-  const void* object;  // whose program headers these are
+  const void* object;  // identified by its program headers
   int choice;
 };
 
 struct Look {
   Count count;
-  bool overtaken;  // somebody loads or unloads meanwhile
+  bool overtaken;  // objects were loaded or unloaded in the meantime
   int choices;
   int hits;
-  std::int16_t first[kMostNames];  // choice by place of the name, -1 = none
+  std::int16_t first[kMostNames];  // choice by the index of the name, -1 = none
   Choice choice[kChoices];
-  Hit hit[kHits];  // one object after the other
+  Hit hit[kHits];  // grouped by object
 };
 constinit Look look{};
 
-/// -1 when there is none.
+/// -1 if there is none.
 int known_choice(const Object& object, const Slot& slot) {
   for (int at = look.first[slot.place]; at >= 0; at = look.choice[at].next) {
     const Choice& known = look.choice[at];
@@ -172,16 +173,16 @@ void* door_to(const Name& name, void* real) {
   }
 }
 
-/// What the dynamic linker would bind a slot to at its first call: the global scope comes first,
-/// then the object's own. Null where these two differ: which of them it takes depends on how the
-/// object was loaded.
+/// The function to which the dynamic linker would bind a slot at its first call: the global scope
+/// comes first, then the object's own. Null if the two differ, because the result depends on how
+/// the object was loaded.
 void* bound_later(void* own, const char* name) {
   void* const everybodys = dlsym(RTLD_DEFAULT, name);
   const bool agree = own == nullptr || everybodys == nullptr || own == everybodys;
   return !agree ? nullptr : everybodys != nullptr ? everybodys : own;
 }
 
-/// The choices of one object follow each other; its scope is gone through once for all of them.
+/// The choices of one object are consecutive; its scope is searched once for all of them.
 void choose_doors() {
   static constinit const char* name[kMostNames]{};
   static constinit void* own[kMostNames]{};
@@ -206,7 +207,7 @@ void choose_doors() {
   }
 }
 
-/// Makes the loader's read-only pages of an object writable while it lives.
+/// Makes the loader's read-only pages of an object writable during its lifetime.
 class Unlocked {
  public:
   explicit Unlocked(const Object& object) : object_(&object) {}
@@ -268,15 +269,15 @@ int find_ours(dl_phdr_info* info, std::size_t, void* into) {
   return 0;
 }
 
-/// Waits, as dlsym itself would, until no other thread loads anything; and what went wrong in our
-/// own questions is no answer to the program's dlerror.
+/// Waits, as dlsym itself would, until no other thread is loading; errors of our own lookups must
+/// not appear in the program's dlerror.
 void pass_the_loaders_lock() {
   if (void* const program = dlopen(nullptr, RTLD_NOLOAD | RTLD_LAZY); program != nullptr) {
     dlclose(program);
   }
 }
 
-/// False when objects came or went meanwhile.
+/// False if objects were loaded or unloaded in the meantime.
 bool look_once() {
   static constinit Object ours{};
   if (ours.end == 0) {
@@ -287,7 +288,7 @@ bool look_once() {
   look.choices = look.hits = 0;
   memset(look.first, -1, sizeof look.first);
   if (look.count.unloaded != seen_unloaded && forgotten < kForgetAtMost) {
-    ++forgotten;  // another object may have taken the place of one that is gone
+    ++forgotten;  // another object may be at the address of an unloaded one
     memset(static_cast<void*>(seen), 0, sizeof seen);
     seen_count = 0;
     seen_unloaded = look.count.unloaded;

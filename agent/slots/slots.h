@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// How we come to stand in front of functions of NCCL, MPI, CUDA and c10d without exporting their
-// names: the slots through which loaded objects call them are pointed to our doors, and a door
-// passes each call on to what stood in its slot. Whoever asks whether a function exists (dlsym, a
-// weak reference, a library that needs it) is answered by the dynamic linker alone.
+// How functions of NCCL, MPI, CUDA and c10d are interposed without exporting their names: the slots
+// through which loaded objects call them are pointed to our doors, and a door passes each call on
+// to the previous content of its slot. A program that checks whether a function exists (dlsym, a
+// weak reference, a library that needs it) gets the dynamic linker's own answer.
 #pragma once
 
 namespace ddpdoctor::agent {
 
-/// From the constructor on, when there is something to record.
+/// Call from the constructor, if there is something to record.
 void begin_with_slots();
 
-/// Points the slots of objects that were loaded since the last time. Costs a microsecond when there
-/// are none. Not for signal handlers: it takes the dynamic linker's locks.
+/// Points the slots of objects that were loaded since the last call to the doors. Takes a
+/// microsecond if there are none. Not for signal handlers: it takes the dynamic linker's locks.
 void look_for_slots();
 
-/// Before fork(): notes whether this process has other threads.
+/// Call before fork(): records whether this process has other threads.
 void note_who_else_runs();
 
-/// In a forked child, whose other threads are gone. One of them may have held the lock of
-/// dl_iterate_phdr, which glibc does not give back: then we never look again.
+/// Call in a forked child, whose other threads do not exist. One of them may have held the lock of
+/// dl_iterate_phdr, which glibc does not release: then no further pass is made.
 void forget_who_looks();
 
-// The families' doors. Each answers which door calls from a slot that holds `real` shall take; null
-// = leave the slot alone. Two functions never share a door, nor do two versions of one function.
+// The doors of the families. Each returns the door for calls from a slot that holds `real`; null =
+// leave the slot unchanged. Two functions, or two versions of one function, never share a door.
 namespace nccl {
 void* door_to(int function, void* real);
 }

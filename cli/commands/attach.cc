@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ddpdoctor attach PID: a job that hangs now and was started without us.
+// ddpdoctor attach PID: for a job that hangs now and was started without ddpdoctor.
 #include <limits>
 
 #include <CLI/CLI.hpp>

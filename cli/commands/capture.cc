@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ddpdoctor capture: what `attach --hosts` and its like run on each node. No one types it.
+// ddpdoctor capture: what `attach --hosts` and similar options run on each node; not for users.
 #include <CLI/CLI.hpp>
 
 #include "cli/command.h"

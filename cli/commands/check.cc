@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ddpdoctor check [-- CMD]: what on this machine will break a job that has not started.
+// ddpdoctor check [-- CMD]: what on this machine will break a job before it starts.
 #include <charconv>
 #include <system_error>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ddpdoctor clean: what dead jobs left here, listed with owners; removed after a yes.
+// ddpdoctor clean: lists what dead jobs left here, with owners; removes it after a yes.
 #include <algorithm>
 #include <cstdio>
 #include <unistd.h>
@@ -23,7 +23,7 @@ using leftovers::Leftover;
 
 constexpr double kOldest = 365 * 86400.0;
 
-/// A yes typed at the terminal; everything else is a no.
+/// A yes typed at the terminal; any other answer is a no.
 bool asked(const std::string& what) {
   fmt::print(stderr, "remove {}? [y/N] ", what);
   std::fflush(stderr);
@@ -68,7 +68,7 @@ class Clean : public Action {
     }
     const auto own = std::count_if(found.begin(), found.end(),
                                    [&scope](const Leftover& one) { return one.uid == scope.uid; });
-    return std::ssize(removed) == own ? kNothingFound : kFound;  // what others left is theirs
+    return std::ssize(removed) == own ? kNothingFound : kFound;  // other users' leftovers stay
   }
 
  private:

@@ -28,7 +28,7 @@ namespace ddpdoctor::cli {
 namespace {
 
 constexpr double kLongestTimeout = 7 * 86400.0;
-constexpr double kOnceWait = 5;  // seconds in which a job must be heard
+constexpr double kOnceWait = 5;  // seconds within which a job must be heard
 
 monitor::Occasion occasion_of(fleet::Reason reason) {
   switch (reason) {
@@ -42,7 +42,7 @@ monitor::Occasion occasion_of(fleet::Reason reason) {
   }
 }
 
-/// The first finding, short: for who reads along.
+/// The first finding, shortened, for other listeners.
 std::string finding_of(const diagnosis::Diagnosis& diagnosis) {
   if (diagnosis.findings.empty()) {
     return {};
@@ -52,7 +52,7 @@ std::string finding_of(const diagnosis::Diagnosis& diagnosis) {
                      first.summary);
 }
 
-/// Whether a signal asks us to end. Blocked, so that no look is interrupted.
+/// Receives signals that ask us to end. They are blocked, so that no snapshot is interrupted.
 class EndSignals {
  public:
   EndSignals() {
@@ -200,7 +200,7 @@ class Collect : public Action {
   std::unique_ptr<MetricsServer> server_;
   double next_page_ = 0;
   std::map<std::string, std::uint64_t> findings_;
-  std::string finding_;  // that was shown last
+  std::string finding_;  // the finding that was shown last
   bool stopped_ = false;
   bool looked_ = false;
   bool shown_ = false;

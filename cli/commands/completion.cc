@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ddpdoctor completion SHELL: the script by which a shell completes our words.
+// ddpdoctor completion SHELL: the script with which a shell completes our commands and options.
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ddpdoctor mcp: the server for coding agents, which is the Python package's: a Python that has it
-// takes the place of this process.
+// ddpdoctor mcp: the server for coding agents, which is part of the Python package: replaces this
+// process with a Python that has the package.
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The folder where the agent's host started us may have a logging.py: it is not imported from.
+// The working directory is the agent's and may contain a logging.py: it is not in Python's path.
 constexpr const char* kServe = R"(import sys
 sys.path[:] = [path for path in sys.path if path] + sys.argv[1:]
 try:
@@ -37,7 +37,7 @@ fs::path own_file() {
   return fs::read_symlink("/proc/self/exe", error);
 }
 
-/// What was asked for, else that of the virtual environment we are in, else the one in PATH.
+/// The given Python, else that of the active virtual environment, else the one in PATH.
 std::string python_for(const fs::path& program) {
   if (const char* chosen = std::getenv("DDPDOCTOR_PYTHON"); chosen != nullptr && *chosen != 0) {
     return chosen;
@@ -51,8 +51,8 @@ std::string python_for(const fs::path& program) {
   return "python3";
 }
 
-/// Where `cmake --install` and the .deb put the package; it comes last in Python's path: one that
-/// pip installed is as new as its program.
+/// Where `cmake --install` and the .deb install the package; it comes last in Python's path,
+/// because a package that pip installed is as new as its program.
 std::string package_beside(const fs::path& program) {
   return program.parent_path().parent_path() / "share" / "ddpdoctor" / "python";
 }

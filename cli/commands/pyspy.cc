@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ddpdoctor pyspy dump --pid PID: the words, the output and the exit statuses of `py-spy dump`, for
+// ddpdoctor pyspy dump --pid PID: the options, output and exit statuses of `py-spy dump`, for
 // programs that call it by name (watchdogs of SGLang and vLLM, scripts). A link named py-spy to
 // this program does the same.
 #include <charconv>
@@ -16,9 +16,9 @@
 namespace ddpdoctor::cli {
 namespace {
 
-constexpr int kFailed = 1;  // py-spy's for whatever it cannot do
+constexpr int kFailed = 1;  // py-spy's status for every failure
 
-/// Decimal, or hexadecimal with 0x.
+/// A decimal number, or hexadecimal with 0x.
 base::Result<pid_t> pid_of(const std::string& text) {
   const bool hex = text.starts_with("0x");
   const char* const begin = text.data() + (hex ? 2 : 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ddpdoctor report FILE…: what captures of a job show, after the fact.
+// ddpdoctor report FILE…: what captures of a job show, afterwards.
 #include <CLI/CLI.hpp>
 
 #include "cli/command.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ddpdoctor run -- CMD: the command as it would be without us, until it hangs, dies or computes
-// nonsense.
+// ddpdoctor run -- CMD: runs the command unchanged and reports when it hangs, dies or computes
+// wrong results.
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -156,7 +156,7 @@ class Run : public Action {
     return outcome.status;
   }
 
-  /// What the collector is told that this node may start for all.
+  /// Options for the collector that this node may start for all nodes.
   [[nodiscard]] std::vector<std::string> collector_words() const {
     std::vector<std::string> words{"--report-dir", options_.report.folder, "--hang-timeout",
                                    fmt::format("{:g}", options_.supervise.hang_timeout)};

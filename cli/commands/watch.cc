@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ddpdoctor watch [PID]: a running job, live.
+// ddpdoctor watch [PID]: shows a running job live.
 #include <functional>
 #include <limits>
 #include <thread>
@@ -27,8 +27,8 @@ namespace {
 
 constexpr double kShortestInterval = 0.1;
 constexpr double kLongestInterval = 3600;
-constexpr double kWait = 5;    // seconds in which a job on many nodes must be heard
-constexpr double kHear = 0.7;  // seconds in which every node speaks
+constexpr double kWait = 5;    // seconds within which a job on many nodes must be heard
+constexpr double kHear = 0.7;  // seconds in which every node sends a message
 
 class Watch : public Action {
  public:
@@ -103,7 +103,7 @@ class Watch : public Action {
     return watch([&collector] { return seen(collector); });
   }
 
-  /// How all nodes stand, once each has had time to say so.
+  /// The state of all nodes, once each had time to report it.
   static base::Result<graph::LiveView> seen(fleet::Collector& collector) {
     const double until = fleet::steady_seconds() + kHear;
     while (fleet::steady_seconds() < until) {
@@ -117,7 +117,7 @@ class Watch : public Action {
         std::chrono::duration<double>(interval_));
   }
 
-  /// A snapshot each interval until the job ends or nobody reads.
+  /// Prints a snapshot per interval until the job ends or stdout is closed.
   [[nodiscard]] int plain(const Look& look, graph::LiveView view) const {
     while (true) {
       std::string out;
@@ -134,7 +134,7 @@ class Watch : public Action {
       auto next = look();
       if (!next) {
         print_error(next.error());
-        return kNothingFound;  // it was seen; now it is gone
+        return kNothingFound;  // it was seen before and has ended
       }
       view = std::move(*next);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python stacks as `py-spy dump` prints them: its text and its JSON, for programs that read them.
+// Python stacks in the text and JSON formats of `py-spy dump`, for programs that parse them.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace ddpdoctor::cli {
 
 struct DumpStyle {
   bool full_filenames = false;
-  bool locals = false;  // those that were read: of torch.distributed's own frames
+  bool locals = false;  // locals of torch.distributed's own frames, as far as read
 };
 
 std::string dump_as_text(const std::vector<monitor::DumpedProcess>& processes,
@@ -19,8 +19,8 @@ std::string dump_as_text(const std::vector<monitor::DumpedProcess>& processes,
 std::string dump_as_json(const std::vector<monitor::DumpedProcess>& processes,
                          const DumpStyle& style);
 
-/// The file as it is seen from the folder that holds its outermost package:
-/// torch/nn/modules/module.py. `pid` leads to the process's own files.
+/// The file name relative to the folder that contains its outermost package:
+/// torch/nn/modules/module.py. `pid` gives access to the process's own files.
 std::string short_filename(const std::string& file, pid_t pid);
 
 }  // namespace ddpdoctor::cli

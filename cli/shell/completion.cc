@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Completion scripts. What is no option is a file or, where the command knows them, a word of a
-// list.
+// Completion scripts. A word that is not an option completes to a file or, if the command has a
+// list, to a word of it.
 #include <array>
 
 #include <fmt/format.h>
@@ -27,7 +27,8 @@ std::vector<std::string> names_of(const std::vector<CommandWords>& commands) {
   return out;
 }
 
-/// In single quotes of a shell; `bracket` also escapes what zsh reads in a specification.
+/// In single quotes of a shell; `bracket` also escapes characters that zsh interprets in a
+/// specification.
 std::string quoted(const std::string& text, bool bracket = false) {
   std::string out = "'";
   for (const char c : text) {

@@ -12,7 +12,7 @@
 namespace ddpdoctor::cli {
 namespace {
 
-/// Backslashes and leading dots mean something to roff; "-" is a hyphen unless it is escaped.
+/// roff interprets backslashes and leading dots; an unescaped "-" becomes a hyphen.
 std::string roff(std::string_view text) {
   std::string out;
   bool at_begin = true;
@@ -46,7 +46,7 @@ std::string synopsis(const CommandWords& command) {
                      arguments);
 }
 
-/// "-o, --output FILE" and what it does.
+/// "-o, --output FILE" with its description.
 std::string entry(const OptionWords& option) {
   const std::string names = fmt::format("{}", fmt::join(option.names, ", "));
   const std::string value =

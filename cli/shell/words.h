@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What can be typed after `ddpdoctor`, read from the parser: the one source of completions and
-// manual pages.
+// Everything that can be typed after `ddpdoctor`, read from the parser: the only source of
+// completions and manual pages.
 #pragma once
 
 #include <string>
@@ -24,13 +24,13 @@ struct CommandWords {
   std::vector<OptionWords> options;
   std::vector<OptionWords> arguments;  // without names
   std::vector<std::string> values;     // what the argument can be, where that is a list
-  std::string footer;                  // examples and exit statuses
+  std::string footer;                  // possible values of the argument, if there is a list
 };
 
-/// Of the commands that people type, in the order of --help.
+/// The public commands, in the order of --help.
 std::vector<CommandWords> words_of(const CLI::App& program);
 
-/// `shell` is bash, zsh or fish; empty for another one.
+/// `shell` is bash, zsh or fish; empty for any other.
 std::string completion_for(const std::string& shell, const std::vector<CommandWords>& commands);
 
 /// In roff (man(7)): the page of the program, and of one command.

@@ -11,8 +11,8 @@ namespace ddpdoctor::viewer {
 
 namespace {
 
-/// No "<" is left, so nothing in it can end the script element or begin a comment. JSON has "<" in
-/// strings only, where the escape means the same.
+/// Removes every "<", so that the text cannot end the script element or begin a comment. JSON has
+/// "<" only in strings, where the escape means the same.
 std::string inside_script(std::string_view json_text) {
   std::string out;
   out.reserve(json_text.size() + json_text.size() / 16);
@@ -26,7 +26,7 @@ std::string inside_script(std::string_view json_text) {
   return out;
 }
 
-/// Appends `page` up to `marker` and steps over it.
+/// Appends `page` up to `marker` and skips the marker.
 void append_until(std::string_view& page, std::string_view marker, std::string& out) {
   const std::size_t at = page.find(marker);
   out.append(page.substr(0, at));

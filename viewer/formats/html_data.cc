@@ -27,12 +27,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What a browser opens at once and a CI system keeps as an artifact.
+// Size that a browser opens immediately and that a CI system accepts as an artifact.
 constexpr std::size_t kLargestData = std::size_t{1900} << 10U;
-// Lines before and after the one that matters.
+// Lines before and after a relevant line.
 constexpr int kContext = 2;
 
-/// Equal values once, by index.
+/// Stores equal values once, by index.
 class Table {
  public:
   std::size_t index_of(Json value) {
@@ -79,7 +79,7 @@ void pack_processes(Json& report, const Packing& packing) {
   Table frames;
   Table stacks;
   Table commands;
-  Table kinds;  // threads that differ in their tid only
+  Table kinds;  // threads that differ only in their tid
   for (Json& process : report["processes"]) {
     process["command"] = commands.index_of(std::move(process["command"]));
     Json& threads = process["threads"];
@@ -107,7 +107,7 @@ void pack_processes(Json& report, const Packing& packing) {
   report["commands"] = commands.take();
 }
 
-/// The lines around a place, as far as they are known.
+/// The lines around a place, as far as known.
 void add_source(const model::JobModel& job, const std::string& name, int number, Json& out) {
   const auto file = job.sources.find(name);
   if (file == job.sources.end() || number <= 0) {
@@ -203,7 +203,7 @@ void add_lanes(const std::vector<GroupLanes>& groups, Json& report) {
   report["sites"] = sites.take();
 }
 
-/// The picture of who waits for whom.
+/// The data of the wait-for picture.
 Json waits(const diagnosis::Diagnosis& diagnosis) {
   const WaitPicture picture = wait_picture(diagnosis);
   Json out = {{"boxes", Json::array()}, {"arrows", Json::array()}};
@@ -228,8 +228,8 @@ Json waits(const diagnosis::Diagnosis& diagnosis) {
   return out;
 }
 
-/// A thousand ranks have the same arrows: [[from…], [to…], why] for each set of them; nodes follow
-/// from the arrows.
+/// A thousand ranks have the same edges: [[from…], [to…], why] for each set of them; nodes follow
+/// from the edges.
 void pack_edges(Json& wait_for) {
   std::map<std::string, std::pair<std::string, Json>> of_rank;  // by source and reason
   std::vector<std::string> order;
@@ -258,7 +258,7 @@ void pack_edges(Json& wait_for) {
   wait_for.erase("nodes");
 }
 
-/// What `ddpdoctor explain` says of the causes that were found.
+/// The text of `ddpdoctor explain` for the causes that were found.
 Json explanations(const diagnosis::Diagnosis& diagnosis) {
   Json out = Json::object();
   for (const detectors::Finding& finding : diagnosis.findings) {
@@ -270,7 +270,7 @@ Json explanations(const diagnosis::Diagnosis& diagnosis) {
   return out;
 }
 
-/// For each finding the evidence that its page shows, as indexes.
+/// For each finding the indices of the evidence that its page shows.
 Json reasons(const diagnosis::Diagnosis& diagnosis) {
   Json out = Json::array();
   for (const detectors::Finding& finding : diagnosis.findings) {

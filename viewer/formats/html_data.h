@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the page draws: the report and what only a drawing needs, packed.
+// The data of the page: the report plus what only drawings need, packed.
 #pragma once
 
 #include <string>

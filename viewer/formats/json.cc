@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Deeper recursion than any tree that people look at; a hostile capture must not exhaust our stack.
+// Deeper than any readable tree; a hostile capture must not exhaust our stack.
 constexpr int kDeepestTree = 1000;
 
 std::string clean(std::string_view text) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// JUnit XML: a failure for each cause that was found, a green case for each that was looked for and
-// not found. What is only possible, or could not be observed, is a skipped case. It fits the schema
-// of Jenkins and the stricter one of Ant: a case has one failure at most.
+// JUnit XML: a failure for each cause that was found, a passed case for each that was searched and
+// not found. A cause that is only possible, or could not be observed, is a skipped case. Valid with
+// the schema of Jenkins and the stricter one of Ant: a case has at most one failure.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -40,7 +40,7 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-/// What the case of a finding holds.
+/// The content of a finding's case.
 std::string outcome(const diagnosis::Diagnosis& diagnosis, const detectors::Finding& finding) {
   const MainPlace place = main_place(finding);
   std::string body =
@@ -80,7 +80,7 @@ void add_case(std::string_view name, const MainPlace& place, std::string_view in
   ++cases.count;
 }
 
-/// A green case claims that the cause was looked for: a log or a part of the ranks is not enough.
+/// A passed case claims that the cause was searched: a log, or some of the ranks, is not enough.
 bool is_observed(const model::JobModel& job) {
   return !job.observations.empty() && job.coverage.unobserved_ranks.empty();
 }

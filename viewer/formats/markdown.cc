@@ -25,8 +25,8 @@ bool is_word(char character) {
   return std::isalnum(static_cast<unsigned char>(character)) != 0;
 }
 
-/// Text between code: nothing of it is taken for markup. An underscore inside a word is none, "#10"
-/// must not become a link to an unrelated issue 10, nor "@team" a message to them.
+/// Text outside code, with all markup escaped. An underscore inside a word is harmless; "#10" must
+/// not become a link to an unrelated issue 10, nor "@team" a message to them.
 std::string escaped_words(std::string_view line) {
   constexpr std::string_view kMarkup = "\\`*{}[]<>|";
   std::string out;
@@ -45,8 +45,8 @@ std::string escaped_words(std::string_view line) {
   return out;
 }
 
-/// Text as code: fenced by one more backtick than it holds in a row. A bar would end a table cell
-/// even in code.
+/// Text as code: enclosed in one more backtick than its longest run of backticks. A bar would end a
+/// table cell even in code.
 std::string code(std::string_view text) {
   if (text.empty()) {
     return {};
@@ -107,7 +107,7 @@ std::string escaped(std::string_view text) {
   return out + escaped_words(words);
 }
 
-/// "`torchrun train.py` · 4 ranks · 2026-09-21T14:13:20Z"; empty when nothing of it is known.
+/// "`torchrun train.py` · 4 ranks · 2026-09-21T14:13:20Z"; empty if all parts are unknown.
 std::string job_line(const model::JobModel& job) {
   std::string out;
   const auto add = [&out](const std::string& part) { out += (out.empty() ? "" : " · ") + part; };

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SARIF 2.1.0 for code scanning. A finding without a known place has no location; GitHub shows only
-// results that have one.
-// Fingerprints hold the cause and the source, never ranks, pids or line numbers: the same hang
-// tomorrow is the same alert.
+// SARIF 2.1.0 for code scanning. A finding without a known line has no location; GitHub shows only
+// results that have one. Fingerprints contain the cause and the source, never ranks, pids or line
+// numbers: the same hang tomorrow is the same alert.
 #include <cstdint>
 #include <map>
 
@@ -31,7 +30,7 @@ std::uint64_t fingerprint(std::string_view text) {
   return hash;
 }
 
-/// What relative URIs are relative to, in the name that code scanning knows.
+/// The base of relative URIs, by the name that code scanning defines.
 constexpr const char* kSourceRoot = "%SRCROOT%";
 
 Json rule(const std::string& kind) {
@@ -76,8 +75,7 @@ Json result(const diagnosis::Diagnosis& diagnosis, const detectors::Finding& fin
                                   ? finding.summary
                                   : fmt::format("{}. Fix: {}", finding.summary, finding.fix);
   const std::string code = source_text(diagnosis.job, file, line);
-  // The folder is where the job ran, or the report was written: a different folder is the same
-  // cause.
+  // The folder is where the job ran or the report was written: another folder is the same cause.
   const std::string identity = fmt::format("{}|{}|{}", finding.kind, base::file_name(file),
                                            code.empty() ? std::to_string(line) : code);
   Json out = {{"ruleId", base::printable(finding.kind)},

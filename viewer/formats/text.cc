@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The report as text for a terminal, made to be read in one screen: what was not seen, what is
-// wrong, where each rank is.
+// The report as text for one terminal screen: what was not observed, what is wrong, where each rank
+// is.
 #include "base/text.h"
 
 #include <algorithm>
@@ -38,8 +38,8 @@ std::string still_for(const model::JobModel& job) {
              : "no progress";
 }
 
-/// "rank 2 is at work (train.py:14, permutations)": the same stack twice is not a hang while a
-/// processor is used.
+/// "rank 2 is at work (train.py:14, permutations)": the same stack twice is not a hang while it
+/// uses a CPU.
 std::optional<std::string> who_works(const diagnosis::Diagnosis& diagnosis) {
   const model::RankSet working = detectors::working_ranks(diagnosis.examination);
   if (working.empty()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A finding in the shape of a compiler's error. Three columns: where, the user's own source line,
-// and what is to be said of it.
+// A finding in the form of a compiler error. Three columns: the place, the user's own source line,
+// and the note.
 #include <algorithm>
 #include <vector>
 
@@ -22,8 +22,8 @@ constexpr std::size_t kMostPlaces = 6;
 constexpr std::size_t kMostReasons = 2;
 constexpr std::size_t kMostReasonLines = 3;
 
-constexpr std::size_t kWidestCode = 40;     // enough of a line of Python to recognise it
-constexpr std::size_t kNarrowestNote = 24;  // less than this and the note goes below
+constexpr std::size_t kWidestCode = 40;     // enough of a Python line to recognize it
+constexpr std::size_t kNarrowestNote = 24;  // narrower notes go below the line
 constexpr std::string_view kIndent = "  ";
 
 /// A row of the table of places.
@@ -53,7 +53,7 @@ std::vector<Place> places_of(const diagnosis::Diagnosis& diagnosis,
     if ((location.file.empty() && !native) || places.size() == most) {
       continue;
     }
-    if (native) {  // a function of compiled code is all that is known
+    if (native) {  // only a function of compiled code is known
       constexpr std::size_t kLongestName = 60;
       places.push_back({.where = base::elide(base::printable(location.function), kLongestName),
                         .code = {},

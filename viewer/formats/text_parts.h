@@ -11,25 +11,24 @@
 
 namespace ddpdoctor::viewer {
 
-/// Is this finding something that has gone wrong, or something to look at?
+/// True if the finding is an error; false if it is only a warning.
 bool is_error(const diagnosis::Diagnosis& diagnosis, const detectors::Finding& finding);
 
-/// A piece of evidence with the rank it is about.
+/// A piece of evidence with its rank.
 std::string reason_text(const detectors::Evidence& evidence);
 
-/// One finding as a compiler would say it: summary, the source lines that matter, why, fix.
+/// One finding in the form of a compiler error: summary, relevant source lines, why, fix.
 std::string finding_block(const diagnosis::Diagnosis& diagnosis, const detectors::Finding& finding,
                           const FileNames& names, const TextOptions& options);
 
-/// What could not be observed, said before any verdict.
+/// What could not be observed; printed before any verdict.
 std::string coverage_block(const model::Coverage& coverage, const TextOptions& options);
 
-/// The one line for a job of which nothing is to be found fault with; empty when findings say it
-/// all.
+/// The one line for a job without problems; empty if findings say everything.
 std::string verdict_line(const diagnosis::Diagnosis& diagnosis, const TextOptions& options);
 
-/// Where the main threads of the ranks part, outliers first; processes one by one when nothing is a
-/// rank.
+/// Where the main threads of the ranks diverge, outliers first; a list of processes if there are no
+/// ranks.
 std::string stack_block(const diagnosis::Diagnosis& diagnosis, const FileNames& names,
                         const TextOptions& options);
 
@@ -37,7 +36,7 @@ std::string stack_block(const diagnosis::Diagnosis& diagnosis, const FileNames& 
 std::string thread_dump(const model::JobModel& job, const FileNames& names,
                         const TextOptions& options);
 
-/// The source line of a place, trimmed and printable; empty when it is not known.
+/// The source line of a place, trimmed and printable; empty if it is unknown.
 std::string source_text(const model::JobModel& job, std::string_view file, int line);
 
 }  // namespace ddpdoctor::viewer

@@ -18,12 +18,12 @@ namespace {
 
 constexpr std::string_view kIndent = "  ";
 constexpr std::string_view kJoin = " · ";
-constexpr std::size_t kWidestRanks = 32;       // beyond, a set of ranks is said as a count
-constexpr std::size_t kMostBranches = 12;      // of one node; --all shows the rest
+constexpr std::size_t kWidestRanks = 32;       // longer rank sets are shown as a count
+constexpr std::size_t kMostBranches = 12;      // branches of one node; --all shows the rest
 constexpr std::size_t kMostProcesses = 8;      // of a job without ranks
-constexpr std::size_t kDeepestBranching = 24;  // beyond, indentation has used up the line
+constexpr std::size_t kDeepestBranching = 24;  // deeper, the indentation would fill the line
 
-/// A line of the tree: its text and whose it is.
+/// A line of the tree: its text and its ranks.
 struct Row {
   std::string prefix;
   std::vector<std::string> chain;
@@ -35,7 +35,7 @@ std::string ranks_label(const model::RankSet& ranks) {
   return display_width(said) <= kWidestRanks ? said : fmt::format("{} ranks", ranks.size());
 }
 
-/// Joins a chain; when it is too long, the outer frames are left out: the innermost ones matter
+/// Joins a chain; if it is too long, outer frames are omitted, because the innermost ones matter
 /// most.
 std::string joined(const std::vector<std::string>& chain, std::size_t width) {
   std::string out = chain.back();
@@ -113,8 +113,8 @@ std::string tree(const std::vector<FoldedNode>& nodes, const TextOptions& option
   return out;
 }
 
-/// How many threads were stopped for their stack, and for how long at most. Empty when the capture
-/// does not say, or when another tool took the stacks.
+/// The number of threads that were stopped for their stack, and the longest stop. Empty if the
+/// capture does not contain it, or if another tool took the stacks.
 std::string pauses(const model::Observation& observation) {
   constexpr std::string_view kStopped = "stopped ";
   bool told = false;
@@ -175,7 +175,7 @@ std::string process_role(const model::Process& process) {
   return fmt::format("{} (pid {})", role, process.pid);
 }
 
-/// What a person must know of a state: nothing of asleep or running.
+/// The word for a state that a person must know about; empty for asleep or running.
 std::string_view state_word(char state) {
   switch (state) {
     case 'T':
@@ -191,7 +191,7 @@ std::string_view state_word(char state) {
   }
 }
 
-/// Of each only its end is known, or that it wrote to a log: there is nothing to list.
+/// Only the exits or log lines of the processes are known: there is nothing to list.
 bool nobody_was_looked_at(const model::Observation& observation) {
   const auto& all = observation.processes;
   const bool read = std::any_of(all.begin(), all.end(), [](const model::Process& process) {
