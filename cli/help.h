@@ -15,7 +15,7 @@ class App;
 
 namespace ddpdoctor::cli {
 
-/// The program's options and all commands; what each does, by its name.
+/// Declares the program's options and all commands; returns the actions by command name.
 std::map<std::string, std::unique_ptr<Action>> declare(CLI::App& program);
 
 /// Parses the command line, with the program's name first. Throws CLI::Error.
