@@ -99,7 +99,9 @@ base::Result<void> Collector::begin() {
     return heard;
   }
   for (const char* const pattern : {"marks.*", "last.*.*", "finding"}) {
-    (void)transport_.keep(subject("*", pattern));
+    if (auto kept = transport_.keep(subject("*", pattern)); !kept) {
+      keeps_nothing_ = kept.error().what;
+    }
   }
   for (const char* const pattern : {"last.*.*", "marks.*"}) {
     (void)transport_.replay(subject(options_.job, pattern));
@@ -130,7 +132,10 @@ base::Result<void> Collector::run() {
     }
     if (options_.wait > 0 && state_.nodes().empty() && now - began > options_.wait) {
       return base::failure(fmt::format("no node of job {} was heard for {}", options_.job,
-                                       base::duration(options_.wait)));
+                                       base::duration(options_.wait)),
+                           keeps_nothing_.empty()
+                               ? std::string()
+                               : keeps_nothing_ + "; nodes that have ended are unknown");
     }
     const auto why = options_.once ? std::nullopt : state_.suspicion(now);
     if (why) {
@@ -325,6 +330,10 @@ void Collector::note_what_is_missing(model::JobModel& job, const Suspicion& why)
                                                   unheard.size() == 1 ? "it" : "them"));
   }
   job.coverage.observed.push_back(fmt::format("all nodes were asked because {}", why.text));
+  if (!keeps_nothing_.empty()) {
+    job.coverage.warnings.push_back(keeps_nothing_ +
+                                    "; nodes that ended before this collector started are unknown");
+  }
   if (transport_.dropped() > 0) {
     job.coverage.warnings.push_back(
         fmt::format("{} messages of nodes came faster than they were read", transport_.dropped()));

@@ -92,6 +92,7 @@ class Collector {
   std::map<std::string, nodes::Conversation> last_;  // captures of ended nodes, by node
   std::map<std::string, nodes::Answer> ended_;       // the same, complete
   std::set<std::string> unanswered_;                 // nodes that did not answer the last request
+  std::string keeps_nothing_;                        // why the server keeps no messages
   double led_at_ = 0;                                // when this collector announced itself
   double other_at_ = -1e9;                           // when another collector announced itself
   bool deaf_ = false;

@@ -35,6 +35,9 @@ class LocalConnection : public Transport {
   }
 
   base::Result<void> keep(const std::string& pattern) override {
+    if (!server_.keeps_nothing_.empty()) {
+      return base::failure(server_.keeps_nothing_);
+    }
     const std::scoped_lock lock(server_.mutex_);
     server_.keeps_.push_back(pattern);
     return {};

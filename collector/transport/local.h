@@ -7,6 +7,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "collector/transport/transport.h"
@@ -18,6 +19,9 @@ class LocalConnection;
 /// A server inside one process. Connections must not outlive it.
 class LocalServer {
  public:
+  LocalServer() = default;
+  /// A server that keeps no message, as one without JetStream; `keep` fails for this reason.
+  explicit LocalServer(std::string keeps_nothing) : keeps_nothing_(std::move(keeps_nothing)) {}
   /// Another connection to it.
   std::unique_ptr<Transport> connect();
 
@@ -25,6 +29,7 @@ class LocalServer {
   friend class LocalConnection;
   void publish(const Packet& packet);
 
+  std::string keeps_nothing_;
   std::mutex mutex_;
   std::set<LocalConnection*> connections_;
   std::vector<std::string> keeps_;

@@ -30,11 +30,11 @@ def eventually(holds, seconds, what):
 class Server:
     """A nats-server in a node (or on this machine), which can be killed and started again on the same folder."""
 
-    def __init__(self, folder, enter=lambda *words: list(words), port=NATS_PORT, extra=""):
+    def __init__(self, folder, enter=lambda *words: list(words), port=NATS_PORT, extra="", keeps=True):
         self.folder, self.enter, self.process = Path(folder), enter, None
         self.folder.mkdir(parents=True, exist_ok=True)
         self.configuration = self.folder / "server.conf"
-        self.configuration.write_text(f'port: {port}\njetstream {{ store_dir: "{self.folder}/store" }}\n{extra}\n')
+        self.configuration.write_text("\n".join([f"port: {port}", f'jetstream {{ store_dir: "{self.folder}/store" }}' if keeps else "", extra, ""]))
         self.start()
 
     def start(self):

@@ -192,6 +192,25 @@ TEST(Collector, WithoutANameTheOnlyJobIsTheOne) {
   EXPECT_EQ(collector.job(), "job");
 }
 
+TEST(Collector, SaysWhyNodesThatEndedEarlierAreUnknown) {
+  transport::LocalServer server("the NATS server keeps nothing (JetStream): no space");
+  const Node one(server, 0);
+  const auto connection = server.connect();
+  std::vector<std::string> warnings;
+  Collector collector(*connection, {.job = "job", .once = true},
+                      {.judge = [&](const model::JobModel& job, const Suspicion&) {
+                        warnings = job.coverage.warnings;
+                        return Verdict{};
+                      }});
+  ASSERT_TRUE(collector.run());
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_NE(warnings[0].find("no space; nodes that ended before"), std::string::npos);
+  Collector alone(*connection, {.job = "other", .wait = 0.05}, {});
+  const auto nobody = alone.run();
+  ASSERT_FALSE(nobody);
+  EXPECT_NE(nobody.error().hint.find("no space"), std::string::npos);
+}
+
 TEST(Collector, NobodyIsWaitedForInVain) {
   transport::LocalServer server;
   const auto connection = server.connect();
