@@ -48,7 +48,10 @@ def job(ranks, hostile=""):
     looks = [{"time": 200.0, "processes": processes}, {"time": 205.0, "processes": processes}]
     return {"schema": "ddpdoctor.capture/1", "job": {"world_size": ranks, "command": ["torchrun", "train.py" + hostile]},
             "groups": [{"id": "0", "name": "default_pg", "backend": "gloo", "ranks": list(range(ranks))}], "observations": looks, "collectives": calls,
-            "sources": {"/srv/train.py": {"60": "    if rank == 2:", "61": "        dist.barrier()" + hostile, "88": "    loss.backward()"}}}
+            "facts": [{"kind": "value", "rank": rank, "pid": 1000 + rank, "role": "decision", "file": "/srv/train.py", "line": 96, "function": "main",
+                       "at": 97 if rank == 2 else 104, "expression": "rank == 2", "value": str(rank == 2), "state": "known"} for rank in range(ranks)],
+            "sources": {"/srv/train.py": {"60": "def evaluate(model):", "61": "    dist.barrier()" + hostile, "87": "def step(batch):", "88": "    loss.backward()",
+                                          "96": "        if rank == 2:", "97": "            evaluate(model)", "104": "        step(batch)"}}}
 
 
 def absent_job():
@@ -258,8 +261,12 @@ def test_wheel_and_keys_zoom_and_a_click_shows_the_line(page, pages):
     assert page.js("document.querySelector('.call-about .hit').textContent").endswith("loss.backward()")
     assert page.js("document.querySelector('.call-about a').getAttribute('href')") == "vscode://file/srv/train.py:88"
     page.press("-")
-    page.press("-")
+    page.press("s")
     assert span(page) < before
+    zoomed, at = span(page), "Number(document.querySelector('svg.lanes g.call.diverges rect').getAttribute('x'))"
+    left = page.js(at)
+    page.press("a")
+    assert page.js(at) > left and abs(span(page) - zoomed) < 1, "the keys of Perfetto move, too"
     page.press("Home")
     assert abs(span(page) - before) < 1
     page.js("document.querySelector('svg.lanes').dispatchEvent(new WheelEvent('wheel', {deltaY: 100, clientX: 640, cancelable: true}))")
@@ -274,6 +281,8 @@ def test_the_decision_stands_between_both_sides_with_its_values(page, pages):
     page.open(pages["small"])
     sides = page.js("[...document.querySelectorAll('#findings .place')].map((one) => one.className.replace('place ', ''))")
     assert sides == ["guilty", "decision", "waiting"]
+    values = page.js("[...document.querySelectorAll('#findings .place.decision table.values tr')].map((row) => row.textContent)")
+    assert sorted(values) == ["Falseranks 0-1,3", "Truerank 2"]
     page.click("#findings article > details > summary")
     page.js("new Promise((done) => setTimeout(done, 100))")
     assert page.js("document.querySelectorAll('.explanation pre.diff .added').length") >= 1

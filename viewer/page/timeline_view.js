@@ -137,6 +137,7 @@ class TimelineView {
       "+": () => this.zoom(0.7, middle), "=": () => this.zoom(0.7, middle), "-": () => this.zoom(1 / 0.7, middle),
       ArrowLeft: () => (event.shiftKey ? this.pan(-0.2) : this.choose(index, at - 1)), ArrowRight: () => (event.shiftKey ? this.pan(0.2) : this.choose(index, at + 1)),
       ArrowUp: () => this.choose(index - 1, this.sameCall(index, at, index - 1)), ArrowDown: () => this.choose(index + 1, this.sameCall(index, at, index + 1)),
+      w: () => this.zoom(0.7, middle), s: () => this.zoom(1 / 0.7, middle), a: () => this.pan(-0.2), d: () => this.pan(0.2), // as in Perfetto
       Home: () => this.show(home.from, home.to), End: () => this.show(whole.from, whole.to), Enter: () => this.choose(index, at),
     };
     if (!acts[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -217,7 +218,7 @@ function drawTimeline() {
   const [differ, agree] = [report.lanes.filter((group) => group.diverges !== undefined), report.lanes.filter((group) => group.diverges === undefined)];
   const shown = differ.length ? differ : agree.slice(0, 1);
   const folded = report.lanes.filter((group) => !shown.includes(group));
-  const hint = "Click a bar to see its line. Drag to move; wheel (after a click) or + and − to zoom; arrows choose a call.";
+  const hint = "Click a bar to see its line. After a click: wheel, or W and S, to zoom; drag, or A and D, to move; arrows choose a call.";
   return [el("p", {class: "faint small noprint"}, hint), ...shown.map((group) => drawTimelineOf(group, report.lanes.indexOf(group))),
     folded.length ? drawnLater(`${folded.length} more ${folded.length === 1 ? "group agrees" : "groups agree"}`,
       () => folded.map((group) => drawTimelineOf(group, report.lanes.indexOf(group)))) : null].filter(Boolean);

@@ -99,6 +99,6 @@ function drawWaits() {
   const size = placeBoxes(boxes, arrows);
   const image = svg("svg", {class: size.width > 640 ? "waits wide" : "waits", viewBox: `0 0 ${size.width} ${size.height}`, width: size.width, height: size.height, role: "img",
     "aria-label": "who waits for whom"}, tips(), ...arrows.map(drawArrow), ...boxes.map(drawBox));
-  const circle = arrows.some((arrow) => arrow.cycle) ? el("p", {class: "faint small"}, "Red arrows close a circle: none of these ranks can go on before another one does.") : null;
+  const circle = arrows.some((arrow) => arrow.cycle) ? el("p", {class: "faint small"}, "Red arrows close a circle: none of these ranks can continue before another one does.") : null;
   return [el("div", {class: "card scroll"}, image, circle, el("details", {}, el("summary", {}, "As a list"), listed))];
 }
